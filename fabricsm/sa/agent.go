@@ -47,7 +47,7 @@ type Config struct {
 
 	Weakness Weakness // for drills alone
 
-	// Tenant numbers those who share what there is, for the limiter; nil: all are one.
+	// Tenant returns the tenant number of an end port, for the limiter; nil: all ports are one tenant.
 	Tenant func(*book.EndPort) limiter.Tenant
 }
 
@@ -64,7 +64,7 @@ type Agent struct {
 	limiter *limiter.Limiter
 	front   *Front
 	work    *limiter.Work
-	changes *limiter.Work // of what is registered
+	changes *limiter.Work // budgets for changes of registrations
 
 	book     *book.Book
 	ruling   int // how often Rules changed
@@ -81,7 +81,7 @@ type Agent struct {
 	wrongs   *trust.Violations
 	shown    []trust.Violation // of Status
 	drawAt   time.Time         // when an SA_Key is drawn again after that failed
-	tellAt   time.Time         // what grew quietly; zero: nothing did
+	tellAt   time.Time         // when quietly counted refusals are reported; zero: there are none
 
 	out      *Output   // of the call at hand
 	now      time.Time // likewise
@@ -95,7 +95,7 @@ type Agent struct {
 	idle     []*table // of tables that were sent
 }
 
-// Stats count what became of packets.
+// Stats counts packets by their result.
 type Stats struct {
 	Packets  uint64
 	Limited  uint64                    // dropped by the limiter
@@ -166,7 +166,7 @@ func (a *Agent) Stats() Stats {
 	return s
 }
 
-// Front is what limits all that comes in beside, by the same configuration.
+// Front returns the limiter for all other classes, with the same configuration.
 func (a *Agent) Front() *Front { return a.front }
 
 // Next is when Expire has something to do; zero: never.
@@ -184,7 +184,7 @@ func (a *Agent) Next() time.Time {
 	return next
 }
 
-// Expire does what is due.
+// Expire does the work that is due.
 func (a *Agent) Expire(now time.Time, out *Output) {
 	a.out, a.now = out, now
 	a.rest = stride / 2
@@ -195,7 +195,7 @@ func (a *Agent) Expire(now time.Time, out *Output) {
 		a.tell(now)
 	}
 	if !a.serving {
-		return // another may be, and know more of what was registered
+		return // another manager may serve, and know more of the registrations
 	}
 	e := a.services.Expire(now)
 	a.served(&e)
@@ -204,7 +204,7 @@ func (a *Agent) Expire(now time.Time, out *Output) {
 	a.turnKeys(now)
 }
 
-// Sight is what an Agent answers from. It is immutable.
+// Sight is the data from which an Agent answers. It is immutable.
 type Sight struct {
 	book    *book.Book
 	nodes   *limiter.Nodes
@@ -326,7 +326,7 @@ func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
 	}
 	asker, verdict := a.guard.Check(now, &packet, from)
 	if verdict == trust.OK && asker.As != from.Port.GUID && a.book.ByGUID(asker.As) != from.Port {
-		verdict = trust.SpoofedSGID // an alias that it shows is another's
+		verdict = trust.SpoofedSGID // it shows an alias of another port
 	}
 	if verdict != trust.OK && !a.cfg.Weakness.keyTaken(&asker, verdict) {
 		a.refuse(now, &trust.Dropped{
@@ -343,7 +343,7 @@ func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
 	}
 }
 
-// answersData reports a packet of RMPP that asks for nothing by itself.
+// answersData reports whether an RMPP packet requests nothing by itself.
 func answersData(m *mad.MAD) bool {
 	switch m.RMPPType() {
 	case mad.RMPPAck, mad.RMPPStop, mad.RMPPAbort:
@@ -389,8 +389,8 @@ func (a *Agent) Ended(e rmpp.End) {
 	}
 }
 
-// Restore takes what was registered, and the SA_Key, before a restart, or while another
-// was master, in place of what it knows. Facts of others are ignored.
+// Restore replaces the registrations and the SA_Key with the saved ones, from before a restart or from while another
+// manager was master. Facts of other kinds are ignored.
 func (a *Agent) Restore(now time.Time, facts []sm.Fact, out *Output) error {
 	a.out = out
 	if err := a.restoreKeys(facts); err != nil {

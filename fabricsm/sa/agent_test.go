@@ -211,7 +211,7 @@ func TestPathsStayInPartitions(t *testing.T) {
 	if foreign.Status() != mad.StatusNoRecords {
 		t.Errorf("to a port of another partition: %v", foreign.Status())
 	}
-	for _, m := range []*mad.MAD{foreign, nobody} { // only what was asked may differ
+	for _, m := range []*mad.MAD{foreign, nobody} { // only the requested values may differ
 		m.SetTID(0)
 		clear(m.SAData())
 	}

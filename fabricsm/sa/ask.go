@@ -24,7 +24,7 @@ type rows interface {
 // stride is how many steps are taken before others have their turn: half a millisecond.
 const stride = 1024
 
-// ask answers a request that may be asked. data is what it carries, of all its segments.
+// ask answers an allowed request. data is its payload, of all its segments.
 func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, data []byte) {
 	attr, method := m.Attr(), m.Method()
 	gets := method == mad.MethodGet || method == mad.MethodGetTable
@@ -160,7 +160,7 @@ func (a *Agent) give(now time.Time, p *transport.Packet, who *book.Asker, m *mad
 	}
 }
 
-// budget is what a question may cost, and whether it may be asked at all.
+// budget returns the budget of a request, and whether the request is allowed at all.
 func (a *Agent) budget(now time.Time, who *book.Asker) (limiter.Budget, bool) {
 	if who.Trusted {
 		return a.work.Trusted(), true
@@ -204,7 +204,7 @@ func (a *Agent) table(now time.Time, p *transport.Packet, who *book.Asker, m *ma
 	}
 	attr := m.Attr()
 	if attr == mad.AttrMultiPathRecord {
-		attr = mad.AttrPathRecord // what a GetMulti is answered with
+		attr = mad.AttrPathRecord // the answer to a GetMulti
 	}
 	var head mad.MAD
 	answer(&head, m, mad.StatusOK)

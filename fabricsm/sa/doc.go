@@ -4,9 +4,9 @@
 //
 // # The way of a request
 //
-//	limiter    is it looked at at all?
+//	limiter    does the packet pass at all?
 //	trust      header, SA_Key, source GID, enhanced trust model
-//	book       the requester, and what that port may know
+//	book       the requester, and the ports that it may know
 //	path, record, group, service, inform, alias
 //	           the answer: at once, as a table in segments (package rmpp), or when the
 //	           registration is durable

@@ -46,8 +46,8 @@ func (a *Agent) asked(who *book.Asker) Asked {
 	return Asked{GUID: port.GUID, Place: a.book.View.Fabric.PlaceOf(port.Port), Count: a.refusals}
 }
 
-// turnedDown counts a request that is answered with a refusal. A reason of 0 means that there is no refusal. quiet reports
-// that the refusal is not reported now, see Violation.
+// turnedDown counts a request that is answered with a refusal. A reason of 0 means that there is no refusal. quiet is true
+// if the refusal is not reported now, see Violation.
 func (a *Agent) turnedDown(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, target ib.GUID, reason uint8) (quiet bool) {
 	if a.refusals = 0; reason == 0 {
 		return false
@@ -70,7 +70,7 @@ type GroupEvent struct {
 // String implements fmt.Stringer.
 func (e *GroupEvent) String() string { return e.Event.String() + e.Asked.String() }
 
-// ServiceEvent is something that happened to what hosts offer by name, likewise.
+// ServiceEvent is an event of services that hosts register by name, likewise.
 type ServiceEvent struct {
 	sm.Administration
 	service.Event
@@ -90,7 +90,7 @@ type SubscriptionEvent struct {
 // String implements fmt.Stringer.
 func (e *SubscriptionEvent) String() string { return e.Event.String() + e.Asked.String() }
 
-// AliasEvent says what a port was given, or not, beside its own GUID, likewise.
+// AliasEvent is an event of aliases that a port was given or refused, likewise.
 type AliasEvent struct {
 	sm.Administration
 	alias.Event

@@ -21,7 +21,7 @@ type Front struct {
 	limits  limiter.Config
 	book    *book.Book
 	wrongs  *trust.Violations
-	tellAt  time.Time // what was dropped; zero: nothing was
+	tellAt  time.Time // when dropped packets are reported; zero: there are none
 	shown   []trust.Violation
 	senders senders
 	ways    [limiter.NumRoutes]ib.Place // by which the last directed route of an unknown sender came
@@ -41,7 +41,7 @@ func (f *Front) Status() FrontStatus {
 	return FrontStatus{Limiter: totalsOf(f.limiter), Violations: f.shown}
 }
 
-// totalsOf counts what became of packets, by lane.
+// totalsOf counts packets by lane and verdict.
 func totalsOf(l *limiter.Limiter) (all [limiter.NumLanes][limiter.NumVerdicts]uint64) {
 	for lane := range all {
 		for v := range all[lane] {

@@ -68,8 +68,8 @@ func TestFrontLimitsEveryClass(t *testing.T) {
 	}
 }
 
-// directed asks over a way from a host to the manager, as it arrives: the switches wrote
-// which ports it came in by, and behind that is what the sender chose.
+// directed sends a request over a directed route from a host to the manager, as it arrives. The switches wrote the entry
+// ports; the bytes after them are chosen by the sender.
 func directed(t *testing.T, r *rig, from string, tail byte, over ...string) *transport.Packet {
 	t.Helper()
 	p := packetOf(mad.ClassSubnDR, mad.MethodGet, ib.PermissiveLID)
@@ -104,9 +104,8 @@ func portTo(t *testing.T, r *rig, node, to string) ib.PortNum {
 // leafOf is the switch of a host.
 func leafOf(r *rig, host string) string { return r.List.Find(host).Ports[1].Peer }
 
-// A directed route has no LID. It is that of the adapter where its way back ends, however
-// it wandered and whatever its sender wrote behind the hops: one host has one allowance,
-// takes nothing from another, and is reported by its name and place.
+// A directed route has no LID. Its sender is the adapter at the end of its way back, independent of its path and
+// the bytes after the hops. One host has one allowance, takes nothing from another, and is reported by its name and place.
 func TestFrontFindsWhoSentADirectedRoute(t *testing.T) {
 	r := newRig(t, nil)
 	f := r.Administration().Front()
@@ -146,8 +145,8 @@ func TestFrontFindsWhoSentADirectedRoute(t *testing.T) {
 	}
 }
 
-// Where the way back leaves what is known, all that is behind that switch port is one
-// sender, and the report names the port.
+// Where the way back leaves the known fabric, all devices behind that switch port are one sender, and the report names the
+// port.
 func TestFrontNamesTheLastKnownPort(t *testing.T) {
 	r := newRig(t, nil)
 	f := r.Administration().Front()

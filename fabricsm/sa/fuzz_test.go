@@ -16,8 +16,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// untrustedMay is what is answered without the SA_Key, once more: FuzzAgentTake holds
-// package trust to it.
+// untrustedMay lists the requests that are answered without the SA_Key, independently of package trust. FuzzAgentTake
+// checks the package against it.
 var untrustedMay = map[mad.AttrID][]mad.Method{
 	mad.AttrClassPortInfo:  {mad.MethodGet},
 	mad.AttrPathRecord:     {mad.MethodGet, mad.MethodGetTable},
@@ -26,8 +26,7 @@ var untrustedMay = map[mad.AttrID][]mad.Method{
 	mad.AttrInformInfo:     {mad.MethodSet},
 }
 
-// fuzzStep is the form of a step of FuzzAgentTake: an operation and who does it, then what
-// the packet has.
+// fuzzStep is the form of a step of FuzzAgentTake: an operation, its sender, and the fields of the packet.
 type fuzzStep struct {
 	Op     uint8 // low 2 bits: the key that is shown; then seconds to wait; then the GRH
 	Who    uint8
@@ -112,7 +111,7 @@ func FuzzAgentTake(f *testing.F) {
 	size := binary.Size(fuzzStep{})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if bytes.Contains(in, key[:]) {
-			return // who has it may be shown what it said
+			return // a sender with the key may see its own data again
 		}
 		a, err := sa.New(cfg)
 		if err != nil {
@@ -162,7 +161,7 @@ func FuzzAgentTake(f *testing.F) {
 	})
 }
 
-// checkOutput holds what an agent wants done, after a packet or some time, to its bounds.
+// checkOutput checks the bounds of the output of an agent, after a packet or some time.
 func checkOutput(t *testing.T, out *sa.Output, key []byte, p *transport.Packet) {
 	t.Helper()
 	if n := len(out.Send) + len(out.Held); n > 1024 || len(out.Save) > 1024 || len(out.Events) > 1024 {

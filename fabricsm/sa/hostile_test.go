@@ -133,8 +133,7 @@ func TestRangesOfLIDsCost(t *testing.T) {
 	}
 }
 
-// Packets of RMPP that begin nothing are not answered, with whatever version, type or
-// key: the guard has not seen them.
+// RMPP packets that begin no transaction are not answered, with any version, type or key: the guard has not checked them.
 func TestNoAnswerPastTheGuard(t *testing.T) {
 	r := newRig(t, nil)
 	for _, y := range []mad.RMPPType{0, mad.RMPPData, mad.RMPPAck, mad.RMPPStop, mad.RMPPAbort, 5, 255} {
@@ -199,7 +198,7 @@ func TestNothingExpiresUnderAnotherMaster(t *testing.T) {
 	}
 }
 
-// everything subscribes a host to all traps it may hear of.
+// everything subscribes a host to all traps that it may get.
 func (r *rig) everything(host string, key ib.SAKey) {
 	r.t.Helper()
 	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, IsGeneric: 1, Subscribe: 1, Type: mad.AllTypes, TrapNumber: mad.AllTraps, ProducerType: mad.AllProducers}
@@ -216,8 +215,8 @@ func (r *rig) trap(host string, number mad.TrapNum) int {
 	return len(out.Held)
 }
 
-// T73: who subscribed with an SA_Key that was stolen hears what is for trusted ones until
-// that key is retired, and no longer. A restart changes nothing of that.
+// T73: an attacker subscribes with a stolen SA_Key. It gets the notices for trusted subscribers until that key is retired,
+// and no longer. A restart does not change that.
 func TestTrustEndsWithItsKey(t *testing.T) {
 	r := newRig(t, func(c *sa.Config) {
 		c.Key, c.Source = ib.SAKey{}, keys.Random{Reader: rand.NewChaCha8([32]byte{3})}
@@ -259,8 +258,7 @@ func TestHostsDoNotTellOfOthers(t *testing.T) {
 	}
 }
 
-// A report that waits for its answer is not sent again to who was put out of the partition
-// meanwhile.
+// A report that waits for its answer is not sent again to a host that has left the partition meanwhile.
 func TestReportsEndWithMembership(t *testing.T) {
 	r := newRig(t, nil)
 	one, five := r.GrantOf("h1", 1, 0x8001), r.GrantOf("h5", 1, 0x8001)

@@ -103,11 +103,11 @@ func (a *Agent) turnKeys(now time.Time) {
 	}
 }
 
-// distrust ends what was granted for keys that are taken no longer.
+// distrust ends the trust that was granted for keys that are no longer accepted.
 func (a *Agent) distrust() {
 	e := a.subs.Distrust(uint64(a.keys.Oldest()))
 	a.informed(&e)
 }
 
-// SAKey is the key in force, zero if there is none: for those who may ask as trusted ones.
+// SAKey returns the current key, or zero if there is none, for clients that may send trusted requests.
 func (a *Agent) SAKey() ib.SAKey { return a.keys.Current() }

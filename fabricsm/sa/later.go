@@ -22,7 +22,7 @@ const (
 	maxLaterEach    = 4
 )
 
-// get is a Get under way. It answers from what there was when it began.
+// get is a Get in progress. It answers from the state at its beginning.
 type get struct {
 	packet transport.Packet // that asked
 	rows   rows
@@ -114,13 +114,12 @@ func whyNone(r rows) mad.Status {
 	return mad.StatusNoRecords
 }
 
-// charge has the node that asks pay for what was looked at. False: it has nothing left.
+// charge charges the requesting node for the steps so far. It returns false if the node has nothing left.
 func (a *Agent) charge(now time.Time, g *get) bool {
 	return g.base == 0 || a.work.Again(now, g.base, &g.budget)
 }
 
-// asksAlready reports a question that is being looked at still: a client that asks again
-// does not have it looked at twice.
+// asksAlready reports whether the same request is still in progress: a repeated request is not processed twice.
 func (a *Agent) asksAlready(p *transport.Packet) bool {
 	for _, g := range a.later {
 		if o := &g.packet; o.LID == p.LID && o.QP == p.QP && o.MAD.TID() == p.MAD.TID() && o.MAD.Attr() == p.MAD.Attr() {

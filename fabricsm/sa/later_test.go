@@ -83,7 +83,7 @@ func (c *crowd) named(qp uint32, i int) {
 	c.ask("h2", qp, mad.MethodGet, mad.AttrServiceRecord, byName, func(b []byte) error { return mad.Encode(b, &rec) })
 }
 
-// goOn has the agent do what is due.
+// goOn lets the agent do the work that is due.
 func (c *crowd) goOn() {
 	c.now = c.now.Add(time.Microsecond)
 	c.agent.Expire(c.now, &c.out)

@@ -71,7 +71,7 @@ func (a *Agent) tell(now time.Time) {
 	a.limiter.Told(func(d limiter.Drops) { a.refuse(now, flood(&d, a.book)) })
 }
 
-// flood describes what the limiter dropped of a node.
+// flood describes the packets of a node that the limiter dropped.
 func flood(d *limiter.Drops, b *book.Book) *trust.Dropped {
 	port := b.ByLID(d.LID)
 	who := book.Asker{LID: d.LID}

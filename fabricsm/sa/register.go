@@ -91,7 +91,7 @@ func (a *Agent) offer(now time.Time, p *transport.Packet, who *book.Asker, m *ma
 	}
 }
 
-// served does what follows from a change of services.
+// served applies the effects of a change of services.
 func (a *Agent) served(e *service.Effects) {
 	a.out.Save = append(a.out.Save, e.Save...)
 	for i := range e.Events {
@@ -127,7 +127,7 @@ func (a *Agent) rename(now time.Time, p *transport.Packet, who *book.Asker, m *m
 	}
 }
 
-// given does what follows from a change of aliases.
+// given applies the effects of a change of aliases.
 func (a *Agent) given(e *alias.Effects) {
 	a.out.Save = append(a.out.Save, e.Save...)
 	if e.Aliases != nil {
@@ -138,7 +138,7 @@ func (a *Agent) given(e *alias.Effects) {
 	}
 }
 
-// confirm answers a request to register something when what it led to is durable.
+// confirm answers a registration request when its effects are durable.
 func (a *Agent) confirm(p *transport.Packet, m *mad.MAD, s mad.Status, size int, encode func([]byte) error) {
 	a.stats.Answers++
 	to := slot(&a.out.Held)
@@ -155,7 +155,7 @@ func (a *Agent) confirm(p *transport.Packet, m *mad.MAD, s mad.Status, size int,
 	}
 }
 
-// grouped does what follows from a change of groups.
+// grouped applies the effects of a change of groups.
 func (a *Agent) grouped(now time.Time, e *group.Effects) {
 	a.out.Save = append(a.out.Save, e.Save...)
 	if e.Groups != nil {

@@ -41,7 +41,7 @@ func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m
 	}
 }
 
-// addressOf is how to reach who sent a packet.
+// addressOf returns the address of the sender of a packet.
 func addressOf(p *transport.Packet) inform.Address {
 	to := inform.Address{LID: p.LID, QP: p.QP, PKeyIndex: p.PKeyIndex, SL: p.SL, PathBits: p.PathBits}
 	if g := &p.GRH; g.Present {
@@ -50,8 +50,8 @@ func addressOf(p *transport.Packet) inform.Address {
 	return to
 }
 
-// informed does what follows from a change of subscriptions, or of what they wait for.
-// Reports wait with what has to be durable before them, as all that is Held.
+// informed applies the effects of a change of subscriptions or reports. Like all packets in Held, reports wait until the
+// facts before them are durable.
 func (a *Agent) informed(e *inform.Effects) {
 	a.out.Save = append(a.out.Save, e.Save...)
 	for i := range e.Send {
@@ -78,7 +78,7 @@ func (a *Agent) report(now time.Time, notices ...registry.Notice) {
 	}
 }
 
-// Forward reports a trap that came from a LID to subscribers, if the trap is about the device at that LID.
+// Forward reports a trap from a LID to subscribers, if the trap is about the device at that LID.
 func (a *Agent) Forward(now time.Time, from ib.LID, n *mad.Notice, out *Output) {
 	a.out = out
 	if !a.serving {

@@ -22,7 +22,7 @@ func sendersOf(v *sm.View) senders {
 	return senders{fabric: v.Fabric, own: v.Fabric.PortByGUID(v.GUID), managers: v.Managers}
 }
 
-// sender is what the return path of a directed route says.
+// sender is the sender that the return path of a directed route identifies.
 type sender struct {
 	port topo.PortID // topo.None: the fabric is not known as far as that
 	// behind is the last known switch port on the way back. All hosts and switches behind it are one sender as long as they
@@ -30,10 +30,9 @@ type sender struct {
 	behind ib.Place
 }
 
-// of walks the return path back over the cables that are known. The switches on the way
-// wrote it, each the port by which the packet came in; what was sent before, or is behind
-// the hops, the sender chose. So the way ends at the first node that is no switch: only a
-// switch forwards directed routes.
+// of follows the return path back over the known cables. Each switch on the way wrote the port by which the packet came in.
+// The sender chose the bytes before and after the hops. So the path ends at the first node that is no switch: only a switch
+// forwards directed routes.
 func (s *senders) of(m *mad.MAD) sender {
 	out := sender{port: topo.None}
 	if s.fabric == nil || s.own == topo.None || m.HopCount() > mad.MaxHops {

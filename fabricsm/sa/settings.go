@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/sa/trust"
 )
 
-// Settings are what may change of a Config while an agent runs.
+// Settings are the parts of a Config that may change while an agent runs.
 type Settings struct {
 	Trust       trust.Options
 	ServiceKeys *trust.ServiceKeys
@@ -29,9 +29,8 @@ func (c *Config) Settings() Settings {
 	return Settings{Trust: c.Trust, ServiceKeys: c.ServiceKeys, Paths: c.Paths, Rules: c.Rules, Fixed: c.Fixed, Aliases: c.Aliases.Inventory, Limiter: c.Limiter}
 }
 
-// Configure changes settings. With an error nothing is changed. It is called by the
-// goroutine that calls Sight, which is to be called again for the newest view: what was
-// made before is by the rules before.
+// Configure changes settings. After an error nothing is changed. The goroutine that calls Sight calls it, and has to call
+// Sight again for the newest view: older sights follow the old rules.
 func (a *Agent) Configure(now time.Time, s *Settings, out *Output) error {
 	if err := errors.Join(s.Trust.Check(), s.Limiter.Check()); err != nil {
 		return err

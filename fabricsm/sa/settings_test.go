@@ -13,8 +13,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestSettingsChange: the trust model and the groups of the configuration change while
-// hosts are answered, and what makes no sense changes nothing.
+// TestSettingsChange: the trust model and the groups of the configuration change while the agent serves hosts, and invalid
+// settings change nothing.
 func TestSettingsChange(t *testing.T) {
 	r := newRig(t, nil)
 	cfg := sa.DefaultConfig()
@@ -141,8 +141,7 @@ func TestAliasesFollowTheInventory(t *testing.T) {
 	}
 }
 
-// TestLimitsChange: other limits are in force for all classes as soon as they are known,
-// and what was counted stays.
+// TestLimitsChange: new limits are in force for all classes at once, and counters stay.
 func TestLimitsChange(t *testing.T) {
 	r := newRig(t, nil)
 	s := r.SA.Settings()

@@ -32,14 +32,13 @@ type Status struct {
 	Front FrontStatus // of packets of all other classes; the Agent leaves it empty
 }
 
-// Registered is what is registered at one moment. It is immutable, and costs nothing to
-// make.
+// Registered has the registrations at one moment. It is immutable, and costs nothing to make.
 type Registered struct {
 	Groups        group.Snapshot
 	Services      service.Snapshot
 	Subscriptions inform.Snapshot
 	Aliases       alias.Snapshot
-	Book          *book.Book // who is where
+	Book          *book.Book // locations of ports
 }
 
 // Status returns the current status.

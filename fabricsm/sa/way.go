@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// way is how to reach who sent a packet.
+// way is the address of the sender of a packet.
 type way struct {
 	lid      ib.LID
 	pkey     uint16
@@ -25,7 +25,7 @@ func (w *way) address(p *transport.Packet) {
 	p.LID, p.PKeyIndex, p.QP, p.SL, p.PathBits, p.GRH = w.lid, w.pkey, w.qp, w.sl, w.pathBits, w.grh
 	p.Undelivered = false
 	if w.grh.Present {
-		p.GRH.HopLimit = 255 // what is left of the way here need not do for the way back
+		p.GRH.HopLimit = 255 // the remaining hops may not be enough for the way back
 	}
 }
 

@@ -5,17 +5,17 @@ import (
 	"portcullis/fabricsm/sa/trust"
 )
 
-// Weakness takes protections away that no configuration does, so that drills can show
-// what each is worth. The zero value takes none.
+// Weakness disables protections that no configuration disables, so that drills can show their effect. The zero value
+// disables none.
 type Weakness struct {
-	AnyKey   bool // whatever is shown as SA_Key is taken for it
+	AnyKey   bool // any value is accepted as SA_Key
 	SeesPath bool // every requester is answered for paths as if it were trusted
 	HearsAll bool // every subscriber gets notices as if it were trusted
 
 	SeesRegistered bool // likewise for groups and services
 }
 
-// keyTaken reports that a request with a wrong SA_Key goes on: Weakness.AnyKey.
+// keyTaken reports whether a request with a wrong SA_Key is accepted: Weakness.AnyKey.
 func (w *Weakness) keyTaken(who *book.Asker, v trust.Verdict) bool {
 	if !w.AnyKey || v != trust.WrongKey && v != trust.RetiredKey {
 		return false
@@ -24,7 +24,7 @@ func (w *Weakness) keyTaken(who *book.Asker, v trust.Verdict) bool {
 	return true
 }
 
-// pathAsker is who asks for a path: Weakness.SeesPath.
+// pathAsker returns the requester of a path: Weakness.SeesPath.
 func (w *Weakness) pathAsker(who *book.Asker) *book.Asker {
 	if !w.SeesPath {
 		return who
@@ -34,13 +34,13 @@ func (w *Weakness) pathAsker(who *book.Asker) *book.Asker {
 	return &trusted
 }
 
-// recordAsker is who asks for what is registered: Weakness.SeesRegistered.
+// recordAsker returns the requester of registrations: Weakness.SeesRegistered.
 func (w *Weakness) recordAsker(who book.Asker) book.Asker {
 	who.Trusted = who.Trusted || w.SeesRegistered
 	return who
 }
 
-// subscriber is who subscribes: Weakness.HearsAll.
+// subscriber returns the subscriber: Weakness.HearsAll.
 func (w *Weakness) subscriber(who *book.Asker) book.Asker {
 	sub := *who
 	sub.Trusted = sub.Trusted || w.HearsAll

@@ -89,7 +89,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestAnswers: the answer to a request has its transaction id, its attribute and its route or address. Any other answer is
+// TestAnswers: the answer to a request has its transaction id, attribute, modifier and origin. Any other answer is
 // unsolicited.
 func TestAnswers(t *testing.T) {
 	for _, tt := range []struct {

@@ -21,7 +21,7 @@ type Inventory interface {
 	Choose(port ib.GUID, taken func(ib.GUID) bool) ib.GUID
 }
 
-// Guard says who may act on whose port; *trust.Guard is one.
+// Guard decides which requester may act on which port; *trust.Guard is one.
 type Guard interface {
 	ActsOn(a *book.Asker, owner *book.EndPort) trust.Verdict
 }
@@ -29,20 +29,20 @@ type Guard interface {
 // Config is the fixed configuration of a Registry.
 type Config struct {
 	Inventory Inventory // nil: no port may have an alias
-	// Untrusted lets who is not trusted ask: option sa_etm_allow_untrusted_guidinfo_rec.
+	// Untrusted allows requests of untrusted requesters: option sa_etm_allow_untrusted_guidinfo_rec.
 	Untrusted bool
 	Guard     Guard         // nil: an untrusted requester acts on no other port
 	Limits    *trust.Limits // says which aliases are members of groups; nil: none are
 }
 
-// Effects is what follows, in this order: Save is durable before anything else is done.
+// Effects are the results of a call, in this order: Save is durable before anything else is done.
 type Effects struct {
 	Save    []sm.Fact
 	Aliases *sm.AliasesSet // for the Subnet Manager; nil: nothing
 	Events  []Event
 }
 
-// Answer is what a request is answered.
+// Answer is the answer to a request.
 type Answer struct {
 	// Verdict is not trust.OK for a request that is dropped. The caller drops it and reports the reason.
 	Verdict trust.Verdict
@@ -139,7 +139,7 @@ type Registry struct {
 	owner  map[ib.GUID]ib.GUID          // port by alias
 }
 
-// given is what a port was given.
+// given has the aliases of a port.
 type given struct {
 	place   ib.Place
 	aliases []ib.GUID // entries of GUIDInfo from 1 on, 0 for unused ones
@@ -148,7 +148,7 @@ type given struct {
 // SetUntrusted changes Config.Untrusted.
 func (r *Registry) SetUntrusted(may bool) { r.cfg.Untrusted = may }
 
-// SetInventory changes Config.Inventory, and takes back what it does not allow.
+// SetInventory changes Config.Inventory, and takes back aliases that it does not allow.
 func (r *Registry) SetInventory(i Inventory) Effects {
 	r.cfg.Inventory = i
 	return r.Review()
@@ -159,7 +159,7 @@ func New(cfg Config) *Registry {
 	return &Registry{cfg: cfg, given: registry.NewMap[ib.GUID, given](cmp.Compare[ib.GUID]), owner: make(map[ib.GUID]ib.GUID)}
 }
 
-// Follow takes what is known of the fabric now.
+// Follow sets the current view of the fabric.
 func (r *Registry) Follow(f registry.Fabric) { r.fabric = f }
 
 // Of returns the aliases of a port: the entries of GUIDInfo from 1 on, 0 for unused ones.
@@ -182,7 +182,7 @@ func (r *Registry) Set(a book.Asker, rec *mad.GUIDInfoRecord, mask mad.Component
 	for _, i := range inTurn(rec, mask) {
 		had, want := now.at(rec.BlockNum, i), rec.GUID[i]
 		if had != 0 && (want == 0 || want == had) {
-			continue // it keeps what it has
+			continue // it keeps its alias
 		}
 		if had != 0 && r.isMember(had) {
 			return refuse(trust.OK, &a, port, Member)
@@ -287,7 +287,7 @@ func (r *Registry) admit(ans *Answer, a *book.Asker, rec *mad.GUIDInfoRecord, ma
 	return port, NoReason
 }
 
-// may says why a port cannot have an alias. now is what it has otherwise.
+// may returns the reason why a port cannot have an alias. now has its other aliases.
 func (r *Registry) may(port *book.EndPort, alias ib.GUID, now given) Reason {
 	switch {
 	case alias == 0:
@@ -328,7 +328,7 @@ func (r *Registry) open(port *book.EndPort) given {
 	return given{r.fabric.PlaceOf(port), slices.Clone(r.to(port.GUID).aliases)}
 }
 
-// close keeps what a port is to have now.
+// close stores the new aliases of a port.
 func (r *Registry) close(ans *Answer, port *book.EndPort, now given) {
 	for len(now.aliases) > 0 && now.aliases[len(now.aliases)-1] == 0 {
 		now.aliases = now.aliases[:len(now.aliases)-1]
@@ -371,7 +371,7 @@ func (r *Registry) Input() *sm.AliasesSet {
 	return in
 }
 
-// Review takes back what the inventory does not allow any longer.
+// Review takes back aliases that the inventory no longer allows.
 func (r *Registry) Review() (e Effects) {
 	for port, was := range r.given.All {
 		now := given{was.place, slices.Clone(was.aliases)}

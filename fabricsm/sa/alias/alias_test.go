@@ -214,7 +214,7 @@ func TestT77Claims(t *testing.T) {
 			t.Errorf("claims %v: %v, %v", claim, got.GUID, a.Events)
 		}
 	}
-	// One that the inventory lets it have, but that is somewhere.
+	// An alias that the inventory allows, but that another port has.
 	r.f = r.f.With(bob, func(e *book.EndPort) { e.Aliases = []ib.GUID{vf(alice, 7)} })
 	r.Follow(r.f)
 	if a := r.set(r.want(alice, vf(alice, 7))); r.must(a).GUID[1] != 0 || a.Events[0].Reason != alias.Taken {
@@ -238,7 +238,7 @@ func TestT77Claims(t *testing.T) {
 	}
 }
 
-// TestReview: what the inventory does not allow any longer is taken back.
+// TestReview: aliases that the inventory no longer allows are taken back.
 func TestReview(t *testing.T) {
 	r := newRig(t, alias.Config{Untrusted: true})
 	r.must(r.set(r.want(alice, vf(alice, 1), vf(alice, 2))))
@@ -257,7 +257,7 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// TestOnAFabric: what was given is programmed, and the port is found by it.
+// TestOnAFabric: assigned aliases are programmed, and the port is found by them.
 func TestOnAFabric(t *testing.T) {
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 8})
 	if err != nil {

@@ -57,10 +57,9 @@ const (
 	maxListErrors = 20
 )
 
-// ParseList reads a file of aliases: on each line the GUID of a port, and the aliases that
-// it may have. Several lines of a port add up; "#" begins a comment. name is what errors
-// call the file. A GUID that is there twice, as a port or as an alias, is refused: it would
-// be two parties.
+// ParseList reads a file of aliases: on each line the GUID of a port, and the aliases that it may have. Several lines of a
+// port add up; "#" begins a comment. name is the name of the file in errors. A GUID that appears twice, as a port or as an
+// alias, is refused, because it would belong to two ports.
 func ParseList(name string, data []byte) (List, error) {
 	if len(data) > MaxListSize {
 		return nil, fmt.Errorf("%s: more than %d bytes", name, MaxListSize)

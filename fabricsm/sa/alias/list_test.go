@@ -64,7 +64,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// FuzzParseList holds that what is read is bounded, and no alias is two ports'.
+// FuzzParseList checks that the result is bounded, and that no alias belongs to two ports.
 func FuzzParseList(f *testing.F) {
 	f.Add([]byte("0x11 0xa1 0xa2\n0x12 0xb1 # c\n"))
 	f.Add([]byte("0x11 0x12\n0x12 0xa1\n0x11 x"))

@@ -12,7 +12,7 @@ import (
 // nothing.
 type Snapshot struct{ given registry.Map[ib.GUID, given] }
 
-// Given is what a port was given.
+// Given has the aliases of a port.
 type Given struct {
 	Port    ib.GUID
 	Place   ib.Place  // where it was when that was given
@@ -25,7 +25,7 @@ func (r *Registry) Now() Snapshot { return Snapshot{r.given} }
 // Len is the number of ports that were given any.
 func (s Snapshot) Len() int { return s.given.Len() }
 
-// Above visits what ports above a GUID were given, by GUID.
+// Above visits the aliases of ports above a GUID, by GUID.
 func (s Snapshot) Above(port ib.GUID) iter.Seq[Given] {
 	return func(yield func(Given) bool) {
 		for p, g := range s.given.Above(port) {

@@ -1,6 +1,5 @@
-// Package book is what subnet administration knows of the fabric when it answers: an
-// immutable index of end ports by LID and GUID, with the P_Keys that they are really
-// let use, made of a view of the Subnet Manager.
+// Package book is the data about the fabric from which subnet administration answers: an immutable index of end ports by
+// LID and GUID, with the P_Keys that they can really use. It is made from a view of the Subnet Manager.
 package book
 
 import (
@@ -12,7 +11,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Asker is who asks: what the packet proves, not what it says.
+// Asker is the requester, as far as the packet proves it.
 type Asker struct {
 	Port    topo.PortID // end port that has the source LID; topo.None: no port has it
 	As      ib.GUID     // its port GUID, or the one of its alias GUIDs that a GRH names
@@ -31,11 +30,10 @@ type EndPort struct {
 	Aliases []ib.GUID // other GUIDs it may use, 0 for unused entries
 	LID     ib.LID    // base LID
 	LMC     ib.LMC
-	// PKeys are what it may use, ascending by base with the default partition last,
-	// each base once: what its own table and that of the switch port in front of it
-	// both hold. A table that was not read holds nothing; behind a switch that cannot
-	// check P_Keys only the default partition counts. The Subnet Manager's own port
-	// and ports 0 of switches have no other table than theirs.
+	// PKeys are the P_Keys that it may use, each base once, ascending by base with the default partition last. Both its own
+	// table and that of the switch port in front of it have them. A table that was not read holds nothing; behind a switch
+	// that cannot check P_Keys only the default partition counts. The Subnet Manager's own port and ports 0 of switches
+	// have only their own table.
 	PKeys []ib.PKey
 
 	// Home is the switch it is cabled to by a link that is up, of port 0 the switch

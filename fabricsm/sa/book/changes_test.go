@@ -9,8 +9,7 @@ import (
 	"portcullis/fabricsm/topo/topotest"
 )
 
-// TestChangedSaysWhat: a book names what differs from the one it was made after, and
-// from any other, and nothing else.
+// TestChangedSaysWhat: a book names exactly the differences from the book that it was made after, and from any other.
 func TestChangedSaysWhat(t *testing.T) {
 	var k topotest.Kit
 	sw := k.Switch(1, 1, 8)

@@ -38,7 +38,7 @@ func newKeySet(keys []ib.PKey) *keySet {
 	return s
 }
 
-// match reports a key that can talk with k. It takes the same steps for every set.
+// match reports whether a key in the set matches k. It takes the same steps for every set.
 func (s *keySet) match(k ib.PKey) bool {
 	base := k.Base()
 	p := &s.pages[s.dir[base>>9]]

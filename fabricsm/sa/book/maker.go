@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Rules are what is configured of end ports.
+// Rules are the configuration of end ports.
 type Rules struct {
 	Policy     *qos.Policy        // nil: there is none
 	Partitions map[ib.PKey]string // names of partitions by base P_Key, for the policy
@@ -43,8 +43,7 @@ func New(prev *Book, v *sm.View) *Book {
 	return m.book(v)
 }
 
-// maker is what books made one after the other have in common. It belongs to one
-// goroutine.
+// maker has the common data of books that are made one after the other. It belongs to one goroutine.
 type maker struct {
 	rules Rules
 	last  *Book
@@ -53,7 +52,7 @@ type maker struct {
 	guids ownGUIDs
 	sets  interned
 
-	lidTwins  map[ib.LID][]*EndPort  // that claim what another one has
+	lidTwins  map[ib.LID][]*EndPort  // that claim the LID of another port
 	guidTwins map[ib.GUID][]*EndPort // the same
 
 	v      *sm.View
@@ -92,8 +91,8 @@ func (m *maker) book(v *sm.View) *Book {
 	return b
 }
 
-// changed visits what may differ between views: end ports, and switch ports between
-// switches. It may visit one twice.
+// changed visits the ports that may differ between views: end ports, and switch ports between switches. It may visit one
+// twice.
 func changed(v, was *sm.View) func(func(topo.PortID) bool) {
 	f := v.Fabric
 	var old *topo.Fabric
@@ -144,7 +143,7 @@ func samePort(f, old *topo.Fabric, p topo.PortID) bool {
 	return n == o || *n == *o
 }
 
-// look compares an end port with what the book has of it.
+// look compares an end port with its entry in the book.
 func (m *maker) look(p topo.PortID) {
 	old := m.ports.At(int32(p))
 	now := m.describe(p)
@@ -175,7 +174,7 @@ func (m *maker) look(p topo.PortID) {
 	}
 }
 
-// is reports that nothing differs.
+// is reports whether two end ports are equal.
 func (e *EndPort) is(o *EndPort) bool {
 	return e.Node == o.Node && e.Type == o.Type && e.GUID == o.GUID && e.LID == o.LID && e.LMC == o.LMC && e.keys == o.keys &&
 		e.Home == o.Home && e.HomePort == o.HomePort && e.MTU == o.MTU && e.LinkMTU == o.LinkMTU && e.Rate == o.Rate && e.LinkRate == o.LinkRate &&
@@ -276,7 +275,7 @@ func (m *maker) claim(e *EndPort) {
 	}
 }
 
-// release lets those have what an end port had that claim it too.
+// release passes the LIDs and GUIDs of an end port on to other ports that claim them too.
 func (m *maker) release(e *EndPort) {
 	for lid := range e.eachLID() {
 		twins := without(m.lidTwins, lid, e)
@@ -292,7 +291,7 @@ func (m *maker) release(e *EndPort) {
 	}
 }
 
-// replace puts an end port in the place of what it was.
+// replace replaces an end port with its new state.
 func (m *maker) replace(old, now *EndPort) {
 	for lid := range old.eachLID() {
 		if m.lids.At(int32(lid)) == old {
@@ -357,7 +356,7 @@ func without[K comparable](twins map[K][]*EndPort, k K, e *EndPort) []*EndPort {
 	return all
 }
 
-// first takes from those that claim something who is to have it, nil if none does.
+// first selects the end port that gets a claimed value, and removes it from the twins; nil if there is none.
 func first[K comparable](twins map[K][]*EndPort, k K, all []*EndPort, before func(a, b *EndPort) bool) *EndPort {
 	if len(all) == 0 {
 		return nil

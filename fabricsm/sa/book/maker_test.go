@@ -54,7 +54,7 @@ func (w *world) see() *book.Book {
 	return w.book
 }
 
-// naive is what a book says, found the long way.
+// naive returns the contents of a book, computed by a full search.
 func naive(v *sm.View) (byLID map[ib.LID]topo.PortID, byGUID map[ib.GUID]topo.PortID, keys map[topo.PortID][]ib.PKey) {
 	byLID, byGUID, keys = make(map[ib.LID]topo.PortID), make(map[ib.GUID]topo.PortID), make(map[topo.PortID][]ib.PKey)
 	f := v.Fabric
@@ -269,8 +269,7 @@ func TestTwinsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestBooksShare: equal hosts share their P_Keys, and a change of one host leaves the
-// others what they are.
+// TestBooksShare: equal hosts share their P_Keys, and a change of one host does not change the others.
 func TestBooksShare(t *testing.T) {
 	k := topotest.FatTree2(200, 36)
 	w := newWorld(k)
@@ -303,8 +302,8 @@ func TestBooksShare(t *testing.T) {
 	}
 }
 
-// TestOwnTables: who is not behind a port that checks P_Keys has the default partition
-// at most, but for the Subnet Manager and ports 0 of switches.
+// TestOwnTables: a port that is not behind a port which checks P_Keys has at most the default partition. The Subnet Manager
+// and ports 0 of switches are exceptions.
 func TestOwnTables(t *testing.T) {
 	k := topotest.Single(3, 8)
 	w := newWorld(k)
@@ -332,7 +331,7 @@ func TestOwnTables(t *testing.T) {
 	}
 }
 
-// TestLookupsDoNotAllocate: nothing of what an answer looks up makes garbage.
+// TestLookupsDoNotAllocate: the look-ups for an answer do not allocate.
 func TestLookupsDoNotAllocate(t *testing.T) {
 	k := topotest.FatTree2(100, 36)
 	w := newWorld(k)

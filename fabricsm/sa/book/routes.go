@@ -9,8 +9,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Routes is what holds for all routes at once, so that few have to be walked. It is
-// immutable.
+// Routes has the properties that hold for all routes at once, so that few have to be walked. It is immutable.
 type Routes struct {
 	// Sound says that the checker accepted the tables, and that each link between
 	// switches that they know is up. Then each LID that [Routes.Reaches] is delivered
@@ -31,18 +30,17 @@ type Routes struct {
 	lids   []uint64      // by LID, a bit each: see Reaches
 }
 
-// Reaches reports that the switch in front of the end port with a LID, and the
-// tables, agree on where it is.
+// Reaches reports whether the switch in front of the end port with a LID, and the tables, agree on its location.
 func (r *Routes) Reaches(lid ib.LID) bool {
 	return int(lid)/64 < len(r.lids) && r.lids[lid/64]&(1<<(lid%64)) != 0
 }
 
-// Joined reports that two switches were in one island when the tables were made.
+// Joined reports whether two switches were in one island when the tables were made.
 func (r *Routes) Joined(a, b topo.NodeID) bool {
 	return a == b || int(a) < len(r.island) && int(b) < len(r.island) && r.island[a] == r.island[b]
 }
 
-// laneRule says who has a say about service levels.
+// laneRule is the rule that determines service levels.
 type laneRule uint8
 
 const (
@@ -62,7 +60,7 @@ func laneRuleOf(v *sm.View) laneRule {
 	}
 }
 
-// SL returns the service level that packets from one LID to another must have. free reports that the routes leave it open.
+// SL returns the service level that packets from one LID to another must have. free is true if the routes leave it open.
 func (r *Routes) SL(from, to ib.LID) (sl ib.SL, free bool) {
 	if r.lane == levelByWay {
 		return r.tables.SL(from, to), false
@@ -178,7 +176,7 @@ func (r *Routes) tally(f *topo.Fabric, p topo.PortID, n int32) {
 	r.mtus[mtu] += n
 }
 
-// bound finds the least and the most of what was counted.
+// bound computes the minimum and maximum of the counted values.
 func (r *Routes) bound() {
 	r.MinRate, r.MaxRate, r.MinMTU, r.MaxMTU = 0, 0, 0, 0
 	for i, n := range r.rates {

@@ -10,8 +10,8 @@ import (
 	"portcullis/fabricsm/sa/group"
 )
 
-// TestCostFollowsChange: what a join and a leave allocate, and what is saved, hardly
-// grows with the members of the group and with the groups beside it.
+// TestCostFollowsChange: the allocations and saved facts of a join and a leave hardly grow with the members of the group
+// and with the other groups.
 func TestCostFollowsChange(t *testing.T) {
 	cost := func(members, groups int) (allocs float64, facts int) {
 		r := newRig(t, group.Config{})
@@ -40,7 +40,7 @@ func TestCostFollowsChange(t *testing.T) {
 			in, out := r.Set(q.asker, &q.rec, q.mask), r.Delete(q.asker, &q.rec, q.mask)
 			facts = len(in.Save) + len(out.Save)
 		})
-		// A port that changes costs what it is in, not what there is.
+		// A changed port costs in proportion to its own groups, not to all groups.
 		moved := f.With(lim, func(e *book.EndPort) { e.LID++ })
 		r.Follow(moved)
 		return allocs, facts

@@ -12,7 +12,7 @@ import (
 // Reason says why something was refused or happened.
 type Reason uint8
 
-// Reasons of refusals, and of what happened by itself.
+// Reasons of refusals, and of spontaneous events.
 const (
 	NoReason          Reason = iota
 	MissingComponents        // the component mask lacks some
@@ -31,7 +31,7 @@ const (
 	InvalidMGID              // not a multicast GID, or of a reserved form
 	NotAsBroadcast           // an IPoIB group differs from the broadcast group of its partition
 	NoBroadcast              // an IPoIB partition without a broadcast group
-	NotMember                // who leaves is no member that way
+	NotMember                // the leaving port is no member in that state
 	NotYours                 // the membership of another port
 	PartitionQuota           // the partition has as many groups as it may have
 	NoMLID                   // no multicast LID is left that it may have
@@ -60,7 +60,7 @@ var reasons = [...]string{
 // String says it in words.
 func (r Reason) String() string { return registry.Word(reasons[:], "Reason", r) }
 
-// status is what a refusal is answered with.
+// status returns the status of the answer to a refused request.
 func (r Reason) status() mad.Status {
 	switch r {
 	case NoReason:
@@ -76,7 +76,7 @@ func (r Reason) status() mad.Status {
 	}
 }
 
-// Kind says what happened.
+// Kind is the kind of an event.
 type Kind uint8
 
 // Kinds of events.

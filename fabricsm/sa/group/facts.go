@@ -40,7 +40,7 @@ func factOfGroup(g *Group) sm.Fact {
 	return sm.Fact{Kind: sm.FactSAGroup, Name: groupName(g.MGID), Body: hex.EncodeToString(v)}
 }
 
-// factOfMember says what a member is, or, without a State, that it is none.
+// factOfMember returns the fact of a member, or without a State the fact that deletes it.
 func factOfMember(g *Group, m Member) sm.Fact {
 	f := sm.Fact{Kind: sm.FactSAMember, Name: memberName(g.MGID, m.GUID)}
 	if m.State != 0 {

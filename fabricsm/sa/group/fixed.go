@@ -37,7 +37,7 @@ func IPoIB(k ib.PKey, scope uint8) Fixed {
 // A group that changes keeps the members that fit. Call it after the first Follow.
 func (r *Registry) SetFixed(all []Fixed) (e Effects) {
 	if r.fabric == nil {
-		return e // what they can be is not known
+		return e // the valid parameters are unknown
 	}
 	defer r.begin(&e)()
 	want := make(map[ib.GID]*Fixed, len(all))

@@ -12,8 +12,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Follow takes what is known of the fabric now. Members whose port is gone, or may not
-// be members any longer, leave.
+// Follow updates the view of the fabric. Members whose port is gone, or may not be a member any longer, leave.
 func (r *Registry) Follow(f registry.Fabric) (e Effects) {
 	defer r.begin(&e)()
 	was := r.fabric

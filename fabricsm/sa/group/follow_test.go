@@ -214,8 +214,7 @@ func TestFixedGroups(t *testing.T) {
 	}
 }
 
-// TestServiceLevelOfTrees: where groups must have one service level they have it,
-// whatever was asked for.
+// TestServiceLevelOfTrees: where groups must have a certain service level, they get it, regardless of the request.
 func TestServiceLevelOfTrees(t *testing.T) {
 	r := newRig(t, group.Config{})
 	f := r.f.Clone()
@@ -245,8 +244,8 @@ func TestCeilingFalls(t *testing.T) {
 	}
 }
 
-// TestRandomly joins, leaves, makes, loses ports and keys, changes the configuration
-// and restarts, and holds what must hold after each.
+// TestRandomly joins, leaves, creates groups, loses ports and keys, changes the configuration and restarts. It checks the
+// invariants after each step.
 func TestRandomly(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -318,7 +317,7 @@ func TestRandomly(t *testing.T) {
 	}
 }
 
-// hold checks what always holds.
+// hold checks the invariants.
 func (r *rig) hold() {
 	r.t.Helper()
 	r.told.same(r.t, r.Input())

@@ -26,8 +26,8 @@ type Config struct {
 	ShareSNM bool
 
 	PacketLifeTime ib.ExpTime // of groups that leave it open; default 18
-	// DefaultMTU and DefaultRate are what a group gets that leaves them open, if the
-	// port that makes it has as much; default what the port has.
+	// DefaultMTU and DefaultRate are for a group that leaves them open, if the creating port supports them. By default the
+	// group gets the values of the port.
 	DefaultMTU  ib.MTU
 	DefaultRate ib.Rate
 	MaxRate     ib.Rate // the highest code that groups are given; default all
@@ -49,10 +49,10 @@ type Config struct {
 	Weakness Weakness // for drills alone
 }
 
-// Weakness takes protections away that no configuration does, so that drills can show
-// what each is worth. The zero value takes none.
+// Weakness disables protections that no configuration disables, so that drills can show their effect. The zero value
+// disables none.
 type Weakness struct {
-	AnyPKey       bool // groups are known to, and take, who does not have their P_Key
+	AnyPKey       bool // groups are visible to, and accept, ports without their P_Key
 	AnyLink       bool // links that are slower than a group, or have a smaller MTU, can be in it
 	AnyMembership bool // a requester that may act for a port may change all its memberships, also those made by others
 }
@@ -69,7 +69,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Params is what all members of a group agree on.
+// Params are the parameters that all members of a group share.
 type Params struct {
 	PKey           ib.PKey
 	QKey           uint32
@@ -99,7 +99,7 @@ type Member struct {
 	Port  ib.GUID // port GUID
 	State ib.JoinState
 	Proxy bool    // another port joined for it
-	By    ib.GUID // port GUID of who did
+	By    ib.GUID // port GUID of the requester
 }
 
 // Len is the number of members.
@@ -114,7 +114,7 @@ func (g *Group) Members(yield func(ib.GUID, Member) bool) { g.members.All(yield)
 // MembersAbove visits the members above a GUID, by GUID.
 func (g *Group) MembersAbove(guid ib.GUID) iter.Seq2[ib.GUID, Member] { return g.members.Above(guid) }
 
-// keepsAlive reports a state for which a group exists (IBTA volume 1, 15.2.5.17.3).
+// keepsAlive reports whether a state keeps a group alive (IBTA volume 1, 15.2.5.17.3).
 func keepsAlive(s ib.JoinState) bool { return s&(ib.FullMember|ib.SendOnlyFullMember) != 0 }
 
 // with returns the group with a member updated. A member without a State is removed.
@@ -138,7 +138,7 @@ func (g *Group) with(m Member) *Group {
 // Snapshot is all groups at one moment. It is immutable. The zero Snapshot has none.
 type Snapshot struct{ groups registry.Map[ib.GID, *Group] }
 
-// Group returns the group of an MGID, or nil if there is none. It does not check who may know of it.
+// Group returns the group of an MGID, or nil if there is none. It does not check the rights of a requester.
 func (s Snapshot) Group(mgid ib.GID) *Group {
 	g, _ := s.groups.Get(mgid)
 	return g
@@ -153,8 +153,8 @@ func (s Snapshot) Above(mgid ib.GID) iter.Seq2[ib.GID, *Group] { return s.groups
 // All visits all groups by MGID.
 func (s Snapshot) All(yield func(ib.GID, *Group) bool) { s.groups.All(yield) }
 
-// Effects is what follows from a request, or from what is new in the fabric, in this
-// order: Save is durable before anything else is done.
+// Effects are the results of a request, or of a change of the fabric, in this order: Save is durable before anything else
+// is done.
 type Effects struct {
 	Save    []sm.Fact
 	Groups  *sm.GroupsChanged // for the Subnet Manager; nil: nothing
@@ -162,7 +162,7 @@ type Effects struct {
 	Events  []Event
 }
 
-// Answer is what a request is answered.
+// Answer is the answer to a request.
 type Answer struct {
 	// Verdict is not trust.OK for a request that is dropped. The caller drops it and reports the reason.
 	Verdict trust.Verdict
@@ -186,7 +186,7 @@ type Registry struct {
 	fabric registry.Fabric // nil before the first Follow
 	Snapshot
 
-	ports  map[ib.GUID][]seat  // what GUIDs of a port are members of, by port GUID
+	ports  map[ib.GUID][]seat  // memberships of the GUIDs of a port, by port GUID
 	made   map[ib.PKey]int     // groups of a partition that are not Fixed, by base
 	mlids  mlids               //
 	unseen map[ib.GUID]ib.GUID // ports of GUIDs of members that are not seen, until the fabric is known

@@ -43,7 +43,7 @@ func fabric() *registrytest.Fabric {
 	return f
 }
 
-// rig is a registry with a fabric, and what it saved.
+// rig is a registry with a fabric and its saved facts.
 type rig struct {
 	t testing.TB
 	*group.Registry
@@ -58,7 +58,7 @@ func newRig(t testing.TB, cfg group.Config) *rig {
 	return r
 }
 
-// take does what follows from a request.
+// take applies the effects of a request.
 func (r *rig) take(e group.Effects) group.Effects {
 	r.t.Helper()
 	r.saved.Take(e.Save)
@@ -447,8 +447,8 @@ func guard(t testing.TB, o trust.Options) *trust.Guard {
 	return g
 }
 
-// TestProxyMembership: a membership that was made for a port is ended by who made it or
-// the port, one that the port made only by the port.
+// TestProxyMembership: a membership that was made for a port can be ended by its creator or by the port. One that the port
+// made can be ended only by the port.
 func TestProxyMembership(t *testing.T) {
 	opts := trust.DefaultOptions()
 	opts.ProxyUntrusted = true

@@ -93,9 +93,8 @@ func TestT78AnothersGroup(t *testing.T) {
 	}
 }
 
-// T79: groups are made until multicast LIDs run out. A partition gets no more than are
-// left for others, then its groups share what it has; the reserve is for groups of the
-// configuration; and no two partitions ever share.
+// T79: groups are made until multicast LIDs run out. A partition gets no more LIDs than are left for others, then its
+// groups share its LIDs. The reserve is for groups of the configuration, and no two partitions ever share a LID.
 func TestT79NoMoreMulticastLIDs(t *testing.T) {
 	r := newRig(t, group.Config{Reserve: 8})
 	f := r.f.Clone()

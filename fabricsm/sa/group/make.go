@@ -31,7 +31,7 @@ func (r *Registry) plan(q *request) (*Group, Reason) {
 		return nil, BothLimited
 	}
 	if k, _ := q.port.Holds(rec.PKey); r.cfg.Trust.Model && !q.asker.Trusted && k == ib.DefaultPKeyLimited && !isIPoIB(rec.MGID) {
-		return nil, NotFull // all tenants are limited members here: they would see one another's groups
+		return nil, NotFull // all tenants are limited members here: they would see groups of each other
 	}
 	for _, check := range []func(*Group, *request) Reason{r.named, r.realize, r.mayMake} {
 		if why := check(g, q); why != NoReason {
@@ -96,7 +96,7 @@ func (r *Registry) asBroadcast(g *Group, q *request) Reason {
 	return NoReason
 }
 
-// realize sets MTU, rate and lifetime of a new group, within what the creating port supports.
+// realize sets MTU, rate and lifetime of a new group, within the limits of the creating port.
 func (r *Registry) realize(g *Group, q *request) Reason {
 	rec, mtu, rate := q.rec, q.port.LinkMTU, q.port.LinkRate.AtMost(r.cfg.MaxRate)
 	g.MTU, g.Rate, g.PacketLifeTime = mtu, rate, r.cfg.PacketLifeTime

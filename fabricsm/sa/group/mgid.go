@@ -22,7 +22,7 @@ func flagsOf(m ib.GID) uint8      { return m[1] >> 4 }
 func scopeOf(m ib.GID) uint8      { return m[1] & 0xF }
 func signatureOf(m ib.GID) uint16 { return binary.BigEndian.Uint16(m[2:]) }
 
-// isIPoIB reports a group of IP over InfiniBand.
+// isIPoIB reports whether an MGID belongs to a group of IP over InfiniBand.
 func isIPoIB(m ib.GID) bool {
 	s := signatureOf(m)
 	return m.IsMulticast() && (s == signatureIPv4 || s == signatureIPv6)

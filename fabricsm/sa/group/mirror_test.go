@@ -20,8 +20,7 @@ func newMirror() *mirror {
 	return &mirror{lids: make(map[ib.LID]bool), joins: make(map[sm.Join]ib.JoinState)}
 }
 
-// take does it in the order that the Subnet Manager does, and refuses what would mean
-// nothing to it.
+// take applies changes in the order of the Subnet Manager, and fails on changes that would be invalid for it.
 func (m *mirror) take(t testing.TB, c *sm.GroupsChanged) {
 	t.Helper()
 	if c == nil {

@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// alike is what groups that share a multicast LID have in common.
+// alike has the common parameters of groups that share a multicast LID.
 type alike struct {
 	pkey ib.PKey // base
 	sl   ib.SL
@@ -27,7 +27,7 @@ type snm struct {
 type mlids struct {
 	bits  [256]uint64 // of those that are used, from MinMulticastLID on
 	used  map[ib.LID]*mlid
-	alike map[alike][]ib.LID // by what may share them, ascending
+	alike map[alike][]ib.LID // by the parameters of groups that may share them, ascending
 	snm   map[snm]ib.LID
 	of    map[ib.PKey]int // how many a partition uses, by base
 }

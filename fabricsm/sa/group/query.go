@@ -24,8 +24,8 @@ func recordOf(g *Group, m *Member, p ib.Prefix) mad.MCMemberRecord {
 	return rec
 }
 
-// Query is a Get or GetTable of MCMemberRecord: a record for each group whose P_Key the
-// asker has, without its members; for who is trusted one for each member of any group.
+// Query is a Get or GetTable of MCMemberRecord. It returns a record for each group whose P_Key the requester has, without
+// its members. For a trusted requester it returns one for each member of any group.
 type Query struct {
 	registry.Walk
 	in      Snapshot
@@ -138,8 +138,7 @@ func (q *Query) visible(g *Group) bool {
 	return false
 }
 
-// matches compares a record with what is asked for. Of groups whose members are not
-// shown neither are members' components.
+// matches compares a record with the query. If the members of a group are not shown, their components do not match either.
 func (q *Query) matches(rec *mad.MCMemberRecord) bool {
 	want, has := &q.rec, q.mask.Has
 	return !(has(mad.MCMemberComponentQKey) && rec.QKey != want.QKey ||

@@ -50,7 +50,7 @@ func (r *Registry) Set(a book.Asker, rec *mad.MCMemberRecord, mask mad.Component
 	case had && r.notYours(m, &q):
 		return r.refuse(&ans, &q, NotYours)
 	case had && m.Proxy && own:
-		m.Proxy, m.By = false, q.from.GUID // it took over what was made for it
+		m.Proxy, m.By = false, q.from.GUID // it took over the membership that was made for it
 	case had:
 	case q.verdict != trust.OK:
 		return r.refuse(&ans, &q, NoReason)
@@ -155,7 +155,7 @@ func (r *Registry) known(q *request) *Group {
 	return g
 }
 
-// mayJoin checks what a request for a group that is there says, and its port.
+// mayJoin checks the parameters and the port of a request for an existing group.
 func (r *Registry) mayJoin(g *Group, q *request) Reason {
 	if !r.agrees(g, q) {
 		return ParamsDiffer
@@ -163,7 +163,7 @@ func (r *Registry) mayJoin(g *Group, q *request) Reason {
 	return r.suits(g, q.port)
 }
 
-// agrees reports a request that is for a group as it is.
+// agrees reports whether the parameters of a request match the group.
 func (r *Registry) agrees(g *Group, q *request) bool {
 	rec, has := q.rec, q.mask.Has
 	_, must := r.fabric.GroupSL() // then a group may have another than it was asked for
@@ -205,8 +205,8 @@ func (r *Registry) suits(g *Group, e *book.EndPort) Reason {
 	}
 }
 
-// notYours reports a membership that an asker may not change: the port's own is the
-// port's, one that was made for it also that of who made it.
+// notYours reports whether a requester may not change a membership. A port may change its own memberships. A membership
+// that was made for it may also be changed by its creator.
 func (r *Registry) notYours(m Member, q *request) bool {
 	switch {
 	case q.asker.Trusted || registry.IsOwn(&q.asker, q.port, m.GUID) || r.cfg.Weakness.AnyMembership:

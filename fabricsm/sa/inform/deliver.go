@@ -21,7 +21,7 @@ func (r *Registry) Tell(now time.Time, notices ...registry.Notice) (e Effects) {
 	return e
 }
 
-// Forward reports a trap of a device. The issuer is the port that has the LID in the notice.
+// Forward reports a trap of a device. The issuer is the port with the LID in the notice.
 func (r *Registry) Forward(now time.Time, n *mad.Notice) (e Effects) {
 	if r.fabric == nil || n.IsGeneric && ours(n.TrapNumber) {
 		return e
@@ -54,7 +54,7 @@ func (r *Registry) mayHear(s *sub, n *registry.Notice) bool {
 	return e != nil && e.GUID == s.Port && (s.Trusted || !n.Secret() && n.Visible(e))
 }
 
-// wants reports a subscription that a notice matches.
+// wants reports whether a subscription matches a notice.
 func (s *sub) wants(n *registry.Notice) bool {
 	i, h := &s.Info, &n.Report.NoticeHeader
 	switch {
@@ -107,7 +107,7 @@ func (r *Registry) turn(p *party) {
 	*of = append(*of, p)
 }
 
-// pump sends what there is room for: first to those who answer.
+// pump sends reports while there is room: first to ports that answer.
 func (r *Registry) pump(now time.Time) {
 	for i := range r.turns {
 		of := &r.turns[i]
@@ -289,7 +289,7 @@ func (r *Registry) fail(s *sub) {
 	r.quiet(s)
 }
 
-// quiet drops what a subscription waits for.
+// quiet drops the reports that a subscription waits for.
 func (r *Registry) quiet(s *sub) {
 	s.unready()
 	r.stop(s)

@@ -21,8 +21,8 @@ type Config struct {
 	// MaxOnWire is how many reports are under way: option max_sa_reports_on_wire;
 	// default 512. Ports that did not answer the last get a quarter of these.
 	MaxOnWire int
-	// MaxQueued is how many reports wait: option max_sa_reports_queued; default 65536.
-	// Those for one port are at most a sixteenth of what is free.
+	// MaxQueued is how many reports wait: option max_sa_reports_queued; default 65536. Those for one port are at most a
+	// sixteenth of the free places.
 	MaxQueued  int
 	PerPort    int // reports under way to one port; default 4
 	PerQueue   int // reports that wait for one subscription; default 256
@@ -40,8 +40,7 @@ type Config struct {
 	// Negative, and option drop_event_subscriptions: not at all.
 	Linger time.Duration
 
-	// Limits are those of all of subnet administration; Trust says what they are.
-	// Without Limits there are none.
+	// Limits are those of all of subnet administration; Trust has their values. Without Limits there are none.
 	Limits *trust.Limits
 	Trust  trust.Options
 }
@@ -118,7 +117,7 @@ func noticesOf(i *mad.InformInfo) string {
 	}
 }
 
-// key identifies what a record shows.
+// key identifies a record for queries.
 type key struct {
 	as   ib.GUID
 	enum uint16
@@ -126,7 +125,7 @@ type key struct {
 
 func compareKeys(a, b key) int { return cmp.Or(cmp.Compare(a.as, b.as), cmp.Compare(a.enum, b.enum)) }
 
-// identity is what makes two subscriptions the same.
+// identity is the part of a subscription that makes two subscriptions the same.
 type identity struct {
 	as         ib.GUID
 	qp         uint32
@@ -172,20 +171,20 @@ type Report struct {
 	MAD mad.MAD
 }
 
-// Effects is what follows, in this order: Save is durable before anything else is done.
+// Effects are the results of a call, in this order: Save is durable before anything else is done.
 type Effects struct {
 	Save   []sm.Fact
 	Send   []Report
 	Events []Event
 }
 
-// Answer is what a request is answered.
+// Answer is the answer to a request.
 type Answer struct {
 	// Verdict is not trust.OK for a request that is dropped. The caller drops it and reports the reason.
 	Verdict trust.Verdict
 	Status  mad.Status
 	Record  mad.InformInfo // also of a refusal
-	Looks   int            // at LIDs of a range, by who is not trusted
+	Looks   int            // at LIDs of a range, by an untrusted requester
 	Effects
 }
 
@@ -197,14 +196,14 @@ func (a *Answer) Why() Reason {
 	return a.Events[0].Reason
 }
 
-// Kind says what happened.
+// Kind is the kind of an event.
 type Kind uint8
 
 // Kinds of events.
 const (
 	Refused    Kind = iota // for a Reason
 	Subscribed             // a subscription is new
-	Ended                  // by who made it
+	Ended                  // by its subscriber
 	Dropped                // for a Reason
 	Failed                 // a report was not answered
 	Problem                // for a Reason
@@ -226,7 +225,7 @@ const (
 	BadIsGeneric          // neither 0 nor 1
 	SecurityTraps         // an untrusted subscription to traps 256 to 259
 	BadRange              // no range of LIDs
-	NotInPartition        // no partition shared with who is to be heard of
+	NotInPartition        // no partition shared with the requested source
 	NotFound              // nothing to be ended
 	TooMany               // of all together
 	PortGone              // the port disappeared
@@ -308,7 +307,7 @@ type Registry struct {
 	eff *Effects // of the call at hand
 }
 
-// topic is what a subscription is about, to find those that may want a notice.
+// topic is the subject of a subscription, to find the subscriptions that may want a notice.
 type topic struct {
 	generic uint8
 	trap    mad.TrapNum // or device id; mad.AllTraps: any

@@ -32,7 +32,7 @@ const (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// rig is a registry with a fabric and a clock, what it saved and what is on the wire.
+// rig is a registry with a fabric, a clock, its saved facts and the reports on the wire.
 type rig struct {
 	t testing.TB
 	*inform.Registry
@@ -188,7 +188,7 @@ func TestSubscribeRules(t *testing.T) {
 	}
 }
 
-// TestIdentity: what makes two subscriptions the same, and what ends one.
+// TestIdentity checks when two subscriptions are the same, and which request ends one.
 func TestIdentity(t *testing.T) {
 	r := newRig(t, inform.Config{})
 	a := r.f.Asker(alice)
@@ -243,7 +243,7 @@ func group(trap mad.TrapNum, key ib.PKey) registry.Notice {
 	return registry.AboutGID(trap, ib.GID{0: 0xFF, 15: 1}, 0x5A, ib.MakeGID(ib.DefaultPrefix, registrytest.SM), key)
 }
 
-// TestWhoIsTold: matching, and who may know.
+// TestWhoIsTold checks matching, and the rights of subscribers.
 func TestWhoIsTold(t *testing.T) {
 	r := newRig(t, inform.Config{})
 	for _, g := range []ib.GUID{alice, alan, bob, lim, registrytest.SM} {
@@ -466,7 +466,7 @@ func TestDropOnFail(t *testing.T) {
 	}
 }
 
-// TestBounds: what waits and what is under way is bounded, and ports take turns.
+// TestBounds: waiting and sent reports are bounded, and ports take turns.
 func TestBounds(t *testing.T) {
 	r := newRig(t, inform.Config{MaxOnWire: 3, PerPort: 2, PerQueue: 5, MaxQueued: 16})
 	for qp := uint32(1); qp <= 4; qp++ {
@@ -725,7 +725,7 @@ func TestRandomly(t *testing.T) {
 	}
 }
 
-// TestFanOutByTrap: a notice costs nothing for those who subscribed to other traps.
+// TestFanOutByTrap: subscriptions to other traps cost a notice nothing.
 func TestFanOutByTrap(t *testing.T) {
 	r := newRig(t, inform.Config{})
 	for qp := range uint32(5000) {
@@ -742,7 +742,7 @@ func TestFanOutByTrap(t *testing.T) {
 	}
 }
 
-// FuzzInformInfo: whatever is asked for is answered, and restored as it was.
+// FuzzInformInfo: every request is answered, and restored as it was.
 func FuzzInformInfo(f *testing.F) {
 	var seed [36]byte
 	i := all(64)

@@ -72,8 +72,8 @@ func (r *Registry) spread(now time.Time) {
 	}
 }
 
-// hand puts a notice into the queues of those of a topic who want it, as far as so many
-// looks go, and says how many are left: 0 if there may be more to look at.
+// hand puts a notice into the queues of the interested subscriptions of a topic, with at most left looks. It returns the
+// remaining looks: 0 if there may be more subscriptions to look at.
 func (r *Registry) hand(p *posting, left int) int {
 	of := p.of[p.topic]
 	if of.Len() == 0 {

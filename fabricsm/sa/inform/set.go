@@ -202,7 +202,7 @@ func (r *Registry) remove(s *sub, e Event) {
 	r.eff.Events = append(r.eff.Events, e)
 }
 
-// refuse answers no: what comes back subscribes to nothing (IBTA volume 1, o13-13.1.1).
+// refuse returns a refusal: the returned record subscribes to nothing (IBTA volume 1, o13-13.1.1).
 func refuse(a *book.Asker, info *mad.InformInfo, why Reason) Answer {
 	no := *info
 	no.Subscribe = 0

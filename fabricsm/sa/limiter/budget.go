@@ -7,8 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// WorkConfig says what questions may cost, in steps. A step is about as much work as
-// a look at one record.
+// WorkConfig limits the cost of requests, in steps. A step is about as much work as a look at one record.
 type WorkConfig struct {
 	// PerRequest is how many steps one untrusted question may take; 0: no limit.
 	PerRequest int `yaml:"per_request"`
@@ -58,7 +57,7 @@ func (w *Work) Configure(c WorkConfig) error {
 	return nil
 }
 
-// Budget is what one question may still cost.
+// Budget is the remaining cost limit of one request.
 type Budget struct {
 	left, spent int64
 }
@@ -109,7 +108,7 @@ func (w *Work) Begin(now time.Time, base ib.LID) (Budget, bool) {
 // Trusted returns the budget of a request that showed the SA_Key.
 func (w *Work) Trusted() Budget { return Budget{left: unlimited} }
 
-// End books what a question of Begin has cost.
+// End charges the cost of a request of Begin.
 func (w *Work) End(now time.Time, base ib.LID, b Budget) {
 	if w.cost == 0 {
 		return
@@ -118,8 +117,8 @@ func (w *Work) End(now time.Time, base ib.LID, b Budget) {
 	w.nodes[slot] = max(w.nodes[slot], at) + b.spent*w.cost
 }
 
-// Again charges the cost so far of a request of Begin, and limits its budget to what the node has left now. It returns
-// false if nothing is left.
+// Again charges the cost so far of a request of Begin, and limits its budget to the remaining budget of its node. It
+// returns false if nothing is left.
 func (w *Work) Again(now time.Time, base ib.LID, b *Budget) bool {
 	w.End(now, base, *b)
 	if b.spent = 0; w.cost != 0 {

@@ -61,8 +61,7 @@ type Config struct {
 	Other          LaneConfig `yaml:"other"`
 	Managers       LaneConfig `yaml:"managers"`
 	Work           WorkConfig `yaml:"work"`
-	// Changes is how much of what is registered a node may change, in facts that are
-	// saved.
+	// Changes limits how many registrations a node may change, in saved facts.
 	Changes Allowance `yaml:"changes"`
 }
 
@@ -76,7 +75,7 @@ func DefaultConfig() Config {
 		Management:     LaneConfig{All: Allowance{50_000, 50_000}, Node: Allowance{1000, 2000}},
 		Administration: LaneConfig{All: Allowance{200_000, 20_000}, Node: Allowance{5000, 5000}},
 		Other:          LaneConfig{All: Allowance{2000, 2048}, Node: Allowance{50, 100}},
-		// A standby polls twice a second, and asks again what it gets no answer to.
+		// A standby polls twice a second, and repeats unanswered requests.
 		Managers: LaneConfig{All: Allowance{2000, 2048}, Node: Allowance{200, 400}},
 		Work:     WorkConfig{PerRequest: 1 << 18, Node: Allowance{1 << 17, 1 << 19}},
 		Changes:  Allowance{100, 1000},

@@ -9,7 +9,7 @@ package limiter
 type fair struct {
 	cost    int64 // of a token, rounded up; 0: no limit
 	burst   int64 // tokens of all
-	room    int64 // what a tenant may owe: its part of the burst, in picoseconds
+	room    int64 // the debt limit of a tenant: its part of the burst, in picoseconds
 	virtual int64
 	rest    int64 // time that went by and did not divide
 	full    [MaxTenants + 1]int64

@@ -47,7 +47,7 @@ func (s *slow) take(t int) bool {
 	return true
 }
 
-// TestFairIsLikeTheSlowOne compares each decision, and what each tenant owes.
+// TestFairIsLikeTheSlowOne compares each decision, and the debt of each tenant.
 func TestFairIsLikeTheSlowOne(t *testing.T) {
 	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
@@ -105,9 +105,8 @@ func TestFairNeverOverflows(t *testing.T) {
 	}
 }
 
-// TestMaxMin lets tenants ask at rates of their own and compares what each gets with the
-// fair division: who asks for less than its part gets all, the others equal parts of the
-// rest.
+// TestMaxMin lets tenants send at different rates, and compares the result with the fair division. A tenant that sends less
+// than its part gets all of it, the others get equal parts of the rest.
 func TestMaxMin(t *testing.T) {
 	const rate, burst, seconds = 100_000, 1000, 4
 	for seed := range uint64(10) {
@@ -124,7 +123,7 @@ func TestMaxMin(t *testing.T) {
 		const step = 10_000_000 // picoseconds
 		for range seconds * second / step {
 			f.pass(step)
-			// In which order they ask says nothing of who gets more.
+			// The order of requests does not affect the shares.
 			for _, i := range rnd.Perm(len(demand)) {
 				for due[i] += demand[i] * step / second; due[i] >= 1; due[i]-- {
 					if f.has(i) {

@@ -8,8 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// Lane is what a packet is part of; see the package comment. Its text is what
-// metrics show.
+// Lane is the lane of a packet; see the package comment. Its text appears in metrics.
 type Lane uint8
 
 // Lanes.
@@ -35,7 +34,7 @@ func (l Lane) String() string {
 	return fmt.Sprintf("lane %d", uint8(l))
 }
 
-// Verdict says what becomes of a packet. Its text is what metrics show.
+// Verdict is the decision about a packet. Its text appears in metrics.
 type Verdict uint8
 
 // Verdicts.
@@ -60,7 +59,7 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict %d", uint8(v))
 }
 
-// Packet is what is asked about a packet that came.
+// Packet describes a received packet.
 type Packet struct {
 	LID    ib.LID // of the source
 	Class  mad.Class
@@ -183,7 +182,7 @@ func (l *Limiter) SetNodes(n *Nodes) {
 	l.nodes = n
 }
 
-// Admit says what becomes of a packet that came now.
+// Admit decides about a packet that arrives now.
 func (l *Limiter) Admit(now time.Time, p Packet) Verdict {
 	in := p.lane()
 	v, slot := Pass, uint16(nobody)

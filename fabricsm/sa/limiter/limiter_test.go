@@ -76,9 +76,8 @@ func TestNodePassesAtMostRateAndBurst(t *testing.T) {
 	}
 }
 
-// TestTenantKeepsItsShare lets a tenant with 1000 ports flood, and another one with one
-// port ask for less than half of the lane: all of that passes. And what passes of all is
-// never more than the lane has.
+// TestTenantKeepsItsShare lets a tenant with 1000 ports flood. Another tenant with one port sends less than half of the
+// rate of the lane, and all of that passes. All passed packets together never exceed the rate of the lane.
 func TestTenantKeepsItsShare(t *testing.T) {
 	const rate, burst = 100_000, 4096
 	var n limiter.Nodes
@@ -389,8 +388,7 @@ func TestConfigAsYAML(t *testing.T) {
 	}
 }
 
-// TestWork: a question costs at most what one may, a node has so many steps a second, and
-// another node has its own.
+// TestWork: a request costs at most the limit for one, a node has a number of steps a second, and another node has its own.
 func TestWork(t *testing.T) {
 	w, err := limiter.NewWork(limiter.WorkConfig{PerRequest: 100, Node: limiter.Allowance{Rate: 1000, Burst: 250}})
 	if err != nil {

@@ -42,7 +42,7 @@ func tree(tb testing.TB, hosts int) (*topotest.Kit, *sm.View) {
 	return k, s.View(f, c.Tables)
 }
 
-// question is what rdma_cm asks.
+// question returns a query like that of rdma_cm.
 func question(f *topo.Fabric, x, y topo.NodeID) *mad.MAD {
 	m := &mad.MAD{}
 	m.SetHeader(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: mad.SAClassVersion, Method: mad.MethodGet, Attr: mad.AttrPathRecord, TID: 1})

@@ -13,8 +13,8 @@ import (
 type Config struct {
 	Prefix         ib.Prefix  // subnet prefix; default ib.DefaultPrefix
 	PacketLifeTime ib.ExpTime // of all paths but loops, option subnet_timeout; default 18
-	// MaxRate is the highest code of a rate that is given, option max_rate_enum; what is
-	// faster is given as the fastest of lower codes. Default all.
+	// MaxRate is the highest rate code in answers, option max_rate_enum. A faster rate is returned as the fastest one with
+	// a lower code. Default all.
 	MaxRate ib.Rate
 	// FullWorld lets both ends be left open, which is for trusted askers unless the trust
 	// model lets others ask so, option
@@ -41,12 +41,12 @@ type PrefixRoute struct {
 // Engine answers questions. It is immutable, and any number of goroutines may use it.
 type Engine struct {
 	cfg    Config
-	atMost [64]ib.Rate // by code: what is given for it
+	atMost [64]ib.Rate // by code: the rate in answers
 	below  [64]ib.Rate // by code: the fastest that is slower, 0 without one
 	drops  [4][16]bool // by qos.Kind and service level
 }
 
-// New makes an engine. An error names what is wrong with the configuration.
+// New creates an engine. An error names the wrong part of the configuration.
 func New(cfg Config) (*Engine, error) {
 	cfg.Prefix = cmp.Or(cfg.Prefix, ib.DefaultPrefix)
 	cfg.PacketLifeTime = cmp.Or(cfg.PacketLifeTime, 18)

@@ -6,8 +6,7 @@ import (
 	"portcullis/fabricsm/sa/book"
 )
 
-// Cursor makes the paths of an answer one by one. It holds on to the book that it was
-// made with, and so keeps giving what there was then.
+// Cursor makes the paths of an answer one by one. It keeps the book that it was made with, and returns its contents.
 type Cursor struct {
 	q        query
 	src, dst side
@@ -105,8 +104,8 @@ func (c *Cursor) Next(dst []byte) (n int, ok bool) {
 	}
 }
 
-// Step is Next for callers that must not block: it takes at most about the given number of steps. Without a record, done
-// reports that there is none left.
+// Step is Next for callers that must not block: it takes at most about the given number of steps. Without a record, done is
+// true if there is none left.
 func (c *Cursor) Step(dst []byte, most int) (n int, done bool) {
 	if c.done || len(dst) < RecordSize || c.q.e == nil {
 		return 0, true

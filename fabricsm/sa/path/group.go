@@ -8,7 +8,7 @@ import (
 // linkLocal is the scope of groups that stay in the subnet.
 const linkLocal = 2
 
-// Group is what a path to a multicast group has.
+// Group has the properties of a path to a multicast group.
 type Group struct {
 	MLID           ib.LID
 	PKey           ib.PKey
@@ -35,7 +35,7 @@ func (q *query) group(groups Groups, out *mad.PathRecord) bool {
 		g, known = groups.PathGroup(q.rec.DGID)
 	}
 	if !known {
-		g.PKey = ib.DefaultPKeyLimited // the same is done for what there is not
+		g.PKey = ib.DefaultPKeyLimited // the same work is done for an unknown group
 	}
 	from, status := q.side(&q.rec.SGID, q.rec.SLID, q.mask.Has(mad.PathComponentSGID), q.mask.Has(mad.PathComponentSLID), false)
 	may := q.trusted
@@ -64,7 +64,7 @@ func (q *query) group(groups Groups, out *mad.PathRecord) bool {
 	return true
 }
 
-// matches compares a group with what is asked for.
+// matches compares a group with the query.
 func (q *query) matches(g *Group) bool {
 	is := func(c mad.ComponentMask, same bool) bool { return same || !q.mask.Has(c) }
 	return is(mad.PathComponentDLID, q.rec.DLID == g.MLID || q.rec.DLID == 0) &&

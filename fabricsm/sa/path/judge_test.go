@@ -28,7 +28,7 @@ import (
 type judge struct {
 	v    *sm.View
 	cfg  path.Config
-	held map[topo.PortID][]ib.PKey // what keys found
+	held map[topo.PortID][]ib.PKey // results of keys
 }
 
 // keys returns the P_Keys that an end port may use.
@@ -81,7 +81,7 @@ func (j *judge) sees(a *book.Asker, x topo.PortID) bool {
 	return a.Port != topo.None && j.v.Fabric.Port(a.Port).LID != 0 && (a.Port == x || len(j.common(a.Port, x)) > 0)
 }
 
-// carries is what a way carries: bytes and Mb/s.
+// carries is the capacity of a route: bytes and Mb/s.
 type carries struct{ mtu, rate int }
 
 func (c *carries) port(p *topo.Port) {
@@ -409,7 +409,7 @@ func shape(rng *rand.Rand) (*topotest.Kit, []route.Engine) {
 	}
 }
 
-// drawn is a fabric with everything that can differ drawn at random.
+// drawn returns a fabric whose variable properties are all chosen at random.
 func drawn(t *testing.T, rng *rand.Rand) (*topotest.Kit, *sm.View) {
 	k, engines := shape(rng)
 	for _, h := range k.Hosts {
@@ -550,7 +550,7 @@ func ask(f *topo.Fabric, v *sm.View, rng *rand.Rand) (r mad.PathRecord, mask mad
 	return r, mask
 }
 
-// TestAgainstSlowJudge compares answers on random fabrics with what the judge finds.
+// TestAgainstSlowJudge compares answers on random fabrics with the results of the judge.
 func TestAgainstSlowJudge(t *testing.T) {
 	found, walked, known := 0, 0, 0
 	for seed := range uint64(150) {
@@ -579,7 +579,7 @@ func TestAgainstSlowJudge(t *testing.T) {
 			}
 			where := fmt.Sprintf("seed %d, %+v, mask %x, question %+v", seed, *a, mask, r)
 			compareTable(t, where, e, b, a, &r, mask, want, status)
-			want, status = j.some(t, b, a, &r, mask&^mad.PathComponentNumbPath) // a Get is for one path whatever it says
+			want, status = j.some(t, b, a, &r, mask&^mad.PathComponentNumbPath) // a Get is for one path, with any NumbPath
 			w, steps := compareGet(t, where, e, b, a, &r, mask, want, status)
 			if found += w; steps > 0 {
 				walked++
@@ -628,7 +628,7 @@ func compareGet(t *testing.T, where string, e *path.Engine, b *book.Book, a *boo
 	return 0, steps
 }
 
-// compareSearch holds that a search step by step finds what a Get did.
+// compareSearch checks that a search step by step finds the same as a Get.
 func compareSearch(t *testing.T, where string, e *path.Engine, b *book.Book, a *book.Asker, m *mad.MAD, want mad.Status, record *mad.MAD) {
 	t.Helper()
 	if !path.Searches(a, m.ComponentMask()) {

@@ -132,7 +132,7 @@ func (x *multi) next(c *Cursor) bool {
 	return true
 }
 
-// skips reports a path that was given before.
+// skips reports whether a path was returned before.
 func (x *multi) skips() bool {
 	if x == nil || !x.first {
 		return false

@@ -113,7 +113,7 @@ func TestMultiIsPaths(t *testing.T) {
 	}
 }
 
-// FuzzQuestions: whatever is asked is answered, in bounds.
+// FuzzQuestions: every query is answered, within bounds.
 func FuzzQuestions(f *testing.F) {
 	l := newLab(f)
 	l.cfg.FullWorld, l.cfg.Policy = true, policy(f, levels)
@@ -152,7 +152,7 @@ func FuzzQuestions(f *testing.F) {
 	})
 }
 
-// check holds a path against what is always true.
+// check checks the invariants of a path.
 func check(t *testing.T, l *lab, trusted bool, r *mad.PathRecord) {
 	t.Helper()
 	if r.DGID.IsMulticast() {

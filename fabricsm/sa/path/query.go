@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// query is a question for paths, and who asks. It lives for one answer.
+// query is a query for paths, with its requester. It lives for one answer.
 type query struct {
 	e       *Engine
 	b       *book.Book
@@ -16,10 +16,10 @@ type query struct {
 	trusted bool
 	mask    mad.ComponentMask
 	rec     mad.PathRecord
-	steps   int // looks at P_Keys for what the asker may know, and links that were followed
+	steps   int // looks at P_Keys for the rights of the requester, and links that were followed
 }
 
-// begin sets who asks what.
+// begin sets the requester.
 func (q *query) begin(e *Engine, b *book.Book, a *book.Asker) {
 	q.e, q.b, q.me, q.trusted = e, b, b.EndPort(a.Port), a.Trusted
 }
@@ -42,7 +42,7 @@ func (q *query) valid() mad.Status {
 	return mad.StatusOK
 }
 
-// toGroup reports a question for the path to a multicast group.
+// toGroup reports whether a query is for the path to a multicast group.
 func (q *query) toGroup() bool {
 	return q.mask.Has(mad.PathComponentDGID) && q.rec.DGID.IsMulticast() || q.mask.Has(mad.PathComponentDLID) && q.rec.DLID.IsMulticast()
 }
@@ -170,8 +170,8 @@ func (q *query) sides() (src, dst end, status mad.Status) {
 	return src, dst, status
 }
 
-// path finds the path between two LIDs, and writes what differs from the question to
-// out. False: there is none, or none that is asked for.
+// path finds the path between two LIDs, and writes the fields that differ from the query to out. It returns false if there
+// is none that matches the query.
 func (q *query) path(s, d *end, slid, dlid ib.LID, out *mad.PathRecord) bool {
 	x, y := s.port, d.port
 	var level *qos.Level
@@ -282,8 +282,7 @@ func (q *query) sl(x, y *book.EndPort, slid, dlid ib.LID, key ib.PKey, level *qo
 	}
 }
 
-// drops reports that packets of a service level do not get from one end port to
-// another.
+// drops reports whether packets of a service level are dropped between two end ports.
 func (q *query) drops(x, y *book.EndPort, sl ib.SL) bool {
 	if !q.e.cfg.QoS.Enabled || x == y {
 		return false
@@ -302,14 +301,13 @@ func (q *query) drops(x, y *book.EndPort, sl ib.SL) bool {
 	return q.e.drops[kind][sl] || x.Home != topo.None && q.e.drops[qos.SwitchExternal][sl]
 }
 
-// values are what selectors choose.
+// values are the values that selectors choose.
 type values struct {
 	way
 	life ib.ExpTime
 }
 
-// fit lowers values to the limits of a level and to what is asked for. False: they
-// cannot be what is asked for.
+// fit lowers values to the limits of a level and of the query. It returns false if they cannot match the query.
 func (q *query) fit(v *values, level *qos.Level) bool {
 	if level != nil {
 		if level.MTULimit != 0 {

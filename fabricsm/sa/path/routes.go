@@ -19,11 +19,10 @@ const (
 // ErrTooLarge is wrapped by errors about files that are larger than they may be.
 var ErrTooLarge = errors.New("too large")
 
-// ParseRoutes reads routes to other subnets in the grammar of OpenSM's
-// prefix-routes.conf: on each line the prefix of a subnet and the port GUID of the
-// router to it, or * for either; comments after #. The first that fits counts, so what
-// comes after a line for the same prefix, or for all, is an error. All problems, at
-// most 50, are reported together, each with its place as name:line.
+// ParseRoutes reads routes to other subnets in the grammar of OpenSM's prefix-routes.conf: on each line the prefix of a
+// subnet and the port GUID of the router to it, or * for either; comments after #. The first match counts, so a line after
+// another one for the same prefix, or for all, is an error. All problems, at most 50, are reported together, each with its
+// place as name:line.
 func ParseRoutes(name string, data []byte) ([]PrefixRoute, error) {
 	if len(data) > MaxRoutesSize {
 		return nil, fmt.Errorf("prefix routes %s: %w: %d bytes, the most is %d", name, ErrTooLarge, len(data), MaxRoutesSize)

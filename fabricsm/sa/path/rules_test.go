@@ -13,8 +13,7 @@ import (
 	"portcullis/fabricsm/topo/topotest"
 )
 
-// TestRules goes through what a path must be, rule by rule. Host 0 asks for the path
-// from host 0 to host 2 where nothing else is said.
+// TestRules checks the rules for paths one by one. By default host 0 asks for the path from host 0 to host 2.
 func TestRules(t *testing.T) {
 	slow := func(l *lab) { // the link between the leaves
 		f := l.k.Fabric()
@@ -29,7 +28,7 @@ func TestRules(t *testing.T) {
 	type question struct {
 		name   string
 		set    func(*lab)
-		from   int // who asks
+		from   int // requester
 		trust  bool
 		src    int
 		dst    int
@@ -293,8 +292,7 @@ func TestOneWayOnly(t *testing.T) {
 	}
 }
 
-// TestEngineSaysLevel: with several layers the routing engine decides about the
-// service level, whatever the partition says.
+// TestEngineSaysLevel: with several layers the routing engine sets the service level, regardless of the partition.
 func TestEngineSaysLevel(t *testing.T) {
 	k := topotest.Torus(5, 1, 1)
 	l := newLab(t)
@@ -471,7 +469,7 @@ func TestLMC(t *testing.T) {
 	}
 }
 
-// TestConfig: what makes no sense is refused.
+// TestConfig: invalid configurations are refused.
 func TestConfig(t *testing.T) {
 	for _, c := range []path.Config{
 		{PacketLifeTime: 32},

@@ -13,8 +13,8 @@ type Search struct {
 	status mad.Status // if there is none
 }
 
-// Searches reports a Get of a PathRecord that may have to look at many ends: use Search.
-// The others cost what one pair of ports does.
+// Searches reports whether a Get of a PathRecord may have to look at many ends: then use Search. Other Gets cost as much as
+// one pair of ports.
 func Searches(a *book.Asker, mask mad.ComponentMask) bool {
 	const src, dst = mad.PathComponentSGID | mad.PathComponentSLID, mad.PathComponentDGID | mad.PathComponentDLID
 	return a.Trusted && (mask&src == 0 || mask&dst == 0)

@@ -6,13 +6,13 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// way is what a route carries. The zero way is none.
+// way is the capacity of a route. The zero way is no route.
 type way struct {
 	mtu  ib.MTU
 	rate ib.Rate
 }
 
-// and returns what both ways carry.
+// and returns the capacity that both ways have.
 func (w way) and(o way) way {
 	w.mtu = min(w.mtu, o.mtu)
 	if o.rate.Compare(w.rate) < 0 {
@@ -49,7 +49,7 @@ func (q *query) known(x, y *book.EndPort, slid, dlid ib.LID) (way, bool) {
 	if !r.Joined(x.Home, y.Home) {
 		return way{}, true
 	}
-	// The route carries between what the worst link and what the best does.
+	// The capacity of the route is between that of the worst and that of the best link.
 	low, high := w.and(way{r.MinMTU, r.MinRate}), w.and(way{r.MaxMTU, r.MaxRate})
 	return low, low == high
 }

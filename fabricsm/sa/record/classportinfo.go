@@ -24,8 +24,7 @@ const (
 	isLinkSpeedNDR       = 1 << 17
 )
 
-// Capabilities are what subnet administration can do besides answering for records of
-// the fabric, which it always does.
+// Capabilities are the optional functions of subnet administration. Answers for records of the fabric are always included.
 type Capabilities struct {
 	Subscriptions bool // InformInfo
 	Multicast     bool // MCMemberRecord, send-only full members too

@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/sa/record"
 )
 
-// TestClassPortInfo compares with what OpenSM 3.3.23 says of itself, bit by bit.
+// TestClassPortInfo compares with the ClassPortInfo of OpenSM 3.3.23, bit by bit.
 func TestClassPortInfo(t *testing.T) {
 	const (
 		opensmMask  = 0x2602

@@ -25,7 +25,7 @@ func QueryOf(m *mad.MAD) (q Query) {
 	return q
 }
 
-// Answers reports an attribute whose records this package has.
+// Answers reports whether this package has the records of an attribute.
 func Answers(a mad.AttrID) bool { return known(a) }
 
 // Find looks for the records that match a query and that the requester may know. The status is StatusOK,
@@ -66,9 +66,8 @@ func One(b *book.Book, a *book.Asker, q *Query, dst []byte) (n int, status mad.S
 	return n, mad.StatusOK
 }
 
-// Cursor makes the records of an answer one by one: by LID, those of a LID by port and
-// block. Subnet Managers are an exception: ours is the first. A cursor holds on to the
-// book that it was made with, and goes on giving what there was then.
+// Cursor makes the records of an answer one by one: by LID, those of a LID by port and block. Subnet Managers are an
+// exception: ours is the first. A cursor keeps the book that it was made with, and returns its contents.
 type Cursor struct {
 	book    *book.Book
 	size    int   // of a record; 0: there are none
@@ -82,8 +81,7 @@ type Cursor struct {
 	far  *book.EndPort // LinkRecords only: the other end, nil: any
 	back bool          // LinkRecords only: towards the end port, not from it
 
-	// The end port in hand, nil for none, and what is tried of it: pairs of numbers,
-	// whose meaning the kind knows.
+	// The current end port, nil for none, and the span to try for it: pairs of numbers, whose meaning depends on the kind.
 	end   *book.EndPort
 	node  *topo.Node
 	i, j  span
@@ -154,8 +152,7 @@ func (c *Cursor) sees(e *book.EndPort) bool {
 	}
 }
 
-// Steps is how many looks at records, and at end ports, the cursor has taken: what the
-// question has cost.
+// Steps returns how many looks at records and at end ports the cursor has taken: the cost of the query.
 func (c *Cursor) Steps() int { return c.steps }
 
 // RecordSize is the length of each record in bytes.
@@ -172,8 +169,8 @@ func (c *Cursor) Next(dst []byte) (n int, ok bool) {
 	}
 }
 
-// Step is Next for those who must not take long: it looks at a bounded number of
-// records. Without a record, done says whether there is none left.
+// Step is Next for callers that must not take long: it looks at a bounded number of records. Without a record, done is true
+// if there is none left.
 func (c *Cursor) Step(dst []byte, most int) (n int, done bool) {
 	if c.size == 0 || len(dst) < c.size {
 		return 0, true

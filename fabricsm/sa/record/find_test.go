@@ -156,7 +156,7 @@ func TestMasks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	a := b.asker("sm", true)
 	for _, attr := range attrs {
-		// With the full form, what is matched is what is shown.
+		// With the full form, the match uses the values that the answer shows.
 		full := record.Query{Attr: attr}
 		if attr == mad.AttrPortInfoRecord {
 			full.Mask, full.Data[3] = mad.PortInfoComponentOptions, 0x80
@@ -242,8 +242,8 @@ func TestGetOfMany(t *testing.T) {
 	}
 }
 
-// TestSpeedsForOldClients: PortInfo of a link at extended speed says QDR as well, but
-// to those who ask for it as it is.
+// TestSpeedsForOldClients: PortInfo of a link at extended speed also shows QDR, except for clients that request the exact
+// value.
 func TestSpeedsForOldClients(t *testing.T) {
 	b := newBed(t, sm.Config{}, func(s *stage.Stage) {
 		s.OnAnswer = func(p *transport.Packet) bool { // as devices do that have no QDR
@@ -301,8 +301,7 @@ func TestSpeedsForOldClients(t *testing.T) {
 	}
 }
 
-// TestCost: what a question about one port costs does not grow with the fabric, and a
-// record is made without allocation.
+// TestCost: the cost of a query about one port does not grow with the fabric, and a record is made without allocation.
 func TestCost(t *testing.T) {
 	b := newBed(t, sm.Config{QoS: odd(t)})
 	a := b.asker("sm", true)
@@ -471,7 +470,7 @@ func TestOtherSMs(t *testing.T) {
 	}
 }
 
-// TestCursorsKeepTheirBook: what changes while a table is sent does not change it.
+// TestCursorsKeepTheirBook: a change of the fabric does not change a table that is being sent.
 func TestCursorsKeepTheirBook(t *testing.T) {
 	b := newBed(t, sm.Config{})
 	a := b.asker("sm", true)

@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// known reports an attribute whose records this package has. Those of
-// RandomForwardingTables are not: no switch that is supported has any.
+// known reports whether this package has the records of an attribute. RandomForwardingTables are not included: no supported
+// switch has any.
 func known(a mad.AttrID) bool {
 	switch a {
 	case mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrSLtoVLRecord, mad.AttrSwitchInfoRecord, mad.AttrLinearForwardingRecord,

@@ -25,7 +25,7 @@ import (
 	"portcullis/packaging/parttest"
 )
 
-// rids are the lengths of what identifies a record.
+// rids are the lengths of the identifying parts of records.
 var rids = map[mad.AttrID]int{
 	mad.AttrNodeRecord: 2, mad.AttrSwitchInfoRecord: 2, mad.AttrSMInfoRecord: 2, mad.AttrPortInfoRecord: 3, mad.AttrLinkRecord: 3,
 	mad.AttrGUIDInfoRecord: 3, mad.AttrSLtoVLRecord: 4, mad.AttrLinearForwardingRecord: 4, mad.AttrMulticastForwardingRecord: 4,
@@ -140,7 +140,7 @@ func TestAsOpenSM(t *testing.T) {
 	t.Logf("accepted differences: %v", used)
 }
 
-// said is what OpenSM said.
+// said is an answer of OpenSM.
 type said struct {
 	all    map[mad.AttrID][][]byte
 	probes []probe
@@ -169,7 +169,7 @@ func askOpenSM(t *testing.T, lab *ibsimlab.Lab, l *netlist.Netlist) (s said) {
 		t.Helper()
 		a, err := c.Ask(q)
 		for until := time.Now().Add(time.Minute); err == nil && a.Silent() && time.Now().Before(until); {
-			a, err = c.Ask(q) // it drops what it has no time for
+			a, err = c.Ask(q) // it drops requests under load
 		}
 		if err != nil || a.Silent() || a.Status != mad.StatusOK {
 			t.Fatalf("%v of %v: %v, %v", q.Method, q.Attr, a.Status, err)
@@ -333,7 +333,7 @@ func compareOpenSM(t *testing.T, b *book.Book, attr mad.AttrID, theirs [][]byte,
 	}
 }
 
-// isDown reports a port that is Down, by the LID of its switch or its own.
+// isDown reports whether a port is Down, by the LID of its switch or its own.
 func isDown(b *book.Book, lid ib.LID, num ib.PortNum) bool {
 	e := b.ByLID(lid)
 	if e == nil {

@@ -113,7 +113,7 @@ func (b *bed) settle(t testing.TB) {
 	b.book = book.New(b.book, b.View())
 }
 
-// oddQoS are options that differ from what devices power on with.
+// oddQoS are options that differ from the power-on state of devices.
 var oddQoS = []string{"qos TRUE", "qos_sl2vl 1,0,3,2,5,4,7,6,0,0,0,0,0,0,0,15", "qos_vlarb_low 0:8"}
 
 func odd(t testing.TB) (o qos.Options) {

@@ -22,8 +22,7 @@ type Fabric interface {
 	Changed(old Fabric) iter.Seq[ib.GUID]
 	// Settled says that nothing is left to be found out.
 	Settled() bool
-	// Lacks reports that a port surely has no P_Key of a partition: it is not just that
-	// a table was not read.
+	// Lacks reports whether a port surely has no P_Key of a partition, and not only a table that was not read.
 	Lacks(e *book.EndPort, k ib.PKey) bool
 	// GUIDCap is how many GUIDs an end port has room for, its own counted; 0: not known.
 	GUIDCap(e *book.EndPort) int

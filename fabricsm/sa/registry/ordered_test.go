@@ -10,8 +10,7 @@ import (
 	"portcullis/fabricsm/sa/registry"
 )
 
-// TestMapIsAMap does the same to a Map and to Go's, and holds that older snapshots
-// stay what they were.
+// TestMapIsAMap does the same operations with a Map and with a Go map, and checks that older snapshots do not change.
 func TestMapIsAMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	m, want := registry.NewMap[int, int](cmp.Compare[int]), map[int]int{}
@@ -73,8 +72,8 @@ func same(t *testing.T, m registry.Map[int, int], want map[int]int) {
 	}
 }
 
-// TestMapStaysFlat: ascending keys, which make a plain tree a list, cost as little as
-// any. The depth shows in what one more key allocates.
+// TestMapStaysFlat: ascending keys, which turn a plain tree into a list, cost as little as any others. The allocations for
+// one more key show the depth.
 func TestMapStaysFlat(t *testing.T) {
 	m := registry.NewMap[int, int](cmp.Compare[int])
 	for i := range 1 << 16 {
@@ -88,8 +87,7 @@ func TestMapStaysFlat(t *testing.T) {
 	}
 }
 
-// TestGetTakesAsLong: it takes no fewer looks to find a key than not to find one, wherever
-// it is.
+// TestGetTakesAsLong: finding a key takes as many looks as not finding one, at every position.
 func TestGetTakesAsLong(t *testing.T) {
 	looks := 0
 	m := registry.NewMap[int, bool](func(a, b int) int {

@@ -9,8 +9,8 @@ type Cursor interface {
 	Steps() int
 }
 
-// Walk is what cursors over a registry have in common: each looks at no more than it is
-// allowed to at a time, and counts that.
+// Walk is the common part of cursors over a registry: each looks at no more than it is allowed to at a time, and counts
+// that.
 type Walk struct {
 	Done  bool // there is nothing left to look at
 	steps int

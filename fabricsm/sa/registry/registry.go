@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/sa/trust"
 )
 
-// Notice is what happened, with who may know of it.
+// Notice is an event with the ports that may know of it.
 type Notice struct {
 	Report mad.ReportNotice
 	// PKeys are those that the port in question may use, or the one of the group. A port that can communicate with it may
@@ -63,7 +63,7 @@ func (n *Notice) GIDOf() (gid ib.GID) {
 	return gid
 }
 
-// Guard says what depends on who asks. *trust.Guard is one.
+// Guard decides the rights of a requester. *trust.Guard is one.
 type Guard interface {
 	// ActsFor judges a request in the name of a GUID. owner is its end port, or nil if no port has it.
 	ActsFor(a *book.Asker, owner *book.EndPort, guid ib.GUID) trust.Verdict

@@ -94,7 +94,7 @@ var differences = []accepted{
 		if d.q.Key.IsZero() || !of(d, mad.AttrPathRecord, mad.AttrMCMemberRecord, mad.AttrServiceRecord, mad.AttrInformInfo) {
 			return false
 		}
-		others := [...]string{"Rate", "PacketLifeTime", "Scope", "ServicePKey"} // see below, of what is registered
+		others := [...]string{"Rate", "PacketLifeTime", "Scope", "ServicePKey"} // see below, about registrations
 		none := len(d.theirs.Records()) == 0 && (d.theirs.Status == mad.StatusOK || d.theirs.Status == mad.StatusNoRecords)
 		refused := of(d, mad.AttrInformInfo) && d.theirs.Status == mad.StatusInvalidRequest
 		return d.ours.Status == mad.StatusOK && (none || refused || d.what == "records" && d.missing == 0 && d.more > 0 && within(d.fields, others[:]))

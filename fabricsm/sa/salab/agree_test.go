@@ -61,7 +61,7 @@ func ofFabric(t testing.TB, lab *ibsimlab.Lab, l *netlist.Netlist, host string, 
 	return asks
 }
 
-// ofHosts are the questions of hosts, and what they register.
+// ofHosts returns the queries and registrations of hosts.
 func ofHosts(t testing.TB, lab *ibsimlab.Lab, l *netlist.Netlist, host string, key ib.SAKey) (asks []ask) {
 	t.Helper()
 	p := look(t, dial(t, lab, "sm"), l, trusted)
@@ -108,9 +108,9 @@ func ofTenants(t testing.TB, lab *ibsimlab.Lab, l *netlist.Netlist, host string,
 	return asks
 }
 
-// TestOpenSMAgreesWithItself asks OpenSM twice, in two processes: what differs then is
-// no difference between Subnet Managers. On a loaded machine one of them may lose sight of
-// a host for one sweep, and ends its memberships: a third process then decides.
+// TestOpenSMAgreesWithItself queries OpenSM twice, in two processes: differences between these are no differences between
+// Subnet Managers. On a loaded machine one of them may lose a host for one sweep, and end its memberships: a third process
+// then decides.
 func TestOpenSMAgreesWithItself(t *testing.T) {
 	ibsimtest.Need(t, "opensm")
 	l := small(t)

@@ -11,8 +11,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// TestAnswersAgree puts the same questions to OpenSM and to us, and compares what comes
-// back byte by byte.
+// TestAnswersAgree sends the same queries to OpenSM and to us, and compares the answers byte by byte.
 func TestAnswersAgree(t *testing.T) {
 	ibsimtest.Need(t, "opensm")
 	l := small(t)
@@ -45,7 +44,7 @@ func TestAnswersAgree(t *testing.T) {
 			judge(t, asks, answers[0], answers[1], used)
 			for i := range asks {
 				d := difference{ask: &asks[i], ours: &answers[1][i]}
-				oneself := asks[i].host == "h2" && strings.Contains(d.name, "for another") || strings.Contains(d.name, "for a foreign") // who would be another
+				oneself := asks[i].host == "h2" && strings.Contains(d.name, "for another") || strings.Contains(d.name, "for a foreign") // a host that acts as another one
 				if d.q.Key.IsZero() && !oneself && d.ours.Silent() == untrusted(&d) {
 					t.Errorf("%s (from %s): silence %t is not as the table of untrusted requests has it", d.name, d.host, d.ours.Silent())
 				}

@@ -62,7 +62,7 @@ type Question struct {
 	Key    ib.SAKey
 }
 
-// Answer is what came back, put together. A zero Method means silence.
+// Answer is a reassembled answer. A zero Method means silence.
 type Answer struct {
 	Method   mad.Method
 	Attr     mad.AttrID
@@ -99,7 +99,7 @@ func (a *Answer) Records() (records [][]byte) {
 type Client struct {
 	Port *ibsim.Port
 	LID  ib.LID // of the host
-	SM   ib.LID // who is asked
+	SM   ib.LID // of the queried manager
 
 	tid    uint32
 	in     [64]transport.Packet
@@ -121,8 +121,8 @@ func Dial(ctx context.Context, socket, node string) (*Client, error) {
 	return c, nil
 }
 
-// Close detaches, once what was acknowledged has passed the simulator: it forgets what a
-// client that leaves has sent, and who has its place next would get what is sent again.
+// Close detaches, after the acknowledged data has passed the simulator. The simulator drops packets of a client that
+// leaves, and the next client in its slot would get the repeated ones.
 func (c *Client) Close() error {
 	if c.acknowledged {
 		_, _ = c.Ask(fenceQuestion) // its error does not matter any more
@@ -174,7 +174,7 @@ func (c *Client) send(packets ...transport.Packet) error {
 	return nil
 }
 
-// take receives what is there, and waits for something at most d.
+// take receives the available packets, and waits for the first at most d.
 func (c *Client) take(d time.Duration) error {
 	n, err := c.Port.TryReceive(c.in[:])
 	if n == 0 && err == nil && d > 0 {
@@ -208,8 +208,7 @@ func (c *Client) next(d time.Duration) (transport.Packet, error) {
 // error.
 func (c *Client) Next(d time.Duration) (transport.Packet, error) { return c.next(d) }
 
-// Fill makes a MAD of a question, for those who send it themselves: what is longer
-// than one MAD is left out.
+// Fill makes a MAD from a query, for callers that send it themselves. Data beyond one MAD is left out.
 func (q *Question) Fill(m *mad.MAD, tid ib.TID) {
 	*m = mad.MAD{}
 	m.SetHeader(mad.Header{

@@ -96,7 +96,7 @@ func (d *difference) kind() string {
 	}
 }
 
-// distinguish finds out in what records differ.
+// distinguish finds out how records differ.
 func (d *difference) distinguish() {
 	layout, ok := mad.LookupLayout(mad.ClassSubnAdm, d.theirs.Attr)
 	if !ok {
@@ -221,8 +221,8 @@ var fluid = []struct {
 	{mad.AttrNodeRecord, 40, 41},     // and here
 }
 
-// size is how much of the data of an answer to a Get is the record. OpenSM leaves what
-// was in its memory behind that.
+// size returns how much of the data of an answer to a Get is the record. After that OpenSM leaves old contents of its
+// memory.
 func size(attr mad.AttrID) int {
 	for _, e := range tables {
 		if e.attr == attr {

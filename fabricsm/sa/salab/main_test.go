@@ -17,7 +17,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 )
 
-// built is a directory with what tests share.
+// built is a directory with the files that tests share.
 var built string
 
 func TestMain(m *testing.M) {

@@ -36,14 +36,14 @@ type Manager struct {
 	said bytes.Buffer
 }
 
-// Write implements io.Writer: it keeps what the process says.
+// Write implements io.Writer: it stores the output of the process.
 func (m *Manager) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.said.Write(p)
 }
 
-// Said is what the process has said.
+// Said returns the output of the process.
 func (m *Manager) Said() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,7 +77,7 @@ func (m *Manager) tail() string {
 // OpenSM says how OpenSM is started.
 type OpenSM struct {
 	Preload    Preload // empty: one MAD of every answer
-	Partitions string  // file; empty: everything is in one partition
+	Partitions string  // file; empty: all ports are in one partition
 	Options    string  // lines of opensm.conf
 }
 

@@ -42,8 +42,8 @@ func preload(t testing.TB) salab.Preload {
 	return p
 }
 
-// TestOpenSMGivesWholeTables shows that what is between OpenSM and ibsim loses
-// nothing: the judge sees all that OpenSM says.
+// TestOpenSMGivesWholeTables shows that the path between OpenSM and ibsim loses nothing: the judge sees all answers of
+// OpenSM.
 func TestOpenSMGivesWholeTables(t *testing.T) {
 	ibsimtest.Need(t, "opensm")
 	l := small(t)

@@ -22,8 +22,8 @@ type flow struct {
 	name  string
 	args  []string
 	long  time.Duration // how much of it is enough; 0: to its end
-	first bool          // it may fail: it finds what the one before has left
-	fails string        // what it says that stops it against us; empty: it passes
+	first bool          // it may fail: it finds the leftovers of the run before
+	fails string        // the output that stops it against us; empty: it passes
 }
 
 // flows are those that pass against OpenSM here. Another, which validates the inventory,
@@ -45,13 +45,13 @@ var flows = []flow{
 }
 
 const (
-	// openOptions are what osmtest, which shows no key, needs of us.
+	// openOptions are the options that osmtest, which shows no key, needs with us.
 	openOptions = "sa_enhanced_trust_model FALSE\nsa_pr_full_world_queries_allowed TRUE\n"
 	// closedPartitions has no group of IP.
 	closedPartitions = "Default=0x7fff: ALL=limited, SELF=full;\n"
 )
 
-// run runs a flow of osmtest at a host, and says what is wrong.
+// run runs a flow of osmtest at a host, and returns the problems.
 func (f *flow) run(t *testing.T, fabric ibsimlab.Client, pre salab.Preload, host string) (wrong string) {
 	t.Helper()
 	long := f.long
@@ -81,7 +81,7 @@ func (f *flow) run(t *testing.T, fabric ibsimlab.Client, pre salab.Preload, host
 	return ""
 }
 
-// late is what it says of an answer to the flow before, which was broken off.
+// late is its message about an answer to the flow before, which was interrupted.
 const late = "ERR 541A"
 
 // unexpected returns the first line of osmtest that reports an unexpected error.
@@ -119,16 +119,15 @@ func TestOsmtest(t *testing.T) {
 	})
 }
 
-// TestOsmtestMulticast runs osmtest's flow of multicast groups against us on the simulator,
-// on links of several speeds, twice, so that it finds what it has left. Without a group of
-// IP it knows no MTU and rate, and asks for an MTU and a rate greater than 0. It takes for
-// granted that no link has more than 300 Gb/s: where links have, it needs max_rate_enum.
+// TestOsmtestMulticast runs osmtest's flow of multicast groups against us on the simulator, on links of several speeds. It
+// runs twice, so that it finds its own leftovers. Without a group of IP it knows no MTU and rate, and asks for an MTU and a
+// rate greater than 0. It assumes that no link has more than 300 Gb/s: where links have, it needs max_rate_enum.
 func TestOsmtestMulticast(t *testing.T) {
 	ibsimtest.Need(t, "osmtest")
 	program, pre := portcullisd(t), preload(t)
 	for _, tt := range []struct {
 		link, partitions, options string
-		fails                     string // what it says that stops it; empty: it passes
+		fails                     string // the output that stops it; empty: it passes
 	}{
 		{"4xSDR", openPartitions, "", ""},
 		{"4xSDR", closedPartitions, "", ""},

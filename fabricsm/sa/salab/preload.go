@@ -14,13 +14,11 @@ import (
 //go:embed testdata/rmpp.c
 var rmppSource []byte
 
-// Preload is what LD_PRELOAD must be for libibumad programs on ibsim that need more
-// of subnet administration than one MAD.
+// Preload is the value of LD_PRELOAD for libibumad programs on ibsim that need more of subnet administration than one MAD.
 type Preload string
 
-// BuildPreload compiles what stands before and behind the simulator's preload
-// library, into a directory that must outlive the programs. The error is an
-// *ibsimlab.MissingError where the library or the compiler is not installed.
+// BuildPreload compiles the libraries for use before and after the simulator's preload library, into a directory that must
+// outlive the programs. The error is an *ibsimlab.MissingError where the library or the compiler is not installed.
 func BuildPreload(ctx context.Context, dir string) (Preload, error) {
 	library, err := ibsimlab.Preload()
 	if err != nil {
@@ -53,6 +51,6 @@ func (p Preload) Apply(cmd *exec.Cmd) {
 	}
 }
 
-// PartingTID is the transaction id, in its lower half, of the question for ClassPortInfo
-// by which what runs with a Preload ends: it is none of the program's.
+// PartingTID is the lower half of the transaction id of the last query of a program with a Preload, for ClassPortInfo. The
+// program itself does not use it.
 const PartingTID = 0x5e771e

@@ -12,8 +12,8 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// TestProxyJoin has who is trusted join a group for itself and for another port, and
-// compares what both say of that: OpenSM and saquery have ProxyJoin in a reserved bit.
+// TestProxyJoin lets a trusted client join a group for itself and for another port, and compares the answers of both
+// managers: OpenSM and saquery have ProxyJoin in a reserved bit.
 func TestProxyJoin(t *testing.T) {
 	ibsimtest.Need(t, "opensm", "saquery")
 	const at, standard, reserved = 49, 0x80, 0x01 // byte of the record, and bits of that

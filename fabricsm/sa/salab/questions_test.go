@@ -506,7 +506,7 @@ func (p *place) multipaths(host string, key ib.SAKey) (asks []ask) {
 	return asks
 }
 
-// portInfos asks for ports by capability, as those who look for Subnet Managers do.
+// portInfos asks for ports by capability, as clients do to find Subnet Managers.
 func (p *place) portInfos(host string, key ib.SAKey) (asks []ask) {
 	add := func(name string, mod uint32, mask mad.ComponentMask, r record) {
 		asks = append(asks, ask{"GetTable ports " + name, host, salab.Question{

@@ -27,16 +27,16 @@ func (c *call) String() string {
 	return fmt.Sprintf("saquery %s, from %s", strings.Join(c.args, " "), c.host)
 }
 
-// heard is what saquery said.
+// heard is the output of saquery.
 type heard struct {
 	records []string // that it printed, or lines
-	failed  string   // what it complained of
+	failed  string   // its error message
 }
 
 // saqueryTimeout is the timeout of saquery. Queries without an answer take the whole timeout.
 const saqueryTimeout = "700"
 
-// calls are all options of saquery, with what they can be combined with.
+// calls returns all options of saquery, with their possible combinations.
 func (p *place) calls(host string, key string) (calls []call) {
 	add := func(args ...string) {
 		if key != "" {
@@ -200,8 +200,7 @@ func (p *place) untrustedCalls(host string) (calls []call) {
 	return calls
 }
 
-// said are accepted differences of what saquery prints, by how their rows of docs/sa.md
-// begin.
+// said lists accepted differences of the output of saquery, by the beginning of their rows in docs/sa.md.
 var said = []struct {
 	told  string
 	where func(c *call, theirs, ours *heard) bool
@@ -338,9 +337,9 @@ func disagree(c *call, theirs, ours *heard) string {
 		theirs.failed, only(theirs.records, ours.records), ours.failed, only(ours.records, theirs.records))
 }
 
-// TestSaqueryAgrees runs saquery with each of its options under OpenSM and under us, and
-// compares what it prints record by record: as one who is trusted, and where the enhanced
-// trust model, which OpenSM does not have, is off, as one who is not.
+// TestSaqueryAgrees runs saquery with each of its options under OpenSM and under us, and compares the output record by
+// record. It runs as a trusted client. With the enhanced trust model off, which OpenSM does not have, it also runs as an
+// untrusted one.
 func TestSaqueryAgrees(t *testing.T) {
 	ibsimtest.Need(t, "opensm", "saquery")
 	l := small(t)

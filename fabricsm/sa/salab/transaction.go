@@ -86,7 +86,7 @@ func (t *transaction) begin(m *mad.MAD) {
 	t.answer.Key, t.answer.Offset = m.SAKeyBits(), m.AttributeOffset()
 }
 
-// acknowledged sends what of a long question the other side has room for.
+// acknowledged sends the next segments of a long query that fit the window of the other side.
 func (t *transaction) acknowledged(m *mad.MAD) error {
 	from, to := binary.BigEndian.Uint32(m[offSegment:]), binary.BigEndian.Uint32(m[offPayload:])
 	p := transport.Packet{LID: t.client.SM, QP: saQP}
@@ -153,8 +153,8 @@ func (t *transaction) data(m *mad.MAD) (done bool, err error) {
 			return false, fmt.Errorf("the first segment promised %d bytes, there were %d", t.promised, all)
 		}
 	}
-	// The first is acknowledged whatever was admitted: the other side may not have heard
-	// of a window that was opened before it had anything to send.
+	// The first segment is always acknowledged: the other side may not have seen a window that was opened before it had
+	// anything to send.
 	if last || number == t.admitted || number == 1 {
 		t.admitted = number + window
 		if err := t.acknowledge(m, number); err != nil {

@@ -1,13 +1,12 @@
-// Package service keeps what hosts offer to others by name: ServiceRecord (IBTA volume
-// 1, 15.2.5.14).
+// Package service keeps the services that hosts offer to others by name: ServiceRecord (IBTA volume 1, 15.2.5.14).
 //
-// A record is identified by ServiceID, ServiceGID and ServiceP_Key, and registered by
-// the port with that GID, or by who may act for it. It lives as long as its lease; for
-// who is not trusted a lease is bounded. A record with a ServiceKey is replaced or
-// deleted only with that key, or by who is trusted, who can read it anyway.
+// A record is identified by ServiceID, ServiceGID and ServiceP_Key. It is registered by the port with that GID, or by a
+// requester that may act for the port. It exists for the time of its lease; for an untrusted requester a lease is bounded.
+// A record with a ServiceKey is replaced or deleted only with that key, or by a trusted requester, which can read it
+// anyway.
 //
-// A record with a P_Key is seen by those who can talk to the port in that partition,
-// one without by those who share any partition with it. It is dropped when the port
-// surely has the P_Key no longer; one without when the port is not in the partition any
-// longer that was its first, or got its first one: it has changed hands.
+// A record with a P_Key is visible to ports that can communicate with its port in that partition. A record without one is
+// visible to ports that share any partition with its port. A record is dropped when its port surely no longer has the
+// P_Key. A record without a P_Key is dropped when the port leaves the partition that was its first, or gets its first one:
+// then the port has moved to another tenant.
 package service

@@ -36,8 +36,8 @@ const (
 	keySize    = 16
 )
 
-// Query finds what an asker at an end port may see of the records whose lease is not
-// over. fabric says who is where.
+// Query finds the records with a current lease that a requester at an end port may see. fabric has the location of the
+// ports.
 func (s Snapshot) Query(now time.Time, fabric registry.Fabric, a book.Asker, rec *mad.ServiceRecord, mask mad.ComponentMask) Query {
 	q := Query{in: s, fabric: fabric, now: now, from: fabric.EndPort(a.Port), trusted: a.Trusted, mask: mask}
 	q.Done = q.from == nil || mad.Encode(q.want[:], rec) != nil
@@ -93,14 +93,14 @@ func (q *Query) next() (RID, *Record, bool) {
 	return rid, rec, ok && (q.one == nil || *q.one == rid.ID)
 }
 
-// decoy does for some record what is done for one that is asked for and another's.
+// decoy does the same work on a record as for a requested record of another port.
 func (q *Query) decoy() {
 	if _, rec, ok := q.in.records.First(); ok {
 		q.visible(rec)
 	}
 }
 
-// visible reports a record that is in force and that the asker may know of.
+// visible reports whether a record is in force and the requester may know of it.
 func (q *Query) visible(r *Record) bool {
 	if !r.Expires.IsZero() && !q.now.Before(r.Expires) {
 		return false

@@ -16,7 +16,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// Names says who may register which name; *trust.ServiceKeys does.
+// Names decides which requester may register which name; *trust.ServiceKeys does.
 type Names interface {
 	// Check judges a request to register, or to take back, a record with a ServiceName,
 	// which ends at its first NUL.
@@ -112,14 +112,13 @@ func (s Snapshot) Get(r RID) *Record {
 	return rec
 }
 
-// Effects is what follows from a request, or from what is new in the fabric. Save is
-// durable before anything else is done.
+// Effects are the results of a request, or of a change of the fabric. Save is durable before anything else is done.
 type Effects struct {
 	Save   []sm.Fact
 	Events []Event
 }
 
-// Answer is what a request is answered.
+// Answer is the answer to a request.
 type Answer struct {
 	// Verdict is not trust.OK for a request that is dropped. The caller drops it and reports the reason.
 	Verdict trust.Verdict
@@ -136,7 +135,7 @@ func (a *Answer) Why() Reason {
 	return a.Events[0].Reason
 }
 
-// Kind says what happened.
+// Kind is the kind of an event.
 type Kind uint8
 
 // Kinds of events.
@@ -144,7 +143,7 @@ const (
 	Refused    Kind = iota // for a Reason
 	Registered             // a record is new
 	Replaced               // a record is another now
-	Deleted                // by who owns it
+	Deleted                // by its owner
 	Expired                // its lease ended
 	Dropped                // for a Reason
 	Problem                // for a Reason
@@ -227,7 +226,7 @@ type Registry struct {
 
 	due   registry.Map[deadline, struct{}] // of records that expire
 	ports map[ib.GUID]map[RID]bool         // records by the GUID of their ServiceGID
-	doubt map[ib.GUID]bool                 // of which it is not known what P_Keys they have
+	doubt map[ib.GUID]bool                 // whose P_Keys are not known
 
 	out *Effects // of the request at hand
 }
@@ -317,7 +316,7 @@ func (r *Registry) remove(rec *Record, e Event) {
 	r.out.Events = append(r.out.Events, e)
 }
 
-// nameOf is the name of a record up to its first NUL, with whatever bytes it has.
+// nameOf returns the name of a record up to its first NUL, with any bytes.
 func nameOf(rec *mad.ServiceRecord) string {
 	name, _, _ := bytes.Cut(rec.ServiceName[:], []byte{0})
 	return string(name)

@@ -31,7 +31,7 @@ const (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// rig is a registry with a fabric and a clock, and what it saved.
+// rig is a registry with a fabric, a clock and its saved facts.
 type rig struct {
 	t testing.TB
 	*service.Registry
@@ -531,7 +531,7 @@ func same(t *testing.T, a, b service.Snapshot) {
 	}
 }
 
-// TestFacts: what has a key is private, and what cannot be read is taken back.
+// TestFacts: facts with a key are private, and unreadable facts are deleted.
 func TestFacts(t *testing.T) {
 	r := newRig(t, service.Config{})
 	r.must(r.set(r.offer(alice, 1, "x").with(under(3))))
@@ -560,7 +560,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// FuzzRequests: whatever comes is answered or dropped, and what was saved restores it.
+// FuzzRequests: every request is answered or dropped, and the saved facts restore the registry.
 func FuzzRequests(f *testing.F) {
 	f.Add(make([]byte, 184), uint8(0))
 	seed := &rig{t: f, f: registrytest.Tenants()}

@@ -139,7 +139,7 @@ func (r *Registry) admit(q *request) Reason {
 	return NoReason
 }
 
-// place checks who has what, and takes the P_Key.
+// place checks the ports of a request, and sets the P_Key.
 func (q *request) place() Reason {
 	if q.port == nil {
 		return UnknownPort
@@ -174,7 +174,7 @@ func (r *Registry) actsFor(q *request, port *book.EndPort) trust.Verdict {
 	}
 }
 
-// mayName reports whether the request shows what the name of a record asks for.
+// mayName reports whether the request shows the key that the name of a record needs.
 func (r *Registry) mayName(q *request, rec *mad.ServiceRecord) bool {
 	if r.cfg.Names != nil {
 		q.verdict = r.cfg.Names.Check(&r.cfg.Trust, rec.ServiceName[:], q.key, q.asker.Trusted)
@@ -182,7 +182,7 @@ func (r *Registry) mayName(q *request, rec *mad.ServiceRecord) bool {
 	return q.verdict == trust.OK
 }
 
-// opens reports a request that shows the key of a record, if it has one that counts.
+// opens reports whether a request shows the key of a record. A record without an effective key needs none.
 func (r *Registry) opens(q *request, rec *Record) bool {
 	key := rec.Record.ServiceKey
 	return key.IsZero() || r.cfg.IgnoreKeys || q.asker.Trusted || key.Equal(q.key)
@@ -207,8 +207,7 @@ func shown(r *Record, now time.Time, trusted bool) mad.ServiceRecord {
 	return rec
 }
 
-// Follow takes what is known of the fabric now. Records of a port that surely has their
-// P_Key no longer are dropped.
+// Follow updates the view of the fabric. Records of a port that surely no longer has their P_Key are dropped.
 func (r *Registry) Follow(f registry.Fabric) (e Effects) {
 	r.out = &e
 	was := r.fabric

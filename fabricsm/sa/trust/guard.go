@@ -18,7 +18,7 @@ type Packet struct {
 	SGID ib.GID // of its GRH
 }
 
-// Source is the end port with the source LID of a packet, and what is to be known of it.
+// Source is the end port with the source LID of a packet, with its known properties.
 type Source struct {
 	Port   *book.EndPort // nil: no port has the LID
 	Router bool          // it is a port of a router
@@ -32,7 +32,7 @@ type Guard struct {
 	pace   pace
 }
 
-// NewGuard makes a guard. keys stays the caller's, who changes them.
+// NewGuard creates a guard. keys belongs to the caller, which changes them.
 func NewGuard(opts Options, subnet ib.Prefix, keys *Keys) (*Guard, error) {
 	if err := opts.Check(); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (g *Guard) Configure(opts Options) error {
 	return nil
 }
 
-// Check judges a request that the limiter let through, and says who asks, as far as
-// that is known. See the package comment for what follows. It allocates nothing.
+// Check judges a request that the limiter admitted, and returns the requester, as far as it is known. See the package
+// comment for the further checks. It does not allocate.
 func (g *Guard) Check(now time.Time, p *Packet, from Source) (book.Asker, Verdict) {
 	a := book.Asker{LID: p.LID, QP: p.QP}
 	m := p.MAD
@@ -97,7 +97,7 @@ func (g *Guard) source(as ib.GUID) bool {
 	return len(g.opts.TrustedSources) == 0 || slices.Contains(g.opts.TrustedSources, as)
 }
 
-// isRequest reports a request of class 0x03.
+// isRequest reports whether a MAD is a request of class 0x03.
 func isRequest(m *mad.MAD) bool {
 	return m.BaseVersion() == 1 && m.Class() == mad.ClassSubnAdm && m.ClassVersion() == mad.SAClassVersion && !m.IsResponse()
 }

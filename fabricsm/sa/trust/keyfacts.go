@@ -16,7 +16,7 @@ import (
 // retiredName is the name of the fact about keys that are no longer right.
 const retiredName = "retired"
 
-// aside is what a KeyState has beside its record.
+// aside has the data of a KeyState beside its record.
 type aside struct {
 	GraceEnds time.Time `json:"grace_ends,omitzero"`
 	Retired   []Digest  `json:"retired,omitempty"`

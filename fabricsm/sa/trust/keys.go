@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/keys"
 )
 
-// Shown is what a request showed as SA_Key.
+// Shown is the kind of SA_Key in a request.
 type Shown uint8
 
 // Results of Show.
@@ -29,9 +29,8 @@ type Digest [16]byte
 // maxRetired is how many keys are remembered that are no longer right.
 const maxRetired = 16
 
-// KeyState is what must be durable about the SA_Key; it is a secret, and a store seals
-// it. Record is of kind keys.SAKey: Current is in force, Previous is taken until
-// GraceEnds.
+// KeyState is the durable state of the SA_Key; it is a secret, and a store seals it. Record is of kind keys.SAKey: Current
+// is in force, Previous is accepted until GraceEnds.
 type KeyState struct {
 	Record    keys.Record `json:"record"`
 	GraceEnds time.Time   `json:"grace_ends,omitzero"`
@@ -86,8 +85,7 @@ func (k *Keys) State() KeyState {
 // Current is the key in force. It is zero before the first.
 func (k *Keys) Current() ib.SAKey { return k.current }
 
-// Show judges the field SM_Key of a request. How long it takes does not depend on what
-// is right of a key. It allocates nothing.
+// Show judges the field SM_Key of a request. Its time does not depend on how much of a key is right. It does not allocate.
 func (k *Keys) Show(now time.Time, bits uint64) Shown {
 	if bits == 0 {
 		return ShownNone

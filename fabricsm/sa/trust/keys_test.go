@@ -188,7 +188,7 @@ func TestOnlyOneFactIsDurable(t *testing.T) {
 	}
 }
 
-// TestKeysDoNotPrint looks for the keys in whatever shows a value.
+// TestKeysDoNotPrint looks for the keys in all textual forms of a value.
 func TestKeysDoNotPrint(t *testing.T) {
 	g := newGuard(t, trust.DefaultOptions())
 	k := newKeys(t, trust.KeyState{})

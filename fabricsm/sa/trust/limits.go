@@ -2,7 +2,7 @@ package trust
 
 import "portcullis/fabricsm/ib"
 
-// Registration is what ports register with subnet administration.
+// Registration is a kind of registration of ports with subnet administration.
 type Registration uint8
 
 // Registrations.

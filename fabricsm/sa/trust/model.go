@@ -6,13 +6,13 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// row of the table of what untrusted requests may ask under the enhanced trust model.
+// row of the table of allowed untrusted requests under the enhanced trust model.
 type row struct {
 	attr   mad.AttrID
 	method mad.Method
 	// ends: the mask must have one component of each.
 	ends [2]mad.ComponentMask
-	// and is what else must hold.
+	// and is a further condition.
 	and func(*Options, *mad.MAD) Verdict
 }
 
@@ -67,9 +67,8 @@ func aliasesUntrusted(o *Options, _ *mad.MAD) Verdict {
 	return OK
 }
 
-// noSecurityTraps refuses a subscription to security traps by name. A subscription to
-// all traps goes on; what of it a subscriber may know is decided when a notice is
-// delivered, see Secret.
+// noSecurityTraps refuses a subscription to security traps by name. A subscription to all traps is accepted; the rights of
+// the subscriber are checked when a notice is delivered, see Secret.
 func noSecurityTraps(_ *Options, m *mad.MAD) Verdict {
 	const isGeneric, trap = 22, 26
 	d := m.SAData()
@@ -81,10 +80,9 @@ func noSecurityTraps(_ *Options, m *mad.MAD) Verdict {
 
 func securityTrap(n mad.TrapNum) bool { return n >= mad.TrapBadMKey && n <= mad.TrapBadPKeySwitch }
 
-// Secret reports a notice that only trusted subscribers may have, whatever they have
-// subscribed to: the traps 256 to 259, and all of vendors but those that devices send of
-// their own virtual ports. number is the trap number of a generic notice, and of
-// another what stands in the last two bytes of its details.
+// Secret reports whether only trusted subscribers may have a notice, with any subscription: the traps 256 to 259, and all
+// vendor notices except those that devices send about their own virtual ports. number is the trap number of a generic
+// notice, and of others the last two bytes of the details.
 func Secret(generic bool, number uint16) bool {
 	if generic {
 		return securityTrap(mad.TrapNum(number))
@@ -92,7 +90,7 @@ func Secret(generic bool, number uint16) bool {
 	return number != 1144
 }
 
-// alias reports a request that changes aliases of a port.
+// alias reports whether a request changes aliases of a port.
 func alias(attr mad.AttrID, method mad.Method) bool {
 	return attr == mad.AttrGUIDInfoRecord && (method == mad.MethodSet || method == mad.MethodDelete)
 }

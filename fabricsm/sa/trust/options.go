@@ -77,9 +77,8 @@ const (
 	null         = "(null)"
 )
 
-// Set takes one option by its name in OpenSM's configuration file, "(null)" for the
-// default. It reports whether the name is that of such an option; others are left to
-// the caller. An error names the option, the value and what is wanted instead.
+// Set sets one option by its name in OpenSM's configuration file, "(null)" for the default. It reports whether the name is
+// that of such an option; others are left to the caller. An error names the option, the value and the expected values.
 func (o *Options) Set(name, value string) (known bool, err error) {
 	to, ok := o.option(name)
 	if !ok {
@@ -257,7 +256,7 @@ func (o *Options) Check() error {
 	return errors.Join(errs...)
 }
 
-// short cuts what is quoted from a file.
+// short shortens a quotation from a file.
 func short(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "..."

@@ -97,7 +97,7 @@ func TestOptionsAsYAML(t *testing.T) {
 	}
 }
 
-// TestOptionsRefuse: each error names the place, the option, the value and what is wanted.
+// TestOptionsRefuse: each error names the place, the option, the value and the expected values.
 func TestOptionsRefuse(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"sa_enhanced_trust_model maybe", `f:1: sa_enhanced_trust_model "maybe": want TRUE or FALSE`},

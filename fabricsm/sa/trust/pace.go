@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/sa/book"
 )
 
-// window is in what requests of a port are counted.
+// window is the time in which requests of a port are counted.
 const window = 100 * time.Millisecond
 
 // pace counts requests of ports and aliases.

@@ -115,7 +115,7 @@ func (s *ServiceKeys) Check(o *Options, field []byte, shown ib.ServiceKey, trust
 	return OK
 }
 
-// reserved reports a name that begins like one of those that are reserved.
+// reserved reports whether a name begins with a reserved prefix.
 func (o *Options) reserved(name string) bool {
 	for _, p := range o.ReservedNames {
 		if len(name) >= len(p) && strings.EqualFold(name[:len(p)], p) {

@@ -7,8 +7,8 @@ import (
 	"portcullis/fabricsm/sa/book"
 )
 
-// As returns the GUID of the requester: the GUID in the GRH if the port has it, otherwise the port's own. spoofed reports
-// that the GRH has a GUID of another port, a foreign subnet or no GUID. (GUID 0 is no alias: the book has it for unused
+// As returns the GUID of the requester: the GUID in the GRH if the port has it, otherwise the port's own. spoofed is true
+// if the GRH has a GUID of another port, a foreign subnet or no GUID. (GUID 0 is no alias: the book has it for unused
 // entries.)
 func As(e *book.EndPort, grh bool, sgid ib.GID, subnet ib.Prefix) (guid ib.GUID, spoofed bool) {
 	if !grh {

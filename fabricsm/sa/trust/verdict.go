@@ -2,8 +2,8 @@ package trust
 
 import "fmt"
 
-// Verdict is what becomes of a request: it goes on, or why it is dropped. Its text is
-// what logs, metrics and the API show.
+// Verdict is the decision about a request: it is accepted, or the reason why it is dropped. Its text appears in logs,
+// metrics and the API.
 type Verdict uint8
 
 // Verdicts. All but OK are violations, and all but Refused are dropped without a word.

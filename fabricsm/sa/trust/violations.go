@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/sm/rows"
 )
 
-// Dropped is what is noted of requests that were dropped.
+// Dropped describes dropped requests.
 type Dropped struct {
 	Verdict Verdict
 	Who     book.Asker
@@ -54,7 +54,7 @@ type Violation struct {
 	Quiet  bool // not for the log
 }
 
-// did is what makes two violations the same row.
+// did has the fields that make two violations the same row.
 type did struct {
 	verdict    Verdict
 	reason     uint8
@@ -75,7 +75,7 @@ func (d did) OfSource() did { return did{verdict: d.verdict, guid: d.guid, other
 // OfKind implements rows.Report.
 func (d did) OfKind() did { return did{verdict: d.verdict, others: true} }
 
-// latest is what a row knows of the last request.
+// latest has the data of the last request of a row.
 type latest struct {
 	lid   ib.LID
 	qp    uint32
@@ -83,14 +83,14 @@ type latest struct {
 	place ib.Place
 }
 
-// Bounds bound what violations may cost.
+// Bounds limits the memory for violations.
 type Bounds struct {
 	Rows      int           // default 4096
 	PerSource int           // rows of one end port; default 64
 	Quiet     time.Duration // after which a row that comes again is reported from the beginning; default 10 min
 }
 
-// Violations counts what was dropped.
+// Violations counts dropped requests.
 type Violations struct {
 	rows.Table[did, ib.GUID, latest]
 	totals [numVerdicts]Total
@@ -208,8 +208,7 @@ func (e *Violation) What() string {
 	return fmt.Sprintf("%v %s", e.Method, h.AttrName())
 }
 
-// String is a sentence. It says no more than what is known: a source LID is what the
-// sender says.
+// String returns a sentence. It contains only known facts: a source LID is a claim of the sender.
 func (e *Violation) String() string {
 	var b strings.Builder
 	b.WriteString(words[e.Verdict])

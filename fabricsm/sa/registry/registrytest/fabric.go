@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Fabric is a fabric in which everything is known. Change it on a Clone.
+// Fabric is a completely known fabric. Change it on a Clone.
 type Fabric struct {
 	Ports map[ib.GUID]*book.EndPort // by port GUID
 	Top   ib.LID                    // ceiling of multicast LIDs
@@ -34,8 +34,7 @@ func New() *Fabric {
 	return f
 }
 
-// Add has a port with a link of 100 Gb/s and 4096 bytes. Its PortID is its GUID's low
-// half, its LID what follows.
+// Add adds a port with a link of 100 Gb/s and 4096 bytes. Its PortID and its LID are the low bits of its GUID.
 func (f *Fabric) Add(g ib.GUID, keys ...ib.PKey) *book.EndPort {
 	e := &book.EndPort{
 		Port: topo.PortID(g & 0x7FFFFFFF), Type: ib.NodeCA, GUID: g, LID: ib.LID(g & 0x3FFF), PKeys: keys,

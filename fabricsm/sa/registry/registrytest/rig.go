@@ -28,10 +28,10 @@ func Tenants() *Fabric {
 	return f
 }
 
-// Saved is what a registry saved, by kind and name.
+// Saved has the saved facts of a registry, by kind and name.
 type Saved map[string]sm.Fact
 
-// Take saves facts, and forgets what they take back.
+// Take saves facts, and removes those that they delete.
 func (s Saved) Take(facts []sm.Fact) {
 	for _, f := range facts {
 		if name := string(f.Kind) + f.Name; f.TakesBack() {
