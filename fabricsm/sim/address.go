@@ -11,17 +11,16 @@ import (
 // by their places in the tables of its port, as programs do, unless UsePKey or UseGID
 // make it a modified driver.
 
-// UsePKey has the GMPs that the station sends show a P_Key, whatever index they name:
-// that of another entry of the table, or one that the port does not have, as only a
-// modified driver can. 0, the default, is the entry that they name.
+// UsePKey sets the P_Key of the GMPs that the station sends, independent of their index. It may be another entry of the
+// table, or one that the port does not have, as only a modified driver can use. 0, the default, uses the index.
 func (s *Station) UsePKey(k ib.PKey) {
 	s.fabric.mu.Lock()
 	defer s.fabric.mu.Unlock()
 	s.pkey = k
 }
 
-// UseGID has the global route headers that the station sends show a source GID,
-// which may be another's. The zero GID, the default, is that which they name.
+// UseGID sets the source GID of the global route headers that the station sends; it may belong to another port. The zero
+// GID, the default, uses the GID that the headers name.
 func (s *Station) UseGID(g ib.GID) {
 	s.fabric.mu.Lock()
 	defer s.fabric.mu.Unlock()
@@ -59,7 +58,7 @@ func (p *port) gidIndex(g ib.GID) (index uint8, ok bool) {
 	return 0, false
 }
 
-// address fills what of a GMP's addresses a flight starts with.
+// address sets the addresses of a GMP at the start of a flight.
 func (s *Station) address(fl *flight, p *transport.Packet) {
 	at := s.at.endPort()
 	fl.sl = p.SL
@@ -121,8 +120,7 @@ func (g *GRH) reverse() *GRH {
 	return &r
 }
 
-// misses reports a GMP at an end port whose global route header is for another. A
-// router passes it on.
+// misses reports whether a GMP at an end port has a global route header for another port. A router forwards such a GMP.
 func (p *port) misses(fl *flight) bool {
 	if fl.grh == nil {
 		return false

@@ -21,8 +21,8 @@ func (n *node) answers(m *mad.MAD) bool {
 	}
 }
 
-// agent answers a request that came in through p, with what a lets the sender
-// have: it changes the node and writes the answer's attribute into m.
+// agent answers a request that came in through p, within the access a of the sender. It changes the node and writes the
+// attribute of the answer into m.
 func (p *port) agent(m *mad.MAD, a access) mad.Status {
 	switch m.Class() {
 	case mad.ClassSubn, mad.ClassSubnDR:
@@ -119,7 +119,7 @@ func (p *port) pkeyTable(m *mad.MAD, set bool) mad.Status {
 	return exchange(m, at.pkeys[from:min(from+mad.DataSize, len(at.pkeys))], set)
 }
 
-// beyond reports that a block holds something past its first size bytes.
+// beyond reports whether a block has non-zero bytes after its first size bytes.
 func beyond(block []byte, size int) bool {
 	return size < len(block) && slices.ContainsFunc(block[size:], func(b byte) bool { return b != 0 })
 }

@@ -125,8 +125,8 @@ func TestTenThousandHosts(t *testing.T) {
 	}
 }
 
-// BenchmarkSimStart is a fabric of 10,000 hosts from its netlist's text to links
-// in Init; MiB is what it then holds, MiB-asked what was asked for on the way.
+// BenchmarkSimStart builds a fabric of 10,000 hosts, from its netlist's text to links in Init. MiB is its memory at the
+// end, MiB-asked the allocated memory in total.
 func BenchmarkSimStart(b *testing.B) {
 	l, err := netlist.FatTree3(netlist.Shape{Hosts: 10_000})
 	if err != nil {

@@ -61,8 +61,8 @@ func (p *port) discard() {
 	p.counters.PortXmitDiscards = saturate16(p.counters.PortXmitDiscards, 1)
 }
 
-// crossData takes a packet that came in by port in of a node over the link
-// behind out: through what the egress port and the far ingress port demand.
+// crossData moves a packet that entered a node by port in over the link of out, with the checks of the egress port and of
+// the far ingress port.
 func (f *Fabric) crossData(out *port, in ib.PortNum, d *Data) (Fate, *port) {
 	if !out.carries(false) {
 		f.stats.LinkDown++
@@ -84,14 +84,13 @@ func (f *Fabric) crossData(out *port, in ib.PortNum, d *Data) (Fate, *port) {
 	far := out.peer
 	far.counters.receivedData(d)
 	if far.isEnd() {
-		return Delivered, far // who checks as it takes the packet
+		return Delivered, far // which checks when it takes the packet
 	}
 	return far.passes(d, inbound), far
 }
 
-// passes asks a port's rules about a packet that crosses it, and does what
-// follows from a refusal. An adapter that sends is not asked: its driver may be
-// a modified one.
+// passes applies the rules of a port to a packet that crosses it, and handles a refusal. It does not check a sending
+// adapter: its driver may be a modified one.
 func (p *port) passes(d *Data, way direction) Fate {
 	if way == outbound && p.isEnd() {
 		return Delivered

@@ -7,8 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// ClassSupport is what a device can do in one of the management classes that
-// have keys.
+// ClassSupport is the support of a device for one of the management classes that have keys.
 type ClassSupport uint8
 
 // Degrees of support.
@@ -51,7 +50,7 @@ type classAgent struct {
 	traps      mad.ClassPortInfo // of which only where traps go is used
 
 	// Of class 0x0C.
-	nodeKeys       keys // what other switches must show
+	nodeKeys       keys // that other switches must show
 	nodeViolations uint16
 	neighbors      [maxNeighborBlocks]*mad.N2NNeighborsInfo
 	notified       uint64 // by neighbours that showed the right key
@@ -66,9 +65,9 @@ type setting struct {
 }
 
 const (
-	// maxSettings bounds what an agent keeps of one class.
+	// maxSettings is the maximum number of settings that an agent stores for one class.
 	maxSettings = 256
-	// maxNeighborBlocks is what the modifier of NeighborsInfo can name.
+	// maxNeighborBlocks is the number of blocks that the modifier of NeighborsInfo can name.
 	maxNeighborBlocks = 16
 )
 
@@ -87,8 +86,7 @@ func (p *port) classAgent(c mad.Class) *classAgent {
 	return p.classes[place]
 }
 
-// check decides on a MAD for the agent: whether its sender shows the right key,
-// and what one without it may have.
+// check decides on a MAD for the agent: whether its sender shows the right key, and what access a sender without it has.
 func (a *classAgent) check(fl *flight) access {
 	a.lapse()
 	method, attr, offered := fl.mad.Method(), fl.mad.Attr(), offeredKey(&fl.mad)

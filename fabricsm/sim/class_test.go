@@ -43,7 +43,7 @@ func managed(t testing.TB, d sim.Device) (*sim.Fabric, *sim.Station) {
 
 var keyClasses = []mad.Class{mad.ClassCongestionControl, mad.ClassVendorVS, mad.ClassVendorN2N}
 
-// The table of device rules: what a MAD without the right key gets.
+// The table of device rules for MADs without the right key.
 func TestClassKeyRules(t *testing.T) {
 	plain := map[mad.Class]mad.AttrID{ // an attribute that is not the key
 		mad.ClassCongestionControl: mad.CCAttrCongestionInfo, mad.ClassVendorVS: mad.VSAttrConfigSpaceAccess, mad.ClassVendorN2N: mad.N2NAttrNeighborsInfo,

@@ -91,7 +91,7 @@ func (f *Fabric) NotifyNeighbors(node string) error {
 	})
 }
 
-// ClassKey is what a device holds for a management class with a key.
+// ClassKey is the state of a device for a management class with a key.
 type ClassKey struct {
 	Key            ib.MKey // the current one
 	Previous       ib.MKey // also accepted; none if the current one is confirmed
@@ -118,8 +118,7 @@ func (f *Fabric) ClassSetting(node string, num ib.PortNum, c mad.Class, attr mad
 	return slices.Clone(a.settings[setting{attr, mod}])
 }
 
-// ClassKey shows what an end port holds for a class; false means that its
-// device does not know the class.
+// ClassKey returns the state of an end port for a class; false means that its device does not know the class.
 func (f *Fabric) ClassKey(node string, num ib.PortNum, c mad.Class) (ClassKey, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

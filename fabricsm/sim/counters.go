@@ -12,8 +12,7 @@ type counters struct {
 	clearedExtended [8]uint64 // and of the 64-bit ones
 }
 
-// traffic is what has crossed a port since it was switched on. Data are words
-// of four bytes.
+// traffic counts the packets that have crossed a port since it was switched on. Data are words of four bytes.
 type traffic struct {
 	xmitData, rcvData           uint64
 	xmitPkts, rcvPkts           uint64
@@ -59,7 +58,7 @@ func (t *traffic) extended() [8]uint64 {
 	}
 }
 
-// short is PortCounters: what exceeds 32 bits stays at the largest value.
+// short returns PortCounters: values above 32 bits stay at the largest value.
 func (c *counters) short() portCounters {
 	s, now := c.portCounters, c.traffic.extended()
 	for i, field := range []*uint32{&s.PortXmitData, &s.PortRcvData, &s.PortXmitPkts, &s.PortRcvPkts} {

@@ -15,8 +15,8 @@ const (
 	grhSize  = 40
 )
 
-// Data is a data packet with every header that decides where it goes and who
-// takes it. Its sender may be a modified driver, so no field need be true.
+// Data is a data packet with every header that decides about its way and its receiver. Its sender may be a modified driver,
+// so no field need be true.
 type Data struct {
 	SLID     ib.LID
 	DLID     ib.LID
@@ -30,7 +30,7 @@ type Data struct {
 	Payload  int    // bytes
 }
 
-// GRH is what of a global route header (IBTA volume 1, 8.3) a host can choose.
+// GRH has the fields of a global route header (IBTA volume 1, 8.3) that a host can choose.
 type GRH struct {
 	SGID, DGID ib.GID
 	HopLimit   uint8
@@ -39,8 +39,7 @@ type GRH struct {
 	FlowLabel    uint32 // 20 bits
 }
 
-// words is what the packet adds to data counters, which count words of four
-// bytes (IBTA volume 1, 16.1.3.5).
+// words returns the size of the packet in data counters, which count words of four bytes (IBTA volume 1, 16.1.3.5).
 func (d *Data) words() uint32 {
 	size := lrhSize + d.Payload
 	if d.GRH != nil {
@@ -52,7 +51,7 @@ func (d *Data) words() uint32 {
 	return uint32((size + 3) / 4)
 }
 
-// Fate is what became of a packet.
+// Fate is the result of sending a packet.
 type Fate uint8
 
 // Fates of a packet. All but Delivered are drops, and each is counted at the
@@ -88,17 +87,16 @@ func (f Fate) String() string {
 	return fateNames[f]
 }
 
-// Report says what became of a packet and where.
+// Report has the fate of a packet and the place of its end.
 type Report struct {
 	Fate Fate
 	At   Endpoint // where it ended; of a multicast packet where the last copy did
 	To   []Endpoint
 }
 
-// Inject sends a data packet from a port as it is, whatever it claims, through
-// the tables as they are. To lists who got it: the one port that has the LID or,
-// for a multicast LID, every port that a copy reached; a drop of one copy of
-// several is in the counters alone.
+// Inject sends a data packet unchanged from a port, through the current tables. To lists its receivers: the one port that
+// has the LID or, for a multicast LID, every port that a copy reached. If one of several copies is dropped, only the
+// counters show it.
 func (f *Fabric) Inject(from Endpoint, d Data) (Report, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -156,7 +156,7 @@ func enforce(t testing.TB, s *sim.Station, num ib.PortNum, key ib.PKey) {
 	}
 }
 
-// A GMP carries the P_Key at index 0 of who sends it.
+// A GMP carries the P_Key at index 0 of its sender.
 func TestGMPsAreHeldToPartitions(t *testing.T) {
 	f, s := running(t)
 	sm := station(t, f, "h1", true)

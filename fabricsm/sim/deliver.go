@@ -2,7 +2,7 @@ package sim
 
 import "portcullis/fabricsm/mad"
 
-// arrive hands a packet to what is behind the port it reached.
+// arrive passes a packet to the device behind the port that it reached.
 func (f *Fabric) arrive(fl *flight, at *port) {
 	if !fl.mad.IsSMP() && !at.admitsGMP(fl, inbound) {
 		f.undelivered(fl)

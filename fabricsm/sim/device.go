@@ -2,8 +2,7 @@ package sim
 
 import "fmt"
 
-// Device is what a node can do beyond what every node can. The zero Device is
-// plain: like those of other simulators.
+// Device has the optional capabilities of a node. The zero Device is plain: like those of other simulators.
 type Device struct {
 	// PartitionCap is the number of P_Keys that a port of a CA or router holds,
 	// 64 by default.
@@ -20,8 +19,7 @@ type Device struct {
 	// NoEnforcement is a switch that can check no P_Keys.
 	NoEnforcement bool
 
-	// PretendsEnforcement is a switch that takes P_Key tables and says that it
-	// enforces them, and lets everything pass.
+	// PretendsEnforcement is a switch that accepts P_Key tables and claims to enforce them, but lets every packet pass.
 	PretendsEnforcement bool
 
 	// NoPKeyTraps is a switch that sends no trap 259: that one of its external ports
@@ -49,8 +47,8 @@ type Device struct {
 	// Fabric.ApplyConfig.
 	Trusts ConfigVerifier
 
-	// KeepsMKey and KeepsPKeys say what survives a reboot: M_Key, protection
-	// level and lease period, and the P_Key tables of end ports.
+	// KeepsMKey and KeepsPKeys report which settings survive a reboot: M_Key, protection level and lease period, and the
+	// P_Key tables of end ports.
 	KeepsMKey, KeepsPKeys bool
 }
 
@@ -78,7 +76,7 @@ func (f *Fabric) SetDevice(node string, d Device) error {
 	return nil
 }
 
-// model is what a node is.
+// model returns the device of a node.
 func (n *node) model() *Device {
 	if n.own != nil {
 		return n.own

@@ -41,7 +41,7 @@ func (f *Fabric) walkOut(fl *flight) {
 		}
 	}
 	begun := m.HopPointer()
-	if begun > hops && hops > 0 { // at its end already: who gets it takes it, and the way back is as it was forged
+	if begun > hops && hops > 0 { // at its end already: the receiver takes it, and the way back is as it was forged
 		if m.DrDLID() != ib.PermissiveLID || !f.cross(at, true) {
 			f.undelivered(fl)
 			return
@@ -72,7 +72,7 @@ func (f *Fabric) walkOut(fl *flight) {
 	}
 	if m.DrDLID() != ib.PermissiveLID {
 		if at.node.sw == nil {
-			f.malformed(fl) // nor does anything else forward what has come to its end
+			f.malformed(fl) // no other device forwards a packet that is at its end either
 			return
 		}
 		if at = f.forwardOn(fl, at, m.DrDLID()); at == nil {

@@ -43,7 +43,7 @@ type Options struct {
 	// Advance. The links of a new fabric are up at once.
 	Training time.Duration
 
-	// Device is what nodes are that SetDevice makes nothing else of.
+	// Device is the device of all nodes without their own (SetDevice).
 	Device Device
 }
 
@@ -74,7 +74,7 @@ type Fabric struct {
 	trainings uint64 // of links, begun
 }
 
-// Stats counts what became of packets.
+// Stats counts packets by their result.
 type Stats struct {
 	Sent        uint64 // by stations
 	Received    uint64 // put into inboxes
@@ -90,7 +90,7 @@ type Stats struct {
 	Overflowed  uint64 // dropped because an inbox was full
 	Traps       uint64 // sent by agents, repetitions included
 
-	DataDelivered uint64 // data packets that reached who they were for
+	DataDelivered uint64 // data packets that reached their receiver
 }
 
 // node is a switch, CA or router.
@@ -251,7 +251,7 @@ func (p *port) endPort() *port {
 	return p
 }
 
-// isEnd reports a port that has a LID: not an external port of a switch.
+// isEnd reports whether a port has a LID: whether it is not an external port of a switch.
 func (p *port) isEnd() bool { return p.node.sw == nil || p.num == 0 }
 
 // owns reports whether lid is one of the 2^LMC LIDs of an end port.

@@ -8,14 +8,12 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// HCAConfig is what of the settings of a channel adapter decides what its host
-// can do to the fabric. They survive reboots, and a change takes effect at the
-// next: as on real adapters there is a current and a next value.
+// HCAConfig has the settings of a channel adapter that decide what its host can do to the fabric. They survive reboots, and
+// a change takes effect at the next one: as on real adapters there is a current and a next value.
 type HCAConfig struct {
-	// SMPFirewall keeps subnet management from the host: no SMP that its
-	// software makes leaves the adapter or reaches the adapter's own agent, and
-	// none is handed to it. Nor can it say that it is a subnet manager. GMPs
-	// and data are untouched, as is what the adapter's agent answers.
+	// SMPFirewall blocks subnet management of the host. No SMP of its software leaves the adapter or reaches the adapter's
+	// own agent, and the software receives none. It cannot set IsSM either. GMPs, data, and the answers of the adapter's
+	// agent are not affected.
 	SMPFirewall bool
 
 	// VFs is how many virtual functions guests get, and VFSMPs lets those send and
@@ -43,11 +41,11 @@ type hca struct {
 	adapter       Adapter // nil: the settings are kept here
 }
 
-// firewalled reports a node whose host cannot reach subnet management.
+// firewalled reports whether the host of a node is blocked from subnet management.
 func (n *node) firewalled() bool { return n.hca.current.SMPFirewall }
 
-// bars reports a MAD that a host's software sends, or should be given, and may
-// not: an SMP behind a firewall, and anything without power.
+// bars reports whether the software of a host may not send or receive a MAD: an SMP behind a firewall, and any MAD without
+// power.
 func (n *node) bars(m *mad.MAD) bool { return n.off || n.firewalled() && m.IsSMP() }
 
 // ConfigureHCA changes the settings of an adapter from its host. Root on the host can do so unless the settings are locked.

@@ -8,14 +8,14 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// FlowOptions change what a Flow sends.
+// FlowOptions change the packets of a Flow.
 type FlowOptions struct {
 	SL      ib.SL
 	Payload int // bytes of each packet, 256 by default
 	PerTick int // packets of each Advance, 1 by default
 
-	// EachSet sends a packet after each Set that an agent took, too: so the
-	// flow also sees what holds only between two writes of a subnet manager.
+	// EachSet also sends a packet after each Set that an agent accepted. So the flow also detects states that exist only
+	// between two writes of a subnet manager.
 	EachSet bool
 }
 
@@ -112,7 +112,7 @@ func (w *Flow) send(packets int) {
 	}
 }
 
-// Counts shows what became of the flow's packets so far.
+// Counts returns the results of the flow's packets so far.
 func (w *Flow) Counts() FlowCounts {
 	w.fabric.mu.Lock()
 	defer w.fabric.mu.Unlock()
@@ -126,7 +126,7 @@ func (w *Flow) Stop() {
 	w.fabric.flows = slices.DeleteFunc(w.fabric.flows, func(o *Flow) bool { return o == w })
 }
 
-// tickFlows sends what flows and floods send in one Advance.
+// tickFlows sends the packets of flows and floods in one Advance.
 func (f *Fabric) tickFlows() {
 	for _, w := range f.flows {
 		w.send(w.options.PerTick)
@@ -137,7 +137,7 @@ func (f *Fabric) tickFlows() {
 	f.run()
 }
 
-// probeFlows sends what flows send after a Set.
+// probeFlows sends the packets of flows after a Set.
 func (f *Fabric) probeFlows() {
 	for _, w := range f.flows {
 		if w.options.EachSet {

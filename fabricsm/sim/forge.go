@@ -90,9 +90,8 @@ func (fl *Flood) Stop() {
 	f.floods = slices.DeleteFunc(f.floods, func(o *Flood) bool { return o == fl })
 }
 
-// RogueSM makes a node claim to be a subnet manager: its IsSM bit is set, and a
-// Get of SMInfo is answered with what is given, unless a Station of a subnet
-// manager sits there. nil ends it.
+// RogueSM makes a node claim to be a subnet manager: its IsSM bit is set, and it answers a Get of SMInfo with info, unless
+// a Station of a subnet manager sits there. nil ends it.
 func (f *Fabric) RogueSM(node string, info *mad.SMInfo) error {
 	return f.change("rogue SM", func() error {
 		n, err := f.find(node)
@@ -112,7 +111,7 @@ func (f *Fabric) RogueSM(node string, info *mad.SMInfo) error {
 	})
 }
 
-// playsSM answers what a subnet manager answers, if the node plays one.
+// playsSM answers as a subnet manager, if the node pretends to be one.
 func (n *node) playsSM(m *mad.MAD) bool {
 	if n.sm == nil || n.firewalled() || m.Attr() != mad.AttrSMInfo || m.Method() != mad.MethodGet {
 		return false

@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// maxHostPackets bounds what waits for a host that does not receive; more are dropped.
+// maxHostPackets bounds the packets that wait for a host that does not receive; more are dropped.
 const maxHostPackets = 1 << 13
 
 // HostPacket is a datagram as it is on the link between an adapter and its switch. A
@@ -65,7 +65,7 @@ type HostPort struct {
 	changed *sync.Cond
 }
 
-// portSight is what a driver knows of its port.
+// portSight is the state of its port that a driver knows.
 type portSight struct {
 	state      ib.PortState
 	lid, smLID ib.LID
@@ -166,7 +166,7 @@ func (h *HostPort) MaySend(key ib.PKey) bool {
 	return h.station.at.admits(packetIBA, key, outbound) == admitted
 }
 
-// take keeps what came for the host. Called with the fabric's mu held.
+// take stores a packet for the host. Called with the fabric's mu held.
 func (h *HostPort) take(fl *flight) {
 	f := h.station.fabric
 	if h.station.bars(&fl.mad) {
@@ -267,7 +267,7 @@ func (h *HostPort) Events() ([]PortEvent, error) {
 	return out, nil
 }
 
-// notice compares the port with what its driver knows, and wakes the driver for what is new. Called with mu held.
+// notice compares the port with the state that its driver knows, and wakes the driver for changes. Called with mu held.
 func (h *HostPort) notice() {
 	p, had := h.station.at, &h.seen
 	now := portSight{

@@ -11,7 +11,7 @@ import (
 // posts (IB_MAD_QP_RECV_SIZE). Every packet beyond that is lost.
 const maxQueued = 512
 
-// inbox holds what arrived for a station, in order. The fabric's mu guards it.
+// inbox holds the packets that arrived for a station, in order. The fabric's mu guards it.
 type inbox struct {
 	packets []transport.Packet
 	smps    int // of these

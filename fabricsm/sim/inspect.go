@@ -51,8 +51,8 @@ func (f *Fabric) PKeyTable(node string, num ib.PortNum) (keys []ib.PKey) {
 	return keys
 }
 
-// PKeyAt shows one entry of the P_Key table of a port: what a queue pair sends
-// with that refers to it by index. 0 is an empty entry, or none.
+// PKeyAt returns one entry of the P_Key table of a port: the P_Key of a queue pair that uses this index. 0 is an empty
+// entry, or none.
 func (f *Fabric) PKeyAt(node string, num ib.PortNum, index int) ib.PKey {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// maxSA bounds what waits for the lane of subnet administration.
+// maxSA bounds the packets that wait for the lane of subnet administration.
 const maxSA = 4096
 
 var _ transport.Laned = Port{}

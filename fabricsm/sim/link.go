@@ -58,7 +58,7 @@ func (n *node) trainAll() {
 	}
 }
 
-// polling reports a port that looks for a far end.
+// polling reports whether a port looks for a far end.
 func (p *port) polling() bool {
 	return !p.node.off && (p.info.PortPhysicalState == ib.PhysPolling || p.info.PortPhysicalState == ib.PhysCfgTraining)
 }

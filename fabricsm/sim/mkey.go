@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// access is what a management port lets the sender of a packet have.
+// access is the access that a management port grants to the sender of a packet.
 type access uint8
 
 const (
@@ -32,7 +32,7 @@ type keys struct {
 	previous uint64 // also accepted, until the manager confirms the current one; 0: none
 }
 
-// accept reports that a key opens the port.
+// accept reports whether a key opens the port.
 func (k *keys) accept(offered uint64) bool {
 	return k.current == 0 || offered == k.current || k.previous != 0 && offered == k.previous
 }
@@ -105,16 +105,14 @@ func (p *port) checkSMP(fl *flight) access {
 	return got
 }
 
-// isLocal reports an SMP that the host of the port sent to it without a link
-// in between. No device checks the M_Key of those; what closes that way is the
-// SMP firewall.
+// isLocal reports whether the host of the port sent an SMP to it without a link in between. No device checks the M_Key of
+// such SMPs; the SMP firewall can block them.
 func (p *port) isLocal(fl *flight) bool {
 	return fl.origin != nil && fl.in == nil && fl.from.endPort() == p
 }
 
-// checkMKey is the M_Key check of an end port (IBTA volume 1, 14.2.4): what
-// the protection level does to requests without the right key, and the lease.
-// Answers and traps are not checked.
+// checkMKey is the M_Key check of an end port (IBTA volume 1, 14.2.4). It applies the protection level to requests without
+// the right key, and handles the lease. Answers and traps are not checked.
 func (p *port) checkMKey(fl *flight, local bool) access {
 	p.lapse()
 	method := fl.mad.Method()

@@ -10,8 +10,7 @@ import (
 	"portcullis/fabricsm/sim"
 )
 
-// Trap 256 names the offender: whence it came, what it wanted, which key it
-// showed.
+// Trap 256 names the offender: its path, its request, and the key that it showed.
 func TestTrap256(t *testing.T) {
 	f := tree(t, sim.Options{})
 	sm, rogue := station(t, f, "sm", true), station(t, f, "h1", false)

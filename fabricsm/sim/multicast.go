@@ -58,8 +58,7 @@ func (f *Fabric) Multicast(from Endpoint, mlid ib.LID) ([]Endpoint, error) {
 	return out, nil
 }
 
-// MulticastPorts shows the ports that a switch sends a multicast LID to, by
-// number; none for what is no switch.
+// MulticastPorts returns the ports to which a switch sends a multicast LID, by number; none for any other node.
 func (f *Fabric) MulticastPorts(node string, mlid ib.LID) []ib.PortNum {
 	f.mu.Lock()
 	defer f.mu.Unlock()

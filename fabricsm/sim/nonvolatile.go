@@ -5,8 +5,8 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// nonVolatile is what a port may have kept when its node is switched on again:
-// IsM_KeyNVRAM and IsP_KeyNVRAM of its capability mask say that it does.
+// nonVolatile is the state that a port may have kept when its node is switched on again. IsM_KeyNVRAM and IsP_KeyNVRAM of
+// its capability mask report that it does.
 type nonVolatile struct {
 	mkey    ib.MKey
 	protect uint8
@@ -14,7 +14,7 @@ type nonVolatile struct {
 	pkeys   []byte // nil: forgotten
 }
 
-// keep takes out of a port what survives a reboot of its device.
+// keep returns the state of a port that survives a reboot of its device.
 func (p *port) keep() (n nonVolatile) {
 	d := p.node.model()
 	if !p.isEnd() {

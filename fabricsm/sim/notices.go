@@ -2,9 +2,8 @@ package sim
 
 import "portcullis/fabricsm/mad"
 
-// noticeQueue keeps what a device has noticed until its manager has read it (IBTA
-// volume 1, 13.4.9): a Get of Notice shows the oldest, a Set with the toggle that
-// it showed takes that one away. When it is full the newest are lost.
+// noticeQueue keeps the notices of a device until its manager has read them (IBTA volume 1, 13.4.9). A Get of Notice
+// returns the oldest, and a Set with the toggle of that one removes it. When it is full, the newest are lost.
 type noticeQueue struct {
 	list   [][mad.DataSize]byte
 	toggle bool // of the oldest

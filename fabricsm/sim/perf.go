@@ -18,8 +18,7 @@ const (
 	perfCapabilities = 0x0100 | 0x0200
 
 	perfDataOffset = 64 // of the attribute in the MAD
-	// packetWords is what one MAD with its packet headers adds to the data
-	// counters, which count words of four bytes.
+	// packetWords is the size of one MAD with its packet headers in the data counters, which count words of four bytes.
 	packetWords = 71
 )
 
@@ -140,8 +139,8 @@ func answerExtended(ports []*port, data []byte, set bool) mad.Status {
 	return mad.StatusOK
 }
 
-// PacketsSent is what a port has counted of packets that it sent since its counters were
-// reset; for port 0 of a switch the sum over its ports.
+// PacketsSent returns the number of packets that a port counted as sent since its counters were reset; for port 0 of a
+// switch the sum over its ports.
 func (f *Fabric) PacketsSent(node string, num ib.PortNum) uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

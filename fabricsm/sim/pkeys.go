@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// packetKind is what a port's checks make of a packet.
+// packetKind is the kind of a packet for the checks of a port.
 type packetKind uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	outbound                  // to the link
 )
 
-// verdict is what a port does with a packet.
+// verdict is the decision of a port about a packet.
 type verdict uint8
 
 const (
@@ -162,8 +162,7 @@ func (p *port) suppressesMulticast() bool {
 	return p.info.MulticastPKeyTrapSuppressionEnabled != 0 && p.info.CapabilityMask.Has(mad.IsMulticastPKeyTrapSuppressionSupported)
 }
 
-// sendKeyTrap reports a packet that came to an end port with a wrong P_Key or
-// Q_Key: trap 257 or 258.
+// sendKeyTrap reports that a packet arrived at an end port with a wrong P_Key or Q_Key: trap 257 or 258.
 func (p *port) sendKeyTrap(number mad.TrapNum, key uint32, head *packetHead) {
 	var data [mad.DataSize]byte
 	must(mad.Encode(data[:], &mad.Trap257{
@@ -174,8 +173,7 @@ func (p *port) sendKeyTrap(number mad.TrapNum, key uint32, head *packetHead) {
 	p.node.paceTrap(p, number, p.num, &data)
 }
 
-// sendSwitchPKeyTrap reports a packet that an external port of a switch
-// dropped for its P_Key: trap 259.
+// sendSwitchPKeyTrap reports that an external port of a switch dropped a packet for its P_Key: trap 259.
 func (p *port) sendSwitchPKeyTrap(head *packetHead) {
 	from := p.endPort()
 	if !from.info.CapabilityMask.Has(mad.IsPKeySwitchExternalPortTrapSupported) {

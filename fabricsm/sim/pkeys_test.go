@@ -311,8 +311,8 @@ func TestCapacities(t *testing.T) {
 	}
 }
 
-// TestMuteSwitches: a switch without trap 259 says so, counts what its ports refuse, and
-// sends none.
+// TestMuteSwitches: a switch without trap 259 does not report the capability. It counts packets that its ports refuse, and
+// sends no trap.
 func TestMuteSwitches(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		f := pair(t, Options{Device: Device{NoPKeyTraps: silent}})

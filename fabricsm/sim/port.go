@@ -5,8 +5,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Port is a station with a blocking Receive: what a driver runs a subnet
-// manager over. It implements transport.Port.
+// Port is a station with a blocking Receive, for a driver that runs a subnet manager. It implements transport.Port.
 type Port struct{ station *Station }
 
 var _ transport.Port = Port{}

@@ -165,7 +165,7 @@ func FuzzAgent(f *testing.F) {
 	})
 }
 
-// BenchmarkSMP is what the simulator costs a test of the SM core.
+// BenchmarkSMP measures the cost of the simulator in a test of the SM core.
 func BenchmarkSMP(b *testing.B) {
 	f := tree(b, sim.Options{})
 	s := station(b, f, "sm", false)

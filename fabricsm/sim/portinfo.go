@@ -61,7 +61,7 @@ func (p *port) setPortInfo(asked *port, m *mad.MAD) mad.Status {
 	return mad.StatusOK
 }
 
-// legal checks the ranges of what a Set wants (IBTA volume 1, 14.2.5.6).
+// legal checks the ranges of the values of a Set (IBTA volume 1, 14.2.5.6).
 func (p *port) legal(want *mad.PortInfo) bool {
 	have := &p.info
 	if p.isEnd() {
@@ -160,7 +160,7 @@ func (p *port) takeLink(want *mad.PortInfo) {
 	have.OverrunErrors = want.OverrunErrors
 }
 
-// takeLanes takes what an enhanced port 0 has of a link.
+// takeLanes sets the link fields of an enhanced port 0.
 func (p *port) takeLanes(want *mad.PortInfo) {
 	if want.OperationalVLs != 0 {
 		p.info.OperationalVLs = want.OperationalVLs

@@ -5,10 +5,9 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 )
 
-// Reboot takes the power off a node and puts it on again: all that was set on
-// it is forgotten but for what its Device keeps, its links go down and come up,
-// and the switches at the other ends say so. Settings of an adapter that wait
-// for the next boot come into force.
+// Reboot switches a node off and on again. The node loses its settings except those that its Device keeps. Its links go
+// down and come up, and the switches at the other ends report that. Settings of an adapter that wait for the next boot come
+// into force.
 func (f *Fabric) Reboot(node string) error {
 	return f.change("reboot", func() error {
 		n, err := f.find(node)

@@ -48,7 +48,7 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// A link that comes up takes its time, and what happens meanwhile ends it.
+// Training of a link takes time, and a change in between ends it.
 func TestTraining(t *testing.T) {
 	type state struct {
 		port ib.PortState

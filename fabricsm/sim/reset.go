@@ -156,8 +156,8 @@ func (p *port) encodeNodeInfo() {
 // commit makes the wire form of PortInfo follow a change.
 func (p *port) commit() { must(mad.Encode(p.image[:], &p.info)) }
 
-// must holds what cannot fail: the buffers are of the attribute's size and
-// every field is checked against its range before it is stored.
+// must panics on an error that cannot occur: the buffers have the size of the attribute, and every field is checked against
+// its range before it is stored.
 func must(err error) {
 	if err != nil {
 		panic("sim: " + err.Error())

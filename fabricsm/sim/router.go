@@ -10,11 +10,11 @@ import (
 // the router learns the LID of the destination is not public; here it has what the subnet managers of both sides would have
 // set: [sim].
 
-// isRouter reports a node that carries packets between subnets.
+// isRouter reports whether a node forwards packets between subnets.
 func (n *node) isRouter() bool { return n.typ == ib.NodeRouter }
 
-// routesOn reports a packet that has come to a router's port and goes on to
-// another subnet. Link-local addresses, like raw packets, never do.
+// routesOn reports whether a packet at a port of a router goes on to another subnet. Packets with link-local addresses and
+// raw packets never do.
 func (p *port) routesOn(d *Data) bool {
 	if !p.node.isRouter() || d.GRH == nil || d.Raw || d.DLID.IsMulticast() || d.GRH.DGID.IsMulticast() {
 		return false

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// schedule holds what is to happen later, in the order of time and, at the
-// same time, of planning. The zero schedule is empty.
+// schedule holds planned actions, in the order of time and, at the same time, of planning. The zero schedule is empty.
 type schedule struct {
 	heap    eventHeap
 	planned uint64

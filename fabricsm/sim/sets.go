@@ -15,8 +15,7 @@ type Sets struct {
 	Renewals uint64              // Sets of PortInfo with ClientReregister
 }
 
-// Sets returns what each sender, by the name of its node, has written since the fabric was
-// made.
+// Sets returns the writes of each sender, by the name of its node, since the fabric was made.
 func (f *Fabric) Sets() map[string]Sets {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,9 +14,8 @@ type Sham struct {
 	// Ports is how many each switch has, 2 to 254. It is entered by port 1: 2 make a
 	// chain, more a tree that never ends.
 	Ports uint8
-	// GUID names the switch at the end of a path that begins behind the first switch,
-	// when it is asked who it is for the time that visit says, from 1; nil: one made of
-	// the path, always the same.
+	// GUID returns the GUID of the switch at the end of a path that begins behind the first switch. visit counts the
+	// queries for it, from 1. nil: the GUID is derived from the path, always the same.
 	GUID func(path []ib.PortNum, visit int) ib.GUID
 	// Delay is how long each answer takes.
 	Delay time.Duration
@@ -101,7 +100,7 @@ func (f *Fabric) answerSham(fl *flight, at *port, hop uint8) {
 	f.walkBackFrom(fl, hop)
 }
 
-// answer writes what the switch at the end of a path says.
+// answer writes the answer of the switch at the end of a path.
 func (s *sham) answer(path []ib.PortNum, m *mad.MAD) mad.Status {
 	key := make([]byte, len(path))
 	for i, p := range path {
@@ -147,7 +146,7 @@ func (s *sham) answer(path []ib.PortNum, m *mad.MAD) mad.Status {
 	}
 }
 
-// portInfo answers for one port: up, and whatever it was set to.
+// portInfo answers for one port: up, with the values that were set.
 func (sw *shamSwitch) portInfo(num ib.PortNum, m *mad.MAD, set bool) mad.Status {
 	pi := sw.ports[num]
 	if pi == nil {

@@ -64,9 +64,8 @@ func (p *port) line() string {
 	return s + fmt.Sprintf(" %v/%v", p.info.PortState, p.info.PortPhysicalState)
 }
 
-// Route shows the ports by which packets to a LID leave the nodes on their way
-// from the port that has another. An error says where the way ends that does not
-// get there; what there is of it comes with it.
+// Route returns the ports by which packets to LID to leave the nodes on their way from the port with LID from. If the way
+// does not reach its end, the error says where it stops, and the partial way is returned.
 func (f *Fabric) Route(from, to ib.LID) (way []Endpoint, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 // form is the simulator's own.
 type SignedConfig struct{ Message, Signature []byte }
 
-// ConfigMessage is what is signed.
+// ConfigMessage is the signed data.
 type ConfigMessage struct {
 	Config HCAConfig
 	GUID   ib.GUID // node GUID of the adapter it is for; 0: any

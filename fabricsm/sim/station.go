@@ -16,9 +16,8 @@ const (
 	maxStations = 1 << 12
 )
 
-// Station is a program's place at a port of the fabric: what it sends starts
-// there, and what arrives for it waits in its inbox. It has no goroutine and
-// does not block.
+// Station is the place of a program at a port of the fabric: its packets start there, and packets for it wait in its inbox.
+// It has no goroutine and does not block.
 type Station struct {
 	fabric *Fabric
 	at     *port
@@ -29,7 +28,7 @@ type Station struct {
 	vf     uint8   // the virtual function that the program has; 0: the adapter itself
 	trap   ib.TID  // of the last trap it sent; guarded by fabric.mu
 	inbox  *inbox
-	host   *HostPort // who has the port, nil: the station is a program's
+	host   *HostPort // that has the port, nil: the station is a program's
 	sa     *inbox    // of subnet administration, nil: it has none of its own; guarded by fabric.mu
 	closed bool      // guarded by fabric.mu
 }
@@ -79,8 +78,8 @@ func (s *Station) Slot() int { return s.slot }
 // GUID is the GUID of its port.
 func (s *Station) GUID() ib.GUID { return s.at.guid }
 
-// Send moves packets through the fabric. When it returns, all they caused has
-// happened, but for what a Fault delays.
+// Send moves packets through the fabric. When it returns, all their effects have happened, except those that a Fault
+// delays.
 func (s *Station) Send(packets ...transport.Packet) {
 	s.fabric.mu.Lock()
 	defer s.fabric.mu.Unlock()
@@ -98,7 +97,7 @@ func (s *Station) Exchange(packets, arrived []transport.Packet) []transport.Pack
 	return arrived
 }
 
-// Take empties the inbox: it appends to arrived what came, in order.
+// Take empties the inbox: it appends its packets to arrived, in order.
 func (s *Station) Take(arrived []transport.Packet) []transport.Packet {
 	s.fabric.mu.Lock()
 	defer s.fabric.mu.Unlock()
@@ -193,7 +192,7 @@ func (s *Station) place(m *mad.MAD, undelivered bool) *transport.Packet {
 	return p
 }
 
-// deliver puts what came to a port into the inbox.
+// deliver puts a packet that reached a port into the inbox.
 func (s *Station) deliver(fl *flight, at *port) {
 	if s.host != nil {
 		s.host.take(fl)
@@ -212,8 +211,8 @@ func (s *Station) empty() {
 	}
 }
 
-// settle wakes the readers of stations that something arrived for. Called with
-// mu held, at the end of whatever may have moved packets.
+// settle wakes the readers of stations with new packets. Called with mu held, at the end of every call that may have moved
+// packets.
 func (f *Fabric) settle() {
 	for _, h := range f.hosts {
 		h.notice()
@@ -242,8 +241,7 @@ func (s *Station) SetIsSM(on bool) {
 	s.fabric.settle()
 }
 
-// hasSM reports a station at a port that receives what arrives for no agent.
-// Called with mu held.
+// hasSM reports whether a station at a port receives packets for no agent. Called with mu held.
 func (f *Fabric) hasSM(at *port) bool {
 	for _, s := range f.stations {
 		if s != nil && s.asSM && s.at == at {

@@ -5,7 +5,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// forwarding is what a switch has and other nodes have not.
+// forwarding is the state that only switches have.
 type forwarding struct {
 	enhancedPort0 bool
 

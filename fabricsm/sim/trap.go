@@ -11,8 +11,7 @@ import (
 const (
 	// maxTrapRepeats limits the repetition of a trap that is not repressed.
 	maxTrapRepeats = 10
-	// minTrapInterval is the shortest time between two repetitions, whatever
-	// SubnetTimeOut says.
+	// minTrapInterval is the shortest time between two repetitions, for any SubnetTimeOut.
 	minTrapInterval = 100 * time.Millisecond
 )
 
@@ -148,8 +147,7 @@ func (n *node) emitPaced(id ib.TID) {
 	n.fabric.later.add(n.fabric.now+t.from.trapInterval(), func() { n.emitPaced(id) })
 }
 
-// sendsTraps reports a port that may send traps: it has a LID, knows the
-// subnet manager, and says that it can.
+// sendsTraps reports whether a port may send traps: it has a LID, knows the subnet manager, and has the capability.
 func (p *port) sendsTraps() bool {
 	return !p.node.off && p.info.LID != 0 && p.info.MasterSMLID != 0 && p.info.CapabilityMask.Has(mad.IsTrapSupported)
 }
@@ -160,7 +158,7 @@ func (p *port) trapInterval() time.Duration {
 	return max(minTrapInterval, 4096*time.Nanosecond<<p.info.SubnetTimeOut)
 }
 
-// represses reports a TrapRepress for an agent of the port's node.
+// represses reports whether a TrapRepress is for an agent of the port's node.
 func (p *port) represses(m *mad.MAD) bool {
 	return m.IsSMP() || p.endPort().classAgent(m.Class()) != nil
 }

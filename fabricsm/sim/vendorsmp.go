@@ -2,7 +2,7 @@ package sim
 
 import "portcullis/fabricsm/mad"
 
-// isVendor reports a device that answers NVIDIA's SMPs.
+// isVendor reports whether a device answers NVIDIA's SMPs.
 func (d *Device) isVendor() bool {
 	return d.DualMKey || d.CC != ClassAbsent || d.VS != ClassAbsent || d.N2N != ClassAbsent
 }
@@ -26,7 +26,7 @@ func (p *port) generalInfo(m *mad.MAD, set bool) mad.Status {
 	return mad.StatusOK
 }
 
-// hasFDR10 reports a port of NVIDIA's that can do FDR10 and nothing faster.
+// hasFDR10 reports whether a port of NVIDIA can do FDR10 and nothing faster.
 func (p *port) hasFDR10() bool {
 	return p != nil && p.node.vendor == mad.VendorMellanox && p.link.FDR10 && p.link.SpeedExt == 0
 }

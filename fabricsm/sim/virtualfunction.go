@@ -23,7 +23,7 @@ func (f *Fabric) VirtualFunction(host string, number uint8) (*Station, error) {
 	return s, nil
 }
 
-// bars reports a MAD that a program sends, or should be given, and may not.
+// bars reports whether a program may not send or receive a MAD.
 func (s *Station) bars(m *mad.MAD) bool {
 	n := s.at.node
 	return n.bars(m) || s.vf > 0 && m.IsSMP() && !n.hca.current.VFSMPs

@@ -5,13 +5,12 @@ import "time"
 // vl15Buffers is how many SMPs a port of a plain device holds for its agent.
 const vl15Buffers = 16
 
-// smpQueue is what waits for the agent of a slow node, first come first served
-// whatever the port it came by; the first is being worked on. SMPs have no flow
-// control, so each port holds as many as it has buffers for, and drops what comes
-// when they are full. The zero queue is empty.
+// smpQueue holds the SMPs that wait for the agent of a slow node, first come, first served for all ports; the first is in
+// work. SMPs have no flow control, so each port holds as many as it has buffers for, and drops the others. The zero queue
+// is empty.
 type smpQueue struct {
 	waiting []waitingSMP
-	power   uint64 // times that the queue was emptied: what was planned before is void
+	power   uint64 // times that the queue was emptied: actions planned before are void
 }
 
 // waitingSMP is an SMP in a buffer of port in, for the agent behind port at.
@@ -60,7 +59,7 @@ func (n *node) finishSMP() {
 	n.fabric.deliver(&done.flight, done.at)
 }
 
-// empty forgets what waits, as a device without power does.
+// empty drops the waiting SMPs, as a device without power does.
 func (q *smpQueue) empty() {
 	for i := range q.waiting {
 		q.waiting[i].in.held = 0

@@ -15,12 +15,12 @@ type flight struct {
 	sqp, dqp   uint32
 	from       *port    // where it starts
 	in         *port    // by which it came to the node where it is; nil: where it starts
-	origin     *Station // who waits for the answer, nil for agents
+	origin     *Station // that waits for the answer, nil for agents
 	request    mad.Method
 	key        ib.PKey // of a GMP
 	sl         ib.SL
 	grh        *GRH   // of a GMP that has one
-	access     access // what the port it arrived at lets its sender have
+	access     access // that the port it arrived at grants to its sender
 }
 
 // run moves queued packets until none is left. Called with mu held.
@@ -89,8 +89,8 @@ func (f *Fabric) forwardFrom(fl *flight, at *port) *port {
 	return nil
 }
 
-// admitsGMP asks a port's partition rules about a GMP that crosses it, and does
-// what follows from a refusal. As with data, an adapter that sends is not asked.
+// admitsGMP applies the partition rules of a port to a GMP that crosses it, and handles a refusal. As with data, a sending
+// adapter is not checked.
 func (p *port) admitsGMP(fl *flight, way direction) bool {
 	if way == outbound && p.isEnd() {
 		return true

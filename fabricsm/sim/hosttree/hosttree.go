@@ -1,6 +1,5 @@
-// Package hosttree writes the kernel's files about the HCAs of a simulated
-// host (sysfs and a little of procfs), so that a program that reads what
-// adapters a host has can run on a machine without any.
+// Package hosttree writes the kernel's files about the HCAs of a simulated host (sysfs and a little of procfs). So a
+// program that reads the adapters of a host can run on a machine without any.
 package hosttree
 
 import (
@@ -15,14 +14,14 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 )
 
-// Defaults of what is not in a netlist: those of a ConnectX-7.
+// Defaults for values that are not in a netlist: those of a ConnectX-7.
 const (
 	DefaultFirmware = "28.43.1014"
 	DefaultPSID     = "MT_0000000838"
 	DefaultType     = "MT4129"
 )
 
-// Host is what the tree is to say.
+// Host describes the tree.
 type Host struct {
 	Name     string          // of the host; it makes the node descriptions and serial numbers
 	HCAs     []*netlist.Node // mlx5_0, mlx5_1, ... in this order
@@ -148,7 +147,7 @@ func colons(g ib.GUID) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", v>>48, v>>32&0xFFFF, v>>16&0xFFFF, v&0xFFFF)
 }
 
-// rate is what the kernel prints for a link: gigabits a second, width, speed.
+// rate returns the kernel's text for a link: gigabits a second, width, speed.
 func rate(l netlist.Link) string {
 	lanes, name, _ := strings.Cut(l.String(), "x")
 	perLane := map[string]float64{"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100, "XDR": 200}

@@ -67,8 +67,7 @@ var accepted = []struct{ begins, because string }{
 
 var spaces = regexp.MustCompile(`[ \t]+`)
 
-// couldBe is what iblinkinfo adds where ports can do more than the link: it
-// follows LinkSpeedExtSupported.
+// couldBe is the text that iblinkinfo adds where ports can do more than the link: it follows LinkSpeedExtSupported.
 var couldBe = regexp.MustCompile(`\(\s*Could be [^)]*\)`)
 
 // compared drops the accepted lines.
@@ -92,7 +91,7 @@ type question struct {
 	args []string
 }
 
-// same asks both simulators, from node sm, and compares what the tool says.
+// same runs the tool on both simulators, from node sm, and compares its output.
 func (q *question) same(t *testing.T, ours ibsimlab.Client, lab *ibsimlab.Lab) {
 	t.Helper()
 	want, wantErr := lab.Diag(t.Context(), "sm", q.tool, q.args...)

@@ -17,8 +17,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim"
 )
 
-// A hundred clients at once, each with requests to another's node, get their own
-// answers, in order.
+// A hundred clients send requests at once, each to the node of another client, and get their own answers in order.
 func TestHundredClients(t *testing.T) {
 	const clients, rounds = 100, 20
 	f, _ := fabric(t)

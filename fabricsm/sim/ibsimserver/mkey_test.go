@@ -85,8 +85,8 @@ func TestSmpqueryNeedsTheMKey(t *testing.T) {
 	}
 }
 
-// OpenSM, unchanged, locks the fabric with the key of its configuration; then
-// only who knows it reads anything, and the keys are hidden.
+// OpenSM, unchanged, locks the fabric with the key of its configuration. Then only a client with the key can read anything,
+// and the keys are hidden.
 func TestOpenSMLocksTheFabric(t *testing.T) {
 	ibsimtest.Need(t, "opensm", "smpquery")
 	for name, device := range map[string]sim.Device{"plain": {}, "modern": sim.Modern()} {
@@ -155,7 +155,7 @@ func openSMLocks(t *testing.T, device sim.Device) {
 	if got := f.PortInfo("h3", 1).MKeyViolations; got == 0 {
 		t.Error("the wrong key was not counted")
 	}
-	// A level below, the key is hidden from those who do not show it.
+	// A level below, the key is hidden from clients that do not show it.
 	guardedGet := func(s *sim.Station, offered uint64) mad.PortInfo {
 		p := get(1, mad.AttrPortInfo, 1, 2)
 		p.MAD.SetMKey(ib.NewMKey(offered))

@@ -4,7 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Limits of a file. They are above what ibsim takes.
+// Limits of a file. They are above those of ibsim.
 const (
 	maxSize     = 64 << 20 // bytes
 	maxNodes    = 100_000
@@ -22,7 +22,7 @@ type Netlist struct {
 // Node is one switch, CA or router.
 type Node struct {
 	Type            ib.NodeType
-	Name            string  // unique; what cables and clients call it
+	Name            string  // unique; its name for cables and clients
 	Description     string  // NodeDescription
 	GUID            ib.GUID // node GUID; port p of a CA or router has GUID+p
 	SystemImageGUID ib.GUID
@@ -43,7 +43,7 @@ type Port struct {
 	Link     Link
 }
 
-// Link is what a port can do, as masks of the enabled values.
+// Link has the capabilities of a port, as masks of the enabled values.
 type Link struct {
 	Width    ib.LinkWidth
 	Speed    ib.LinkSpeed

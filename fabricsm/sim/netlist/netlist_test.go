@@ -98,7 +98,7 @@ func TestGenerators(t *testing.T) {
 	}
 }
 
-// roundTrip checks that what is written is read back as the same fabric.
+// roundTrip checks that a written netlist is read back as the same fabric.
 func roundTrip(t *testing.T, l *netlist.Netlist) {
 	t.Helper()
 	back, err := netlist.Parse("written.net", []byte(write(t, l)))

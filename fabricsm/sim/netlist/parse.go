@@ -11,8 +11,8 @@ import (
 // ErrTooLarge means that an input is above the limits of this package.
 var ErrTooLarge = errors.New("too large")
 
-// Parse reads a netlist. name is what error messages call the input. All
-// problems are reported together, each with its line, up to 50 of them.
+// Parse reads a netlist. name is the name of the input in error messages. All problems are reported together, each with its
+// line, up to 50 of them.
 func Parse(name string, data []byte) (*Netlist, error) {
 	if len(data) > maxSize {
 		return nil, fmt.Errorf("netlist %s: %w: %d bytes, the most is %d", name, ErrTooLarge, len(data), maxSize)

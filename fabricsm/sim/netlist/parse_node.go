@@ -66,8 +66,7 @@ func (p *parser) addNode(t ib.NodeType, name string, ports int, tail string) {
 	p.node = &p.list.Nodes[len(p.list.Nodes)-1]
 }
 
-// describe reads what stands behind '#' of a header: the description in
-// quotes and, for a switch, its port 0.
+// describe reads the text after '#' of a header: the description in quotes and, for a switch, its port 0.
 func (p *parser) describe(n *Node, tail string) {
 	_, comment, _ := strings.Cut(tail, "#")
 	if _, quoted, ok := strings.Cut(comment, "\""); ok {
@@ -128,7 +127,7 @@ func (p *parser) guidBase(t ib.NodeType, rest string) {
 	p.next[t].next = p.next[t].base + g
 }
 
-// assignment reads "=NUMBER" of the words that hold for what follows.
+// assignment reads "=NUMBER" of the words that apply to the following nodes.
 func (p *parser) assignment(word, rest string) {
 	limits := map[string]struct{ low, high uint64 }{
 		"vendid": {0, 1<<24 - 1}, "devid": {0, 1<<16 - 1}, "sysimgguid": {0, 1<<64 - 1},

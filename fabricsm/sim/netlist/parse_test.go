@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 )
 
-// discovered is what ibnetdiscover 44 prints of an ibsim fabric, with LIDs.
+// discovered is the output of ibnetdiscover 44 for an ibsim fabric, with LIDs.
 const discovered = `#
 # Topology file: generated on Sat Nov 21 14:59:00 2026
 #

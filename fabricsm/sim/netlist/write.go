@@ -83,7 +83,7 @@ func (n *Node) writePort(b *bufio.Writer, num ib.PortNum, names map[string]*Node
 	fmt.Fprintf(b, "[%d]\t\"%s\"[%d]\t# %s\"%s\" lid %d %v\n", num, p.Peer, p.PeerPort, own, description, lid, p.Link)
 }
 
-// counter counts what goes through it.
+// counter counts the bytes that are written through it.
 type counter struct {
 	w io.Writer
 	n int64

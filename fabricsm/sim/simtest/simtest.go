@@ -13,8 +13,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 )
 
-// Serve serves a fabric until the test and what it cleans up have ended: clients
-// end first.
+// Serve serves a fabric until the test and its cleanups have ended: clients end first.
 func Serve(t testing.TB, f *sim.Fabric) ibsimlab.Client {
 	t.Helper()
 	client, stop := ServeUntil(t, f)

@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/transport/softhca"
 )
 
-// read does what the host asks for, until the connection ends.
+// read handles the messages of the host, until the connection ends.
 func (a *Adapter) read() {
 	for {
 		m, err := a.conn.Read()
@@ -106,7 +106,7 @@ func (p *port) answer(in *mad.MAD, token uint32, byHost bool) softhca.Message {
 // gmpQKey is the well-known Q_Key of queue pair 1 (IBTA volume 1, 10.2.4).
 const gmpQKey = 0x8001_0000
 
-// packet puts on the link what the host sends.
+// packet sends a packet of the host on the link.
 func (p *port) packet(m *softhca.Message) {
 	isMAD := m.Opcode == softhca.OpDatagram && m.DestQP <= 1 && len(m.Payload) == mad.Size
 	if isMAD && (m.DestQP == 0) == (m.SourceQP == 0) && (m.DestQP == 0 || m.QKey == gmpQKey) {

@@ -46,7 +46,7 @@ Ca 2 "dual"
 [2]	"leaf"[5]	# lid 0 lmc 0 "leaf" lid 0 4xEDR
 `
 
-// limit bounds what should happen at once.
+// limit bounds the time of actions that should happen at once.
 const limit = 20 * time.Second
 
 func fabric(t testing.TB) *sim.Fabric {
@@ -428,7 +428,7 @@ func TestGMPs(t *testing.T) {
 	})
 }
 
-// Data goes to who has the LID, if the P_Key lets it, with all it carries.
+// Data goes to the port with the LID, if the P_Key allows it, with all its fields.
 func TestData(t *testing.T) {
 	f := fabric(t)
 	s := softhcaserver.New(f)

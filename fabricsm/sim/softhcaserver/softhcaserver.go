@@ -52,7 +52,7 @@ type Adapter struct {
 	server *Server
 	conn   *softhca.Conn
 	ports  []*port
-	out    chan softhca.Message // bounded: what does not fit is lost, as on a full link
+	out    chan softhca.Message // bounded: messages without room are lost, as on a full link
 	done   chan struct{}        // closed at the end
 
 	mu       sync.Mutex
@@ -153,7 +153,7 @@ func (a *Adapter) takePorts(o *Options) ([]byte, error) {
 	return attach.Payload()
 }
 
-// cut shortens a text to what fits.
+// cut shortens a text to most bytes.
 func cut(s string, most int) string { return s[:min(len(s), most)] }
 
 // ask gets an attribute from the node's own agent.
@@ -214,7 +214,7 @@ func (a *Adapter) Wait() error {
 	return a.err
 }
 
-// stop ends everything that serves the adapter, because of err.
+// stop ends all goroutines that serve the adapter, because of err.
 func (a *Adapter) stop(err error) {
 	a.end.Do(func() {
 		a.err = err
@@ -253,7 +253,7 @@ func (a *Adapter) send(m softhca.Message) {
 	}
 }
 
-// must is send for what may not be lost: it waits for room.
+// must sends a message that may not be lost: it waits for room.
 func (a *Adapter) must(m softhca.Message) {
 	select {
 	case a.out <- m:
@@ -261,7 +261,7 @@ func (a *Adapter) must(m softhca.Message) {
 	}
 }
 
-// write sends what is queued.
+// write sends the queued messages.
 func (a *Adapter) write() {
 	for {
 		select {

@@ -47,7 +47,7 @@ type Change struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Options say what counts besides nodes, cables and rates.
+// Options select the properties to compare besides nodes, cables and rates.
 type Options struct {
 	Names  bool // descriptions
 	LIDs   bool // LIDs that both sides have
@@ -202,7 +202,7 @@ func (d *differ) cables() {
 	}
 }
 
-// cable compares what became of a cable of the old side.
+// cable compares a cable of the old side with the new side.
 func (d *differ) cable(a, b end) {
 	nowB, okA := d.now.peer(a)
 	nowA, okB := d.now.peer(b)
@@ -248,7 +248,7 @@ func (d *differ) link(k Kind, s *side, a, b end, detail string) {
 	d.changes = append(d.changes, Change{Kind: k, What: "link", Name: s.name(a) + " - " + s.name(b), Detail: detail})
 }
 
-// speed is what a link between two ports runs at: the best that both offer.
+// speed is the speed of a link between two ports: the best that both offer.
 type speed struct {
 	width ib.LinkWidth
 	lane  ib.Speed
