@@ -9,7 +9,7 @@ type Lane interface {
 	// without an error, when it is. A caller that waits for room then has to receive meanwhile, or it may wait forever.
 	TrySend(p []Packet) (n int, err error)
 
-	// TryReceive fills p with what has arrived, if anything has.
+	// TryReceive fills p with the packets that have arrived, if any.
 	TryReceive(p []Packet) (n int, err error)
 
 	// Pause blocks until there may be something to receive, at most d. The receiving goroutine calls it after a TryReceive

@@ -5,10 +5,9 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// Packet is one management datagram with its addresses. Those of a received packet
-// are what it takes to answer: the answer is the same packet with another MAD. SMPs
-// use LID and QP alone, and so does everything over ibsim's sockets, which carry no
-// more. The Q_Key of GMPs is the well-known one.
+// Packet is one management datagram with its addresses. Those of a received packet fit for the answer: the answer is the
+// same packet with another MAD. SMPs use only LID and QP, and so do all packets over ibsim's sockets, which carry no more.
+// The Q_Key of GMPs is the well-known one.
 type Packet struct {
 	MAD mad.MAD
 

@@ -29,8 +29,8 @@ type Port interface {
 	// full.
 	Send(p []Packet) (n int, err error)
 
-	// Receive fills p with what has arrived: it waits for the first packet and
-	// takes the others only if they are there already.
+	// Receive fills p with packets that have arrived: it waits for the first packet and takes the others only if they are
+	// there already.
 	Receive(p []Packet) (n int, err error)
 
 	// SetIsSM sets or clears the IsSM capability bit of the port, by which the

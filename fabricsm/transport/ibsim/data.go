@@ -167,7 +167,7 @@ func (r *receiver) lookOn(fd uintptr) bool {
 	return false
 }
 
-// sift copies out what was received, and leaves out datagrams of a wrong size.
+// sift copies the received packets, and leaves out datagrams of a wrong size.
 func (r *receiver) sift(packets []transport.Packet, fill func(*frameHeader, *transport.Packet)) (n int) {
 	for i := range r.done {
 		if r.b.msgs[i].n != frameSize {

@@ -225,8 +225,8 @@ func (p *Port) Node() string { return p.node }
 // transaction identifier of our requests.
 func (p *Port) Slot() int { return int(p.slot) }
 
-// SetIsSM sets or clears the IsSM bit in the port's capability mask. The port
-// must have been dialed AsSM to receive what arrives because of it.
+// SetIsSM sets or clears the IsSM bit in the port's capability mask. The port must have been dialed AsSM to receive the
+// packets that arrive because of it.
 func (p *Port) SetIsSM(on bool) error {
 	req := control{client: p.slot, typ: ctlSetIsSM, length: 4}
 	if on {

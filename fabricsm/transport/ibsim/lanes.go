@@ -103,11 +103,10 @@ func (x *lane) ring() {
 	}
 }
 
-// once is what an eventfd takes for "ring".
+// once is the value that rings an eventfd.
 var once = []byte{1, 0, 0, 0, 0, 0, 0, 0}
 
-// receive takes what is for this lane, and puts into the other's queue what is for
-// that.
+// receive returns packets for this lane, and puts packets for the other lane into its queue.
 func (x *lane) receive(packets []transport.Packet) (n int, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -128,7 +127,7 @@ func (x *lane) receive(packets []transport.Packet) (n int, err error) {
 	return n, nil
 }
 
-// note keeps what the next wait decides by.
+// note stores the data for the decisions of the next wait.
 func (x *lane) note(n int) {
 	x.got += n
 	x.burst = n > 1
@@ -196,8 +195,7 @@ func (l *lanes) of(f *frame) *lane {
 	return &l.sm
 }
 
-// wait blocks until there may be something for the lane, at most d; d < 0: without
-// end. late reports that d is over.
+// wait blocks until there may be something for the lane, at most d; d < 0 means forever. late is true if d is over.
 func (x *lane) wait(d time.Duration) (late bool, err error) {
 	x.mu.Lock()
 	if x.closed {
@@ -273,7 +271,7 @@ func (l *lanes) rely(on *lane) {
 	}
 }
 
-// look is what the guard does.
+// look is the function of the guard.
 func (l *lanes) look() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,7 +51,7 @@ func of(c mad.Class, tid ib.TID) transport.Packet {
 	return p
 }
 
-// tids takes what is there for a lane.
+// tids takes the waiting packets of a lane.
 func tids(t *testing.T, l transport.Lane) (all []ib.TID) {
 	t.Helper()
 	buf := make([]transport.Packet, 3)

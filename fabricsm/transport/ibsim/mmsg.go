@@ -33,7 +33,7 @@ type frame [frameSize]byte
 func (f *frame) header() *frameHeader { return (*frameHeader)(f[:frameHeaderSize]) }
 func (f *frame) mad() *mad.MAD        { return (*mad.MAD)(f[frameHeaderSize:]) }
 
-// isSA reports a MAD of subnet administration.
+// isSA reports whether a MAD belongs to subnet administration.
 func (f *frame) isSA() bool { return f.mad().Class() == mad.ClassSubnAdm }
 
 func newBatch() *batch {

@@ -302,7 +302,7 @@ func TestDialAgainAfterRestart(t *testing.T) {
 	}
 }
 
-// A simulator that is stopped fills the wire; Close must free who waits.
+// A stopped simulator fills the wire; Close must wake a waiting sender.
 func TestCloseWakesSend(t *testing.T) {
 	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	p := dial(t, lab.Socket(), "sm", false)

@@ -27,7 +27,7 @@ func (q *queue) push() *transport.Packet {
 	return &q.ring[(q.head+q.n-1)%len(q.ring)]
 }
 
-// keep says that what was pushed last is filled, and reports whether it stays.
+// keep records that the last pushed packet is filled, and reports whether it stays.
 func (q *queue) keep() bool {
 	if q.shares != nil && !q.shares.Take(q.ring[(q.head+q.n-1)%len(q.ring)].LID, q.n-1) {
 		q.n--

@@ -23,7 +23,7 @@ const (
 	reapInterval = time.Second
 )
 
-// Network is what a server serves: the simulated fabric.
+// Network is the simulated fabric that a server serves.
 type Network interface {
 	// Attach puts a client at a node, "" meaning the first one; with asSM it
 	// also receives requests.
@@ -36,9 +36,9 @@ type Attachment interface {
 	Node() string
 	// Query answers a Get of an SM attribute of the node itself.
 	Query(attr mad.AttrID, mod uint32) (data [mad.DataSize]byte, ok bool)
-	// Exchange sends packets and appends to arrived what has come so far.
+	// Exchange sends packets and appends to arrived those that have come so far.
 	Exchange(packets, arrived []transport.Packet) []transport.Packet
-	// Receive waits for what comes because of others, and fails after Close.
+	// Receive waits for packets that others cause, and fails after Close.
 	Receive(packets []transport.Packet) (int, error)
 	SetIsSM(on bool)
 	Close()
@@ -116,7 +116,7 @@ func (s *Server) Serve(ctx context.Context, network Network) error {
 		}
 		req, ok := decodeControl(b[:n])
 		if !ok || from == nil || from.Name == "" {
-			continue // as ibsim: no answer to what is not a request
+			continue // as ibsim: no answer to data that is not a request
 		}
 		// The library wrote the terminating zero off the name.
 		s.handle(&work, network, req, address(from.Name[1:]))

@@ -19,9 +19,8 @@ type serverClient struct {
 	send *sender
 }
 
-// readLoop takes packets from the client until the socket closes, and hands
-// back what they cause at once: in the same goroutine, so that a client with one
-// request under way waits for one wake-up of ours, as with ibsim.
+// readLoop takes packets from the client until the socket closes, and returns the packets that they cause at once. It does
+// so in the same goroutine, so that a client with one pending request waits for one wake-up of ours, as with ibsim.
 func (c *serverClient) readLoop() {
 	in := make([]transport.Packet, batchSize)
 	var out []transport.Packet
@@ -37,7 +36,7 @@ func (c *serverClient) readLoop() {
 	}
 }
 
-// writeLoop hands over what comes because of other clients.
+// writeLoop passes on the packets that other clients cause.
 func (c *serverClient) writeLoop() {
 	out := make([]transport.Packet, batchSize)
 	for {

@@ -29,7 +29,7 @@ const (
 )
 
 const (
-	lnhLocal  = 2 // what follows the LRH is a BTH
+	lnhLocal  = 2 // a BTH follows the LRH
 	lnhGlobal = 3 // or a GRH
 	vlSMP     = 15
 

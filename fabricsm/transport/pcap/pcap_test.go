@@ -194,7 +194,7 @@ func fields(t *testing.T, file, filter string, names ...string) []string {
 // dissector takes each for a record of its own, and finds text where none is.
 const faults = "_ws.malformed or _ws.expert and not infiniband.rmpp.segmentnumber > 1"
 
-// Wireshark's dissector reads from captures what was sent.
+// Wireshark's dissector reads the sent packets from captures.
 func TestDissected(t *testing.T) {
 	parttest.Program(t, "tshark")
 	path := mad.PathRecord{DGID: host, SGID: ours.GIDs[0], DLID: 0x1234, SLID: 8, PKey: 0x8005, NumbPath: 1, SL: 3}
@@ -361,7 +361,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// A captured port does what the port does, in both lanes.
+// A captured port works like the port, in both lanes.
 func TestCapture(t *testing.T) {
 	list, err := netlist.Single(netlist.Shape{Hosts: 2, Radix: 4})
 	if err != nil {

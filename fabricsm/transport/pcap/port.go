@@ -53,7 +53,7 @@ func (c *port) SA() (transport.SALane, error) {
 	return &saLane{lane{sa, c.w}, sa}, nil
 }
 
-// lane captures what goes by a lane.
+// lane captures the packets of a lane.
 type lane struct {
 	transport.Lane
 	w *Writer

@@ -46,7 +46,7 @@ func (a *asker) ask(t *testing.T, method mad.Method, attr mad.AttrID, mask mad.C
 	end := time.Now().Add(time.Minute)
 	for turn := 0; time.Now().Before(end); turn++ {
 		if turn%500 == 0 {
-			a.Send(p) // again: what comes before it is ready is dropped
+			a.Send(p) // again: earlier packets are dropped until it is ready
 		}
 		for _, in := range a.Take(nil) {
 			m := &in.MAD

@@ -31,7 +31,7 @@ const (
 	flushEvery = time.Second
 )
 
-// ErrFull is what a Writer ends with when its file has got as large as it may.
+// ErrFull ends a Writer when its file has reached its maximum size.
 var ErrFull = errors.New("the capture is as large as it may get")
 
 // Writer writes one capture. Its methods may be called concurrently.
@@ -123,7 +123,7 @@ func (c *Writer) fail(err error) {
 // errClosed ends a Writer that was closed.
 var errClosed = errors.New("the capture is closed")
 
-// Close writes what is still in memory. It does not close the file.
+// Close writes the rest of the buffered data. It does not close the file.
 func (c *Writer) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

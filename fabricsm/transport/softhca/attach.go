@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// AdapterFlags say what kind of adapter it is.
+// AdapterFlags describe the kind of adapter.
 type AdapterFlags uint32
 
 // Kinds of adapters.

@@ -82,8 +82,8 @@ func (c *Conn) Write(m *Message) error {
 	return nil
 }
 
-// IsRefusal reports an error by which the module refuses a single message: for an adapter that it has not registered yet, or
-// a port that it does not have.
+// IsRefusal reports whether the module refused a single message: for an adapter that it has not registered yet, or a port
+// that it does not have.
 func IsRefusal(err error) bool {
 	return errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EINVAL)
 }

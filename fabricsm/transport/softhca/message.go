@@ -21,7 +21,7 @@ const (
 	grhSize    = 40
 )
 
-// Type is what a message is for.
+// Type is the purpose of a message.
 type Type uint8
 
 // Types of messages. The adapter's kernel sends Attached, Send, Request and Capability, its peer all others.
@@ -65,7 +65,7 @@ const (
 	FlagPath      Flags = 0x10 // SLID has only path bits
 )
 
-// Opcode is what a packet does.
+// Opcode is the operation of a packet.
 type Opcode uint8
 
 // Opcodes.
@@ -75,7 +75,7 @@ const (
 	OpRCAck    Opcode = 2 // Value is an Ack
 )
 
-// Ack is what a responder says of a packet.
+// Ack is the answer of a responder to a packet.
 type Ack uint32
 
 // Kinds of acknowledgments.

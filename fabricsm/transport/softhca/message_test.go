@@ -93,7 +93,7 @@ func TestAttachComesBack(t *testing.T) {
 	}
 }
 
-// header is what the kernel module is compiled with.
+// header is the header that the kernel module is compiled with.
 const header = "../../../packaging/vm/softhca/softhca.h"
 
 // Both sides of the protocol have the same numbers.

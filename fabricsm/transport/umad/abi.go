@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// abiVersion is what /sys/class/infiniband_mad/abi_version must hold. Both
-// header forms and both registrations belong to it.
+// abiVersion is the required value of /sys/class/infiniband_mad/abi_version. Both header forms and both registrations
+// belong to it.
 const abiVersion = 5
 
 // The ioctls of the interface: direction, size of the argument, magic 0x1B and
@@ -45,7 +45,7 @@ const (
 	offLID     = 28
 	offSL      = 30
 	offBits    = 31 // of the path
-	offGRH     = 32 // 1: what follows is of a GRH
+	offGRH     = 32 // 1: the following fields are of a GRH
 	offGIDIdx  = 33 // of ours
 	offHops    = 34
 	offTC      = 35

@@ -67,8 +67,8 @@ func checkBurst(t *testing.T, p *Port) {
 	}
 }
 
-// fromOthers reports a packet that answers nothing of ours: devices send traps to the
-// Subnet Manager that they know, of which this port may have been that of the last.
+// fromOthers reports whether a packet is no answer to a request of ours: devices send traps to the Subnet Manager that they
+// know, which may have been at this port before.
 func fromOthers(p *transport.Packet) bool { return !p.MAD.IsResponse() && !p.Undelivered }
 
 // checkSilence sends a request to an impossible place: behind port 254 of the device at the other end of the cable. The

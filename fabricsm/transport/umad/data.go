@@ -73,7 +73,7 @@ func (p *Port) Send(packets []transport.Packet) (int, error) {
 	return n, nil
 }
 
-// named is wrap for what sendAll says.
+// named is wrap for the errors of sendAll.
 func (p *Port) named(err error) error {
 	if e, ok := errors.AsType[*UnregisteredError](err); ok {
 		return e
@@ -102,10 +102,10 @@ func sendAll(s *sender, r *receiver, packets []transport.Packet) (int, error) {
 	return len(packets), nil
 }
 
-// Stats counts what went wrong with single packets since Dial.
+// Stats counts failures of single packets since Dial.
 type Stats struct {
 	Refused     uint64 // packets that the kernel would not send
-	LastRefusal error  // what it said to the last of them
+	LastRefusal error  // its error for the last of them
 	Malformed   uint64 // packets received that are not MADs of 256 bytes
 }
 

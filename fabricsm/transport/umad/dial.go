@@ -20,7 +20,7 @@ import (
 // Options do not say.
 const DefaultTimeout = 200 * time.Millisecond
 
-// Options say where to attach, and as what.
+// Options select the port to attach to, and the role.
 type Options struct {
 	Device string     // as in /sys/class/infiniband; empty leaves it to Dial
 	Port   ib.PortNum // of the device; 0 leaves it to Dial
@@ -126,7 +126,7 @@ func attach(o Options, sys system) (*Port, error) {
 	return p, nil
 }
 
-// complete fills in defaults and refuses what cannot be meant.
+// complete fills in defaults and refuses invalid options.
 func (o *Options) complete() error {
 	if o.Sysfs == "" {
 		o.Sysfs = "/sys"

@@ -15,7 +15,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// TestRegister covers the kernels there are, by what they answer.
+// TestRegister covers the existing kernels, by their answers.
 func TestRegister(t *testing.T) {
 	const open, pkey = "open /fake/infiniband/umad3", "ENABLE_PKEY"
 	for _, tt := range []struct {
@@ -117,7 +117,7 @@ func TestDialErrors(t *testing.T) {
 		name string
 		fake fake
 		is   error
-		want string // begin of the message, and a word of what to do
+		want string // beginning of the message, and a word of the advice
 		hint string
 	}{
 		{"no permission", fake{umad: unix.EACCES}, os.ErrPermission, "open /fake/infiniband/umad3: permission denied: ", "udev rule"},

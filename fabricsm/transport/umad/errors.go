@@ -23,8 +23,8 @@ func (e *ModuleError) Error() string {
 type NoPortError struct {
 	Device   string     // wanted; empty for any
 	Port     ib.PortNum // wanted; 0 for any
-	Found    []string   // what there is instead
-	Ethernet bool       // what fits is an Ethernet port
+	Found    []string   // existing ports
+	Ethernet bool       // the matching port is an Ethernet port
 	Down     bool       // several fit, and none has a link
 }
 

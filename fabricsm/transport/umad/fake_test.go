@@ -150,7 +150,7 @@ func (f *fake) give(b []byte) {
 	}
 }
 
-// taken is what the port has written next.
+// taken returns the next write of the port.
 func (f *fake) taken() []byte {
 	f.t.Helper()
 	b := make([]byte, maxPacket)

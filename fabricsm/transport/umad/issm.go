@@ -44,8 +44,7 @@ func (p *Port) SetIsSM(on bool) error {
 	return nil
 }
 
-// clear closes the file. The descriptor is gone even if the kernel reports
-// that the bit could not be cleared.
+// clear closes the file. The descriptor is closed even if the kernel returns an error for the bit.
 func (s *issm) clear() error {
 	fd := s.fd
 	s.fd = -1

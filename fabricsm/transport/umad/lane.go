@@ -92,5 +92,5 @@ func (l *saLane) Wait() error {
 	return l.port.wrap(err)
 }
 
-// Dropped implements transport.SALane. The kernel keeps to itself what it drops.
+// Dropped implements transport.SALane. The kernel does not report its drops.
 func (l *saLane) Dropped() uint64 { return 0 }

@@ -149,7 +149,7 @@ func TestLaneTrySend(t *testing.T) {
 	}
 }
 
-// A Report that the kernel refuses comes back, and wakes who waits.
+// A Report that the kernel refuses comes back, and wakes the waiting receiver.
 func TestLaneRefused(t *testing.T) {
 	p, err := (&fake{t: t, device: refusingDevice(t)}).dial(Options{})
 	if err != nil {

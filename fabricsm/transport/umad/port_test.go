@@ -44,7 +44,7 @@ func TestSendWithoutAgent(t *testing.T) {
 	}
 }
 
-// TestReceiveTakesAll shows that one call takes what is there, and no more.
+// TestReceiveTakesAll shows that one call takes exactly the available packets.
 func TestReceiveTakesAll(t *testing.T) {
 	f := &fake{}
 	p := newFake(t, f)
@@ -90,8 +90,7 @@ func TestTimeoutComesBack(t *testing.T) {
 	}
 }
 
-// refusingDevice is a descriptor that can be waited for, has nothing to read
-// and refuses whatever is written with EINVAL.
+// refusingDevice returns a descriptor that can be waited for, has nothing to read, and refuses every write with EINVAL.
 func refusingDevice(t *testing.T) int {
 	t.Helper()
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)

@@ -94,7 +94,7 @@ func (b *bridge) ioctl(fd int, request uint32, arg []byte) error {
 	return err
 }
 
-// outgoing hands on what the port writes, until it closes the file.
+// outgoing passes on the writes of the port, until it closes the file.
 func (b *bridge) outgoing(peer, far int, stop chan<- struct{}) {
 	defer close(stop)
 	buf := make([]byte, maxPacket)
@@ -112,7 +112,7 @@ func (b *bridge) outgoing(peer, far int, stop chan<- struct{}) {
 	}
 }
 
-// incoming hands on what the library has to read.
+// incoming passes on the packets that the library has for reading.
 func (b *bridge) incoming(peer, far int, stop <-chan struct{}) {
 	for {
 		select {
@@ -158,9 +158,8 @@ type preloaded struct {
 	lab    *ibsimlab.Lab
 }
 
-// dialPreload attaches as a subnet manager. The library uses the long header
-// only for programs that have opened a port by libibumad before, whatever
-// ENABLE_PKEY says.
+// dialPreload attaches as a subnet manager. The library uses the long header only for programs that have opened a port by
+// libibumad before, regardless of ENABLE_PKEY.
 func dialPreload(t *testing.T, netlist []byte, f form) preloaded {
 	t.Helper()
 	return dialIn(t, ibsimtest.Start(t, netlist), f)
@@ -227,8 +226,7 @@ func (p preloaded) testSysfs(t *testing.T) {
 	}
 }
 
-// testRegistration looks at what the library took: it refuses the second form,
-// as kernels before 2014 do.
+// testRegistration checks the form that the library accepted: it refuses the second form, as kernels before 2014 do.
 func (p preloaded) testRegistration(t *testing.T) {
 	want := []uint32{ioctlRegister, ioctlRegister}
 	if p.recv.form == form64 {

@@ -128,7 +128,7 @@ func (s *shim) sysfs(t *testing.T) string {
 	return filepath.Join(found[0], "sys")
 }
 
-// TestLayout compares what we know of the interface with the kernel's header.
+// TestLayout compares our constants of the interface with the kernel's header.
 func TestLayout(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), buildShim(t), "layout").Output()
 	if err != nil {

@@ -19,8 +19,7 @@ const (
 	classMAD    = "class/infiniband_mad"
 	classDevice = "class/infiniband"
 
-	// maxAttribute bounds what is read of one file: sysfs files have a page at
-	// most.
+	// maxAttribute bounds a read of one file: sysfs files have at most a page.
 	maxAttribute = 4096
 
 	linkInfiniBand = "InfiniBand"
@@ -167,7 +166,7 @@ func (t tree) early(all []candidate) (found []*UnfinishedError) {
 	dir := filepath.Join(string(t), classDevice)
 	devices, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // what there is was listed
+		return nil // existing devices were listed
 	}
 	for _, d := range devices {
 		name := d.Name()
@@ -220,7 +219,7 @@ func (t tree) candidate(number int) (candidate, error) {
 	return c, t.describe(dir, &c)
 }
 
-// describe reads what the directory of a port says.
+// describe reads the data in the directory of a port.
 func (t tree) describe(dir string, c *candidate) error {
 	state, err := t.text(dir, "state")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is what a Port asks of the kernel beyond reading and writing, which
-// the descriptor itself must be able to do without blocking.
+// system has the operations that a Port needs from the kernel beyond reading and writing. For these the descriptor itself
+// must work without blocking.
 type system interface {
 	// open opens a device file for reading and writing; EAGAIN means that another process has it.
 	open(path string) (fd int, err error)

@@ -27,7 +27,7 @@ const (
 	prompt    = "sim> "
 )
 
-// Options say what to start.
+// Options select the programs to start.
 type Options struct {
 	Netlist []byte // the fabric, in ibsim's netlist format
 
@@ -151,8 +151,7 @@ func (l *Lab) waitReady(ctx context.Context) error {
 	return nil
 }
 
-// Socket is the base of the socket names: what clients put into
-// IBSIM_SOCKNAME.
+// Socket returns the base of the socket names: the value of IBSIM_SOCKNAME for clients.
 func (l *Lab) Socket() string { return l.socket }
 
 // Dir is the scratch directory.
@@ -161,15 +160,14 @@ func (l *Lab) Dir() string { return l.dir }
 // PID is the process number of the simulator.
 func (l *Lab) PID() int { return l.proc.Pid }
 
-// Done is closed when the simulator has ended, for whatever reason.
+// Done is closed when the simulator has ended, for any reason.
 func (l *Lab) Done() <-chan struct{} { return l.done }
 
-// Transcript is everything the simulator printed so far.
+// Transcript returns the output of the simulator so far.
 func (l *Lab) Transcript() string { return l.out.String() }
 
-// Console runs one console command, for example `unlink "h1"[1]`, and returns
-// what the simulator printed in answer. ibsim reads commands of at most 127
-// bytes.
+// Console runs one console command, for example `unlink "h1"[1]`, and returns the output of the simulator. ibsim reads
+// commands of at most 127 bytes.
 func (l *Lab) Console(command string) (string, error) {
 	if len(command) > 126 || strings.ContainsAny(command, "\n\x00") {
 		return "", fmt.Errorf("ibsim console command %.40q: want one line of at most 126 bytes", command)

@@ -27,8 +27,7 @@ var preloadPaths = [...]string{
 	"/usr/lib/umad2sim/libumad2sim.so",
 }
 
-// debianPackages names where a program comes from; the rest of what a lab runs
-// is in infiniband-diags.
+// debianPackages maps programs to their packages; the other programs of a lab are in infiniband-diags.
 var debianPackages = map[string]string{
 	"ibsim":   "ibsim-utils",
 	"opensm":  "opensm",
@@ -63,8 +62,8 @@ func Preload() (string, error) {
 	return "", &MissingError{Part: "libumad2sim.so", Package: "libumad2sim0"}
 }
 
-// Missing reports everything of a usual lab that is not installed: ibsim, the
-// preload library and the named programs. Nil means all is there.
+// Missing reports the parts of a usual lab that are not installed: ibsim, the preload library and the named programs. Nil
+// means that all are installed.
 func Missing(programs ...string) error {
 	_, preloadErr := Preload()
 	errs := []error{preloadErr}

@@ -7,14 +7,12 @@ import (
 	"sync"
 )
 
-// maxTranscript bounds what is kept of a simulator's output; a verbose one
-// prints a line per packet.
+// maxTranscript bounds the stored output of a simulator; a verbose one prints a line per packet.
 const maxTranscript = 4 << 20
 
 var errEnded = errors.New("ibsim has ended")
 
-// transcript collects the output of the simulator and wakes those who wait
-// for some of it.
+// transcript collects the output of the simulator and wakes goroutines that wait for some of it.
 type transcript struct {
 	mu      sync.Mutex
 	text    []byte
