@@ -9,7 +9,7 @@ import (
 
 var key = ib.NewSAKey(0x1122334455667788)
 
-// checkTable holds what a table keeps against its rules.
+// checkTable checks the state of a table against its rules.
 func checkTable(t testing.TB, x *Table[int]) {
 	t.Helper()
 	if len(x.sessions) > x.cfg.Sessions || len(x.due) != len(x.sessions) || len(x.memory.at) > x.cfg.Remembered {

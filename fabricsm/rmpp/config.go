@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// Config bounds what a Table does. A zero field has the default that is named.
+// Config bounds the work of a Table. A zero field has its documented default.
 type Config struct {
 	// Sessions is how many transactions there are at once, of all ports: 4096.
 	// Each holds up to Window segments, so all of them 54 MB.
@@ -15,9 +15,8 @@ type Config struct {
 	// PerPort is how many of them are one port's: 16.
 	PerPort int
 
-	// Window is how many segments are sent ahead of what is acknowledged: 64, which
-	// is what a Linux kernel grants. 2 to 4096. Where a peer grants more, and so
-	// would acknowledge later, it is asked by a repeated segment.
+	// Window is how many segments are sent ahead of acknowledgements: 64, the window that a Linux kernel grants. 2 to 4096.
+	// A peer that grants more would acknowledge later, and is asked by a repeated segment.
 	Window int
 	// Burst is how many segments one step of one transaction sends: 64.
 	Burst int
@@ -30,7 +29,7 @@ type Config struct {
 	// SendLimit is how long a whole answer may take: 60 s. A Linux kernel stops waiting after 40 s.
 	SendLimit time.Duration
 
-	// Accept is what messages to us may begin unasked: GetMulti.
+	// Accept lists the methods of messages to us that may begin unasked: GetMulti.
 	Accept []mad.Method
 	// MaxMessage is the length of the longest of those in bytes: 8184, a
 	// MultiPathRecord with 510 GIDs.
@@ -46,7 +45,7 @@ type Config struct {
 	Remembered int
 }
 
-// withDefaults fills in what is zero and refuses what makes no sense.
+// withDefaults fills in zero fields and refuses invalid values.
 func (c Config) withDefaults() (Config, error) {
 	type field struct {
 		name           string

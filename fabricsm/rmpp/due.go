@@ -44,7 +44,7 @@ func (t *Table[A]) unschedule(s *session[A]) {
 	}
 }
 
-// settle moves what is at i to its place.
+// settle moves the entry at i to its place.
 func (t *Table[A]) settle(i int) {
 	s := t.due[i]
 	for i > 0 {

@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// FuzzTake steps a small table with packets, requests to send and time, all made of the
-// input, and holds what it keeps and sends against its bounds.
+// FuzzTake steps a small table with packets, requests to send and time, all made of the input, and checks the bounds of its
+// state and output.
 func FuzzTake(f *testing.F) {
 	step := func(op, lid byte, m *mad.MAD) []byte {
 		return append([]byte{op, lid}, m[:headLen]...)
@@ -89,7 +89,7 @@ func FuzzTake(f *testing.F) {
 	})
 }
 
-// FuzzReassemble puts together what need not fit.
+// FuzzReassemble reassembles segments that need not fit together.
 func FuzzReassemble(f *testing.F) {
 	f.Add([]byte{})
 	for _, n := range []uint32{1, 2, 3} {

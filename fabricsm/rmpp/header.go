@@ -3,8 +3,7 @@ package rmpp
 import "portcullis/fabricsm/mad"
 
 const (
-	// segmentLen is what PayloadLength counts for a full segment: its data and the
-	// SA header before them.
+	// segmentLen is the PayloadLength of a full segment: its data and the SA header before them.
 	segmentLen = mad.RMPPPayloadSize
 	// headLen is the length of all that comes before the data.
 	headLen = mad.Size - mad.SADataSize
@@ -31,8 +30,8 @@ func onward(m *mad.MAD, head []byte, t mad.RMPPType, s mad.RMPPStatus, d1, d2 ui
 	header(m, t, 0, s, d1, d2)
 }
 
-// reply makes m a packet that goes back to who sent this head: its method has the R
-// bit toggled, and SM_Key, which may be a secret, is left out.
+// reply makes m a packet back to the sender of head: its method has the R bit toggled, and SM_Key, which may be a secret,
+// is left out.
 func reply(m *mad.MAD, head []byte, t mad.RMPPType, s mad.RMPPStatus, d1, d2 uint32) {
 	onward(m, head, t, s, d1, d2)
 	m.SetMethod(m.Method() ^ responseBit)

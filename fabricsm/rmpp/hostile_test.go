@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// endless is a source without an end, which counts what it is asked for.
+// endless is a source without an end, which counts its segments.
 type endless struct{ made int }
 
 func (e *endless) Fill(seg []byte) (int, Then) {
@@ -18,8 +18,7 @@ func (e *endless) Fill(seg []byte) (int, Then) {
 	return len(seg), ThenMore
 }
 
-// TestHostilePeers has peers that break the rules. The work, memory and packets that each causes are bounded, whatever it
-// sends.
+// TestHostilePeers has peers that break the rules. The work, memory and packets that each can cause are bounded.
 func TestHostilePeers(t *testing.T) {
 	const window = 64
 	for _, tt := range []struct {

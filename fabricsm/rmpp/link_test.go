@@ -12,7 +12,7 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// sink keeps what a table says.
+// sink stores the output of a table.
 type sink struct {
 	sent  []mad.MAD
 	to    []int
@@ -118,7 +118,7 @@ func (l *lazy) Fill(seg []byte) (int, Then) {
 // flight is a packet under way.
 type flight struct {
 	at    time.Time
-	up    bool // to the one who answers
+	up    bool // to the server
 	m     mad.MAD
 	order int
 }
@@ -137,7 +137,7 @@ type wire struct {
 	toServer, toUser sink
 	got              []byte
 	whole            int
-	asked            func(msg Message) // what the server does with a message
+	asked            func(msg Message) // handles a message in the server
 
 	granted map[mad.Method]uint32 // NewWindowLast that a side has sent, by the method of the segments
 }
@@ -167,7 +167,7 @@ func (w *wire) carry(s *sink, up bool) {
 	}
 }
 
-// check holds what is sent against the windows that were granted.
+// check checks a sent packet against the granted windows.
 func (w *wire) check(m *mad.MAD) {
 	switch m.RMPPType() {
 	case mad.RMPPData:
@@ -285,8 +285,7 @@ func TestNoLoss(t *testing.T) {
 	}
 }
 
-// TestLoss loses, doubles and reorders packets: what arrives is what was sent, or both
-// sides end.
+// TestLoss loses, doubles and reorders packets: the received data is equal to the sent data, or both sides end.
 func TestLoss(t *testing.T) {
 	arrived := 0
 	for seed := range uint64(300) {

@@ -47,7 +47,7 @@ func (m *memory) drop() {
 	m.head = (m.head + 1) % len(m.fifo)
 }
 
-// forget drops what is too old.
+// forget drops entries that are too old.
 func (m *memory) forget(now time.Time) {
 	for len(m.at) > 0 && !m.at[m.fifo[m.head]].until.After(now) {
 		m.drop()
@@ -75,7 +75,7 @@ func (m *memory) grant(now time.Time, k Key, window uint32) bool {
 	return true
 }
 
-// window is what the peer granted for the answer to its message, or 1.
+// window returns the window that the peer granted for the answer to its message, or 1.
 func (m *memory) window(now time.Time, k Key) uint32 {
 	if r, ok := m.at[k]; ok && r.until.After(now) {
 		return max(r.answer, 1)

@@ -8,9 +8,8 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// Reassemble puts the segments of one message together, given in order and each
-// once. It is stricter than a receiver: it is for those who judge a sender. It
-// returns the data, and all that is wrong with segments that can still be read.
+// Reassemble joins the segments of one message, in order and each once. It is stricter than a receiver, for programs that
+// check a sender. It returns the data, and all errors of segments that can still be read.
 func Reassemble(segs []mad.MAD) ([]byte, error) {
 	if len(segs) == 0 {
 		return nil, errors.New("rmpp: no segments")

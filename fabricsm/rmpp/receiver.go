@@ -27,7 +27,7 @@ func (r *receiver) start(maxLen, step int) {
 	*r = receiver{buf: r.buf[:0], window: 1, max: maxLen, step: uint32(step)}
 }
 
-// verdict is what follows from a segment.
+// verdict is the result of a segment.
 type verdict uint8
 
 const (
@@ -87,7 +87,7 @@ func (r *receiver) take(m *mad.MAD) (verdict, mad.RMPPStatus) {
 	}
 }
 
-// fits reports whether a new segment agrees with what is known of the last one.
+// fits reports whether a new segment is consistent with the known data about the last one.
 func (r *receiver) fits(n uint32, last bool) bool {
 	highest := max(n, r.inOrder+uint32(bits.Len64(r.ahead)))
 	end := r.last

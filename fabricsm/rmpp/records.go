@@ -5,7 +5,7 @@ import "portcullis/fabricsm/mad"
 // MaxRecord is the length of the longest record that Records takes, in bytes.
 const MaxRecord = mad.SADataSize
 
-// Made is what a Maker did.
+// Made is the result of a Maker.
 type Made uint8
 
 const (

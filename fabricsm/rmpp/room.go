@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// port is what one port has of a Table.
+// port has the transactions of one port in a Table.
 type port[A any] struct {
 	base       ib.LID
 	count      int
@@ -45,7 +45,7 @@ func (t *Table[A]) open(now time.Time, p Party[A], at place, sink Sink[A]) (*ses
 // maxIdleBuffer is how long a buffer is kept for the next message, in bytes.
 const maxIdleBuffer = 16 << 10
 
-// close takes a transaction out and keeps what can be used again.
+// close removes a transaction and keeps its reusable parts.
 func (t *Table[A]) close(s *session[A]) {
 	delete(t.sessions, s.place)
 	t.unschedule(s)

@@ -128,7 +128,7 @@ func TestAllRoomTaken(t *testing.T) {
 	s.none(t)
 }
 
-// TestConfig refuses what makes no sense.
+// TestConfig checks that invalid values are refused.
 func TestConfig(t *testing.T) {
 	for _, c := range []Config{
 		{Sessions: -1},

@@ -165,7 +165,7 @@ func TestSenderRules(t *testing.T) {
 		status mad.RMPPStatus
 		n, win uint32
 		edit   func(*mad.MAD)
-		want   mad.RMPPType // of what is sent; RMPPNone: silence
+		want   mad.RMPPType // of the sent packet; RMPPNone: silence
 		with   mad.RMPPStatus
 		cause  Cause
 		left   int
@@ -386,8 +386,7 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
-// takeAgain takes a message of one port again, on a table as it was: what it
-// remembers is not changed.
+// takeAgain takes a message of one port again, on an unchanged table: its memory is restored.
 func takeAgain(table *Table[int], s *sink, now time.Time, lid ib.LID) (Outcome, Message) {
 	was := table.memory
 	table.memory.at, table.memory.fifo = maps.Clone(was.at), slices.Clone(was.fifo)
@@ -435,8 +434,8 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// TestPlain leaves MADs alone that RMPP does not carry, whatever they have in its
-// header: srp_daemon fills in version and type of requests.
+// TestPlain leaves MADs alone that RMPP does not carry, with any contents of the RMPP header: srp_daemon fills in version
+// and type of requests.
 func TestPlain(t *testing.T) {
 	table, s := newTable(t, Config{}), &sink{}
 	m := head(5, mad.MethodGetTable)

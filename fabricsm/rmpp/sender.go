@@ -10,8 +10,7 @@ import (
 // allows. Linux kernels, which receive for libibumad and OpenSM, look only at that of the last segment.
 const Unknown = -1
 
-// narrow is how many segments a sender holds without a ring: what is needed while
-// its peer grants one or two at a time.
+// narrow is how many segments a sender holds without a ring: enough while its peer grants one or two at a time.
 const narrow = 4
 
 type segment [mad.SADataSize]byte
@@ -24,9 +23,8 @@ type sender struct {
 	total int // bytes of data, or Unknown
 	cap   uint32
 
-	// Segment n is at held[n % len(held)], which holds those from the last that is
-	// acknowledged, which serves as a question, to one beyond what may be sent: only
-	// then is known whether one is the last.
+	// Segment n is at held[n % len(held)]. held has the segments from the last acknowledged one, which serves as a
+	// question, to one beyond the last that may be sent. Only the segment beyond shows whether a segment is the last.
 	held  []segment
 	small [narrow]segment
 
@@ -48,8 +46,7 @@ type sender struct {
 	gaveUp bool // the source will make no more
 }
 
-// start begins a message. The window is that which the peer granted ahead: 1, or
-// what its ACK of segment 0 said.
+// start begins a message. window is the one that the peer granted ahead: 1, or the value of its ACK of segment 0.
 func (s *sender) start(head *mad.MAD, src Source, total int, window, cap uint32) {
 	copy(s.head[:], head[:headLen])
 	s.src, s.total, s.cap = src, total, cap
@@ -64,13 +61,13 @@ func (s *sender) limit() uint32 {
 	return uint32(min(uint64(s.window), uint64(s.acked)+uint64(s.cap)))
 }
 
-// wide reports whether a ring of cap+2 segments is needed for what may be sent.
+// wide reports whether the segments that may be sent need a ring of cap+2 segments.
 func (s *sender) wide() bool {
 	return len(s.held) == narrow && narrow < s.cap+2 && s.limit()-s.acked > narrow-2 &&
 		(s.last == 0 || s.last-s.acked > narrow-1)
 }
 
-// widen moves what is held to a ring.
+// widen moves the held segments to a ring.
 func (s *sender) widen(ring []segment) {
 	for n := s.acked; n <= s.made+1; n++ {
 		ring[n%uint32(len(ring))] = s.small[n%narrow]
@@ -197,8 +194,8 @@ func (s *sender) write(m *mad.MAD, n uint32) {
 	header(m, mad.RMPPData, flags, mad.RMPPNormal, n, length)
 }
 
-// firstLen is the PayloadLength of segment 1: that of all segments together. It stays
-// what it was when the segment is sent again.
+// firstLen returns the PayloadLength of segment 1: that of all segments together. It does not change when the segment is
+// sent again.
 func (s *sender) firstLen() uint32 {
 	if s.sent > 0 {
 		return s.first
@@ -218,8 +215,8 @@ func (s *sender) firstLen() uint32 {
 	return s.first
 }
 
-// ack takes an ACK. It says whether the peer is further than it was, or with what
-// status the transaction must be aborted.
+// ack takes an ACK. It returns whether the peer has made progress, or the status with which the transaction must be
+// aborted.
 func (s *sender) ack(n, window uint32) (further bool, bad mad.RMPPStatus) {
 	switch {
 	case window < n:
@@ -236,7 +233,7 @@ func (s *sender) ack(n, window uint32) (further bool, bad mad.RMPPStatus) {
 	return further, mad.RMPPNormal
 }
 
-// again goes back to what is not acknowledged.
+// again goes back to the first unacknowledged segment.
 func (s *sender) again() {
 	s.next, s.asked = s.acked+1, 0
 	s.closed = s.acked == s.sent

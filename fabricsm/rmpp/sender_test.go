@@ -130,7 +130,7 @@ func TestRepeatedSegmentIsSame(t *testing.T) {
 	}
 }
 
-// stepped is a source of zeros that makes what each step says, then pauses; -1 ends.
+// stepped is a source of zeros that makes as many bytes as each step says, then pauses; -1 ends.
 type stepped struct{ steps []int }
 
 func (s *stepped) Fill(seg []byte) (int, Then) {

@@ -33,8 +33,8 @@ type session[A any] struct {
 // idle reports whether a transaction has not begun: an answer that is expected.
 func (s *session[A]) idle() bool { return s.expected && s.recv.inOrder == 0 }
 
-// turn sends what may be sent of a message, at most a burst, and says when to go on.
-// It returns how much that was, in segments.
+// turn sends the allowed segments of a message, at most a burst, and schedules the next turn. It returns how many segments
+// that was.
 func (t *Table[A]) turn(now time.Time, s *session[A], sink Sink[A]) (work int) {
 	if s.send.wide() {
 		s.send.widen(t.ring())
@@ -83,8 +83,7 @@ func (t *Table[A]) turn(now time.Time, s *session[A], sink Sink[A]) (work int) {
 	return work
 }
 
-// expire does what is due of a transaction, and returns how much that was, in
-// segments.
+// expire does the due work of a transaction, and returns its amount in segments.
 func (t *Table[A]) expire(now time.Time, s *session[A], sink Sink[A]) (work int) {
 	switch {
 	case !s.endAt.After(now):

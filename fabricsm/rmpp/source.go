@@ -1,18 +1,16 @@
 package rmpp
 
-// Source makes the data of a message while it is sent. It is asked for a segment's
-// worth at a time, in order and once: what must be sent again is kept. It must not
-// call the Table.
+// Source makes the data of a message while it is sent. It is asked for one segment of data at a time, in order and once:
+// segments that may be sent again are kept. It must not call the Table.
 type Source interface {
-	// Fill writes the next bytes and says what comes then. It fills seg wholly, across
-	// the borders of records, unless the data ends or it wants a pause: with fewer
-	// bytes and ThenMore, the Table sends what it has, leaves the transaction due, and
-	// asks again when the owner calls Expire. So a source that looks at much and finds
-	// little bounds what one call costs.
+	// Fill writes the next bytes and returns what follows them. It fills seg wholly, across the borders of records, unless
+	// the data ends or it wants a pause. With fewer bytes and ThenMore, the Table sends the available data, leaves the
+	// transaction due, and asks again when the owner calls Expire. So a source that looks at much data and finds little can
+	// bound the cost of one call.
 	Fill(seg []byte) (n int, then Then)
 }
 
-// Then is what comes after bytes of a Source.
+// Then is the state of a Source after some bytes.
 type Then uint8
 
 const (

@@ -2,7 +2,7 @@ package rmpp
 
 import "portcullis/fabricsm/mad"
 
-// Stats are what a Table has and did. All but the first three only grow.
+// Stats are the state and the counters of a Table. All but the first three only grow.
 type Stats struct {
 	Sending    int // transactions that send
 	Receiving  int // transactions that receive, and answers that are expected
@@ -63,6 +63,6 @@ func (s *Stats) end(e End) {
 		s.PeerStop++
 	case PeerAborted:
 		s.PeerEnd++
-	case Stopped, Aborted, Cancelled: // counted by what was sent, if anything was
+	case Stopped, Aborted, Cancelled: // counted by the sent packets, if there are any
 	}
 }

@@ -20,10 +20,9 @@ var (
 
 // Party is the other end of a transaction.
 type Party[A any] struct {
-	LID ib.LID // source of what comes, destination of what is sent
+	LID ib.LID // source of received packets, destination of sent ones
 	QP  uint32
-	// Port is what room is counted by: the base LID of the port, which may have more
-	// of them. Zero means LID.
+	// Port identifies the port for the limits: its base LID, because a port may have more LIDs. Zero means LID.
 	Port ib.LID
 	// Back is how to reach it: P_Key, service level, GRH. The Table hands it to
 	// Sink.Send.
@@ -44,7 +43,7 @@ func AnswerKey(request *mad.MAD, lid ib.LID, qp uint32) Key {
 	return Key{TID: request.TID(), LID: lid, QP: qp, Method: request.Method().Response()}
 }
 
-// Sink is who puts into effect what a Table decides. It must not call the Table.
+// Sink executes the decisions of a Table. It must not call the Table.
 type Sink[A any] interface {
 	// Send sends a packet. The MAD is the Table's: copy it.
 	Send(to A, m *mad.MAD)
@@ -59,7 +58,7 @@ type End struct {
 	Cause   Cause
 	Status  mad.RMPPStatus // with PeerStopped, PeerAborted, Stopped and Aborted
 	Sent    uint32         // segments that were sent; with 0 the peer knows nothing of it
-	Source  Source         // what Send was given
+	Source  Source         // as passed to Send
 }
 
 // Cause is why a transaction ended.
@@ -101,7 +100,7 @@ func (c Cause) String() string {
 	}
 }
 
-// Outcome is what Take did with a packet.
+// Outcome is the result of Take.
 type Outcome uint8
 
 const (
@@ -135,8 +134,8 @@ type Table[A any] struct {
 	idlePorts []*port[A]
 	idleRings [][]segment
 
-	in  mad.MAD  // what Take was given, so that the caller's need not outlive the call
-	out mad.MAD  // what is handed to the Sink
+	in  mad.MAD  // copy of the argument of Take, so that the caller's need not outlive the call
+	out mad.MAD  // packet for the Sink
 	msg mad.MAD  // Message.Head
 	one receiver // of segments 1, most of which are whole messages
 }
@@ -214,7 +213,7 @@ func (t *Table[A]) Expect(now time.Time, from Party[A], request *mad.MAD, maxLen
 	return nil
 }
 
-// Cancel ends what was expected, or is being sent, without a word to the peer.
+// Cancel ends an expected or running transaction, without a packet to the peer.
 func (t *Table[A]) Cancel(k Key, sink Sink[A]) {
 	for _, sending := range [...]bool{false, true} {
 		if s := t.sessions[place{k, sending}]; s != nil {
@@ -238,8 +237,8 @@ func (t *Table[A]) Next() time.Time {
 	return t.due[0].at
 }
 
-// Expire does what is due: sends again, ends what took too long, goes on where a
-// source paused. After Config.Step segments it leaves the rest due.
+// Expire does the due work: it sends again, ends transactions that took too long, and continues after a pause of a source.
+// After Config.Step segments it leaves the rest due.
 func (t *Table[A]) Expire(now time.Time, sink Sink[A]) {
 	for work := 0; work < t.cfg.Step && len(t.due) > 0 && !t.due[0].at.After(now); {
 		work += 1 + t.expire(now, t.due[0], sink)

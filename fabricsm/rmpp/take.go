@@ -7,8 +7,8 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// Take takes a packet of class SubnAdm. One without RMPPActive is the caller's,
-// whatever else its RMPP header says: some clients fill it in.
+// Take takes a packet of class SubnAdm. A packet without RMPPActive is for the caller, with any other contents of its RMPP
+// header: some clients fill it in.
 func (t *Table[A]) Take(now time.Time, m *mad.MAD, from Party[A], sink Sink[A]) (Outcome, Message) {
 	if m.Class() != mad.ClassSubnAdm || !m.RMPPFlags().Has(mad.RMPPActive) {
 		return Plain, Message{}
@@ -56,8 +56,8 @@ func (t *Table[A]) receiver(p *packet[A]) *session[A] { return t.sessions[place{
 
 func (t *Table[A]) accepts(m mad.Method) bool { return slices.Contains(t.cfg.Accept, m) }
 
-// refuse ends what a packet belongs to because it breaks the rules, and answers
-// ABORT. A packet that belongs to nothing is answered only if it is a request.
+// refuse ends the transactions of a packet that breaks the rules, and answers ABORT. A packet that belongs to no
+// transaction is answered only if it is a request.
 func (t *Table[A]) refuse(p *packet[A], s mad.RMPPStatus) {
 	known := false
 	for _, x := range [...]*session[A]{t.sender(p), t.receiver(p)} {
@@ -74,7 +74,7 @@ func (t *Table[A]) refuse(p *packet[A], s mad.RMPPStatus) {
 	t.reply(p, mad.RMPPAbort, s, 0, 0)
 }
 
-// answers reports a type of packet that begins nothing.
+// answers reports whether a type of packet begins nothing.
 func answers(y mad.RMPPType) bool {
 	return y == mad.RMPPAck || y == mad.RMPPStop || y == mad.RMPPAbort
 }
@@ -85,9 +85,8 @@ func (t *Table[A]) reply(p *packet[A], y mad.RMPPType, s mad.RMPPStatus, d1, d2 
 	p.sink.Send(p.from.Back, &t.out)
 }
 
-// ended takes a STOP or ABORT. It comes from the receiver of our segments, or from
-// who sends us some. Where nothing ends, nothing is said: two who answer each
-// other's ABORTs would not stop.
+// ended takes a STOP or ABORT. It comes from the receiver of our segments, or from a sender of segments to us. If no
+// transaction ends, there is no answer: two tables that answer each other's ABORTs would not stop.
 func (t *Table[A]) ended(p *packet[A], c Cause, legal bool) {
 	known := false
 	for _, x := range [...]*session[A]{t.sender(p), t.receiver(p)} {

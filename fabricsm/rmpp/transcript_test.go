@@ -12,8 +12,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// TestTranscripts runs the stories in testdata/transcripts: what peers send to a table
-// and what it says. Commands:
+// TestTranscripts runs the stories in testdata/transcripts: packets of peers to a table, and its output. Commands:
 //
 //	table [sessions= per-port= window= retries=]
 //	answer lid= tid= bytes= [total]    a GetTableResp to a port
