@@ -19,10 +19,10 @@ type administration struct {
 	out   sa.Output
 }
 
-// Administration is what answers, nil while nothing does.
+// Administration returns subnet administration, nil while it is not running.
 func (s *Stage) Administration() *sa.Agent { return s.sa.agent }
 
-// startAdministration begins it with what was saved, if it is configured.
+// startAdministration starts subnet administration with the saved facts, if it is configured.
 func (s *Stage) startAdministration() error {
 	s.sa = administration{}
 	if s.SA == nil {
@@ -68,7 +68,7 @@ func (s *Stage) Configure(to *sa.Settings) error {
 	return nil
 }
 
-// isForAdministration reports a packet that is subnet administration's to take.
+// isForAdministration reports whether a packet is for subnet administration.
 func (s *Stage) isForAdministration(p *transport.Packet) bool { return s.sa.agent != nil && p.IsSA() }
 
 func (s *Stage) deliverToAdministration(p *transport.Packet) {
@@ -76,7 +76,7 @@ func (s *Stage) deliverToAdministration(p *transport.Packet) {
 	s.administer()
 }
 
-// forward hands on a trap, for those who subscribed to it.
+// forward passes a trap to its subscribers.
 func (s *Stage) forward(p *transport.Packet) {
 	var n mad.Notice
 	if s.sa.agent == nil || p.QP != 0 || p.MAD.Method() != mad.MethodTrap || p.MAD.Attr() != mad.AttrNotice || mad.Decode(p.MAD.Data(), &n) != nil {

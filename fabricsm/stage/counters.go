@@ -43,7 +43,7 @@ func (s *Stage) stepCounters(in counterwatch.Input) {
 	}
 }
 
-// isForCounters reports a packet that is the watch's to take.
+// isForCounters reports whether a packet is for the watch.
 func (s *Stage) isForCounters(p *transport.Packet) bool {
 	return s.counters.watch != nil && s.counters.watch.Asks() && p.MAD.Class() == mad.ClassPerf
 }

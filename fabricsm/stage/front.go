@@ -23,8 +23,7 @@ type queue struct {
 	waiting []transport.Packet
 }
 
-// startFront makes what limits packets that nothing waits for: that of subnet
-// administration, or as in the driver one that stands alone.
+// startFront creates the limiter of unsolicited packets: that of subnet administration, or a separate one as in the driver.
 func (s *Stage) startFront() error {
 	if s.sa.agent != nil {
 		s.front = s.sa.agent.Front()

@@ -89,12 +89,12 @@ func (s *Stage) alsoKeys(in sm.Input) {
 // KeyStatus returns the last status of the manager of the keys of classes, or nil before the first.
 func (s *Stage) KeyStatus() *keymgr.Status { return s.keys.status }
 
-// rests reports that the manager of the keys of classes has nothing left to do.
+// rests reports whether the manager of the keys of classes has nothing left to do.
 func (k *classKeys) rests() bool {
 	return k.manager == nil || k.status != nil && !k.status.Busy
 }
 
-// isForKeys reports a packet that is the manager's of the keys of classes to take.
+// isForKeys reports whether a packet is for the manager of the keys of classes.
 func (s *Stage) isForKeys(p *transport.Packet) bool {
 	if s.keys.manager == nil || p.MAD.IsSMP() {
 		return false

@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// owner is who sent a request.
+// owner is the sender of a request.
 type owner uint8
 
 const (
@@ -37,8 +37,8 @@ type pending struct {
 	ended bool
 }
 
-// answeredBy reports an answer of the kind asked for that came the way it had to,
-// or the request itself come back.
+// answeredBy reports whether a packet is the answer to the request, over the expected way, or the undelivered request
+// itself.
 func (r *pending) answeredBy(p *transport.Packet) bool {
 	m := &p.MAD
 	switch {
@@ -185,8 +185,8 @@ func (s *Stage) Run(d time.Duration) {
 	}
 }
 
-// Until lets time pass until something holds, which is looked at after everything
-// that happens, at most d. It reports whether it holds.
+// Until lets time pass until a condition holds, at most d. It checks the condition after every event, and reports whether
+// it holds.
 func (s *Stage) Until(d time.Duration, holds func() bool) bool {
 	until := s.now.Add(d)
 	s.turns = 0
@@ -216,7 +216,7 @@ func (s *Stage) Settle(d time.Duration) error {
 	return fmt.Errorf("stage: not settled after %v, %d requests out, problems %q", d, len(s.out), problems)
 }
 
-// Settled reports that the manager has nothing left to do.
+// Settled reports whether the manager has nothing left to do.
 func (s *Stage) Settled() bool {
 	return s.view != nil && s.view.Settled && s.keys.rests() && len(s.inbox)+len(s.queues[0].waiting)+len(s.queues[1].waiting)+len(s.out) == 0
 }
@@ -275,8 +275,7 @@ func (s *Stage) next(until time.Time) bool {
 	return do()
 }
 
-// Collect takes in what arrived for the manager. Run and the others do so by
-// themselves.
+// Collect takes the packets that arrived for the manager. Run and the others do so by themselves.
 func (s *Stage) Collect() { s.arrive(s.station.Take(nil)) }
 
 // deliver passes the packet that arrived first to the manager.

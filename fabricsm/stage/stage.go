@@ -21,15 +21,14 @@ const (
 	answerTime = 10 * time.Microsecond
 	// timeout is how long an answer is waited for.
 	timeout = 200 * time.Millisecond
-	// maxTurns bounds what may happen between two calls of a test: a manager that
-	// needs more is in a circle.
+	// maxTurns bounds the work between two calls of a test: a manager that needs more is in an endless loop.
 	maxTurns = 5_000_000
 )
 
 // Epoch is when virtual time begins.
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Options say what is on the stage.
+// Options describe the stage.
 type Options struct {
 	Netlist *netlist.Netlist
 	Manager string      // node of the Subnet Manager; "" is the first of the netlist
@@ -64,9 +63,8 @@ type Stage struct {
 	SA     *sa.Config       // of the next Start; nil: no request is answered
 	Work   Work
 
-	// OnSend sees every request on its way; true loses it. OnAnswer sees what
-	// comes back or comes by itself, may change it, and loses it with true. OnStep
-	// runs after each step of a manager. Each may be nil.
+	// OnSend sees every request on its way; true loses it. OnAnswer sees every answer and every unsolicited packet, may
+	// change it, and loses it with true. OnStep runs after each step of a manager. Each may be nil.
 	OnSend   func(*sm.Request) (lose bool)
 	OnAnswer func(*transport.Packet) (lose bool)
 	OnStep   func()
@@ -120,8 +118,7 @@ func New(o Options) (*Stage, error) {
 	return s, nil
 }
 
-// Start begins a manager, or begins it again after Crash, with what was saved.
-// It knows of no intent before Want.
+// Start starts a manager, or starts it again after Crash, with the saved facts. It knows of no intent before Want.
 func (s *Stage) Start() {
 	s.Crash()
 	s.core = sm.New(s.SM)
@@ -137,8 +134,7 @@ func (s *Stage) Start() {
 	s.Step(&sm.Started{Facts: slices.Clone(s.facts)})
 }
 
-// Crash ends the manager at once: what it did not save is lost, and so is what is
-// on its way to it.
+// Crash ends the manager at once: its unsaved state and the packets on their way to it are lost.
 func (s *Stage) Crash() {
 	s.core, s.keys, s.counters, s.sa, s.view, s.job = nil, classKeys{}, counters{}, administration{}, nil, nil
 	s.front = nil
@@ -148,8 +144,8 @@ func (s *Stage) Crash() {
 	s.station.Take(nil)
 }
 
-// Move ends the manager, and starts it on the adapter of another node with what was
-// saved. It knows of no intent before Want.
+// Move ends the manager, and starts it on the adapter of another node with the saved facts. It knows of no intent before
+// Want.
 func (s *Stage) Move(node string) error {
 	s.Crash()
 	s.station.Close()
@@ -162,10 +158,10 @@ func (s *Stage) Move(node string) error {
 	return s.err
 }
 
-// Running reports that there is a manager.
+// Running reports whether there is a manager.
 func (s *Stage) Running() bool { return s.core != nil }
 
-// Restore replaces what was saved, for the next Start.
+// Restore replaces the saved facts, for the next Start.
 func (s *Stage) Restore(facts []sm.Fact) { s.facts = slices.Clone(facts) }
 
 // Want replaces the intent.
@@ -174,7 +170,7 @@ func (s *Stage) Want(in sm.Intent) {
 	s.Step(&sm.IntentSet{Intent: in})
 }
 
-// Intent is what is wanted.
+// Intent returns the current intent.
 func (s *Stage) Intent() sm.Intent { return s.intent }
 
 // Grant wants more than before, or a membership in another form.
@@ -206,7 +202,7 @@ func (s *Stage) Now() time.Duration { return s.now.Sub(Epoch) }
 // View is the last one, nil before the first.
 func (s *Stage) View() *sm.View { return s.view }
 
-// Facts are what managers saved, in order.
+// Facts returns the facts that managers saved, in order.
 func (s *Stage) Facts() []sm.Fact { return s.facts }
 
 // Events returns all events of the managers since the stage was built.

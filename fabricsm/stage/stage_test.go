@@ -61,8 +61,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestCrash: a manager that starts again on a settled fabric knows what was saved,
-// and writes nothing.
+// TestCrash: a manager that starts again on a settled fabric knows the saved facts, and writes nothing.
 func TestCrash(t *testing.T) {
 	s := settled(t, 1)
 	s.Crash()
@@ -129,8 +128,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestUntil looks after everything that happens, and Grant and Withdraw change what
-// is wanted.
+// TestUntil: the condition is checked after every event, and Grant and Withdraw change the intent.
 func TestUntil(t *testing.T) {
 	s := settled(t, 1)
 	g := s.GrantOf("h3", 1, key)
