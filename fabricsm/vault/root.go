@@ -14,11 +14,10 @@ import (
 	"path/filepath"
 )
 
-// Root wraps the key of a vault. It is the seam for whatever holds the last
-// secret: a file, a credential of systemd, a TPM, a key service.
+// Root wraps the key of a vault. It stands for any holder of the last secret: a file, a credential of systemd, a TPM, a key
+// service.
 type Root interface {
-	// Name says which root this is, for people: it is stored beside what was
-	// wrapped, and shown when another one is tried.
+	// Name identifies the root for users: it is stored beside the wrapped key, and shown when another root is tried.
 	Name() string
 	// Wrap seals a key, bound to a context.
 	Wrap(random io.Reader, context, key []byte) ([]byte, error)
@@ -89,7 +88,7 @@ func seal(a cipher.AEAD, random io.Reader, context, plain []byte) ([]byte, error
 	return a.Seal(nonce, nonce, plain, context), nil
 }
 
-// errForged is all that is known of what does not open.
+// errForged is the only known reason if data does not open.
 var errForged = errors.New("it does not open")
 
 func open(a cipher.AEAD, context, sealed []byte) ([]byte, error) {

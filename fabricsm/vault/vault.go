@@ -32,7 +32,7 @@ const (
 	keySize   = 32
 )
 
-// Error says which record does not open, why, and what to do.
+// Error names the record that does not open, the reason, and the remedy.
 type Error struct {
 	Record string // "the header", or the name of a record
 	Why    string
@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("vault: %s: %s; %s", e.Record, e.Why, e.Do)
 }
 
-// header is what is stored of a vault.
+// header is the stored form of a vault.
 type header struct {
 	Version int          `json:"version"`
 	ID      string       `json:"id"` // of the vault: 32 hexadecimal digits

@@ -33,7 +33,7 @@ const (
 	MaxSize = 256 << 20
 )
 
-// Contents is what a kit holds.
+// Contents has the contents of a kit.
 type Contents struct {
 	Fabric  string    // name of the vault the keys are from
 	Made    time.Time // when
@@ -149,7 +149,7 @@ func (k kit) digest() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Open opens a kit, checks it whole and derives what is derived.
+// Open opens a kit, checks it completely and derives the derived keys.
 func Open(r io.Reader, identities ...age.Identity) (*Contents, error) {
 	opened, err := age.Decrypt(armor.NewReader(io.LimitReader(r, 2*MaxSize)), identities...)
 	if noMatch, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
@@ -225,8 +225,7 @@ func decode(text []byte) (*Contents, error) {
 	return c, nil
 }
 
-// record reads a record, and derives what is derived: of that no key is written, and of
-// all else one.
+// record reads a record, and derives its derived keys: for these no key is written, and for all others one is.
 func (c *Contents) record(p *plain.Record) (keys.Record, error) {
 	for _, h := range []*plain.Held{p.Current, p.Pending, p.Previous} {
 		if h != nil && (h.Origin == keys.OriginDerived) != (h.Key == "") {

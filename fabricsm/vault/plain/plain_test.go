@@ -13,7 +13,7 @@ import (
 
 var sameKey = cmp.Comparer(func(a, b keys.Key) bool { return a == b })
 
-// TestRoundTrip: what is written is read again, with what was left out derived.
+// TestRoundTrip: a written record is read again, and omitted keys are derived.
 func TestRoundTrip(t *testing.T) {
 	held := func(v uint64, e keys.Epoch, o keys.Origin) keys.Held {
 		return keys.Held{Key: keys.New(v), Epoch: e, Origin: o, Since: time.Unix(1000, 0).UTC()}
