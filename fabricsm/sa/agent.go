@@ -21,7 +21,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Config says how an Agent works.
+// Config is the configuration of an Agent.
 type Config struct {
 	Subnet ib.Prefix
 	Trust  trust.Options
@@ -169,7 +169,7 @@ func (a *Agent) Stats() Stats {
 // Front returns the limiter for all other classes, with the same configuration.
 func (a *Agent) Front() *Front { return a.front }
 
-// Next is when Expire has something to do; zero: never.
+// Next returns when Expire has work to do; zero: never.
 func (a *Agent) Next() time.Time {
 	next := a.tellAt
 	due := [...]time.Time{a.sessions.Next(), a.keysDue(), {}, {}, a.laterAt}
@@ -236,8 +236,7 @@ func SightAlone(v *sm.View, limits limiter.Config) *Sight {
 	return &Sight{limits: limits, senders: sendersOf(v)}
 }
 
-// number says whose LIDs are whose. A tenant beyond those that there may be shares with
-// the fabric itself.
+// number assigns LIDs to nodes and tenants. A tenant beyond the maximum number shares with the fabric itself.
 func (a *Agent) number(b *book.Book) *limiter.Nodes {
 	n := &limiter.Nodes{}
 	for e := range b.All() {
@@ -252,7 +251,7 @@ func (a *Agent) number(b *book.Book) *limiter.Nodes {
 	return n
 }
 
-// Serving says that hosts are answered from it.
+// Serving reports whether hosts are answered from it.
 func (s *Sight) Serving() bool { return s.serving }
 
 // Look answers from another sight from now on.
@@ -314,8 +313,7 @@ func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
 	}
 	from := trust.Source{Port: a.book.ByLID(p.LID)}
 	from.Router = from.Port != nil && from.Port.Type == ib.NodeRouter
-	// An ACK, STOP or ABORT, and an answer, belong to something that was begun and is
-	// judged by it.
+	// An ACK, STOP or ABORT, and an answer, belong to an earlier request and are judged by it.
 	if m.IsResponse() || answersData(m) {
 		a.continues(now, p, from)
 		return
@@ -353,7 +351,7 @@ func answersData(m *mad.MAD) bool {
 	}
 }
 
-// continues takes a packet that is part of something that was begun.
+// continues takes a packet that belongs to an earlier request.
 func (a *Agent) continues(now time.Time, p *transport.Packet, from trust.Source) {
 	if from.Port == nil || p.MAD.BaseVersion() != 1 || p.MAD.ClassVersion() != mad.SAClassVersion {
 		return

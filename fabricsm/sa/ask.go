@@ -16,8 +16,7 @@ import (
 
 // rows makes the records of an answer.
 type rows interface {
-	// Step writes the next record in at most so many steps. Without one, done says
-	// that there is none left.
+	// Step writes the next record in at most the given number of steps. Without one, done reports that there is none left.
 	Step(dst []byte, most int) (n int, done bool)
 }
 
@@ -63,8 +62,7 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 	}
 }
 
-// search answers such a question that leaves an end open. False: it asks for the path to a
-// group.
+// search answers a Get for a path that leaves an end open. It returns false for the path to a group.
 func (a *Agent) search(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) bool {
 	s, status, ok := a.paths.Search(a.book, a.cfg.Weakness.pathAsker(who), m)
 	if ok {
@@ -99,7 +97,7 @@ func (g pathGroups) PathGroup(mgid ib.GID) (path.Group, bool) {
 	}, true
 }
 
-// respTime is the longest time from a question to its answer: 0.27 s.
+// respTime is the longest time from a request to its answer: 0.27 s.
 const respTime ib.ExpTime = 16
 
 // describe answers for ClassPortInfo.
@@ -111,7 +109,7 @@ func (a *Agent) describe(to *mad.MAD) {
 	to.SetAttributeOffset(mad.AttributeOffset(mad.AttrClassPortInfo))
 }
 
-// askGroups answers a question for MCMemberRecords.
+// askGroups answers a query for MCMemberRecords.
 func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	var rec mad.MCMemberRecord
 	if decode(a, p, m, &rec) {
@@ -121,7 +119,7 @@ func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m
 	}
 }
 
-// askSubscriptions answers a question for InformInfoRecords.
+// askSubscriptions answers a query for InformInfoRecords.
 func (a *Agent) askSubscriptions(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	var rec mad.InformInfoRecord
 	if decode(a, p, m, &rec) {
@@ -130,7 +128,7 @@ func (a *Agent) askSubscriptions(now time.Time, p *transport.Packet, who *book.A
 	}
 }
 
-// askServices answers a question for ServiceRecords.
+// askServices answers a query for ServiceRecords.
 func (a *Agent) askServices(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	var rec mad.ServiceRecord
 	if decode(a, p, m, &rec) {
@@ -172,8 +170,8 @@ func (a *Agent) budget(now time.Time, who *book.Asker) (limiter.Budget, bool) {
 	return b, ok
 }
 
-// step makes the next record, and says how much was looked at for it. Nothing is looked
-// at when the stride of the call is over.
+// step makes the next record, and returns the number of looks for it. It does not look at anything when the stride of the
+// call is over.
 func (a *Agent) step(r rows, rec []byte) (n int, done bool, cost int) {
 	if a.rest <= 0 {
 		return 0, false, 0

@@ -15,7 +15,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// asked is a fabric of so many hosts in one partition, and the agent beside it.
+// asked returns a fabric of the given number of hosts in one partition, and the agent beside it.
 func asked(tb testing.TB, hosts int) (*stage.Stage, *sa.Agent) {
 	tb.Helper()
 	l, err := netlist.FatTree3(netlist.Shape{Hosts: hosts, Radix: 36})
@@ -61,8 +61,8 @@ func questions(tb testing.TB, s *stage.Stage, hosts int) []transport.Packet {
 	return out
 }
 
-// BenchmarkPathQuestion is all that a question for a path costs between receiving and
-// sending it: limiter, trust, partitions, path.
+// BenchmarkPathQuestion measures the whole cost of a query for a path between receiving and sending: limiter, trust,
+// partitions, path.
 func BenchmarkPathQuestion(b *testing.B) {
 	for _, hosts := range []int{36, 1944, 10368} {
 		b.Run(fmt.Sprint(hosts), func(b *testing.B) {

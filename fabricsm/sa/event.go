@@ -16,7 +16,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Asked is where a request came from that led to an event.
+// Asked is the origin of a request that led to an event.
 type Asked struct {
 	GUID  ib.GUID  // physical port that has the source LID; 0: no requester
 	Place ib.Place // switch port in front of it
@@ -80,7 +80,7 @@ type ServiceEvent struct {
 // String implements fmt.Stringer.
 func (e *ServiceEvent) String() string { return e.Event.String() + e.Asked.String() }
 
-// SubscriptionEvent is something that happened to subscriptions to notices, likewise.
+// SubscriptionEvent is an event of subscriptions to notices, likewise.
 type SubscriptionEvent struct {
 	sm.Administration
 	inform.Event

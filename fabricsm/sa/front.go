@@ -51,8 +51,7 @@ func totalsOf(l *limiter.Limiter) (all [limiter.NumLanes][limiter.NumVerdicts]ui
 	return all
 }
 
-// NewFront makes one that stands alone, without an agent. Before the first Look each LID
-// counts by itself.
+// NewFront creates a separate one, without an agent. Before the first Look each LID counts by itself.
 func NewFront(cfg limiter.Config) (*Front, error) {
 	l, err := limiter.New(cfg)
 	if err != nil {

@@ -241,8 +241,8 @@ func TestTrustEndsWithItsKey(t *testing.T) {
 	}
 }
 
-// Only subnet administration says that a GID or group came or went. A host that raises
-// such a trap would have its neighbours drop their connections to others.
+// Only subnet administration reports that a GID or group appeared or disappeared. A host that raises such a trap would make
+// its neighbours drop their connections to others.
 func TestHostsDoNotTellOfOthers(t *testing.T) {
 	r := newRig(t, nil)
 	r.Grant(r.GrantOf("h1", 1, 0x8001), r.GrantOf("h2", 1, 0x8001))

@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// KeyChanged says that there is a new SA_Key.
+// KeyChanged reports a new SA_Key.
 type KeyChanged struct {
 	sm.Administration
 	Epoch keys.Epoch
@@ -25,7 +25,7 @@ func (e *KeyChanged) String() string {
 	return fmt.Sprintf("SA_Key %d is in force; the one before is taken until %s", e.Epoch, e.Grace.UTC().Format(time.RFC3339))
 }
 
-// KeyProblem says why there is no new SA_Key. It is tried again.
+// KeyProblem reports why there is no new SA_Key. The agent tries again.
 type KeyProblem struct {
 	sm.Administration
 	Reason string
@@ -65,7 +65,7 @@ func (a *Agent) restoreKeys(facts []sm.Fact) error {
 	return nil
 }
 
-// keysDue is when turnKeys has something to do; zero: never.
+// keysDue returns when turnKeys has work to do; zero: never.
 func (a *Agent) keysDue() time.Time {
 	if !a.serving || a.cfg.Source == nil || !a.cfg.Key.IsZero() {
 		return time.Time{}
@@ -76,7 +76,7 @@ func (a *Agent) keysDue() time.Time {
 	return a.keys.Wake(a.cfg.Trust.KeyPeriod)
 }
 
-// turnKeys ends a grace that is over, and puts the next SA_Key into force when it is time.
+// turnKeys ends a grace that is over, and makes the next SA_Key the current one when it is due.
 func (a *Agent) turnKeys(now time.Time) {
 	if !a.serving || a.cfg.Source == nil || !a.cfg.Key.IsZero() || now.Before(a.drawAt) {
 		return

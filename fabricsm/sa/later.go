@@ -24,11 +24,11 @@ const (
 
 // get is a Get in progress. It answers from the state at its beginning.
 type get struct {
-	packet transport.Packet // that asked
+	packet transport.Packet // of the request
 	rows   rows
 	budget limiter.Budget
 	base   ib.LID // of the node that pays for it; 0: none
-	node   ib.LID // that asked
+	node   ib.LID // of the request
 	found  int
 	first  [rmpp.MaxRecord]byte
 }
@@ -106,7 +106,7 @@ func (a *Agent) look(now time.Time, g *get, p *transport.Packet, m *mad.MAD) (ov
 	return true
 }
 
-// whyNone says why there is no record.
+// whyNone returns the status if there is no record.
 func whyNone(r rows) mad.Status {
 	if why, ok := r.(interface{ Status() mad.Status }); ok {
 		return why.Status()

@@ -46,7 +46,7 @@ func newCrowd(tb testing.TB) *crowd {
 	return &crowd{tb: tb, stage: s, agent: s.Administration(), now: stage.Epoch.Add(s.Now())}
 }
 
-// ask hands a question of a host to the agent.
+// ask passes a request of a host to the agent.
 func (c *crowd) ask(host string, qp uint32, method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte) error) {
 	c.tb.Helper()
 	c.tid++
@@ -60,7 +60,7 @@ func (c *crowd) ask(host string, qp uint32, method mad.Method, attr mad.AttrID, 
 	c.agent.Take(c.now, &p, &c.out)
 }
 
-// services has a host offer so many.
+// services registers n services of a host.
 func (c *crowd) services(n int) {
 	c.tb.Helper()
 	for i := range n {
@@ -74,7 +74,7 @@ func (c *crowd) services(n int) {
 	}
 }
 
-// named asks for a service by its name, which nothing leads to but a look at all.
+// named asks for a service by its name, which needs a look at all services.
 func (c *crowd) named(qp uint32, i int) {
 	c.tb.Helper()
 	const byName = 1 << 6

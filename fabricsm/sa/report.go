@@ -34,7 +34,7 @@ func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m
 	}
 	a.informed(&ans.Effects)
 	if ans.Status != mad.StatusOK && mad.Encode(m.SAData(), &ans.Record) != nil {
-		clear(m.SAData()) // a refusal is not the question again: it says that nothing is subscribed to
+		clear(m.SAData()) // a refusal does not repeat the request: it shows no subscription
 	}
 	if ans.Verdict == trust.OK {
 		a.confirm(p, m, ans.Status, mad.RecordSize(mad.AttrInformInfo), func(b []byte) error { return mad.Encode(b, &ans.Record) })

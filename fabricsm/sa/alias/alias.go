@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// Inventory says which GUIDs ports may have beside their own.
+// Inventory defines which GUIDs ports may have beside their own.
 type Inventory interface {
 	// Allows reports whether a port may have an alias.
 	Allows(port, alias ib.GUID) bool
@@ -32,7 +32,7 @@ type Config struct {
 	// Untrusted allows requests of untrusted requesters: option sa_etm_allow_untrusted_guidinfo_rec.
 	Untrusted bool
 	Guard     Guard         // nil: an untrusted requester acts on no other port
-	Limits    *trust.Limits // says which aliases are members of groups; nil: none are
+	Limits    *trust.Limits // has the aliases that are members of groups; nil: none are
 }
 
 // Effects are the results of a call, in this order: Save is durable before anything else is done.
@@ -62,7 +62,7 @@ func (a *Answer) Why() Reason {
 	return NoReason
 }
 
-// Reason says why.
+// Reason is the reason of an event.
 type Reason uint8
 
 // Reasons.
@@ -78,7 +78,7 @@ const (
 	NotAllowed               // not by the inventory
 	Taken                    // another has it
 	NoneLeft                 // the inventory has none to choose
-	UnusableFact             // something saved cannot be restored
+	UnusableFact             // a saved fact cannot be restored
 )
 
 var reasons = [...]string{
@@ -88,7 +88,7 @@ var reasons = [...]string{
 	Taken: "another has it", NoneLeft: "the inventory has none left for the port", UnusableFact: "it cannot be restored",
 }
 
-// String says it in words.
+// String returns it in words.
 func (r Reason) String() string { return registry.Word(reasons[:], "Reason", r) }
 
 func (r Reason) status() mad.Status {
@@ -104,8 +104,8 @@ func (r Reason) status() mad.Status {
 	}
 }
 
-// Event says that an alias was given, or, for a Reason, that one, or a whole request,
-// was refused or taken back.
+// Event reports that an alias was given. With a Reason, it reports that an alias, or a whole request, was refused or taken
+// back.
 type Event struct {
 	Asker  book.Asker // zero: no requester
 	Port   ib.GUID

@@ -19,7 +19,7 @@ type Given struct {
 	Aliases []ib.GUID // entries of GUIDInfo from 1 on, 0 for unused ones
 }
 
-// Now is all that was given as it is.
+// Now returns the current aliases of all ports.
 func (r *Registry) Now() Snapshot { return Snapshot{r.given} }
 
 // Len is the number of ports that were given any.

@@ -76,7 +76,7 @@ func Sees(x, y *EndPort, decoy bool) bool {
 	return sees
 }
 
-// Looks is Sees, and says how many P_Keys were looked at.
+// Looks is Sees, and also returns how many P_Keys were looked at.
 func Looks(x, y *EndPort, decoy bool) (sees bool, keys int) {
 	sees = x.Port == y.Port
 	for _, k := range x.PKeys {
@@ -123,7 +123,7 @@ func (in interned) of(keys []ib.PKey) *keySet {
 	return s
 }
 
-// drop forgets a set that no end port has any longer.
+// drop removes a set that no end port has any more.
 func (in interned) drop(s *keySet) {
 	if s.refs--; s.refs > 0 {
 		return

@@ -341,7 +341,7 @@ func (e *EndPort) eachGUID() func(func(ib.GUID) bool) {
 	}
 }
 
-// without takes an end port from those that claim something.
+// without removes an end port from those that claim a value.
 func without[K comparable](twins map[K][]*EndPort, k K, e *EndPort) []*EndPort {
 	all := twins[k]
 	i := slices.Index(all, e)

@@ -35,7 +35,7 @@ func (w *world) keys(f *topo.Fabric, p topo.PortID, keys ...ib.PKey) {
 	}
 }
 
-// route makes tables for the fabric as it is.
+// route makes tables for the current fabric.
 func (w *world) route(t testing.TB) {
 	c, err := route.First(w.k.Fabric(), w.tables, minhop.Engine{}, updn.Engine{})
 	if err != nil {
@@ -242,7 +242,7 @@ func (w *world) change(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// TestTwinsTakeTurns: of those that claim a GUID one has it, and when it goes another.
+// TestTwinsTakeTurns: if several ports claim a GUID, one has it, and when that one disappears another gets it.
 func TestTwinsTakeTurns(t *testing.T) {
 	k := topotest.Single(4, 8)
 	w := newWorld(k)

@@ -11,9 +11,8 @@ import (
 
 // Routes has the properties that hold for all routes at once, so that few have to be walked. It is immutable.
 type Routes struct {
-	// Sound says that the checker accepted the tables, and that each link between
-	// switches that they know is up. Then each LID that [Routes.Reaches] is delivered
-	// from every switch that is [Routes.Joined] with its home.
+	// Sound reports that the checker accepted the tables, and that each link between switches that they know is up. Then
+	// each LID that [Routes.Reaches] is delivered from every switch that is [Routes.Joined] with its home.
 	Sound bool
 	// MinRate to MaxMTU bound the links between switches that the tables know; 0
 	// without any.

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sa/registry"
 )
 
-// Reason says why something was refused or happened.
+// Reason is the reason of a refusal or an event.
 type Reason uint8
 
 // Reasons of refusals, and of spontaneous events.
@@ -19,7 +19,7 @@ const (
 	ForeignPrefix            // the PortGID is of no port of this subnet
 	UnknownPort              // no port has the PortGID
 	NoPartition              // the ports share no partition
-	NoJoinState              // no membership is asked for
+	NoJoinState              // the request has no join state
 	NotFull                  // only a full member may make a group
 	InvalidPKey              // base 0
 	NotInPartition           // the port does not have the group's P_Key
@@ -38,7 +38,7 @@ const (
 	TooManyGroups            // of all together
 	PortGone                 // the port of a member disappeared
 	CeilingTooLow            // a switch has no room for a group that there is
-	UnusableFact             // something saved cannot be restored
+	UnusableFact             // a saved fact cannot be restored
 )
 
 var reasons = [...]string{
@@ -57,7 +57,7 @@ var reasons = [...]string{
 	CeilingTooLow: "a switch has no room for the multicast LID", UnusableFact: "it cannot be restored",
 }
 
-// String says it in words.
+// String returns it in words.
 func (r Reason) String() string { return registry.Word(reasons[:], "Reason", r) }
 
 // status returns the status of the answer to a refused request.
@@ -86,7 +86,7 @@ const (
 	Deleted             // a group
 	Joined              // a member is new, or has other states
 	Left                // a member, for a Reason if not by itself
-	Problem             // something else, for a Reason
+	Problem             // any other event, for a Reason
 )
 
 var kinds = [...]string{"refused", "made", "deleted", "joined", "left", "problem"}

@@ -69,7 +69,7 @@ func (r *Registry) SetFixed(all []Fixed) (e Effects) {
 // SetTrust changes Config.Trust.
 func (r *Registry) SetTrust(o trust.Options) { r.cfg.Trust = o }
 
-// fix makes a group as the configuration says.
+// fix creates or changes a group of the configuration.
 func (r *Registry) fix(f *Fixed) {
 	g, params := r.Group(f.MGID), f.Params
 	if sl, must := r.fabric.GroupSL(); must {

@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Follow updates the view of the fabric. Members whose port is gone, or may not be a member any longer, leave.
+// Follow updates the view of the fabric. Members leave if their port is gone, or if it may no longer be a member.
 func (r *Registry) Follow(f registry.Fabric) (e Effects) {
 	defer r.begin(&e)()
 	was := r.fabric
@@ -56,8 +56,8 @@ func (r *Registry) review(port ib.GUID) {
 	}
 }
 
-// recheck has a membership end that cannot be any longer. One whose P_Key is only not
-// seen, because tables are being read, waits until the fabric is known.
+// recheck ends a membership that is no longer allowed. If the P_Key is only not seen because tables are being read, the
+// membership waits until the fabric is known.
 func (r *Registry) recheck(s seat, e *book.EndPort) {
 	g := r.Group(s.mgid)
 	switch why := r.suits(g, e); {

@@ -221,7 +221,7 @@ func New(cfg Config) *Registry {
 
 func compareGIDs(a, b ib.GID) int { return bytes.Compare(a[:], b[:]) }
 
-// Now is all groups as they are.
+// Now returns all current groups.
 func (r *Registry) Now() Snapshot { return r.Snapshot }
 
 // begin opens the effects of a request. The returned function closes them.

@@ -219,7 +219,7 @@ func TestT80BroadcastGroup(t *testing.T) {
 			t.Errorf("%s differs: %v, want %v", tt.name, why(a), tt.want)
 		}
 	}
-	// Nothing said, it has MTU and rate of the broadcast group and not of the port.
+	// By default it has MTU and rate of the broadcast group and not of the port.
 	if g := r.Now().Group(v4); g == nil || g.MTU != ib.MTU2048 || g.Rate != ib.Rate10 {
 		t.Errorf("a group as the broadcast group: %+v", g)
 	}
@@ -230,8 +230,7 @@ func TestT80BroadcastGroup(t *testing.T) {
 	}
 }
 
-// T81: a slow member joins a group, and a member becomes slow. The group stays as it
-// is.
+// T81: a slow member joins a group, and a member becomes slow. The group does not change.
 func TestT81SlowMembers(t *testing.T) {
 	r := newRig(t, group.Config{})
 	r.must(r.set(r.making(alice, mgid(1))))

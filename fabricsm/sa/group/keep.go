@@ -14,7 +14,7 @@ import (
 // found makes a group.
 func (r *Registry) found(g *Group, a book.Asker) {
 	if r.mlids.take(g) {
-		c := r.change() // one that is given up in the same request goes first, then comes
+		c := r.change() // a LID that is released in the same request is Gone first, then Made
 		c.Made = append(c.Made, g.MLID)
 	}
 	if !g.Fixed {
@@ -92,7 +92,7 @@ func (r *Registry) remember(mgid ib.GID, m Member) {
 	r.cfg.Limits.Add(trust.Groups, m.GUID)
 }
 
-// forget does not any longer.
+// forget removes a membership from the counts.
 func (r *Registry) forget(mgid ib.GID, m Member) {
 	s := slices.DeleteFunc(r.ports[m.Port], func(s seat) bool { return s == seat{mgid, m.GUID} })
 	if r.ports[m.Port] = s; len(s) == 0 {

@@ -72,7 +72,7 @@ func (r *Registry) named(g *Group, q *request) Reason {
 	case isIPoIB(g.MGID) && !r.cfg.NoIPoIBValidation:
 		return r.asBroadcast(g, q)
 	case r.Group(g.MGID) != nil:
-		return NotInPartition // one that the asker may not know of
+		return NotInPartition // a group that the requester may not know
 	default:
 		return NoReason
 	}

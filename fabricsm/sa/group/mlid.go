@@ -25,14 +25,14 @@ type snm struct {
 
 // mlids is which multicast LIDs are used by how many groups.
 type mlids struct {
-	bits  [256]uint64 // of those that are used, from MinMulticastLID on
+	bits  [256]uint64 // of used LIDs, from MinMulticastLID on
 	used  map[ib.LID]*mlid
 	alike map[alike][]ib.LID // by the parameters of groups that may share them, ascending
 	snm   map[snm]ib.LID
 	of    map[ib.PKey]int // how many a partition uses, by base
 }
 
-// mlid is one that is used.
+// mlid is a used multicast LID.
 type mlid struct {
 	groups int
 	alike  alike

@@ -30,7 +30,7 @@ type Query struct {
 	registry.Walk
 	in      Snapshot
 	pkeys   []ib.PKey
-	own     ib.GUID // GUID of the asker
+	own     ib.GUID // GUID of the requester
 	trusted bool
 	prefix  ib.Prefix
 	rec     mad.MCMemberRecord
@@ -59,14 +59,14 @@ func (q *Query) Step(dst []byte, most int) (n int, done bool) {
 	return q.Take(dst, mad.RecordSize(mad.AttrMCMemberRecord), most, q.write)
 }
 
-// write goes on by one group or member, and writes its record if it is asked for.
+// write moves on by one group or member, and writes its record if it matches the query.
 func (q *Query) write(dst []byte) bool {
 	rec, ok := q.look()
 	if !ok || !q.matches(&rec) {
 		return false
 	}
 	clear(dst)
-	return mad.Encode(dst, &rec) == nil // a group that no record can say does not exist
+	return mad.Encode(dst, &rec) == nil // a group that does not fit a record is not shown
 }
 
 // look moves to the next member or group, and returns its record if the requester may see it.

@@ -151,8 +151,7 @@ func TestQueryAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestUnknownIsAsForeign: to ask for a group of another tenant takes as many steps as to
-// ask for one that there is not.
+// TestUnknownIsAsForeign: a query for a group of another tenant takes as many steps as one for a group that does not exist.
 func TestUnknownIsAsForeign(t *testing.T) {
 	r := filled(t)
 	steps := func(a book.Asker, id byte, more mad.ComponentMask) int {

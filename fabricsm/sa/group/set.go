@@ -14,7 +14,7 @@ type request struct {
 	rec   *mad.MCMemberRecord
 	mask  mad.ComponentMask
 
-	from *book.EndPort // of the asker
+	from *book.EndPort // of the requester
 	port *book.EndPort // of the PortGID, nil: unknown
 	guid ib.GUID       // of the PortGID
 
@@ -166,7 +166,7 @@ func (r *Registry) mayJoin(g *Group, q *request) Reason {
 // agrees reports whether the parameters of a request match the group.
 func (r *Registry) agrees(g *Group, q *request) bool {
 	rec, has := q.rec, q.mask.Has
-	_, must := r.fabric.GroupSL() // then a group may have another than it was asked for
+	_, must := r.fabric.GroupSL() // then a group may have another SL than the request
 	switch {
 	case has(mad.MCMemberComponentPKey) && rec.PKey.Base() != g.PKey.Base(),
 		has(mad.MCMemberComponentPKey) && !rec.PKey.IsFull() && !g.PKey.IsFull(),
@@ -185,7 +185,7 @@ func (r *Registry) agrees(g *Group, q *request) bool {
 	}
 }
 
-// suits says why a port cannot be in a group.
+// suits returns the reason why a port cannot be in a group.
 func (r *Registry) suits(g *Group, e *book.EndPort) Reason {
 	k, ok := e.Holds(g.PKey)
 	weak := &r.cfg.Weakness

@@ -83,7 +83,7 @@ func (r *Registry) queue(s *sub, n *registry.Notice) {
 	r.line(s)
 }
 
-// line has a subscription wait for the wire, if it has something to send.
+// line queues a subscription for the wire, if it has a report to send.
 func (r *Registry) line(s *sub) {
 	p := s.party
 	if len(s.queue) == 0 || s.tid != 0 || s.ready {
@@ -149,7 +149,7 @@ func (r *Registry) begin(now time.Time, s *sub) {
 	r.send(now, s)
 }
 
-// send puts a report on the wire, once more or for the first time.
+// send sends a report, once more or for the first time.
 func (r *Registry) send(now time.Time, s *sub) {
 	s.tries--
 	wait := max(r.cfg.Timeout, min(s.Info.RespTimeValue.Duration(), 2*r.cfg.Timeout))
@@ -231,7 +231,7 @@ func (r *Registry) done(s *sub) {
 	r.line(s)
 }
 
-// Next is when Expire has something to do; zero: never.
+// Next returns when Expire has work to do; zero: never.
 func (r *Registry) Next() (at time.Time) {
 	if d, _, ok := r.due.First(); ok {
 		at = time.Unix(0, d.at)
@@ -299,7 +299,7 @@ func (r *Registry) quiet(s *sub) {
 	s.queue = nil
 }
 
-// unready takes a subscription out of those that have a report to send.
+// unready removes a subscription from those that have a report to send.
 func (s *sub) unready() {
 	if s.ready {
 		s.ready = false

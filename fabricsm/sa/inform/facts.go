@@ -67,7 +67,7 @@ func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
 	return e
 }
 
-// subscriptionOf reads a fact; nil: it says nothing that can be believed.
+// subscriptionOf reads a fact. It returns nil if the fact is invalid.
 func subscriptionOf(f *sm.Fact) *Subscription {
 	b, err := hex.DecodeString(f.Body)
 	if err != nil || len(b) != factSize || b[0] != factVersion {

@@ -28,9 +28,8 @@ type Config struct {
 	PerQueue   int // reports that wait for one subscription; default 256
 	MaxRecords int // subscriptions of all together; default 524288
 
-	// Timeout is how long an answer to a report is waited for, or as long as the
-	// subscriber asks for, up to twice this; default 1 s. Tries is how often a
-	// report is sent; default 4.
+	// Timeout is how long the registry waits for an answer to a report. A subscriber may request more, up to twice this;
+	// default 1 s. Tries is how often a report is sent; default 4.
 	Timeout time.Duration
 	Tries   int
 	// DropOnFail ends a subscription whose report is not answered: option
@@ -91,7 +90,7 @@ type Subscription struct {
 // What describes in words which notices the subscription is for.
 func (s *Subscription) What() string { return noticesOf(&s.Info) }
 
-// About says in words whose notices it is to.
+// About describes in words whose notices the subscription is for.
 func (s *Subscription) About() string {
 	i := &s.Info
 	switch {
@@ -207,7 +206,7 @@ const (
 	Dropped                // for a Reason
 	Failed                 // a report was not answered
 	Problem                // for a Reason
-	Distrusted             // the SA_Key that it was made with is taken no longer
+	Distrusted             // the SA_Key that it was made with is no longer accepted
 )
 
 var kinds = [...]string{"refused", "made", "ended", "dropped", "has an unanswered report", "problem", "is trusted no longer: its SA_Key was retired"}
@@ -215,7 +214,7 @@ var kinds = [...]string{"refused", "made", "ended", "dropped", "has an unanswere
 // String names the kind.
 func (k Kind) String() string { return registry.Word(kinds[:], "Kind", k) }
 
-// Reason says why.
+// Reason is the reason of an event.
 type Reason uint8
 
 // Reasons.
@@ -230,7 +229,7 @@ const (
 	TooMany               // of all together
 	PortGone              // the port disappeared
 	NoAnswer              // a report was not answered
-	UnusableFact          // something saved cannot be restored
+	UnusableFact          // a saved fact cannot be restored
 )
 
 var reasons = [...]string{
@@ -241,7 +240,7 @@ var reasons = [...]string{
 	UnusableFact: "it cannot be restored",
 }
 
-// String says it in words.
+// String returns it in words.
 func (r Reason) String() string { return registry.Word(reasons[:], "Reason", r) }
 
 func (r Reason) status() mad.Status {
@@ -376,7 +375,7 @@ func New(cfg Config) *Registry {
 // SetTrust changes Config.Trust.
 func (r *Registry) SetTrust(o trust.Options) { r.cfg.Trust = o }
 
-// Now is all subscriptions as they are.
+// Now returns all current subscriptions.
 func (r *Registry) Now() Snapshot { return r.Snapshot }
 
 // Stats returns the counters of reports.

@@ -40,7 +40,7 @@ func (q *Query) Step(dst []byte, most int) (n int, done bool) {
 	return q.Take(dst, recordSize, most, q.write)
 }
 
-// write goes on by one subscription, and writes its record if it is asked for.
+// write moves on by one subscription, and writes its record if it matches the query.
 func (q *Query) write(dst []byte) bool {
 	s, ok := q.next()
 	if !ok {

@@ -26,7 +26,7 @@ func (r *Registry) Set(a book.Asker, to Address, info *mad.InformInfo) (ans Answ
 	}
 	ans.Record = *info
 	if info.Subscribe == 0 {
-		// The queue pair that is given is compared with the one that subscribed.
+		// The given queue pair is compared with the one that subscribed.
 		s := r.subs[identityOf(a.As, info.QPN, info)]
 		if s == nil || s.Address.QP != a.QP {
 			return refuse(&a, info, NotFound)

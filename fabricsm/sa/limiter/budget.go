@@ -9,7 +9,7 @@ import (
 
 // WorkConfig limits the cost of requests, in steps. A step is about as much work as a look at one record.
 type WorkConfig struct {
-	// PerRequest is how many steps one untrusted question may take; 0: no limit.
+	// PerRequest is how many steps one untrusted request may take; 0: no limit.
 	PerRequest int `yaml:"per_request"`
 	// Node is how many steps all questions of a node may take.
 	Node Allowance `yaml:"node"`
@@ -62,7 +62,7 @@ type Budget struct {
 	left, spent int64
 }
 
-// Spend takes steps. False: there are not enough left; the question is too large.
+// Spend takes steps. It returns false if not enough are left; then the request is too large.
 func (b *Budget) Spend(steps int) bool {
 	if int64(steps) > b.left {
 		return false
@@ -87,7 +87,7 @@ func (b *Budget) Afford(steps int) bool {
 // Spent is how many steps were taken.
 func (b *Budget) Spent() int { return int(b.spent) }
 
-// unlimited is more than any question takes.
+// unlimited is more than any request takes.
 const unlimited = 1 << 62
 
 // Begin returns the budget of an untrusted request of a node, named by its base LID. It returns false if the node has none

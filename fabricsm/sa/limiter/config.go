@@ -65,9 +65,8 @@ type Config struct {
 	Changes Allowance `yaml:"changes"`
 }
 
-// DefaultConfig is for a service of one core that answers some hundred thousand
-// questions a second, in a fabric where a host asks some hundred when a job starts. A
-// step takes up to 600 ns, so the questions of one node take a twelfth of a core.
+// DefaultConfig is for a service of one core that answers some hundred thousand requests a second, in a fabric where a host
+// sends some hundred when a job starts. A step takes up to 600 ns, so the requests of one node take a twelfth of a core.
 func DefaultConfig() Config {
 	return Config{
 		// A trap costs half a microsecond, and its repress a packet. Devices send some a

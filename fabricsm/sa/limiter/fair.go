@@ -33,7 +33,7 @@ func (f *fair) init(a Allowance) {
 	f.divide(1)
 }
 
-// divide divides the burst among so many tenants.
+// divide divides the burst among the given number of tenants.
 func (f *fair) divide(tenants int) {
 	if f.cost == 0 {
 		return
@@ -81,7 +81,7 @@ func (f *fair) has(t int) bool {
 	return f.cost == 0 || f.at[t] == 0 || f.full[t]-f.virtual <= f.room-f.cost
 }
 
-// take takes one that it has.
+// take takes a token of a tenant that has one.
 func (f *fair) take(t int) {
 	switch {
 	case f.cost == 0:

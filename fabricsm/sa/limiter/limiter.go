@@ -266,8 +266,7 @@ func (l *Limiter) Told(yield func(Drops)) {
 	l.dirty = l.dirty[:0]
 }
 
-// clock makes one that does not go backwards of the times that are given to it, in
-// nanoseconds since the first.
+// clock converts the given times to one that does not go backwards, in nanoseconds since the first.
 type clock struct {
 	begun bool
 	last  time.Time

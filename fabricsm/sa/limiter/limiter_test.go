@@ -41,7 +41,7 @@ func add(t testing.TB, n *limiter.Nodes, lid ib.LID, lmc ib.LMC, tenant limiter.
 	}
 }
 
-// query is a question to subnet administration.
+// query is a request to subnet administration.
 func query(lid ib.LID) limiter.Packet {
 	return limiter.Packet{LID: lid, Class: mad.ClassSubnAdm, Method: mad.MethodGet, Length: mad.Size}
 }
@@ -97,7 +97,7 @@ func TestTenantKeepsItsShare(t *testing.T) {
 				flood++
 			}
 		}
-		if i%25 == 0 { // 40,000 a second, at times that say nothing
+		if i%25 == 0 { // 40,000 a second
 			asked++
 			if l.Admit(now, query(50)) == limiter.Pass {
 				passed++
@@ -190,8 +190,8 @@ func TestAdmitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestLaneNeverPassesMore asks from everywhere at random, with lanes of several sizes: in
-// no stretch of time passes more of all than the lane's rate and burst allow.
+// TestLaneNeverPassesMore sends from random sources, with lanes of several sizes. In no period do more packets pass in
+// total than the lane's rate and burst allow.
 func TestLaneNeverPassesMore(t *testing.T) {
 	for seed := range uint64(10) {
 		rnd := rand.New(rand.NewPCG(seed, 5))

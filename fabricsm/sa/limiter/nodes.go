@@ -6,8 +6,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Tenant is one of those that share a lane: 0 is the fabric itself, its switches and
-// ports of no tenant. The owner numbers them densely and keeps a number for a tenant.
+// Tenant is the number of a tenant that shares a lane: 0 is the fabric itself, its switches and ports of no tenant. The
+// owner numbers tenants densely and keeps the number of a tenant.
 type Tenant uint16
 
 const (

@@ -57,8 +57,8 @@ func question(f *topo.Fabric, x, y topo.NodeID) *mad.MAD {
 	return m
 }
 
-// BenchmarkPathRecord asks for paths between random hosts of a tenant, with the
-// question read from its MAD and the answer written to one.
+// BenchmarkPathRecord asks for paths between random hosts of a tenant, with the query read from its MAD and the answer
+// written to one.
 func BenchmarkPathRecord(b *testing.B) {
 	for _, hosts := range []int{36, 1944, 10368} {
 		b.Run(fmt.Sprint(hosts), func(b *testing.B) {

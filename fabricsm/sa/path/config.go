@@ -16,13 +16,12 @@ type Config struct {
 	// MaxRate is the highest rate code in answers, option max_rate_enum. A faster rate is returned as the fastest one with
 	// a lower code. Default all.
 	MaxRate ib.Rate
-	// FullWorld lets both ends be left open, which is for trusted askers unless the trust
-	// model lets others ask so, option
-	// sa_pr_full_world_queries_allowed.
+	// FullWorld allows queries that leave both ends open, option sa_pr_full_world_queries_allowed. They are only for
+	// trusted requesters, unless the trust model allows them for others.
 	FullWorld bool
 	// Policy sets the level of service of paths; nil: none. The books must be made with it, see book.Rules.
 	Policy *qos.Policy
-	// QoS says which service levels switches drop, if they are programmed.
+	// QoS defines which service levels switches drop, if they are programmed.
 	QoS qos.Options
 	// Partitions maps partitions, by base P_Key, to their service levels; default 0.
 	Partitions map[ib.PKey]ib.SL
@@ -32,7 +31,7 @@ type Config struct {
 	TraceKey uint64
 }
 
-// PrefixRoute says by which router a subnet is reached.
+// PrefixRoute is the router to a subnet.
 type PrefixRoute struct {
 	Prefix ib.Prefix // 0: every other subnet
 	Router ib.GUID   // port GUID of the router; 0: the one with the lowest LID

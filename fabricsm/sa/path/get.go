@@ -43,7 +43,7 @@ func (e *Engine) Get(b *book.Book, groups Groups, a *book.Asker, m *mad.MAD) (st
 	return status, q.steps
 }
 
-// get answers a question for one path.
+// get answers a query for one path.
 func (q *query) get(groups Groups, dst []byte) mad.Status {
 	if s := q.valid(); s != mad.StatusOK {
 		return s
@@ -83,7 +83,7 @@ func encode(dst []byte, r *mad.PathRecord) mad.Status {
 	return mad.StatusOK
 }
 
-// getOpen answers a question for one path of which an end is left open.
+// getOpen answers a query for one path that leaves an end open.
 func (q *query) getOpen(src, dest *end, dst []byte) mad.Status {
 	s, status := q.search(src, dest)
 	if status != mad.StatusOK {

@@ -19,7 +19,7 @@ func everything(t testing.TB, l *lab, a *book.Asker, r mad.PathRecord, mask mad.
 	m := request(&r, mask)
 	status, steps := l.e.Get(l.b, l.groups, a, m)
 	if status != mad.StatusOK {
-		clear(m[:]) // it holds the question, which differs
+		clear(m[:]) // it holds the query, which differs
 	}
 	table, tstatus := l.e.GetTable(l.b, l.groups, a, request(&r, mask))
 	records := list(t, &table)
@@ -74,8 +74,8 @@ func TestUnknownIsAsForeign(t *testing.T) {
 	}
 }
 
-// TestUnknownIsAsForeignAnywhere does the same on random fabrics: where the asker does
-// not share a partition with an end port, it may as well not be there.
+// TestUnknownIsAsForeignAnywhere does the same on random fabrics: an end port without a common partition with the requester
+// is the same as a missing one.
 func TestUnknownIsAsForeignAnywhere(t *testing.T) {
 	compared := 0
 	for seed := range uint64(60) {

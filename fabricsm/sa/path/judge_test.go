@@ -488,7 +488,7 @@ func links(k *topotest.Kit, f *topo.Fabric, rng *rand.Rand) {
 	}
 }
 
-// ask draws a question.
+// ask returns a random query.
 func ask(f *topo.Fabric, v *sm.View, rng *rand.Rand) (r mad.PathRecord, mask mad.ComponentMask) {
 	ends := f.EndPorts()
 	gid := func() (g ib.GID) {

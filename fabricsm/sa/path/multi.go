@@ -68,7 +68,7 @@ func (e *Engine) GetMulti(b *book.Book, a *book.Asker, mask mad.ComponentMask, d
 	return c, mad.StatusOK
 }
 
-// take puts a question for many paths into the form of one for a path.
+// take converts a query for many paths to the form for one path.
 func (q *query) take(r *mad.MultiPathRecord, mask mad.ComponentMask) {
 	q.rec = mad.PathRecord{
 		ServiceID: r.ServiceID(), RawTraffic: r.RawTraffic, FlowLabel: r.FlowLabel, HopLimit: r.HopLimit, TClass: r.TClass,

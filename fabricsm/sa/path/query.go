@@ -24,10 +24,10 @@ func (q *query) begin(e *Engine, b *book.Book, a *book.Asker) {
 	q.e, q.b, q.me, q.trusted = e, b, b.EndPort(a.Port), a.Trusted
 }
 
-// Components whose halves mean something together.
+// Components that have a meaning only together.
 const serviceID = mad.PathComponentServiceID8MSB | mad.PathComponentServiceID56LSB
 
-// valid judges the values of a question by themselves.
+// valid judges the single values of a query.
 func (q *query) valid() mad.Status {
 	switch half := q.mask & serviceID; {
 	case q.mask.Has(mad.PathComponentMTUSelector|mad.PathComponentMTU) && (q.rec.MTU < ib.MTU256 || q.rec.MTU > ib.MTU4096):

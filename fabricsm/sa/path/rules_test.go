@@ -35,7 +35,7 @@ func TestRules(t *testing.T) {
 		loop   bool              // to host 0
 		mask   mad.ComponentMask // besides the GIDs
 		r      mad.PathRecord
-		change func(*lab, *mad.PathRecord) // of the question
+		change func(*lab, *mad.PathRecord) // of the query
 		want   func(*mad.PathRecord) bool
 		status mad.Status
 	}

@@ -9,7 +9,7 @@ import (
 // first by LID. For an untrusted requester the search does not go further. It keeps the book that it was made with.
 type Search struct {
 	parts  [2]Cursor
-	n, at  int        // how many there are, and which is asked
+	n, at  int        // how many there are, and which is in use
 	status mad.Status // if there is none
 }
 
@@ -97,5 +97,5 @@ func (s *Search) Steps() (n int) {
 	return n
 }
 
-// Status says why there is no record.
+// Status returns the reason if there is no record.
 func (s *Search) Status() mad.Status { return s.status }

@@ -32,7 +32,7 @@ type Capabilities struct {
 	QoS           bool // a policy decides about paths
 	Aliases       bool // GUIDInfoRecord is set and deleted
 
-	// RespTimeValue is the longest time from a question to its answer.
+	// RespTimeValue is the longest time from a request to its answer.
 	RespTimeValue ib.ExpTime
 }
 

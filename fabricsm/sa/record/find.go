@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Query is a question for records.
+// Query is a query for records.
 type Query struct {
 	Attr   mad.AttrID
 	Method mad.Method // Get or GetTable
@@ -140,7 +140,7 @@ func (c *Cursor) lookFor(e *book.EndPort) {
 	}
 }
 
-// sees reports whether the asker may know of an end port.
+// sees reports whether the requester may know of an end port.
 func (c *Cursor) sees(e *book.EndPort) bool {
 	switch {
 	case c.trusted:
@@ -220,7 +220,7 @@ func (c *Cursor) advance() {
 	}
 }
 
-// matches reports whether a record is one that is asked for.
+// matches reports whether a record matches the query.
 func (c *Cursor) matches(r []byte) bool {
 	switch q := &c.query; {
 	case q.Mask == 0:
@@ -234,8 +234,8 @@ func (c *Cursor) matches(r []byte) bool {
 	}
 }
 
-// portsOf are components that mean something for switches alone: the LID says which port
-// of a host is meant, and clients leave its number 0.
+// portsOf returns the components that have a meaning only for switches. For a host the LID names the port, and clients
+// leave the number 0.
 func portsOf(attr mad.AttrID) mad.ComponentMask {
 	switch attr {
 	case mad.AttrVLArbitrationRecord:

@@ -19,8 +19,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// knows reports whether an asker may know of a node, by the P_Keys that the simulated
-// devices hold: those that host and switch port both have, and never two limited ones.
+// knows reports whether a requester may know of a node, by the P_Keys that the simulated devices hold: those that host and
+// switch port both have, and never two limited ones.
 func (b *bed) knows(asker, node string) bool {
 	keys := func(name string) (held []ib.PKey) {
 		n := b.List.Find(name)
@@ -45,8 +45,7 @@ func (b *bed) knows(asker, node string) bool {
 	return asker == node
 }
 
-// TestAskersSeeTheirPartition: an untrusted asker gets exactly the records of those it
-// may know of.
+// TestAskersSeeTheirPartition: an untrusted requester gets exactly the records of the ports that it may know.
 func TestAskersSeeTheirPartition(t *testing.T) {
 	b := newBed(t, sm.Config{QoS: odd(t)})
 	for _, asker := range []string{"sm", "h1", "h3", "h4", "h5", "h6"} {
@@ -112,7 +111,7 @@ func TestKeysAreSecret(t *testing.T) {
 	}
 }
 
-// matchesSlowly compares a record with a question component by component.
+// matchesSlowly compares a record with a query component by component.
 func matchesSlowly(b *bed, q *record.Query, r []byte) bool {
 	bit := func(p []byte, i int) byte { return p[i/8] >> (7 - i%8) & 1 }
 	for n, c := range mad.Components(q.Attr) {
@@ -120,7 +119,7 @@ func matchesSlowly(b *bed, q *record.Query, r []byte) bool {
 		case c.Reserved || q.Mask&(1<<n) == 0 || c.Name == "Options":
 			continue
 		case strings.HasSuffix(c.Name, "putPortNum") && b.book.View.Fabric.NodeOf(b.book.ByLID(ib.LID(binary.BigEndian.Uint16(r))).Port).Type != ib.NodeSwitch:
-			continue // the LID says it
+			continue // the LID determines it
 		case n == 0 || q.Attr == mad.AttrLinkRecord && c.Name == "ToLID":
 			owner := b.book.ByLID(ib.LID(binary.BigEndian.Uint16(q.Data[c.Bit/8:])))
 			if owner == nil || owner != b.book.ByLID(ib.LID(binary.BigEndian.Uint16(r[c.Bit/8:]))) {
@@ -149,8 +148,7 @@ func standard(attr mad.AttrID, records [][]byte) {
 	}
 }
 
-// TestMasks asks for records by random components of records that there are, and
-// compares with a look at all.
+// TestMasks asks for records by random components of existing records, and compares with a full search.
 func TestMasks(t *testing.T) {
 	b := newBed(t, sm.Config{QoS: odd(t), LMC: 1})
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -359,8 +357,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// FuzzFind: any question has an answer that ends, whose records are true and may be
-// known.
+// FuzzFind: every query has a finite answer, whose records are true and visible to the requester.
 func FuzzFind(f *testing.F) {
 	b := newBed(f, sm.Config{QoS: odd(f), LMC: 1})
 	type who struct {

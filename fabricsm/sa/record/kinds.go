@@ -70,8 +70,8 @@ func (c *Cursor) inner(i int) span {
 	return span{0, 1}
 }
 
-// make writes the record of a pair of numbers to dst, which is zero. It is false if
-// there is none, or none for the asker.
+// make writes the record of a pair of numbers to dst, which is zero. It returns false if there is none, or none for the
+// requester.
 func (c *Cursor) make(dst []byte, i, j int) bool {
 	switch c.query.Attr {
 	case mad.AttrNodeRecord:
@@ -164,7 +164,7 @@ func (c *Cursor) makePortInfo(dst []byte, num int) bool {
 	return true
 }
 
-// finish has a record that matches be as askers understand it.
+// finish adapts a matching record for the requester.
 func (c *Cursor) finish(dst []byte) {
 	switch c.query.Attr {
 	case mad.AttrPortInfoRecord:
@@ -176,8 +176,8 @@ func (c *Cursor) finish(dst []byte) {
 	}
 }
 
-// finishPortInfo has the record of a port at extended speed say QDR, too, unless the
-// asker knows extended speeds: it would take the link for a slow one.
+// finishPortInfo adds QDR to the record of a port at extended speed, unless the requester knows extended speeds. Otherwise
+// an old client would take the link for a slow one.
 func (c *Cursor) finishPortInfo(dst []byte) {
 	q := &c.query
 	if q.Mask.Has(mad.PortInfoComponentOptions) && q.Data[portInfoOptions]&mad.PortInfoRecordFull != 0 {

@@ -141,7 +141,7 @@ var differences = []accepted{
 // ends are the components that name an end of a path.
 var ends = bits(pathSGID, pathDGID, pathSLID, pathDLID)
 
-// oneEnd reports whether a question names only one end of a path.
+// oneEnd reports whether a query names only one end of a path.
 func oneEnd(m mad.ComponentMask) bool {
 	return (m&bits(pathSGID, pathSLID) == 0) != (m&bits(pathDGID, pathDLID) == 0)
 }

@@ -34,7 +34,7 @@ func file(t testing.TB, lab *ibsimlab.Lab, name, content string) string {
 	return path
 }
 
-// while runs something while a manager answers, and then stops it.
+// while runs a function while a manager answers, and then stops the manager.
 func while(t testing.TB, m *salab.Manager, err error, do func()) {
 	t.Helper()
 	if err != nil {
@@ -121,7 +121,8 @@ func TestOpenSMAgreesWithItself(t *testing.T) {
 		m, err := osm.Start(t.Context(), lab)
 		while(t, m, err, func() {
 			if asks == nil {
-				// Questions of hosts join groups, and OpenSM writes multicast tables when it has time to: the fabric is asked first.
+				// Requests of hosts join groups, and OpenSM writes multicast tables when it has time: the fabric is queried
+				// first.
 				asks = append(ofFabric(t, lab, l, "sm", trusted), ofHosts(t, lab, l, "h7", ib.SAKey{})...)
 			}
 			answers = interview(t, lab, asks)

@@ -95,7 +95,7 @@ func (a *Answer) Records() (records [][]byte) {
 	return records
 }
 
-// Client asks as a host that speaks to the port itself. It is for one goroutine.
+// Client sends requests as a host that uses the port directly. It is for one goroutine.
 type Client struct {
 	Port *ibsim.Port
 	LID  ib.LID // of the host
@@ -228,7 +228,7 @@ func (c *Client) Ask(q Question) (Answer, error) {
 		return Answer{}, err
 	}
 	t := transaction{client: c, question: &q, tid: tid}
-	fence := false // a question that follows, to know that this one may be lost
+	fence := false // a query that follows, to detect that this one may be lost
 	until := time.Now().Add(patience)
 	for giveUp := until; ; {
 		p, err := c.next(min(time.Until(giveUp), calm))
@@ -265,8 +265,8 @@ func (c *Client) Ask(q Question) (Answer, error) {
 	}
 }
 
-// Answered asks until there is an answer: a slow machine loses questions, and answers
-// come too late. That there is none after patience is an error.
+// Answered asks until there is an answer: a slow machine loses requests, and answers come too late. It returns an error if
+// there is none after patience.
 func (c *Client) Answered(q Question) (Answer, error) {
 	for until := time.Now().Add(patience); ; {
 		a, err := c.Ask(q)
@@ -318,7 +318,7 @@ var fenceQuestion = Question{Method: mad.MethodGet, Attr: mad.AttrClassPortInfo}
 // fenceTID is below those of other questions.
 const fenceTID = 1
 
-// post sends the first MAD of a question.
+// post sends the first MAD of a query.
 func (c *Client) post(q *Question) (tid uint32, err error) {
 	c.tid = max(c.tid+1, fenceTID+1)
 	return c.tid, c.ask(q, c.tid)

@@ -15,7 +15,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 )
 
-// interview puts questions, in order, each from its host.
+// interview sends queries, in order, each from its host.
 func interview(t testing.TB, lab *ibsimlab.Lab, asks []ask) []salab.Answer {
 	t.Helper()
 	clients := make(map[string]*salab.Client)
@@ -62,7 +62,7 @@ func interview(t testing.TB, lab *ibsimlab.Lab, asks []ask) []salab.Answer {
 	return answers
 }
 
-// difference is one between two answers to a question.
+// difference is a difference between two answers to a query.
 type difference struct {
 	*ask
 	theirs, ours *salab.Answer
@@ -140,7 +140,7 @@ func sameBits(a, b []byte, from, n int) bool {
 	return true
 }
 
-// rid is where the bytes lie that say which record of a table one is.
+// rid returns the position of the bytes that identify a record of a table.
 func rid(attr mad.AttrID) (from, to int) {
 	switch attr {
 	case mad.AttrPathRecord:
@@ -191,7 +191,7 @@ func show(a, other *salab.Answer) string {
 	return b.String()
 }
 
-// parts are the records of a table, or the one that is no table.
+// parts returns the records of a table, or the single record of another answer.
 func parts(a *salab.Answer) (records [][]byte) {
 	switch {
 	case a.Segments > 0:
@@ -269,8 +269,8 @@ func compare(q *ask, theirs, ours *salab.Answer) (d difference, differ bool) {
 
 var tellAll = flag.Bool("salab.all", false, "tell every difference from OpenSM")
 
-// judge compares answers to the same questions. Differences that are not accepted
-// fail, the first of them in full. It counts those that are accepted.
+// judge compares answers to the same queries. Differences that are not accepted fail, the first of them in full. It counts
+// the accepted ones.
 func judge(t testing.TB, asks []ask, theirs, ours []salab.Answer, used map[string]int) {
 	t.Helper()
 	most := 40

@@ -74,7 +74,7 @@ func (m *Manager) tail() string {
 	return s[max(0, len(s)-1000):]
 }
 
-// OpenSM says how OpenSM is started.
+// OpenSM describes how OpenSM is started.
 type OpenSM struct {
 	Preload    Preload // empty: one MAD of every answer
 	Partitions string  // file; empty: all ports are in one partition
@@ -119,7 +119,7 @@ func (o *OpenSM) StartOn(ctx context.Context, fabric ibsimlab.Client) (*Manager,
 	})
 }
 
-// Portcullis says how portcullisd is started.
+// Portcullis describes how portcullisd is started.
 type Portcullis struct {
 	Program    string // its path
 	Partitions string // file, of OpenSM's form; empty: no ports may communicate

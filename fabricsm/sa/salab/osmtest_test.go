@@ -26,10 +26,9 @@ type flow struct {
 	fails string        // the output that stops it against us; empty: it passes
 }
 
-// flows are those that pass against OpenSM here. Another, which validates the inventory,
-// shows the SA_Key 1, that we do not take. Stress goes on for minutes on a busy machine,
-// and is broken off. Services it registers under a GID whose prefix it has the wrong way
-// round, which is one of another subnet; and in the end it deletes them without their
+// flows are the flows that pass against OpenSM here. Another flow, which validates the inventory, shows the SA_Key 1, which
+// we do not accept. Stress goes on for minutes on a busy machine, and is interrupted. It registers services under a GID
+// whose prefix has the wrong byte order, which belongs to another subnet. In the end it deletes them without their
 // ServiceKeys, which we refuse too.
 var flows = []flow{
 	{"create inventory", []string{"-f", "c"}, 0, false, ""},
@@ -94,9 +93,9 @@ func unexpected(said string) string {
 	return ""
 }
 
-// TestOsmtest has osmtest judge both. It shows no key, so the enhanced trust model is
-// off, and it asks for all paths at once. It has others join the default partition's
-// groups, for which it must be a full member there: the Subnet Manager's host.
+// TestOsmtest lets osmtest judge both managers. It shows no key, so the enhanced trust model is off, and it asks for all
+// paths at once. It joins other ports to the groups of the default partition, and must be a full member there for that: the
+// host of the Subnet Manager.
 func TestOsmtest(t *testing.T) {
 	ibsimtest.Need(t, "opensm", "osmtest")
 	s := newSite(t, ibsimtest.Start(t, text(t, small(t))), openPartitions)

@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 )
 
-// ask is a question with a name, and the host that asks.
+// ask is a query with a name, and its host.
 type ask struct {
 	name string
 	host string
@@ -149,7 +149,7 @@ func oneComponent(t testing.TB, c *salab.Client, host string, key ib.SAKey) (ask
 	return asks
 }
 
-// Components that say where a switch was asked.
+// Components that contain the place of the query at a switch.
 const (
 	localPortNum     = 10 // of a PortInfoRecord
 	nodeLocalPortNum = 12 // of a NodeRecord
@@ -167,7 +167,7 @@ func sample(n int) []int {
 	}
 }
 
-// methods asks with every method of every attribute, and of some that there are not.
+// methods asks with every method of every attribute, and with some that do not exist.
 func methods(host string, key ib.SAKey) (asks []ask) {
 	attrs := []mad.AttrID{
 		mad.AttrClassPortInfo, mad.AttrInformInfo, mad.AttrRandomForwardingRecord,

@@ -253,8 +253,8 @@ func saidOtherwise(c *call, theirs, ours *heard) string {
 	return ""
 }
 
-// hear runs saquery, once more if it dies: libumad2sim does when something comes that
-// was meant for a program which had its place before.
+// hear runs saquery, and once more if it dies: libumad2sim dies when a packet arrives for the program that had its slot
+// before.
 func hear(t testing.TB, lab *ibsimlab.Lab, pre salab.Preload, c *call) (h heard) {
 	t.Helper()
 	for range 3 {
@@ -368,7 +368,7 @@ func TestSaqueryAgrees(t *testing.T) {
 	t.Logf("accepted differences: %v", used)
 }
 
-// saquery has both be asked, and counts the differences that are accepted.
+// saquery queries both managers, and counts the accepted differences.
 func (s *site) saquery(t *testing.T, l *netlist.Netlist, of func(*place) []call, used map[string]int) {
 	t.Helper()
 	var calls []call

@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// segment makes one of the segments of a question, counted from 0.
+// segment makes one of the segments of a query, counted from 0.
 func segment(m *mad.MAD, q *Question, k int) {
 	total := max(1, (len(q.Record)+mad.SADataSize-1)/mad.SADataSize)
 	clear(m.SAData())
@@ -30,7 +30,7 @@ func segment(m *mad.MAD, q *Question, k int) {
 	binary.BigEndian.PutUint32(m[offPayload:], uint32(payload))
 }
 
-// transaction is a question under way.
+// transaction is a query in progress.
 type transaction struct {
 	client   *Client
 	question *Question

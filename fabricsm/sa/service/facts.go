@@ -65,7 +65,7 @@ func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
 	return e
 }
 
-// recordOf reads a fact; nil: it says nothing that can be believed.
+// recordOf reads a fact. It returns nil if the fact is invalid.
 func recordOf(f *sm.Fact) *Record {
 	text := f.Body
 	if !f.Private.IsZero() {

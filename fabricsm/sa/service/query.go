@@ -21,7 +21,7 @@ type Query struct {
 	want    [recordSize]byte
 
 	last  RID
-	one   *ib.ServiceID // the only one that is asked for
+	one   *ib.ServiceID // the only one that matches the query
 	looks int           // at records of one
 }
 
@@ -55,7 +55,7 @@ func (q *Query) Step(dst []byte, most int) (n int, done bool) {
 	return q.Take(dst, recordSize, most, q.write)
 }
 
-// write goes on by one record, and writes it if it is asked for.
+// write moves on by one record, and writes it if it matches the query.
 func (q *Query) write(dst []byte) bool {
 	rid, rec, ok := q.next()
 	q.looks++

@@ -154,7 +154,7 @@ var kinds = [...]string{"refused", "registered", "replaced", "deleted", "expired
 // String names the kind.
 func (k Kind) String() string { return registry.Word(kinds[:], "Kind", k) }
 
-// Reason says why.
+// Reason is the reason of an event.
 type Reason uint8
 
 // Reasons.
@@ -170,7 +170,7 @@ const (
 	NotFound                 // there is no such record
 	TooMany                  // of all together
 	PortGone                 // the port disappeared
-	UnusableFact             // something saved cannot be restored
+	UnusableFact             // a saved fact cannot be restored
 )
 
 var reasons = [...]string{
@@ -180,7 +180,7 @@ var reasons = [...]string{
 	TooMany: "there are as many records as there may be", PortGone: "the port is gone", UnusableFact: "it cannot be restored",
 }
 
-// String says it in words.
+// String returns it in words.
 func (r Reason) String() string { return registry.Word(reasons[:], "Reason", r) }
 
 func (r Reason) status() mad.Status {
@@ -252,10 +252,10 @@ func New(cfg Config) *Registry {
 // SetTrust changes Config.Trust and Config.Names.
 func (r *Registry) SetTrust(o trust.Options, n Names) { r.cfg.Trust, r.cfg.Names = o, n }
 
-// Now is all records as they are.
+// Now returns all current records.
 func (r *Registry) Now() Snapshot { return r.Snapshot }
 
-// Next is when Expire has something to do; zero: never.
+// Next returns when Expire has work to do; zero: never.
 func (r *Registry) Next() time.Time {
 	if d, _, ok := r.due.First(); ok {
 		return time.Unix(0, d.at)
@@ -266,8 +266,7 @@ func (r *Registry) Next() time.Time {
 // most is how many records end in one call.
 const most = 256
 
-// Expire drops the records whose lease is over, some at a time: Next says whether there
-// are more.
+// Expire drops the records whose lease is over, some at a time. Next returns when to call it again.
 func (r *Registry) Expire(now time.Time) (e Effects) {
 	r.out = &e
 	for range most {

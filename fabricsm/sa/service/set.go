@@ -22,7 +22,7 @@ type request struct {
 	rec   *mad.ServiceRecord
 	mask  mad.ComponentMask
 
-	from    *book.EndPort // of the asker
+	from    *book.EndPort // of the requester
 	port    *book.EndPort // of the ServiceGID; nil: no port has it
 	rid     RID
 	key     ib.ServiceKey // that it shows

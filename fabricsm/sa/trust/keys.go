@@ -19,7 +19,7 @@ type Shown uint8
 const (
 	ShownNone    Shown = iota // zero: it is untrusted
 	ShownRight                // the key in force, or the one before in its grace
-	ShownRetired              // one that was right
+	ShownRetired              // a key that was right before
 	ShownWrong
 )
 
@@ -189,8 +189,7 @@ func (k *Keys) Tick(now time.Time) bool {
 	return true
 }
 
-// Wake is when Tick or Next have something to do; zero: never. period is
-// Options.KeyPeriod.
+// Wake returns when Tick or Next have work to do; zero: never. period is Options.KeyPeriod.
 func (k *Keys) Wake(period time.Duration) time.Time {
 	wake := k.state.GraceEnds
 	if r := &k.state.Record; period != 0 && !r.Current.IsZero() {

@@ -19,7 +19,7 @@ type Limits struct {
 	count [numRegistrations]map[ib.GUID]int
 }
 
-// NewLimits makes one that knows of none.
+// NewLimits creates one without registrations.
 func NewLimits() *Limits {
 	l := new(Limits)
 	for i := range l.count {
@@ -31,7 +31,7 @@ func NewLimits() *Limits {
 // Add counts one of a port or alias.
 func (l *Limits) Add(r Registration, owner ib.GUID) { l.count[r][owner]++ }
 
-// Remove takes one that was added away.
+// Remove removes a registration that was added.
 func (l *Limits) Remove(r Registration, owner ib.GUID) {
 	if l.count[r][owner]--; l.count[r][owner] <= 0 {
 		delete(l.count[r], owner)

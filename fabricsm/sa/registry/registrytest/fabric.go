@@ -66,13 +66,13 @@ func (f *Fabric) Without(g ib.GUID) *Fabric {
 	return n
 }
 
-// Asker is a port that asks for itself.
+// Asker returns a port that sends requests for itself.
 func (f *Fabric) Asker(g ib.GUID) book.Asker {
 	e := f.Ports[g]
 	return book.Asker{Port: e.Port, As: g, LID: e.LID, QP: 1}
 }
 
-// Trusted is one that shows the SA_Key.
+// Trusted returns a requester that shows the SA_Key.
 func (f *Fabric) Trusted(g ib.GUID) book.Asker {
 	a := f.Asker(g)
 	a.Trusted = true
@@ -143,8 +143,8 @@ func (f *Fabric) Lacks(e *book.EndPort, k ib.PKey) bool {
 // GUIDCap implements registry.Fabric: there is room for two blocks.
 func (f *Fabric) GUIDCap(*book.EndPort) int { return 16 }
 
-// PlaceOf implements registry.Fabric: each is at the port of one switch that is its
-// LID's low byte, but for those that have no home.
+// PlaceOf implements registry.Fabric: each port is cabled to one switch, at the port whose number is the low byte of its
+// LID. Ports without a home are exceptions.
 func (f *Fabric) PlaceOf(e *book.EndPort) ib.Place {
 	if e.Home == topo.None {
 		return ib.Place{}

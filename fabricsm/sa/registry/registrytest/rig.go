@@ -42,7 +42,7 @@ func (s Saved) Take(facts []sm.Fact) {
 	}
 }
 
-// Next has a cursor write its next record; false: there is none any longer.
+// Next lets a cursor write its next record. It returns false if there is none left.
 func Next(c registry.Cursor, dst []byte) (n int, ok bool) {
 	for done := false; n == 0 && !done; {
 		n, done = c.Step(dst, 1<<20)
