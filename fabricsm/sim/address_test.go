@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// asking is a fabric in which h1, with LMC 1, asks the subnet administration at sm.
+// asking returns a fabric in which h1, with LMC 1, sends requests to the subnet administration at sm.
 func asking(t testing.TB) (f *Fabric, sm, h1 *Station) {
 	t.Helper()
 	f, sm = refusals(t)
@@ -169,8 +169,8 @@ func TestRoutersCarryGMPs(t *testing.T) {
 	}
 }
 
-// Whether a tenant reaches the subnet administration follows from the P_Key that its
-// GMPs show, at the switch that it is cabled to and at the port asked, as with data.
+// The P_Key of its GMPs decides whether a tenant reaches the subnet administration, at the switch of the tenant and at the
+// destination port, as with data.
 func TestPartitionsKeepTenantsFromSA(t *testing.T) {
 	const open ib.PKey = ib.DefaultPKeyLimited
 	for _, tt := range []struct {

@@ -77,8 +77,8 @@ func (p *port) getOnly(m *mad.MAD, attribute []byte, set bool) mad.Status {
 	return mad.StatusOK
 }
 
-// selected is the port that an attribute modifier names: of a switch any, of
-// others the one asked, which number 0 means as well.
+// selected returns the port that an attribute modifier names: any port of a switch, and for other nodes the requested one,
+// which number 0 means as well.
 func (p *port) selected(num uint32) *port {
 	n := p.node
 	if n.sw == nil && num == 0 {

@@ -248,7 +248,7 @@ func (a *classAgent) congestion(m *mad.MAD, data []byte, set bool) mad.Status {
 	}
 }
 
-// keep answers an attribute that is kept as it is written.
+// keep answers an attribute that is stored unchanged.
 func (a *classAgent) keep(m *mad.MAD, data []byte, set bool) mad.Status {
 	at := setting{m.Attr(), m.Mod()}
 	kept := a.settings[at]

@@ -67,8 +67,7 @@ func (f *Fabric) deliver(fl *flight, at *port) {
 	}
 }
 
-// deliverResponse finds the station that asked by the transaction identifier,
-// whose upper 16 bits are its slot.
+// deliverResponse finds the requesting station by the transaction identifier, whose upper 16 bits are its slot.
 func (f *Fabric) deliverResponse(fl *flight, at *port) {
 	if h := at.endPort().host; h != nil {
 		h.take(fl)

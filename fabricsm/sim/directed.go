@@ -26,8 +26,8 @@ func (f *Fabric) launchDirected(fl *flight) {
 	}
 }
 
-// walkOut takes a request to its target. One that an adapter forged may begin in the
-// middle of its path: with a hop pointer above 0, and hops that are said to be over.
+// walkOut takes a request to its target. A request that an adapter forged may begin in the middle of its path: with a hop
+// pointer above 0, as if the hops before were already taken.
 func (f *Fabric) walkOut(fl *flight) {
 	m, at := &fl.mad, fl.from
 	hops, path, back := m.HopCount(), m.InitialPath(), m.ReturnPath()
@@ -102,7 +102,7 @@ func (n *node) egress(in *port, num ib.PortNum, first bool) *port {
 // by LID, the response begins at a switch, whose LID it is for.
 func (f *Fabric) walkBack(fl *flight) { f.walkBackFrom(fl, fl.mad.HopCount()) }
 
-// walkBackFrom is walkBack of an answer that has so many hops left.
+// walkBackFrom is walkBack of an answer with the given number of hops left.
 func (f *Fabric) walkBackFrom(fl *flight, hops uint8) {
 	m, at := &fl.mad, fl.from
 	path := m.ReturnPath()

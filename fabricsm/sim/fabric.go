@@ -141,7 +141,7 @@ type port struct {
 	mkeys     keys   // of an end port; the current one is info.MKey
 	mkeyLease lease
 	notices   noticeQueue
-	classes   [keyClasses]*classAgent // of an end port, made when first asked
+	classes   [keyClasses]*classAgent // of an end port, made at the first request
 
 	pkeys  []byte                          // P_Key table, big-endian
 	guids  [guidBlocks * mad.DataSize]byte // one block

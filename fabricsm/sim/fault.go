@@ -51,7 +51,7 @@ func (f *Fabric) ChangeFault(node string, change func(*Fault)) error {
 	return nil
 }
 
-// countFault adds a fault to those that there are, or takes it away.
+// countFault adds a fault to the counts, or removes it.
 func (f *Fabric) countFault(fault *Fault, by int) {
 	if *fault != (Fault{}) {
 		f.faults += by
@@ -80,8 +80,7 @@ func (n *node) activeFault() Fault {
 	}
 }
 
-// change runs something that alters the fabric, moves the packets it causes
-// and wakes the stations they reach.
+// change runs a function that changes the fabric, moves the packets that it causes and wakes the stations that they reach.
 func (f *Fabric) change(what string, do func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +107,7 @@ func (f *Fabric) Unlink(node string, num ib.PortNum) error {
 	})
 }
 
-// Relink puts a cable between two ports that have none. The link trains.
+// Relink connects two ports without cables. The link trains.
 func (f *Fabric) Relink(node string, num ib.PortNum, peer string, peerNum ib.PortNum) error {
 	return f.change("relink", func() error {
 		p, err := f.findPort(node, num)

@@ -40,8 +40,8 @@ type FlowCounts struct {
 
 var errNoLID = errors.New("has no LID yet")
 
-// Flow starts traffic from one end port to another with a P_Key. As with a
-// connection, LIDs are those that the ports have at the start.
+// Flow starts traffic from one end port to another with a P_Key. As with a connection, the LIDs of the ports at the start
+// are used.
 func (f *Fabric) Flow(from, to Endpoint, key ib.PKey, o FlowOptions) (*Flow, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +84,7 @@ func (w *Flow) connect() error {
 	return nil
 }
 
-// Send sends so many packets now.
+// Send sends the given number of packets now.
 func (w *Flow) Send(packets int) {
 	f := w.fabric
 	f.mu.Lock()

@@ -56,8 +56,7 @@ type Flood struct {
 	perTick int
 }
 
-// Flood sends so many copies of a forged datagram in each Advance, with TIDs
-// that count up, until Stop.
+// Flood sends perTick copies of a forged datagram in each Advance, with TIDs that count up, until Stop.
 func (f *Fabric) Flood(from Endpoint, m Forged, perTick int) (*Flood, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

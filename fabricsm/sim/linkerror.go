@@ -7,8 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// LinkError is something that goes wrong on a link and that the port which
-// sees it counts.
+// LinkError is an error on a link that the port which detects it counts.
 type LinkError uint8
 
 // Errors of links. Those with a trap raise it each time, once in the interval
@@ -32,7 +31,7 @@ func (e LinkError) String() string {
 	return linkErrorNames[e]
 }
 
-// LinkErrors lets so many errors happen at a port.
+// LinkErrors causes the given number of errors at a port.
 func (f *Fabric) LinkErrors(node string, num ib.PortNum, kind LinkError, times uint16) error {
 	return f.change("link errors", func() error {
 		p, err := f.findPort(node, num)

@@ -54,7 +54,7 @@ type lease struct {
 	running bool
 }
 
-// start begins a lease of so many seconds, if it does not run; 0 is for ever.
+// start begins a lease of the given number of seconds, if it does not run; 0 means forever.
 func (l *lease) start(now time.Duration, seconds uint16) {
 	if seconds != 0 && !l.running {
 		l.ends, l.running = now+time.Duration(seconds)*time.Second, true

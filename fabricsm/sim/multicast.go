@@ -133,7 +133,7 @@ func (f *Fabric) spread(from *port, d *Data) Report {
 	return s.report
 }
 
-// fan sends copies of one that came to a switch.
+// fan sends copies of a packet that reached a switch.
 func (s *spreading) fan(c dataCopy) {
 	f, n := s.fabric, c.at.node
 	ports := n.multicastPorts(s.data.DLID)

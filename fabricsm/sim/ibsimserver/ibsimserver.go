@@ -106,7 +106,7 @@ func (a *attachment) Close() {
 	a.side.Close()
 }
 
-// Query implements ibsim.Attachment: it asks the node's own agent.
+// Query implements ibsim.Attachment: it queries the agent of the node.
 func (a *attachment) Query(attr mad.AttrID, mod uint32) (data [mad.DataSize]byte, ok bool) {
 	a.queries.Lock()
 	defer a.queries.Unlock()

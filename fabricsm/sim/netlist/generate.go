@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Shape says how large a generated fabric is. Zero fields take the default in
-// their comment.
+// Shape is the size of a generated fabric. Zero fields take the default in their comment.
 type Shape struct {
 	Hosts    int    // hosts, the first of which is "sm"; default 8, of rail pods 32
 	HCAs     int    // HCAs of each host but "sm", which has one; default 1, of rail pods 8

@@ -94,10 +94,9 @@ func Hypercube(s Shape) (*Netlist, error) {
 	return b.netlist()
 }
 
-// DragonflyPlus generates groups of leaves "leaf1_1", ... and spines "spine1_1",
-// ...: each leaf is cabled to each spine of its group, and each two groups by
-// so many links, which are dealt to their spines in turn. The hosts are dealt
-// over the leaves in turn.
+// DragonflyPlus generates groups of leaves "leaf1_1", ... and spines "spine1_1", ...: each leaf is cabled to each spine of
+// its group. Each two groups have a number of links, which are dealt to their spines in turn. The hosts are dealt over the
+// leaves in turn.
 func DragonflyPlus(s Shape) (*Netlist, error) {
 	b, err := s.prepare()
 	if err != nil {

@@ -53,7 +53,7 @@ type Link struct {
 	SpeedExt2 ib.LinkSpeedExt2
 }
 
-// defaultLink is that of a port of which the file says nothing: 4x SDR.
+// defaultLink is the link of a port without a specification: 4x SDR.
 var defaultLink = Link{Width: 2, Speed: 1}
 
 // NumPorts is the number of ports without port 0 of a switch.
@@ -82,8 +82,7 @@ func (l *Netlist) Find(name string) *Node {
 	return nil
 }
 
-// NewNode makes a node that has so many ports, none of them cabled; its
-// description is its name.
+// NewNode creates a node with the given number of ports, none of them cabled; its description is its name.
 func NewNode(t ib.NodeType, name string, guid ib.GUID, ports int) Node {
 	n := Node{Type: t, Name: name, Description: name, GUID: guid, SystemImageGUID: guid, Ports: make([]Port, ports+1)}
 	for i := range n.Ports {

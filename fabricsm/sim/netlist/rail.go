@@ -109,7 +109,7 @@ func (b *builder) railCores(leaves [][]*Node, half int) (*Netlist, error) {
 	return b.netlist()
 }
 
-// bundle joins two switches by so many cables, at the lower one from a port on.
+// bundle joins two switches by the given number of cables, at the lower one from a port on.
 func (b *builder) bundle(low *Node, from int, high *Node, cables int) {
 	for k := range cables {
 		b.cable(low, from+k, high, 0)

@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 )
 
-// Kind is how something differs.
+// Kind is the kind of a difference.
 type Kind uint8
 
 // Kinds, in the order in which changes are listed.
@@ -148,8 +148,7 @@ func (d *differ) nodes() {
 	}
 }
 
-// at says where a node is cabled, by its first cable; of a switch it says
-// nothing.
+// at describes where a node is cabled, by its first cable; for a switch it returns the empty string.
 func (s *side) at(word string, n *netlist.Node) string {
 	if n.Type == ib.NodeSwitch {
 		return ""
