@@ -48,14 +48,14 @@ type Options struct {
 	AsSM bool
 }
 
-// NotRunningError says that no simulator listens on a socket base.
+// NotRunningError means that no simulator listens on a socket base.
 type NotRunningError struct{ Socket string }
 
 func (e *NotRunningError) Error() string {
 	return fmt.Sprintf("no simulator listens on socket %q: start portcullis-sim or ibsim, or check the name of the socket (IBSIM_SOCKNAME)", e.Socket)
 }
 
-// RefusedError says that the simulator answered CONNECT with a refusal, for
+// RefusedError means that the simulator answered CONNECT with a refusal, for
 // which the protocol knows no reason.
 type RefusedError struct {
 	Socket string

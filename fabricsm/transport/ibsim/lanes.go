@@ -336,7 +336,7 @@ func (l *lanes) waitSM() error {
 	}
 }
 
-// sendSM sends, and says whether the wire is full.
+// sendSM sends packets. If the wire is full, it sends fewer than given.
 func (l *lanes) sendSM(packets []transport.Packet) (int, error) {
 	n, err := l.port.trySend(packets)
 	if n < len(packets) {

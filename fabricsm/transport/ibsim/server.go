@@ -44,7 +44,7 @@ type Attachment interface {
 	Close()
 }
 
-// InUseError says that another simulator has the socket base.
+// InUseError means that another simulator has the socket base.
 type InUseError struct{ Socket string }
 
 func (e *InUseError) Error() string {

@@ -12,14 +12,14 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// ModuleError says that there are InfiniBand devices but no user MAD interface.
+// ModuleError means that there are InfiniBand devices but no user MAD interface.
 type ModuleError struct{ Devices int }
 
 func (e *ModuleError) Error() string {
 	return fmt.Sprintf("%d InfiniBand devices but no user MAD interface: load the kernel module with \"modprobe ib_umad\"", e.Devices)
 }
 
-// NoPortError says that no port fits the options.
+// NoPortError means that no port fits the options.
 type NoPortError struct {
 	Device   string     // wanted; empty for any
 	Port     ib.PortNum // wanted; 0 for any
@@ -56,8 +56,7 @@ func (e *NoPortError) Error() string {
 	return b.String()
 }
 
-// UnfinishedError says that the kernel shows a device, but not all of it: it is
-// registering the device, or taking it away.
+// UnfinishedError means that the kernel shows only a part of a device: it is registering the device, or removing it.
 type UnfinishedError struct {
 	Device  string
 	Missing string
@@ -72,7 +71,7 @@ func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("%s is not registered whole%s: %s is missing: if it stays so, look into the kernel's log for the driver", e.Device, waited, e.Missing)
 }
 
-// OpenError says that a device file could not be opened.
+// OpenError means that a device file could not be opened.
 type OpenError struct {
 	Path string
 	Err  error
@@ -99,7 +98,7 @@ func (e *OpenError) hint() string {
 	}
 }
 
-// TakenError says that another program holds the IsSM bit of the port.
+// TakenError means that another program holds the IsSM bit of the port.
 type TakenError struct{ Path string }
 
 func (e *TakenError) Error() string {
@@ -136,7 +135,7 @@ func (e *RegisterError) hint() string {
 	}
 }
 
-// UnregisteredError says that a packet's class has no agent.
+// UnregisteredError means that a packet's class has no agent.
 type UnregisteredError struct{ Class mad.Class }
 
 func (e *UnregisteredError) Error() string {

@@ -187,7 +187,7 @@ func (t tree) early(all []candidate) (found []*UnfinishedError) {
 	return found
 }
 
-// missing says why there is no interface at all.
+// missing returns the reason why there is no interface at all.
 func (t tree) missing() error {
 	entries, err := os.ReadDir(filepath.Join(string(t), classDevice))
 	if err != nil || len(entries) == 0 {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// MissingError says that a third-party program or library is not installed.
+// MissingError means that a third-party program or library is not installed.
 type MissingError struct {
 	Part    string // program or file looked for
 	Package string // Debian package that has it
