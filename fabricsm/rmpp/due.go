@@ -17,7 +17,7 @@ func (t *Table[A]) put(i int, s *session[A]) {
 	s.index = i
 }
 
-// schedule says when a transaction is due.
+// schedule sets the time at which a transaction is due.
 func (t *Table[A]) schedule(s *session[A], at time.Time) {
 	t.order++
 	s.at, s.order = at, t.order

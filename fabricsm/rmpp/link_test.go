@@ -96,8 +96,7 @@ func noise(rng *rand.Rand, n int) []byte {
 	return b
 }
 
-// lazy is a source that pauses, and does not know that it has ended until it is asked
-// once more.
+// lazy is a source that pauses, and that reports its end only at the next call.
 type lazy struct {
 	rng  *rand.Rand
 	rest []byte

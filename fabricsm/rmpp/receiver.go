@@ -38,7 +38,7 @@ const (
 	vAbort                // it breaks the rules
 )
 
-// segments is how many segments so many bytes of data need.
+// segments returns how many segments n bytes of data need.
 func segments(n int) int { return max(1, (n+mad.SADataSize-1)/mad.SADataSize) }
 
 // take takes a segment. Its type, version and status are right, and First is set

@@ -9,14 +9,13 @@ const MaxRecord = mad.SADataSize
 type Made uint8
 
 const (
-	// MadeNothing says that there are no more records.
+	// MadeNothing means that there are no more records.
 	MadeNothing Made = iota
-	// MadeOne says that a record was written.
+	// MadeOne means that a record was written.
 	MadeOne
-	// MadePause says that there may be more, and that it is enough for now.
+	// MadePause means that there may be more, but that the step is over for now.
 	MadePause
-	// MadeGiveUp says that no more will be made although there is more: see
-	// ThenGiveUp.
+	// MadeGiveUp means that no more will be made although there is more: see ThenGiveUp.
 	MadeGiveUp
 )
 

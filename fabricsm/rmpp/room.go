@@ -15,7 +15,7 @@ type port[A any] struct {
 	prev, next *port[A] // with as many transactions
 }
 
-// open makes room for a transaction and puts it there. It is not scheduled.
+// open makes room for a transaction and adds it. It is not scheduled.
 func (t *Table[A]) open(now time.Time, p Party[A], at place, sink Sink[A]) (*session[A], error) {
 	if t.sessions[at] != nil {
 		return nil, ErrBusy

@@ -14,13 +14,12 @@ type Source interface {
 type Then uint8
 
 const (
-	// ThenEnd says that there is nothing more.
+	// ThenEnd means that there is nothing more.
 	ThenEnd Then = iota
-	// ThenMore says that there may be more.
+	// ThenMore means that there may be more.
 	ThenMore
-	// ThenGiveUp says that there is more, but that it will not be made, perhaps
-	// because it costs too much. The transaction is stopped, because half a message
-	// must not pass for a whole one.
+	// ThenGiveUp means that there is more, but that it will not be made, for example because it costs too much. The
+	// transaction is stopped, because half a message must not look like a whole one.
 	ThenGiveUp
 )
 

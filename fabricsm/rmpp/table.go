@@ -11,7 +11,7 @@ import (
 
 // Errors of Send and Expect.
 var (
-	// ErrBusy says that the answer is on its way already: see Repeat.
+	// ErrBusy means that the answer is already being sent: see Repeat.
 	ErrBusy = errors.New("rmpp: this transaction is going on already")
 	// ErrNoRoom means that the port, or all ports, have too many transactions. It is counted in Stats.Refused. A later
 	// request may get room, so the caller may stay silent or answer BUSY.
@@ -112,7 +112,7 @@ const (
 	Whole
 )
 
-// Message is one that arrived. Both are the Table's, until it is called again.
+// Message is a received message. Both fields belong to the Table, until it is called again.
 type Message struct {
 	Head *mad.MAD // as segment 1, with its data
 	Data []byte   // of all segments
@@ -229,7 +229,7 @@ func (t *Table[A]) Drop(base ib.LID, sink Sink[A]) {
 	}
 }
 
-// Next is when Expire has something to do, or zero. It may lie before now.
+// Next returns when Expire has work to do, or zero. It may lie before now.
 func (t *Table[A]) Next() time.Time {
 	if len(t.due) == 0 {
 		return time.Time{}

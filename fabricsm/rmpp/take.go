@@ -35,7 +35,7 @@ func (t *Table[A]) Take(now time.Time, m *mad.MAD, from Party[A], sink Sink[A]) 
 	return Used, Message{}
 }
 
-// packet is one that Take is at.
+// packet is the packet that Take handles.
 type packet[A any] struct {
 	now  time.Time
 	m    *mad.MAD
@@ -134,7 +134,7 @@ func (t *Table[A]) ack(p *packet[A]) {
 		s.tries, s.moved = 0, p.now
 		s.ackAt = p.now.Add(t.cfg.Timeout)
 	case s.send.window == was:
-		return // said before
+		return // acknowledged before
 	}
 	t.turn(p.now, s, p.sink)
 }
@@ -155,9 +155,9 @@ func (t *Table[A]) zero(p *packet[A], x *session[A]) {
 	t.reply(p, mad.RMPPAck, mad.RMPPNormal, 0, x.recv.window)
 }
 
-// ackOfZero takes an ACK that acknowledges nothing of ours: that of segment 0, which
-// says how much of the answer to its message a peer wants at first, or the last one
-// for a request of ours, repeated because the peer has not heard ours.
+// ackOfZero takes an ACK that acknowledges none of our segments. It may be that of segment 0, with the window that a peer
+// grants at first for the answer to its message. Or it is the last ACK for a request of ours, repeated because the peer did
+// not get our ACK.
 func (t *Table[A]) ackOfZero(p *packet[A]) {
 	n, window := p.m.SegmentNumber(), p.m.NewWindowLast()
 	if n == 0 && p.m.RMPPStatus() == mad.RMPPNormal && t.memory.grant(p.now, p.key, window) {
