@@ -9,11 +9,11 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Work says how long it takes to look at packets, so that those that come faster wait
-// for one another, and get lost where too many wait. The zero Work takes no time.
+// Work is the time that packets take, so that packets that arrive faster wait for one another, and get lost where too many
+// wait. The zero Work takes no time.
 type Work struct {
-	Packet  time.Duration // of one that is looked at, and answered where it is a question
-	Dropped time.Duration // of one that the limiter drops
+	Packet  time.Duration // of a packet that is processed, with its answer
+	Dropped time.Duration // of a packet that the limiter drops
 	Waiting int           // how many may wait at each of the two queues
 }
 

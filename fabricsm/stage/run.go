@@ -132,7 +132,7 @@ func (s *Stage) send(r *sm.Request, who owner) {
 	}
 }
 
-// queuePair is the one that a request is for.
+// queuePair returns the queue pair of a request.
 func queuePair(m *mad.MAD) uint32 {
 	if m.IsSMP() {
 		return 0

@@ -69,8 +69,8 @@ type Stage struct {
 	OnAnswer func(*transport.Packet) (lose bool)
 	OnStep   func()
 
-	// Delays says how much later than others a packet to the manager arrives, as many
-	// times as there are numbers; nil: each arrives once, at once.
+	// Delays returns the additional delays of a packet to the manager; it arrives once for each number. nil: each packet
+	// arrives once, at once.
 	Delays func(*transport.Packet) []time.Duration
 
 	station  *sim.Station
