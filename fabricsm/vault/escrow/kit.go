@@ -166,7 +166,7 @@ func Open(r io.Reader, identities ...age.Identity) (*Contents, error) {
 	return decode(text)
 }
 
-// errNoKit says no more of a text than that: it may hold keys.
+// errNoKit contains nothing of the text, because the text may hold keys.
 var errNoKit = errors.New("escrow kit: it opens, and is not what this program writes")
 
 func decode(text []byte) (*Contents, error) {
