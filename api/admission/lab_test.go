@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"portcullis/attest/attesttest"
 	"portcullis/attest/reference"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/vault"
 )
 
 var member storetest.Shared
@@ -32,6 +34,7 @@ type lab struct {
 	store   *store.Store
 	svc     *Service
 	clock   time.Time
+	root    vault.Root // of the keys of sessions
 	policy  *attest.Policy
 	vendor  *attesttest.Vendor
 	hosts   map[string]*attesttest.Host
@@ -52,7 +55,7 @@ func newLab(t testing.TB, s *store.Store) *lab {
 	l := &lab{
 		t: t, store: s, clock: attesttest.Epoch, policy: attest.DefaultPolicy(), vendor: v,
 		hosts: map[string]*attesttest.Host{}, channel: make([]byte, attest.ExporterSize),
-		fabric: newFakeFabric(healthy(s)),
+		fabric: newFakeFabric(healthy(s)), root: sessionRoot(t, "sessions"),
 	}
 	if err := l.policy.AddCertificates(v.PEM()); err != nil {
 		t.Fatal(err)
@@ -60,6 +63,17 @@ func newLab(t testing.TB, s *store.Store) *lab {
 	l.restart()
 	l.trust(attesttest.References()...)
 	return l
+}
+
+// sessionRoot returns a root; each name has another one.
+func sessionRoot(t testing.TB, name string) vault.Root {
+	t.Helper()
+	secret := sha256.Sum256([]byte(name))
+	r, err := vault.NewRoot(name, secret[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // trust puts reference values into the store.
@@ -85,7 +99,7 @@ func healthy(s *store.Store) *store.Store {
 
 // restart forgets everything that is not in the store.
 func (l *lab) restart() {
-	o := Options{Store: l.store, Policy: l.policy, Log: storetest.Quiet(), Now: func() time.Time { return l.clock }}
+	o := Options{Store: l.store, Policy: l.policy, Log: storetest.Quiet(), Now: func() time.Time { return l.clock }, Root: l.root}
 	if l.options != nil {
 		l.options(&o)
 	}

@@ -14,6 +14,7 @@ import (
 	"portcullis/api/store"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/vault"
 )
 
 // Options configure a Service. Store, Policy and Log are required; a zero
@@ -30,6 +31,10 @@ type Options struct {
 	Declared func(ctx context.Context, r store.Reader) (map[ib.GUID]int, error)
 
 	Certifier Certifier // for keys of hosts; nil: hosts get no certificates
+
+	// Root seals the keys of sessions in the store. nil: they are in the memory of this Service alone, and a session that was
+	// opened by another one, or before a restart, counts no more.
+	Root vault.Root
 
 	Clock Clock // whether Now is to be believed; nil: always
 
@@ -120,7 +125,7 @@ func (w *Weakness) overlook(v *attest.Verdict) {
 // what it says is for the operator, the host must be told only that it was
 // refused.
 //
-// A Service holds no state but its rate limits. Run keeps phases and grants
+// A Service holds no state but its rate limits, and without Options.Root the keys of sessions. Run keeps phases and grants
 // up with what the fabric shows; one instance must run it.
 type Service struct {
 	o        Options
@@ -129,6 +134,8 @@ type Service struct {
 	sources  *limit.Limiter[netip.Addr]
 	attempts *limit.Limiter[attempt]
 	hosts    *limit.Limiter[string]
+	sessions sessionRing            // keys that are open
+	boots    *limit.Limiter[string] // refused boots that are kept, by host
 	tries    *limit.Limiter[string] // bodies of evidence that are read, by session
 	notes    *limit.Limiter[noted]
 	// strangerNotes limits what is noted of hosts that are not in inventory, in the same way,
@@ -171,7 +178,7 @@ func New(o Options) *Service {
 	}
 	return &Service{
 		o: o, judging: o.judging(), withdraw: withdraw, sources: limit.New[netip.Addr](o.SourceRate), attempts: limit.New[attempt](o.AttemptRate),
-		hosts: limit.New[string](o.HostRate), tries: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 4}), notes: limit.New[noted](note), strangerNotes: limit.New[noted](note), allNotes: limit.New[proof](notes),
+		hosts: limit.New[string](o.HostRate), boots: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 3}), tries: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 4}), notes: limit.New[noted](note), strangerNotes: limit.New[noted](note), allNotes: limit.New[proof](notes),
 		reaches: limit.New[reach](note), lines: limit.New[proof](limit.Rate{PerSecond: 1, Burst: 120}),
 	}
 }

@@ -3,10 +3,7 @@ package admission
 import (
 	"bytes"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +20,7 @@ import (
 // the token has expired.
 //
 // The bearer of a token has not opened the credential yet, so the secret in it is encrypted, by a key that all
-// instances share by the store.
+// instances share by the store (sessionkeys.go).
 
 const (
 	// sessionNumber is how many letters of a token name the session; the rest is sealed.
@@ -32,10 +29,6 @@ const (
 	maxToken = 8 << 10
 	// tokenLabel is bound into each token, with the number of the session.
 	tokenLabel = "portcullis/session/1"
-	// sessionKeyLife is how long a key seals tokens. It opens them as long as the next one seals.
-	sessionKeyLife = time.Hour
-	keyIDSize      = 8
-	keptKeys       = 2
 )
 
 // sessionRecord is an attestation session, as its token holds it.
@@ -54,26 +47,6 @@ func (r *sessionRecord) number() string { return numberOf(r.Challenge.ID) }
 // numberOf returns the number of the session of a token.
 func numberOf(token string) string { return token[:min(len(token), sessionNumber)] }
 
-// sessionKeys seal tokens, the newest last.
-type sessionKeys struct {
-	Keys []sessionKey `json:"keys"`
-}
-
-type sessionKey struct {
-	ID     []byte    `json:"id"`
-	Secret []byte    `json:"secret"` // AES-256
-	Made   time.Time `json:"made"`
-}
-
-// String returns the key without its secret.
-func (k sessionKey) String() string { return "session key " + hex.EncodeToString(k.ID) }
-
-const sessionKeysKey = "keys"
-
-func sessionKeyRing() store.Collection[sessionKeys] {
-	return store.NewCollection[sessionKeys]("session-keys", 1)
-}
-
 // usedSession says that a session was used.
 type usedSession struct {
 	Host string    `json:"host"`
@@ -83,49 +56,6 @@ type usedSession struct {
 // usedSessions holds the sessions that were used, by number, until their tokens have expired.
 func usedSessions() store.Collection[usedSession] {
 	return store.NewCollection[usedSession]("sessions-used", 1)
-}
-
-// due reports whether another key is to be made.
-func (k *sessionKeys) due(now time.Time) bool {
-	if len(k.Keys) == 0 {
-		return true
-	}
-	age := now.Sub(k.Keys[len(k.Keys)-1].Made)
-	return age < 0 || age >= sessionKeyLife
-}
-
-// sealingKey returns the key that seals now. It makes the next one where that is due.
-func (s *Service) sealingKey(ctx context.Context) (sessionKey, error) {
-	all, err := optional(sessionKeyRing().Get(ctx, s.o.Store, sessionKeysKey))
-	if err != nil {
-		return sessionKey{}, explain(err)
-	}
-	if all.due(s.now()) {
-		random := make([]byte, keyIDSize+32)
-		if _, err := io.ReadFull(s.o.Rand, random); err != nil {
-			return sessionKey{}, &Error{Code: "internal", Status: Internal, Detail: "key of sessions: " + err.Error(), Err: err}
-		}
-		err = s.update(ctx, func(tx *store.Tx) (err error) {
-			if all, err = optional(sessionKeyRing().Get(ctx, tx, sessionKeysKey)); err != nil || !all.due(s.now()) {
-				return err
-			}
-			all.Keys = append(all.Keys, sessionKey{ID: random[:keyIDSize], Secret: random[keyIDSize:], Made: s.now()})
-			all.Keys = all.Keys[max(0, len(all.Keys)-keptKeys):]
-			return sessionKeyRing().Put(tx, sessionKeysKey, all)
-		})
-		if err != nil {
-			return sessionKey{}, err
-		}
-	}
-	return all.Keys[len(all.Keys)-1], nil
-}
-
-func (k *sessionKey) aead() (cipher.AEAD, error) {
-	block, err := aes.NewCipher(k.Secret)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
 }
 
 // sealSession returns the token of a session.
@@ -155,7 +85,7 @@ func (k *sessionKey) seal(rnd io.Reader, ses *sessionRecord) (string, error) {
 		return "", err
 	}
 	number := ses.Challenge.ID
-	sealed := box.Seal(append(bytes.Clone(k.ID), nonce...), nonce, text, []byte(tokenLabel+"\x00"+number))
+	sealed := box.Seal(append(bytes.Clone(k.id), nonce...), nonce, text, []byte(tokenLabel+"\x00"+number))
 	token := number + "." + base64.RawURLEncoding.EncodeToString(sealed)
 	if len(number) != sessionNumber || len(token) > maxToken {
 		return "", fmt.Errorf("%d bytes, at most %d are sent", len(token), maxToken)
@@ -163,8 +93,8 @@ func (k *sessionKey) seal(rnd io.Reader, ses *sessionRecord) (string, error) {
 	return token, nil
 }
 
-// open returns the session of a token that one of the keys sealed; false: none did.
-func (k *sessionKeys) open(token string) (ses sessionRecord, ok bool) {
+// openToken returns the session of a token that one of the keys sealed; false: none did.
+func openToken(keys []sessionKey, token string) (ses sessionRecord, ok bool) {
 	number, text, cut := strings.Cut(token, ".")
 	if len(token) > maxToken || !cut || !sessionID.MatchString(number) {
 		return sessionRecord{}, false
@@ -173,9 +103,9 @@ func (k *sessionKeys) open(token string) (ses sessionRecord, ok bool) {
 	if err != nil {
 		return sessionRecord{}, false
 	}
-	for i := range k.Keys {
-		box, err := k.Keys[i].aead()
-		if err != nil || len(sealed) < keyIDSize+box.NonceSize() || !bytes.Equal(sealed[:keyIDSize], k.Keys[i].ID) {
+	for i := range keys {
+		box, err := keys[i].aead()
+		if err != nil || len(sealed) < keyIDSize+box.NonceSize() || !bytes.Equal(sealed[:keyIDSize], keys[i].id) {
 			continue
 		}
 		rest := sealed[keyIDSize:]
@@ -197,11 +127,11 @@ func (s *Service) openedSession(ctx context.Context, token string) (sessionRecor
 	if len(token) <= sessionNumber {
 		return sessionRecord{}, noSession()
 	}
-	keys, err := optional(sessionKeyRing().Get(ctx, s.o.Store, sessionKeysKey))
+	keys, err := s.sessionKeys(ctx)
 	if err != nil {
-		return sessionRecord{}, explain(err)
+		return sessionRecord{}, err
 	}
-	ses, ok := keys.open(token)
+	ses, ok := openToken(keys, token)
 	if !ok || !s.now().Before(ses.Challenge.Expires) {
 		return sessionRecord{}, noSession()
 	}

@@ -21,6 +21,7 @@ import (
 	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/vault"
 )
 
 // parts is what the files named in the configuration hold.
@@ -84,6 +85,19 @@ func loadParts(c *config) (*parts, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// sessionRoot returns the root that keys of attestation sessions are sealed under in the store: that of attestation results, or
+// else of certificates of hosts. All instances have the same. Nil: there is neither, and each instance keeps its own in memory.
+func (p *parts) sessionRoot() vault.Root {
+	switch {
+	case p.results != nil:
+		return p.results.Root
+	case p.hosts != nil:
+		return p.hosts.Root
+	default:
+		return nil
+	}
 }
 
 // private refuses a key file that other users may read or write. A file that

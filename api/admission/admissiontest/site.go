@@ -3,6 +3,7 @@
 package admissiontest
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"portcullis/attest/reference"
 	"portcullis/attest/tpm/tpmtest"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/vault"
 )
 
 const (
@@ -43,6 +45,7 @@ func New(t testing.TB, edit ...func(*admission.Options)) *Site {
 	t.Helper()
 	s := &Site{t: t, options: admission.Options{
 		Store: store.New(memory.New(time.Now), ""), Policy: attest.DefaultPolicy(), Log: storetest.Quiet(),
+		Root: Root(t),
 	}}
 	for _, f := range edit {
 		f(&s.options)
@@ -78,6 +81,15 @@ func NewWith(t testing.TB, h Host, edit ...func(*admission.Options)) *Site {
   - {node_guid: %v, ports: [{port: 1, guid: %v, cable: 0x10/1}]}
 `, h.ID, h.TPM.EKDigest(), h.Node, h.Node+1))
 	return s
+}
+
+// Root returns a root that seals the keys of sessions in a store.
+func Root(t testing.TB) vault.Root {
+	t.Helper()
+	secret := sha256.Sum256([]byte("root of sessions"))
+	r, err := vault.NewRoot("sessions", secret[:])
+	fatal(t, err)
+	return r
 }
 
 // Trust puts reference values of measured boots into a store.

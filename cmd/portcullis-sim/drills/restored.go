@@ -116,7 +116,7 @@ func (v *site) restore(file []byte, id age.Identity, trusted bool) {
 func (v *site) serve(on *store.Store, edit func(*fabric.Options)) {
 	log := slog.New(slog.NewTextHandler(&v.said, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	v.store = on
-	v.admission = admission.New(admission.Options{Store: on, Policy: attest.DefaultPolicy(), Log: log, Now: v.clock})
+	v.admission = admission.New(admission.Options{Store: on, Policy: attest.DefaultPolicy(), Log: log, Now: v.clock, Root: v.options.Root})
 	o := fabric.Options{Store: on, Log: log, Now: v.clock}
 	edit(&o)
 	v.turn = fabric.NewTurn(o)
