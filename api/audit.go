@@ -17,6 +17,16 @@ type AuditReader interface {
 	Head(ctx context.Context) (*v1.AuditHead, error)
 }
 
+// AuditVerifier verifies the audit log. Package api/audit/verifier implements it.
+type AuditVerifier interface {
+	// Breaks returns where the log is not what was written, by the last verification.
+	Breaks(ctx context.Context) (*v1.AuditBreaks, error)
+	// AcceptBreak writes into the log that an actor accepts a break of it.
+	AcceptBreak(ctx context.Context, actor string, in v1.AuditAccept) (*v1.AuditBreaks, error)
+}
+
+type auditAcceptInput struct{ Body v1.AuditAccept }
+
 type auditInput struct{ v1.AuditQuery }
 
 func (s *Server) auditRoutes(a huma.API) {
@@ -42,6 +52,26 @@ func (s *Server) auditRoutes(a huma.API) {
 		}
 		body, err := s.audit.Head(ctx)
 		return &bodyOutput[v1.AuditHead]{body}, err
+	})
+	register(s, a, operation{
+		id: "list-audit-breaks", method: http.MethodGet, path: "/v1/audit/breaks", tag: "audit", access: accessAudit,
+		summary: "List where the audit log is not what was written, by the last verification of this instance",
+	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[v1.AuditBreaks], error) {
+		if s.breaks == nil {
+			return nil, noAudit()
+		}
+		body, err := s.breaks.Breaks(ctx)
+		return &bodyOutput[v1.AuditBreaks]{body}, err
+	})
+	register(s, a, operation{
+		id: "accept-audit-break", method: http.MethodPost, path: "/v1/audit/breaks/accept", tag: "audit", access: accessOperate,
+		summary: "Accept a break of the audit log: the log says so from then on, and counts as whole once all are accepted",
+	}, func(ctx context.Context, in *auditAcceptInput) (*bodyOutput[v1.AuditBreaks], error) {
+		if s.breaks == nil {
+			return nil, noAudit()
+		}
+		body, err := s.breaks.AcceptBreak(ctx, actor(ctx), in.Body)
+		return &bodyOutput[v1.AuditBreaks]{body}, err
 	})
 }
 

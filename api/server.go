@@ -54,7 +54,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Topospec,
-// Reference, Locks, Events, Audit, Backups, Results, Hosts, Leadership, Ended and Ready are required.
+// Reference, Locks, Events, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended and Ready are required.
 type Options struct {
 	Backend        Backend
 	Fabric         FabricReader    // nil: the sm role is in another process
@@ -65,6 +65,7 @@ type Options struct {
 	Locks          LockKeeper      // nil: no adapters are locked
 	Events         EventLister     // nil: none are kept
 	Audit          AuditReader     // nil: the audit log is not read here
+	Breaks         AuditVerifier   // nil: it is not verified here
 	Backups        BackupKeeper    // nil: no backups are made
 	Results        ResultKeeper    // nil: no attestation results are signed
 	Hosts          HostAuthority   // nil: hosts get no certificates
@@ -92,6 +93,7 @@ type Server struct {
 	locks        LockKeeper
 	events       EventLister
 	audit        AuditReader
+	breaks       AuditVerifier
 	backups      BackupKeeper
 	results      ResultKeeper
 	hosts        HostAuthority
@@ -124,7 +126,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -96,7 +95,7 @@ type scan struct {
 	at      uint64 // last entry that was visited
 	started bool   // at counts
 	end     uint64 // last entry there is
-	page    []store.Record[Entry]
+	page    []Entry
 }
 
 // next returns the next entry, nil after the last.
@@ -110,32 +109,56 @@ func (s *scan) next(ctx context.Context) (*Entry, error) {
 	if s.newest {
 		i = len(s.page) - 1
 	}
-	e := &s.page[i].Value
-	s.page = append(s.page[:i:i], s.page[i+1:]...)
+	e := s.page[i]
+	if s.newest {
+		s.page = s.page[:i]
+	} else {
+		s.page = s.page[1:]
+	}
 	s.at, s.started = e.Seq, true
-	return e, nil
+	return &e, nil
 }
 
-func (s *scan) fill(ctx context.Context) (err error) {
-	from, n := s.at, uint64(pageSize)
-	if s.newest {
-		last := s.end
-		if s.started {
-			last = min(s.at-min(s.at, 1), s.end)
+// fill reads the next page that has an entry. Records that cannot be read, or are at another place than they say, are left
+// out: verification finds them.
+func (s *scan) fill(ctx context.Context) error {
+	for {
+		from, n, last := s.at, uint64(pageSize), s.end
+		if s.newest {
+			if s.started {
+				last = min(s.at-min(s.at, 1), s.end)
+			}
+			if last == 0 {
+				return nil
+			}
+			n = min(n, last)
+			from = last - n
 		}
-		if last == 0 {
+		after := ""
+		if from > 0 {
+			after = key(from)
+		}
+		page, more, err := readPage(ctx, s.snap, after, int(n))
+		if err != nil {
+			return err
+		}
+		at := from
+		for i := range page {
+			e := page[i].entry
+			at = max(at, page[i].place())
+			if e != nil && page[i].place() == e.Seq && (!s.newest || e.Seq <= last) {
+				s.page = append(s.page, *e)
+			}
+		}
+		switch {
+		case len(s.page) > 0:
 			return nil
+		case s.newest:
+			s.at, s.started = from+1, true
+		case !more || at == s.at:
+			return nil
+		default:
+			s.at = at
 		}
-		n = min(n, last)
-		from = last - n
 	}
-	after := ""
-	if from > 0 {
-		after = key(from)
-	}
-	s.page, err = Entries().Page(ctx, s.snap, after, int(n))
-	if s.newest && err == nil && uint64(len(s.page)) != n {
-		err = fmt.Errorf("audit entries %d to %d: %d of them are missing", from+1, from+n, n-uint64(len(s.page)))
-	}
-	return err
 }

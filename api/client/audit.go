@@ -40,3 +40,15 @@ func (c *Client) AuditHead(ctx context.Context) (*v1.AuditHead, error) {
 	var out v1.AuditHead
 	return answer(&out, c.get(ctx, "/v1/audit/head", &out))
 }
+
+// AuditBreaks returns where the audit log is not what was written, by the last verification.
+func (c *Client) AuditBreaks(ctx context.Context) (*v1.AuditBreaks, error) {
+	var out v1.AuditBreaks
+	return answer(&out, c.get(ctx, "/v1/audit/breaks", &out))
+}
+
+// AcceptAuditBreak accepts a break of the audit log, and returns those that are known then.
+func (c *Client) AcceptAuditBreak(ctx context.Context, in v1.AuditAccept) (*v1.AuditBreaks, error) {
+	var out v1.AuditBreaks
+	return answer(&out, c.post(ctx, "/v1/audit/breaks/accept", in, &out))
+}

@@ -43,3 +43,31 @@ type AuditEntries struct {
 	Next  string       `json:"next,omitempty" doc:"value of after for the next page"`
 	Head  AuditHead    `json:"head" doc:"the last entry when this page was read"`
 }
+
+// AuditBreaks are the places where the audit log is not what was written.
+type AuditBreaks struct {
+	Verified time.Time    `json:"verified,omitzero" doc:"when the log was verified last and was whole but for breaks that were accepted; absent: not yet"`
+	Open     []AuditBreak `json:"open" nullable:"false" doc:"those that no operator accepted, in the order of the log, 100 at most"`
+	Accepted []AuditBreak `json:"accepted" nullable:"false" doc:"those that operators accepted"`
+}
+
+// AuditBreak is a place where the audit log is not what was written.
+type AuditBreak struct {
+	Cause string    `json:"cause" enum:"altered,cut,rolled-back"`
+	Seq   uint64    `json:"seq" doc:"first entry that does not fit, or is missing"`
+	Found string    `json:"found,omitempty" doc:"what is wrong"`
+	From  AuditHead `json:"from" doc:"last entry before that fits; rolled-back: the one that was verified before"`
+	To    AuditHead `json:"to" doc:"entry from which the log goes on"`
+
+	Entry  uint64    `json:"entry,omitempty" doc:"entry by which an operator accepted it"`
+	Time   time.Time `json:"time,omitzero" doc:"and when"`
+	Actor  string    `json:"actor,omitempty"`
+	Detail string    `json:"detail,omitempty" doc:"reason that the operator stated, and what was wrong"`
+}
+
+// AuditAccept accepts a break of the audit log.
+type AuditAccept struct {
+	Seq    uint64 `json:"seq" minimum:"1" doc:"of an open break"`
+	Hash   string `json:"hash" maxLength:"64" doc:"of its entry to, so that what was looked at is what is accepted"`
+	Reason string `json:"reason" minLength:"1" maxLength:"200" doc:"what is known of how the break came to be"`
+}

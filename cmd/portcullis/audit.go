@@ -18,7 +18,8 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	return group("audit", "Read, export and verify the audit log", a.auditList(), a.auditExport(), a.auditVerify(), a.auditHead())
+	return group("audit", "Read, export and verify the audit log", a.auditList(), a.auditExport(), a.auditVerify(), a.auditHead(),
+		a.auditBreaks(), a.auditAcceptBreak())
 }
 
 // auditFilter are the options that choose entries.
@@ -189,9 +190,10 @@ type auditVerdict struct {
 	Entries uint64     `json:"entries"`
 	Head    chain.Head `json:"head"`
 	Anchors int        `json:"anchors"`
-	// Superseded are anchors from before an operator accepted a state that was rolled back. Their entries are gone.
+	// Superseded are anchors of before an operator had a state count that was rolled back. What they are of is gone.
 	Superseded int  `json:"superseded"`
-	Signed     bool `json:"signed"` // each of the anchors was signed by one of the keys
+	Accepted   int  `json:"accepted"` // breaks that operators accepted
+	Signed     bool `json:"signed"`   // each of the anchors was signed by one of the keys
 }
 
 func (a *app) auditVerify() *cobra.Command {
@@ -200,7 +202,7 @@ func (a *app) auditVerify() *cobra.Command {
 	c := &cobra.Command{
 		Use: "verify", Short: "Verify that the audit log is whole, and has what was anchored", Args: operands(),
 		Long: `Verify the audit log on this machine: each entry has the hash of the one before it, and
-none is missing or altered. --anchor FILE compares with heads of the log that were noted
+none is missing or altered, but for breaks that an operator accepted in the log itself (audit accept-break). --anchor FILE compares with heads of the log that were noted
 outside, by the service (audit.anchors of its configuration) or by portcullis audit head: a
 log without one of these entries was rolled back or rewritten. FILE has a JSON object on each
 line, or behind "portcullis-anchor " in it, as a system log has it: grep portcullis-anchor.
@@ -215,25 +217,39 @@ line, or behind "portcullis-anchor " in it, as a system log has it: grep portcul
 				return err
 			}
 			k := chain.Check{Anchors: known}
-			var ch chain.Chain
+			var l chain.Log
 			add := func(e *chain.Entry) error {
-				k.Add(e)
-				return ch.Add(e)
+				fits, err := l.Add(e.Seq, e)
+				if fits {
+					k.Add(e)
+				}
+				return err
 			}
 			if log != "" {
 				err = readLog(log, add)
 			} else {
-				err = a.serviceLog(cmd, &ch, add)
+				err = a.serviceLog(cmd, &l, add)
+			}
+			if open := l.Open(); err == nil && open != nil {
+				err = open
 			}
 			if err == nil {
-				err = k.End(ch.Head())
+				err = k.End(l.Head())
 			}
 			if err != nil {
 				return hint(err, "keep this state and the anchors as they are, and find out which of them is not what it was; docs/operations.md says how")
 			}
-			v := auditVerdict{Entries: ch.Head().Seq, Head: ch.Head(), Anchors: len(known), Superseded: k.Superseded(ch.Head()), Signed: keys != "" && len(known) > 0}
+			v := auditVerdict{
+				Entries: l.Head().Seq, Head: l.Head(), Anchors: len(known), Superseded: k.Superseded(l.Head()), Signed: keys != "" && len(known) > 0,
+				Accepted: len(l.Accepted()),
+			}
 			return a.print(v, func(w *columns) {
-				w.text("the audit log is whole: %d entries, the last has hash %s", v.Entries, v.Head.Hash)
+				if v.Accepted > 0 {
+					w.text("the audit log has %d breaks, which operators accepted (portcullis audit list --action %s), and is whole but for them: %d entries, the last has hash %s",
+						v.Accepted, chain.AcceptAction, v.Entries, v.Head.Hash)
+				} else {
+					w.text("the audit log is whole: %d entries, the last has hash %s", v.Entries, v.Head.Hash)
+				}
 				switch {
 				case v.Superseded > 0:
 					w.text("%d of %d anchored heads are in it; the others are of before an operator had a state count that was rolled back: portcullis audit list --action %s",
@@ -277,7 +293,7 @@ func (a *app) verifySigned(list []chain.Anchor, file string) error {
 }
 
 // serviceLog calls add with the entries of the service.
-func (a *app) serviceLog(cmd *cobra.Command, ch *chain.Chain, add func(*chain.Entry) error) error {
+func (a *app) serviceLog(cmd *cobra.Command, l *chain.Log, add func(*chain.Entry) error) error {
 	c, err := a.connect()
 	if err != nil {
 		return err
@@ -294,10 +310,10 @@ func (a *app) serviceLog(cmd *cobra.Command, ch *chain.Chain, add func(*chain.En
 		}
 		head = page.Head
 	}
-	if h := ch.Head(); h.Seq > head.Seq {
-		return nil // entries came while the last page was on its way
+	if l.Head().Seq <= head.Seq { // else entries came while the last page was on its way
+		l.End(chain.Head(head))
 	}
-	return ch.End(chain.Head(head))
+	return nil
 }
 
 // maxEntry bounds a line of an exported log, in bytes.

@@ -30,7 +30,11 @@ func auditDetail(now *verifier.State) string {
 	if !now.Good.IsZero() {
 		good = fmt.Sprintf("it was whole at %s with %d entries", now.Good.UTC().Format(time.RFC3339), now.Head.Seq)
 	}
-	return fmt.Sprintf("the audit log is not whole (%s) since %s: %s; %s", now.Broken.Cause, now.Since.UTC().Format(time.RFC3339), now.Broken.Text, good)
+	more := ""
+	if n := len(now.Open); n > 1 {
+		more = fmt.Sprintf(", and %d more breaks", n-1)
+	}
+	return fmt.Sprintf("the audit log is not whole (%s) since %s: %s%s; %s", now.Broken.Cause, now.Since.UTC().Format(time.RFC3339), now.Broken.Text, more, good)
 }
 
 // auditMetrics are the metrics of the verification of the audit log.

@@ -66,6 +66,42 @@ func TestAuditLogAltered(t *testing.T) {
 	if body, status := fetchRoute(t, dir, address, "/readyz/api"); status != 200 {
 		t.Errorf("the API is not ready: %s", body)
 	}
+	acceptBreak(t, dir, address)
+}
+
+// acceptBreak has an operator accept the break that is known: the log counts as whole then, and has both ends of the break.
+func acceptBreak(t *testing.T, dir, address string) {
+	t.Helper()
+	c, ctx := operator(t, dir, address), t.Context()
+	known, err := c.AuditBreaks(ctx)
+	if err != nil || len(known.Open) != 1 || len(known.Accepted) != 0 {
+		t.Fatalf("breaks %+v, %v, want one", known, err)
+	}
+	b := known.Open[0]
+	if _, err := c.AcceptAuditBreak(ctx, v1.AuditAccept{Seq: b.Seq, Hash: b.From.Hash, Reason: "x"}); err == nil {
+		t.Error("a break is accepted that was not looked at")
+	}
+	after, err := c.AcceptAuditBreak(ctx, v1.AuditAccept{Seq: b.Seq, Hash: b.To.Hash, Reason: "this test did it"})
+	if err != nil || len(after.Open) != 0 || len(after.Accepted) != 1 || !strings.Contains(after.Accepted[0].Detail, "this test did it") {
+		t.Fatalf("accepted: %+v, %v", after, err)
+	}
+	if body, status := fetchRoute(t, dir, address, "/readyz/audit"); status != 200 {
+		t.Errorf("the audit log is not ready: %s", body)
+	}
+	eventually(t, "a whole log", func() (bool, string) {
+		text := fetch(t, dir, address, "/metrics")
+		return strings.Contains(text, `portcullis_audit_verifications_total{result="whole"} 1`) && strings.Contains(text, "portcullis_audit_whole 1"), text
+	})
+	var list []v1.AuditEntry
+	for page, err := range c.Audit(ctx, v1.AuditQuery{Action: chain.AcceptAction}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, page.Items...)
+	}
+	if len(list) != 1 || list[0].Before != b.From.Hash || list[0].After != b.To.Hash {
+		t.Errorf("the log has %+v, want one entry with both ends of %+v", list, b)
+	}
 }
 
 // grep returns the lines with a word.

@@ -26,20 +26,21 @@ type Entry struct {
 }
 
 // BranchAction is the action of the entry by which an operator had a state count that was rolled back: the log goes on
-// from it, on another branch.
+// from it, on another branch. So it does from one by which an operator accepted a break (AcceptAction): what was anchored of entries that
+// are gone or altered is not held against it any more.
 const BranchAction = "audit.branch"
 
 // Head is the end of the chain.
 type Head struct {
 	Seq    uint64 `json:"seq"`
 	Hash   string `json:"hash"`
-	Branch uint64 `json:"branch,omitempty"` // how many entries with BranchAction there are
+	Branch uint64 `json:"branch,omitempty"` // how many entries began another branch
 }
 
 // After returns the head of a chain that ended at h and goes on with e, whose Seq and Hash are set.
 func (h Head) After(e *Entry) Head {
 	next := Head{Seq: e.Seq, Hash: e.Hash, Branch: h.Branch}
-	if e.Action == BranchAction {
+	if e.Action == BranchAction || e.Action == AcceptAction {
 		next.Branch++
 	}
 	return next
@@ -66,16 +67,18 @@ const (
 
 // Break is the error about a log that is not whole.
 type Break struct {
-	Cause string // Altered, Cut or RolledBack
-	Seq   uint64 // of the first entry that does not fit; of the first that is missing
-	Text  string
+	Cause    string // Altered, Cut or RolledBack
+	Seq      uint64 // of the first entry that does not fit; of the first that is missing
+	Text     string
+	From, To Head // the last entry that was verified before, and the one that the log goes on from
 }
 
 // Error implements error.
 func (b *Break) Error() string { return b.Text }
 
-func broken(cause string, seq uint64, format string, args ...any) error {
-	return &Break{cause, seq, fmt.Sprintf(format, args...)}
+// broken returns the break of the chain before what follows the entry to.
+func (c *Chain) broken(cause string, seq uint64, to Head, format string, args ...any) error {
+	return &Break{Cause: cause, Seq: seq, Text: fmt.Sprintf(format, args...), From: c.head, To: to}
 }
 
 // Chain verifies entries one after the other, in the order of the log. The zero Chain is before the first.
@@ -87,17 +90,17 @@ func (c *Chain) Head() Head { return c.head }
 // Add verifies that e is the next entry of the chain and is as it was written. The error is a *Break where it is not.
 func (c *Chain) Add(e *Entry) error {
 	if e.Seq != c.head.Seq+1 {
-		return broken(Cut, c.head.Seq+1, "audit entry %d is missing: found %d after %d", c.head.Seq+1, e.Seq, c.head.Seq)
+		return c.broken(Cut, c.head.Seq+1, Head{e.Seq - min(1, e.Seq), e.Prev, c.head.Branch}, "audit entry %d is missing: found %d after %d", c.head.Seq+1, e.Seq, c.head.Seq)
 	}
 	if e.Prev != c.head.Hash {
-		return broken(Altered, e.Seq, "audit entry %d does not follow entry %d: the chain was cut there", e.Seq, c.head.Seq)
+		return c.broken(Altered, e.Seq, Head{c.head.Seq, e.Prev, c.head.Branch}, "audit entry %d does not follow entry %d: the chain was cut there", e.Seq, c.head.Seq)
 	}
 	sum, err := e.Sum()
 	if err != nil {
 		return err
 	}
 	if sum != e.Hash {
-		return broken(Altered, e.Seq, "audit entry %d was altered: its hash is %.12s, its content gives %.12s", e.Seq, e.Hash, sum)
+		return c.broken(Altered, e.Seq, Head{e.Seq, e.Hash, c.head.Branch}, "audit entry %d was altered: its hash is %.12s, its content gives %.12s", e.Seq, e.Hash, sum)
 	}
 	c.head = c.head.After(e)
 	return nil
@@ -106,7 +109,7 @@ func (c *Chain) Add(e *Entry) error {
 // End verifies that the chain ends at head. The error is a *Break.
 func (c *Chain) End(head Head) error {
 	if c.head != head {
-		return broken(Cut, c.head.Seq+1, "audit chain ends at entry %d with hash %.12s, its head says %d and %.12s: entries were removed",
+		return c.broken(Cut, c.head.Seq+1, head, "audit chain ends at entry %d with hash %.12s, its head says %d and %.12s: entries were removed",
 			c.head.Seq, c.head.Hash, head.Seq, head.Hash)
 	}
 	return nil

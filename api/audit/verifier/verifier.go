@@ -39,11 +39,13 @@ type Options struct {
 
 // State is what is known of the audit log.
 type State struct {
-	Good   time.Time    // when it was verified last and was whole; zero: not yet
-	Head   chain.Head   // its end then
-	Broken *chain.Break // what is wrong with it, by the last verification that came to its end; nil: nothing
-	Since  time.Time    // of Broken: when it was found first
-	Err    error        // why the last attempt did not come to its end; nil: it did
+	Good   time.Time          // when it was verified last and was whole; zero: not yet
+	Head   chain.Head         // its end then
+	Broken *chain.Break       // what is wrong with it, by the last verification that came to its end; nil: nothing that was not accepted
+	Since  time.Time          // of Broken: when it was found first
+	Open   []chain.Break      // Broken and those behind it, chain.MaxBreaks at most
+	Taken  []chain.Acceptance // breaks that operators accepted
+	Err    error              // why the last attempt did not come to its end; nil: it did
 
 	Whole, NotWhole, Failed uint64 // attempts since the start, by what became of them
 }
@@ -51,7 +53,8 @@ type State struct {
 // Verifier verifies the audit log of a store.
 type Verifier struct {
 	o    Options
-	told *chain.Break // by the last event; nil: none, or that the log is whole again
+	told *chain.Break  // by the last event; nil: none, or that the log is whole again
+	soon chan struct{} // has a token when the log is to be verified now
 
 	mu    sync.Mutex
 	state State
@@ -62,7 +65,7 @@ func New(o Options) *Verifier {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Verifier{o: o}
+	return &Verifier{o: o, soon: make(chan struct{}, 1)}
 }
 
 // State returns what is known of the log.
@@ -76,19 +79,20 @@ func (v *Verifier) State() State {
 func (v *Verifier) Run(ctx context.Context) {
 	for {
 		wait := v.o.Every
-		if !v.attempt(ctx) {
+		if !v.Verify(ctx) {
 			wait = min(wait, retry)
 		}
 		select {
 		case <-time.After(wait):
+		case <-v.soon:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// attempt verifies the log once, and reports whether that came to its end.
-func (v *Verifier) attempt(ctx context.Context) bool {
+// Verify verifies the log once, and reports whether that came to its end.
+func (v *Verifier) Verify(ctx context.Context) bool {
 	t, err := v.take(ctx)
 	if err == nil {
 		err = v.verify(ctx, t)
@@ -122,25 +126,38 @@ func (v *Verifier) verify(ctx context.Context, t *turn) error {
 	}
 	check := chain.Check{Anchors: before}
 	started, worked := time.Now(), time.Now()
-	head, err := audit.Follow(ctx, v.o.Store, audit.Walk{
+	log, err := audit.Follow(ctx, v.o.Store, audit.Walk{
 		Page: pageSize, Each: check.Add,
 		Pause: func(ctx context.Context, _ chain.Head) error {
 			defer func() { worked = time.Now() }()
 			return rest(ctx, time.Since(worked), t)
 		},
 	})
-	if err == nil {
-		if differ := check.End(head); differ != nil {
-			err = &chain.Break{Cause: chain.RolledBack, Seq: before[len(before)-1].Seq, Text: differ.Error()}
-		}
-	}
-	if broken, is := errors.AsType[*chain.Break](err); is {
-		return v.notWhole(ctx, broken)
-	}
 	if err != nil {
 		return err
 	}
-	v.o.Log.Info("the audit log is whole", "entries", head.Seq, "hash", head.Hash, "took", time.Since(started).Round(time.Millisecond))
+	head := log.Head()
+	var open []chain.Break
+	for _, f := range log.Breaks() {
+		if f.Accepted == nil {
+			open = append(open, f.Break)
+		}
+	}
+	if len(open) == 0 {
+		if differ := check.End(head); differ != nil {
+			was := before[len(before)-1]
+			open = []chain.Break{{
+				Cause: chain.RolledBack, Seq: was.Seq, Text: differ.Error(), From: chain.Head{Seq: was.Seq, Hash: was.Hash, Branch: was.Branch}, To: head,
+			}}
+		}
+	}
+	v.mu.Lock()
+	v.state.Taken, v.state.Open = log.Accepted(), open
+	v.mu.Unlock()
+	if len(open) > 0 {
+		return v.notWhole(ctx, &open[0])
+	}
+	v.o.Log.Info("the audit log is whole", "entries", head.Seq, "hash", head.Hash, "accepted_breaks", len(log.Accepted()), "took", time.Since(started).Round(time.Millisecond))
 	return v.whole(ctx, head)
 }
 
@@ -191,7 +208,7 @@ func (v *Verifier) notWhole(ctx context.Context, b *chain.Break) error {
 	}
 	err := v.tell(ctx, now, v1.Event{
 		Type: events.AuditBroken, Cause: b.Cause, Expected: "each entry as it was written, and the head that was verified before", Seen: b.Text,
-		Do: "keep a copy of the state as it is, find out who wrote to the store, and compare with anchors: portcullis audit verify --anchor FILE",
+		Do: "keep a copy of the state as it is, find out who wrote to the store, and compare with anchors: portcullis audit verify --anchor FILE; once that is known: portcullis audit accept-break",
 	}, nil)
 	if err == nil {
 		v.told = b

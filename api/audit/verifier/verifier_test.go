@@ -113,12 +113,12 @@ func tampers() []struct {
 				return audit.Entries().Put(tx, entryKey(300), e)
 			})
 		}},
-		{"no JSON", chain.Altered, "altered at entry", func(t *testing.T, s *store.Store) {
+		{"no JSON", chain.Altered, "audit entry 300 was altered: it cannot be read", func(t *testing.T, s *store.Store) {
 			if err := s.Load(t.Context(), []store.Item{{Key: "audit/entries/" + entryKey(300), Value: []byte("\xff\xfe")}}); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"another shape", chain.Altered, "altered at entry", func(t *testing.T, s *store.Store) {
+		{"another shape", chain.Altered, "audit entry 300 was altered: it cannot be read", func(t *testing.T, s *store.Store) {
 			if err := s.Load(t.Context(), []store.Item{{Key: "audit/entries/" + entryKey(300), Value: []byte(`{"v":1,"d":{"seq":"x"}}`)}}); err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package archive
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"portcullis/api/audit/chain"
@@ -16,7 +17,7 @@ const (
 
 // Log verifies the audit log among the records of a backup.
 type Log struct {
-	chain chain.Chain
+	log   chain.Log
 	check chain.Check
 	head  chain.Head
 }
@@ -30,7 +31,7 @@ func (l *Log) Add(i *Item) error {
 	var envelope struct {
 		Data json.RawMessage `json:"d"`
 	}
-	if err := json.Unmarshal(i.Value, &envelope); err != nil {
+	if err := json.Unmarshal(i.Value, &envelope); err != nil && !entry {
 		return fmt.Errorf("record %s of the backup: %w", i.Key, err)
 	}
 	if !entry {
@@ -39,28 +40,34 @@ func (l *Log) Add(i *Item) error {
 		}
 		return nil
 	}
+	place, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || digits != fmt.Sprintf("%020d", place) {
+		return fmt.Errorf("record %s of the backup is no audit entry", i.Key)
+	}
 	var e chain.Entry
-	if err := json.Unmarshal(envelope.Data, &e); err != nil {
-		return fmt.Errorf("record %s of the backup: %w", i.Key, err)
-	}
-	if digits != fmt.Sprintf("%020d", e.Seq) {
-		return fmt.Errorf("record %s of the backup is audit entry %d", i.Key, e.Seq)
-	}
-	if err := l.chain.Add(&e); err != nil {
+	if json.Unmarshal(envelope.Data, &e) != nil {
+		_, err = l.log.Add(place, nil)
 		return err
 	}
-	l.check.Add(&e)
-	return nil
+	fits, err := l.log.Add(place, &e)
+	if fits {
+		l.check.Add(&e)
+	}
+	return err
 }
 
-// End verifies that the log ends where the header of the backup and its own head say. Anchors behind that are of
-// the time after the backup.
+// End verifies that the log ends where the header of the backup and its own head say, and that operators accepted each break of
+// it. Anchors behind that are of the time after the backup.
 func (l *Log) End(said chain.Head) error {
-	if err := l.chain.End(l.head); err != nil {
-		return err
+	l.log.End(l.head)
+	if open := l.log.Open(); open != nil {
+		return open
 	}
 	if err := l.check.Differ(l.head); err != nil {
 		return err
 	}
-	return l.chain.End(said)
+	if l.head != said {
+		return fmt.Errorf("the audit log in the backup ends at entry %d with hash %.12s, and its head says %d and %.12s", l.head.Seq, l.head.Hash, said.Seq, said.Hash)
+	}
+	return nil
 }
