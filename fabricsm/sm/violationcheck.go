@@ -257,7 +257,7 @@ func (c *Core) judgeRow(i int32, verdict Verdict) {
 		v.Prove(i)
 	}
 	v.stale = true
-	if v.MayTellNew(c.now) {
+	if (verdict == Confirmed || v.mayTell(&v.Row(i).Report, c.now)) && v.MayTellNew(c.now) {
 		c.tellReport(i, false)
 		return
 	}

@@ -1,6 +1,9 @@
 package sm
 
 import (
+	"cmp"
+	"time"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/rows"
@@ -16,6 +19,8 @@ type violations struct {
 	guesses map[guessedKey]*guesses
 	classes map[classReporter]rowName // what was reported last of a class, by whom; at most as many as rows
 	senders map[ib.LID]*rows.Pace     // of traps, by base LID; 0: LIDs that nobody has
+	loud    map[ib.GUID]*rows.Pace    // of lines in the log, by the device that reports; 0: those beyond maxLoud, and none
+	allLoud rows.Pace
 	ticking bool
 	stale   bool // shown is
 	shown   *Violations
@@ -31,12 +36,35 @@ func newViolations(cfg *ViolationConfig) violations {
 	return violations{
 		reportRows: newReportRows(cfg), pending: make(map[topo.PortID]*reportCheck), credit: make(map[topo.PortID]*counterCredit),
 		guesses: make(map[guessedKey]*guesses), classes: make(map[classReporter]rowName), senders: make(map[ib.LID]*rows.Pace),
+		loud: make(map[ib.GUID]*rows.Pace),
 	}
 }
 
 // stormRate and stormBurst are how many traps a device sends by itself at most: a
 // switch with all its ports going up and down.
 const stormRate, stormBurst = 100, 500
+
+// Lines in the log about reports, of one device and of all. A host chooses what its traps accuse, and has as many rows as there
+// are LIDs, each of which is told again and again by the sequence: that must not fill a journal.
+const (
+	loudRate, loudBurst       = 0.2, 32
+	allLoudRate, allLoudBurst = 4, 256
+	maxLoud                   = 1 << 16
+)
+
+// mayTell reports whether the log may have another line about what a device reports, or is accused of where that is not known.
+func (v *violations) mayTell(r *report, now time.Time) bool {
+	reporter := cmp.Or(r.reporter, r.guid)
+	if v.loud[reporter] == nil && len(v.loud) >= maxLoud {
+		reporter = 0
+	}
+	p := v.loud[reporter]
+	if p == nil {
+		p = &rows.Pace{}
+		v.loud[reporter] = p
+	}
+	return p.Take(now, loudRate, loudBurst) && v.allLoud.Take(now, allLoudRate, allLoudBurst)
+}
 
 // note counts a report and tells it by the sequence.
 func (c *Core) note(what report, lid ib.LID, tid ib.TID) int32 {
@@ -50,7 +78,7 @@ func (c *Core) noted(i int32) {
 	v := &c.reports
 	w := v.Row(i)
 	v.stale = true
-	loud := c.cfg.Weakness.TellsAll && w.Told != w.Count || v.Loud(i, c.now)
+	loud := c.cfg.Weakness.TellsAll && w.Told != w.Count || v.Steps(i) && v.mayTell(&w.Report, c.now) && v.Loud(i, c.now)
 	if loud {
 		c.tellReport(i, false)
 	} else {
