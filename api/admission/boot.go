@@ -1,9 +1,12 @@
 package admission
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,10 +73,14 @@ type MeasuredEvent struct {
 	Data   []byte          `json:"data,omitempty"` // as far as it describes the event
 }
 
+// keepBoot returns what is kept of a boot: events of registers that were not quoted prove nothing, and are left out.
 func keepBoot(b *reference.Boot, class string, at time.Time) MeasuredBoot {
-	out := MeasuredBoot{Time: at, Class: class, Locality: b.Log.Locality, Quoted: b.Quoted, Events: make([]MeasuredEvent, 0, len(b.Log.Events))}
+	out := MeasuredBoot{Time: at, Class: class, Locality: b.Log.Locality, Quoted: b.Quoted}
 	for i := range b.Log.Events {
 		e := &b.Log.Events[i]
+		if !slices.ContainsFunc(b.Quoted, func(q eventlog.Quoted) bool { return q.PCR == e.PCR }) {
+			continue
+		}
 		out.Events = append(out.Events, MeasuredEvent{PCR: e.PCR, Type: e.Type, Digest: e.Digest, Data: e.Brief()})
 	}
 	return out
@@ -88,14 +95,46 @@ func (m *MeasuredBoot) Boot() reference.Boot {
 	return reference.Boot{Log: l, Quoted: m.Quoted}
 }
 
-// keepRefusedBoot keeps a boot for which a host was refused. That it cannot be
+// maxKeptBoot bounds a boot that is kept, in bytes. Those of machines have some ten thousand.
+const maxKeptBoot = 256 << 10
+
+// same reports whether another boot is the same but for its time, and how many bytes this one has.
+func (m MeasuredBoot) same(as MeasuredBoot) (same bool, size int, _ error) {
+	m.Time, as.Time = time.Time{}, time.Time{}
+	mine, err := json.Marshal(m)
+	if err != nil {
+		return false, 0, err
+	}
+	other, err := json.Marshal(as)
+	return bytes.Equal(mine, other), len(mine), err
+}
+
+// keepRefusedBoot keeps a boot for which a host was refused, once: the store is not written where it has that, and for each host
+// takes a few others in a time alone, since a host boots what its tenant likes. That it cannot be
 // kept does not make the answer a different one.
 func (s *Service) keepRefusedBoot(ctx context.Context, h *inventory.Host, v *attest.Verdict) {
 	if v.Code != attest.ReasonReference || v.Measured == nil {
 		return
 	}
 	kept := keepBoot(v.Measured, h.ReferenceClass(), s.now())
-	if err := s.update(ctx, func(tx *store.Tx) error { return MeasuredBoots().Put(tx, h.ID, kept) }); err != nil {
+	before, err := optional(MeasuredBoots().Get(ctx, s.o.Store, h.ID))
+	if err == nil {
+		var same bool
+		var size int
+		if same, size, err = kept.same(before); same {
+			return
+		}
+		if size > maxKeptBoot {
+			err = fmt.Errorf("it has %d bytes, and at most %d are kept", size, maxKeptBoot)
+		}
+	}
+	if err == nil {
+		if !s.boots.Allow(h.ID, s.now()) {
+			return
+		}
+		err = s.update(ctx, func(tx *store.Tx) error { return MeasuredBoots().Put(tx, h.ID, kept) })
+	}
+	if err != nil && s.lines.Allow(provenTPM, s.now()) {
 		s.o.Log.Error("a measured boot could not be kept to learn from", "host", h.ID, "err", err)
 	}
 }

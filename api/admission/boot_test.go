@@ -99,6 +99,73 @@ func TestBootIsHeldAgainstReferences(t *testing.T) {
 	}
 }
 
+// TestRefusedBootIsKeptOnce: a boot that is refused again and again is written once, another one a few times, and without events of
+// registers that prove nothing. One that is too large is not kept.
+func TestRefusedBootIsKeptOnce(t *testing.T) {
+	l := assigned(t)
+	h := l.hosts["host-1"]
+	modified := func() int64 {
+		rec, err := MeasuredBoots().Get(l.ctx(), l.store, "host-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec.Modified
+	}
+	refuse := func(m eventlogtest.Machine) {
+		t.Helper()
+		h.PowerOn(m)
+		l.clock = l.clock.Add(7 * time.Second)
+		_, err := l.attest("host-1")
+		l.refused(err, attest.ReasonReference)
+	}
+	refuse(updated())
+	first := modified()
+	rec, err := MeasuredBoots().Get(l.ctx(), l.store, "host-1")
+	if err != nil || len(rec.Value.Events) == 0 {
+		t.Fatalf("%d events are kept, %v", len(rec.Value.Events), err)
+	}
+	for _, e := range rec.Value.Events {
+		if !slices.ContainsFunc(rec.Value.Quoted, func(q eventlog.Quoted) bool { return q.PCR == e.PCR }) {
+			t.Errorf("an event of PCR %d is kept, which was not quoted", e.PCR)
+		}
+	}
+	for range 5 {
+		refuse(updated())
+	}
+	if modified() != first {
+		t.Error("the same boot was written again")
+	}
+	wrote, last := 0, first
+	for n := range 8 {
+		m := updated()
+		m.Firmware = fmt.Sprintf("3.%d", n)
+		refuse(m)
+		if at := modified(); at != last {
+			wrote, last = wrote+1, at
+		}
+	}
+	if wrote == 0 || wrote > 4 {
+		t.Errorf("%d of 8 other boots within a minute were written, want a few", wrote)
+	}
+	l.clock = l.clock.Add(5 * time.Minute)
+	l.assign("host-1", "train")
+	boot := reference.Boot{Log: &eventlog.Log{}, Quoted: []eventlog.Quoted{{PCR: 0}}}
+	for range 4000 {
+		boot.Log.Events = append(boot.Log.Events, eventlog.Event{PCR: 0, Digest: eventlog.Digest{1}}, eventlog.Event{PCR: 9})
+	}
+	if kept := keepBoot(&boot, "default", l.clock); len(kept.Events) != 4000 {
+		t.Errorf("%d events are kept", len(kept.Events))
+	}
+	host, _, err := l.svc.inventoryRow(l.ctx(), l.store, "host-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.svc.keepRefusedBoot(l.ctx(), &host, &attest.Verdict{Code: attest.ReasonReference, Measured: &boot})
+	if modified() != last {
+		t.Error("a boot of more bytes than may be was kept")
+	}
+}
+
 // TestNoReferences: without any, nobody is let in, whatever he shows.
 func TestNoReferences(t *testing.T) {
 	l := assigned(t)
