@@ -57,11 +57,14 @@ type guardedListener struct {
 	refusals *limit.Limiter[netip.Addr]
 	refused  func()
 	open     places[netip.Addr]
+	crowd    *crowd
+	late     late
 }
 
 func guardListener(l net.Listener, r limit.Rate, refusals *limit.Limiter[netip.Addr], refused func()) *guardedListener {
 	return &guardedListener{
 		Listener: l, limit: limit.New[netip.Addr](r), slow: limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 1}), refusals: refusals, refused: refused,
+		crowd: newCrowd(maxCrowd),
 	}
 }
 
@@ -80,19 +83,43 @@ func (g *guardedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		source := sourceOf(conn.RemoteAddr().String())
-		if g.allows(source, time.Now()) {
-			return &guardedConn{Conn: conn, leave: sync.OnceFunc(func() { g.open.leave(source) })}, nil
+		now, c := time.Now(), &guardedConn{Conn: conn, source: sourceOf(conn.RemoteAddr().String())}
+		if !g.allows(c.source, now) {
+			g.refused()
+			g.late.close(conn, c.source, now)
+			continue
 		}
-		g.refused()
-		conn.Close()
+		c.leave = sync.OnceFunc(func() {
+			g.crowd.leave(c)
+			g.open.leave(c.source)
+		})
+		evicted, ok := g.crowd.enter(c)
+		if evicted != nil {
+			g.refused()
+			_ = evicted.Conn.Close() // its server finds that out, and closes it
+		}
+		if !ok {
+			g.refused()
+			c.leave()
+			g.late.close(conn, c.source, now)
+			continue
+		}
+		return c, nil
 	}
+}
+
+// Close closes the listener, and the connections that were to be closed later.
+func (g *guardedListener) Close() error {
+	err := g.Listener.Close()
+	g.late.end()
+	return err
 }
 
 // guardedConn gives its place back when it is closed.
 type guardedConn struct {
 	net.Conn
-	leave func()
+	source netip.Addr
+	leave  func()
 }
 
 // Close closes the connection.

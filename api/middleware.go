@@ -203,7 +203,7 @@ func attestation(path string) bool {
 	return strings.HasPrefix(path, "/v1/attest/") && path != "/v1/attest/status"
 }
 
-// bytesOfRefusal is how much of a body that no agent sends counts as much as one refused request.
+// bytesOfRefusal is how much of the body of a refused request counts as much as another one.
 const bytesOfRefusal = 8 << 10
 
 // countRefusal counts a request without a known token that was refused for what it says. One that came too early is not: many
@@ -214,11 +214,7 @@ func (s *Server) countRefusal(r *http.Request, n *note, status int) {
 		return
 	}
 	cost := 1
-	switch status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
-		if n.body == nil {
-			break
-		}
+	if n.body != nil {
 		cost += int(n.body.read / bytesOfRefusal)
 	}
 	s.refusals.Spend(sourceOf(r.RemoteAddr), time.Now(), cost)

@@ -24,7 +24,7 @@ const (
 	// Memory that HTTP/2 holds for a connection before a handler reads anything. net/http would take 1 MiB for each of the three.
 	maxFrame        = 16 << 10
 	maxStreamBuffer = 64 << 10
-	maxConnBuffer   = 128 << 10
+	maxConnBuffer   = 64 << 10
 
 	// drainTimeout is how long requests under way may take after the
 	// service was told to stop.

@@ -33,29 +33,22 @@ const (
 // unproven bounds the memory and CPUs that requests without a credential use at once.
 type unproven struct {
 	bytes allowance
-	slots chan struct{} // of requests that nothing waits for, while they are parsed and judged: half of the CPUs, at least 1
+	slots *turns // of requests that nothing waits for, while they are parsed and judged: half of the CPUs, at least 1
 }
 
 func newUnproven() *unproven {
 	return &unproven{
 		bytes: allowance{free: unprovenBytes, share: unprovenShare},
-		slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		slots: newTurns(max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 }
 
-// enter takes a slot, and reports whether there was one in time.
-func (u *unproven) enter(ctx context.Context) bool {
+// enter takes a slot for a source, and reports whether there was one in time. leave returns it.
+func (u *unproven) enter(ctx context.Context, source netip.Addr) (leave func(), ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, unprovenWait)
 	defer cancel()
-	select {
-	case u.slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return u.slots.enter(ctx, source)
 }
-
-func (u *unproven) leave() { <-u.slots }
 
 // allowance is a number of bytes that sources share. No source has more than its share, nor more than a part of what
 // nothing holds: however many sources take what they can, a further one finds some.
@@ -129,11 +122,12 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		if op.expects == nil {
-			if !s.unproven.enter(r.Context()) {
+			leave, ok := s.unproven.enter(r.Context(), source)
+			if !ok {
 				s.busy(w, r, "work")
 				return
 			}
-			defer s.unproven.leave()
+			defer leave()
 			if err := checkJSON(body, unprovenValues); errors.Is(err, errTooMany) {
 				writeProblem(w, r, newProblem(http.StatusBadRequest, v1.CodeBadRequest, "the request body has "+err.Error(), hintOf(http.StatusBadRequest)))
 				return

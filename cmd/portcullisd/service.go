@@ -83,6 +83,7 @@ type service struct {
 func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	boundGarbage()
 	notify(log, "STATUS=opening the store "+c.storePlace())
 	state := newStatus(func(line string) { notify(log, "STATUS="+line) })
 	health := &storeHealth{log: log, status: func(detail string) { state.set(partStore, detail) }}
@@ -235,7 +236,7 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 		GUIDConflict: a.GUIDConflict, Alone: !a.TwoPersons,
 		Brake: admission.BrakeLimits(a.Brake), UnseenFor: a.WithdrawUnseen,
 	}
-	o.Declared = s.declaredSwitches
+	o.Declared, o.Root = s.declaredSwitches, s.parts.sessionRoot()
 	if keeper != nil {
 		o.Locks = keeper // not a typed nil
 	}
@@ -260,7 +261,7 @@ func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, Ended: s, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.conditions, Topospec: s.topospec, RMA: r, Reference: references,
-		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Backups: s.newBackups(), Clock: s.clock,
+		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: s.newBackups(), Clock: s.clock,
 	}
 	if s.observer != nil {
 		o.Fabric, o.Operator = s.observer, s.marks // not a typed nil
