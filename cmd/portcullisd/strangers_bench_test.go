@@ -51,6 +51,8 @@ func BenchmarkStrangers(b *testing.B) {
 		b.ReportMetric(ratio(flooded.attest, quiet.attest, 0.99), "attest-p99-ratio")
 		b.ReportMetric(ratio(flooded.links, quiet.links, 0.5), "link-p50-ratio")
 		b.ReportMetric(ratio(flooded.links, quiet.links, 0.99), "link-p99-ratio")
+		b.ReportMetric(quiet.cpu, "quiet-CPUs")
+		b.ReportMetric(flooded.cpu, "flooded-CPUs")
 		more := flooded.memory - quiet.memory
 		b.ReportMetric(float64(more)/(1<<20), "MiB-more")
 		if more > mostMemoryByFlooder {
@@ -133,11 +135,13 @@ type strangersPhase struct {
 	attest []time.Duration // from the start of an agent to its host's admission, sorted
 	links  []time.Duration // from a link that is up again to its port being Active, sorted
 	memory int64           // of the service at most, bytes
+	cpu    float64         // CPUs that the service used, which other work on the machine does not change
+	load   string          // of the machine at the end of the phase, for the last minute
 }
 
 func (p strangersPhase) String() string {
-	return fmt.Sprintf("%d attestations p50 %v p99 %v, %d links p50 %v p99 %v, memory %d MiB", len(p.attest), quantile(p.attest, 0.5), quantile(p.attest, 0.99),
-		len(p.links), quantile(p.links, 0.5), quantile(p.links, 0.99), p.memory>>20)
+	return fmt.Sprintf("%d attestations p50 %v p99 %v, %d links p50 %v p99 %v, memory %d MiB, %.2f CPUs, load %s", len(p.attest), quantile(p.attest, 0.5), quantile(p.attest, 0.99),
+		len(p.links), quantile(p.links, 0.5), quantile(p.links, 0.99), p.memory>>20, p.cpu, p.load)
 }
 
 func quantile(sorted []time.Duration, q float64) time.Duration {
@@ -155,6 +159,7 @@ func (s *strangersSite) measure(b *testing.B) strangersPhase {
 	var mu sync.Mutex
 	var hosts, other sync.WaitGroup
 	ended := make(chan struct{})
+	began, used := time.Now(), cpuTime(b, s.service.cmd.Process.Pid)
 	for _, m := range s.hosts {
 		hosts.Go(func() {
 			for range honestAttestations {
@@ -196,6 +201,12 @@ func (s *strangersSite) measure(b *testing.B) strangersPhase {
 	if b.Failed() {
 		b.FailNow()
 	}
+	out.cpu = (cpuTime(b, s.service.cmd.Process.Pid) - used).Seconds() / time.Since(began).Seconds()
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		b.Fatal(err)
+	}
+	out.load, _, _ = strings.Cut(string(load), " ")
 	slices.Sort(out.attest)
 	slices.Sort(out.links)
 	return out
@@ -291,6 +302,29 @@ func residentMemory(b testing.TB, pid int) int64 {
 		b.Fatal(err)
 	}
 	return n << 10
+}
+
+// cpuTime returns how much CPU time a process has used.
+func cpuTime(b testing.TB, pid int) time.Duration {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // behind the name, which may have blanks
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		b.Fatalf("process %d has %q", pid, text)
+	}
+	var ticks int
+	for _, f := range fields[11:13] { // user and system time, in hundredths of a second
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
 // startStrangers starts the flood. What it returns ends it, and returns what the flood counted.
