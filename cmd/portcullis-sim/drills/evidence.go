@@ -45,6 +45,7 @@ type evidenceSite struct {
 	hosts   map[string]*attesttest.Host
 	channel []byte // exporter value of every connection
 	acme    ib.PKey
+	agents  func() time.Time // clocks of hosts; nil: the right time
 }
 
 // newEvidenceSite makes a site where h1 and h5 were admitted to a cluster, and the
@@ -145,7 +146,11 @@ func (e *evidenceSite) seal(m *attesttest.Host, ses *attest.Session, seal *attes
 
 // show is attest without the hand-over.
 func (e *evidenceSite) show(m *attesttest.Host) (*attest.Session, *attest.Seal, error) {
-	m.Statement.CollectedAt = e.clock().Truncate(time.Second)
+	now := e.clock
+	if e.agents != nil {
+		now = e.agents
+	}
+	m.Statement.CollectedAt = now().Truncate(time.Second)
 	ses, err := e.admission.OpenSession(e.ctx(), m.Request(), e.from)
 	if err != nil {
 		return nil, nil, err

@@ -14,6 +14,8 @@ func All() []drill.Drill {
 		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Play: inTurn(ofFabric("T15"), fullUse)},
 		{ID: "T16", Threat: "have a partition deleted and made anew while members remain", Play: deletedPartition},
 		{ID: "T46", Threat: "read keys from files, backups, logs or answers", Play: readKeys},
+		{ID: "T134", Threat: "change what the audit log says, in the files of the store", Play: alteredLog},
+		{ID: "T146", Threat: "set the clock of the service back, so that what was over counts again", Play: jumpingClock},
 		{ID: "T144", Threat: "have a host that was released come back by restoring an old backup", Play: restoredBackup},
 		{ID: "T117", Threat: "have what the Subnet Manager does not see count as gone, so that one leaf switch takes every tenant down", Play: outOfSight},
 		{ID: "T143", Threat: "split the fabric, or have a rail flap, and have the Subnet Manager started anew meanwhile, so that tenants lose ports that were not cut", Play: splitFabric},
@@ -43,6 +45,8 @@ const (
 	SealedStore    drill.Control = "sealed_store"
 	SightRule      drill.Control = "sight_rule"
 	RestoreReview  drill.Control = "restore_review"
+	AuditChain     drill.Control = "audit_chain"
+	HighestTime    drill.Control = "highest_time"
 )
 
 // Controls lists all controls.
@@ -53,6 +57,8 @@ func Controls() []drill.Carried {
 		{Name: PKeyQuarantine, What: "a P_Key is given to another cluster only after it was proven absent everywhere", Drills: []string{"T16"}},
 		{Name: SealedStore, What: "keys are sealed before they are stored", Drills: []string{"T46"}},
 		{Name: SightRule, What: "a port that is not seen keeps its P_Keys", Drills: []string{"T117", "T143"}},
+		{Name: AuditChain, What: "entries of the audit log are chained, and verified against what was verified before", Drills: []string{"T134"}},
+		{Name: HighestTime, What: "the highest time that was seen is kept, and nothing goes by an earlier one", Drills: []string{"T146"}},
 		{Name: RestoreReview, What: "a restored state grants nothing that the fabric does not have, and takes nothing away that it does not know, before a person has decided", Drills: []string{"T144"}},
 	}, evidenceControls())
 }

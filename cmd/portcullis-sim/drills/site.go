@@ -3,6 +3,7 @@ package drills
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/vault"
 )
 
 // credential is who may ask the API for something.
@@ -76,7 +78,10 @@ func newSite(s *drill.Scene, o options) *site {
 	v.kept = memory.New(v.clock)
 	v.store = store.New(v.kept, "")
 	log := slog.New(slog.NewTextHandler(&v.said, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	ao := admission.Options{Store: v.store, Policy: attest.DefaultPolicy(), Log: log, Now: v.clock}
+	secret := sha256.Sum256([]byte("sessions of drills"))
+	root, err := vault.NewRoot("drill", secret[:])
+	s.Must(err)
+	ao := admission.Options{Store: v.store, Policy: attest.DefaultPolicy(), Log: log, Now: v.clock, Root: root}
 	if o.admission != nil {
 		o.admission(&ao)
 	}
@@ -85,7 +90,7 @@ func newSite(s *drill.Scene, o options) *site {
 	v.seen = seen.New(seen.Options{Now: v.clock})
 	v.known, v.limits = v.credentials(o.credentials), cmp.Or(o.limits, api.DefaultLimits())
 	v.serveAPI(log)
-	_, err := v.admission.ImportInventory(context.Background(), "drill", []inventory.File{{Name: "hosts.yaml", Data: v.inventory()}}, v1.RepairTicket{}, false)
+	_, err = v.admission.ImportInventory(context.Background(), "drill", []inventory.File{{Name: "hosts.yaml", Data: v.inventory()}}, v1.RepairTicket{}, false)
 	s.Must(err)
 	v.sync()
 	return v
