@@ -190,7 +190,7 @@ type auditVerdict struct {
 	Entries uint64     `json:"entries"`
 	Head    chain.Head `json:"head"`
 	Anchors int        `json:"anchors"`
-	// Superseded are anchors of before an operator had a state count that was rolled back. What they are of is gone.
+	// Superseded are anchors from before an operator accepted a state that was rolled back. Their entries are gone.
 	Superseded int  `json:"superseded"`
 	Accepted   int  `json:"accepted"` // breaks that operators accepted
 	Signed     bool `json:"signed"`   // each of the anchors was signed by one of the keys

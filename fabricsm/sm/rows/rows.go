@@ -1,9 +1,9 @@
-// Package rows counts what is reported of wrong doers: a row for each thing that each
-// of them did, with exact counts in bounded memory, and says when to tell of it.
+// Package rows counts reports of misbehaviour: a row for each act of each source, with exact counts in bounded memory. It
+// also decides when to report a row.
 //
-// What there is no room for is counted by rows that stand for others: of the same kind
-// and source, or of the same kind. A row that is given up leaves its counts there, so
-// that the counts of a kind add up to all that was ever reported of it.
+// Reports without room for a row of their own are counted by rows that stand for others: of the same kind and source, or of
+// the same kind. A row that is removed leaves its counts there, so that the counts of a kind add up to all its reports
+// ever.
 package rows
 
 import (
@@ -13,16 +13,14 @@ import (
 	"time"
 )
 
-// Report is what makes two reports the same row: who did what. Nothing in it is a
-// secret.
+// Report is the key of a row: the source and its act. Nothing in it is a secret.
 type Report[R any, S comparable] interface {
 	comparable
-	// Source is who did it, as far as rows are limited by that.
+	// Source is the source, as far as rows are limited by that.
 	Source() S
 	// OfSource is the report that stands for all others of its kind and source.
 	OfSource() R
-	// OfKind is the one that stands for all others of its kind. There is one for each
-	// kind, and it is never given up.
+	// OfKind is the one that stands for all others of its kind. There is one for each kind, and it is never removed.
 	OfKind() R
 }
 
@@ -31,13 +29,11 @@ type Bounds struct {
 	Rows      int // in all, half of them for those that are proven
 	PerSource int // of one source
 	Kinds     int // of reports: a source may have one row more for each, which stands for others
-	// Quiet is the time after which a row that comes again is told from the beginning of
-	// the sequence.
+	// Quiet is the time after which a row that comes again is reported from the beginning of the sequence.
 	Quiet time.Duration
 }
 
-// Row counts reports. X is what the owner notes beside, of rows that stand for others
-// too.
+// Row counts reports. X is the owner's additional data, also of rows that stand for others.
 type Row[R, X any] struct {
 	Report  R
 	More    X
@@ -46,7 +42,7 @@ type Row[R, X any] struct {
 	Repeats uint64 // reports that were sent once more; the owner knows, and counts
 	Counted uint64 // how often it was counted elsewhere; likewise
 	Series  uint64 // since it was quiet
-	Told    uint64 // Count that was told last
+	Told    uint64 // Count at the last report to the owner
 	Began   time.Time
 	Seen    time.Time
 
@@ -54,13 +50,13 @@ type Row[R, X any] struct {
 	next, prev int32
 	pool       int8
 	due        bool // stands in Table.due
-	step       bool // the last reports reached or passed a number that is told
+	step       bool // the last reports reached or passed a number at which the row is reported
 }
 
-// Pools. Rows are made room for within their pool alone, so that what anybody can
-// claim takes no room from what is proven.
+// Pools. Room for a row is made only within its pool, so that claimed rows, which any host can cause, take no room from
+// proven ones.
 const (
-	poolKept int8 = iota - 1 // never given up, or free
+	poolKept int8 = iota - 1 // never removed, or free
 	poolClaimed
 	poolProven
 	numPools
@@ -77,11 +73,11 @@ type Table[R Report[R, S], S comparable, X any] struct {
 	pools   [numPools]struct{ oldest, newest, size int32 }
 	sources map[S]int // rows by source
 	ids     uint64
-	due     []int32 // that grew since they were told
-	first   Pace    // of rows that are told as soon as they begin
+	due     []int32 // that grew since they were last reported
+	first   Pace    // of rows that are reported as soon as they begin
 }
 
-// New makes an empty one. The bounds stay the caller's, who may change them.
+// New returns an empty table. The bounds stay the caller's, which may change them.
 func New[R Report[R, S], S comparable, X any](b *Bounds) Table[R, S, X] {
 	t := Table[R, S, X]{bounds: b, at: make(map[R]int32), sources: make(map[S]int)}
 	for i := range t.pools {
@@ -90,9 +86,9 @@ func New[R Report[R, S], S comparable, X any](b *Bounds) Table[R, S, X] {
 	return t
 }
 
-// Find gives the row for a report and makes it the one seen last: its own, or if its
-// source or all have too many one that stands for others. known: it was there. The row
-// is its own while its ID is the same.
+// Find returns the row for a report and makes it the one seen last. It is the report's own row, or one that stands for
+// others if its source or all have too many. known reports whether it was there. The row is its own while its ID is the
+// same.
 func (t *Table[R, S, X]) Find(what R, now time.Time) (i int32, known bool) {
 	i, known = t.at[what]
 	if !known {
@@ -102,7 +98,7 @@ func (t *Table[R, S, X]) Find(what R, now time.Time) (i int32, known bool) {
 	return i, known
 }
 
-// Row gives a row. The pointer is good until the next Find or Prove.
+// Row returns a row. The pointer is valid until the next Find or Prove.
 func (t *Table[R, S, X]) Row(i int32) *Row[R, X] { return &t.row[i] }
 
 // Len is how many rows there are.
@@ -120,7 +116,7 @@ func (t *Table[R, S, X]) Add(i int32, n uint64, now time.Time) {
 	w.Series += n
 }
 
-// open gives a row to a report that has none.
+// open returns a row for a report that has none.
 func (t *Table[R, S, X]) open(what R, now time.Time) int32 {
 	source := what.Source()
 	if t.sources[source] >= t.bounds.PerSource {
@@ -136,7 +132,7 @@ func (t *Table[R, S, X]) open(what R, now time.Time) int32 {
 	return t.insert(what, poolClaimed, now)
 }
 
-// rest gives the row that stands for the kind of a report.
+// rest returns the row that stands for the kind of a report.
 func (t *Table[R, S, X]) rest(what R, now time.Time) int32 {
 	what = what.OfKind()
 	if i, ok := t.at[what]; ok {
@@ -145,7 +141,7 @@ func (t *Table[R, S, X]) rest(what R, now time.Time) int32 {
 	return t.place(what, poolKept, now)
 }
 
-// insert makes a row, for which another one is given up if the pool is full.
+// insert makes a row, and removes another one if the pool is full.
 func (t *Table[R, S, X]) insert(what R, pool int8, now time.Time) int32 {
 	if what == what.OfKind() {
 		return t.place(what, poolKept, now)
@@ -174,7 +170,7 @@ func (t *Table[R, S, X]) place(what R, pool int8, now time.Time) int32 {
 	return i
 }
 
-// giveUp forgets a row. What it counted is counted by the row of its kind.
+// giveUp removes a row. Its counts are added to the row of its kind.
 func (t *Table[R, S, X]) giveUp(i int32) {
 	t.unlink(i)
 	w := t.row[i]
@@ -248,7 +244,7 @@ func (t *Table[R, S, X]) unlink(i int32) {
 	p.size--
 }
 
-// All gives the rows that have counted something, in the order in which they began.
+// All returns the rows that have counted something, in the order in which they began.
 func (t *Table[R, S, X]) All() iter.Seq[*Row[R, X]] {
 	list := make([]*Row[R, X], 0, len(t.at))
 	for i := range t.row {

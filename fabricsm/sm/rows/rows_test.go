@@ -32,8 +32,8 @@ func newTable(b rows.Bounds) *table {
 	return &t
 }
 
-// TestCountsAddUp reports a million things of ever new sources: no more rows are kept than
-// there may be, and what they count, by kind, is all that was reported.
+// TestCountsAddUp reports a million acts of ever new sources. There are no more rows than allowed, and their counts, by
+// kind, add up to all reports.
 func TestCountsAddUp(t *testing.T) {
 	for seed := range uint64(8) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -152,8 +152,7 @@ func TestTellsWhatIsPassed(t *testing.T) {
 	}
 }
 
-// TestNewRowsAreToldAtAPace: who invents ever new things does not fill the log, and
-// all of them are told later.
+// TestNewRowsAreToldAtAPace: a source of ever new rows does not fill the log, and all rows are reported later.
 func TestNewRowsAreToldAtAPace(t *testing.T) {
 	tab := newTable(rows.Bounds{Rows: 4000, PerSource: 4, Kinds: kinds, Quiet: time.Minute})
 	loud := 0

@@ -2,9 +2,8 @@ package rows
 
 import "time"
 
-// Tells reports 1, 2 or 5 times a power of ten: repetitions beyond those are not told
-// loudly. (NVIDIA's manual writes the sequence as 0, 1, 2, 5, 10, ...; its 0 is the
-// first one.)
+// Tells reports whether n is 1, 2 or 5 times a power of ten: other repetitions are not logged. (NVIDIA's manual writes the
+// sequence as 0, 1, 2, 5, 10, ...; its 0 is the first one.)
 func Tells(n uint64) bool {
 	for n >= 10 && n%10 == 0 {
 		n /= 10
@@ -12,7 +11,7 @@ func Tells(n uint64) bool {
 	return n == 1 || n == 2 || n == 5
 }
 
-// crosses reports whether a number that is told lies after one and up to the other.
+// crosses reports whether a number for which Tells is true lies after one and up to the other.
 func crosses(after, upTo uint64) bool {
 	power := uint64(1)
 	for upTo/power >= 10 {
@@ -48,21 +47,21 @@ func (p *Pace) Take(now time.Time, rate, burst float64) bool {
 }
 
 const (
-	// firstRate and firstBurst pace rows that are told when they begin. The others
-	// are told quietly later, so that who invents ever new ones does not fill the log.
+	// firstRate and firstBurst pace rows that are reported when they begin. The others are reported later and not logged,
+	// so that a source of ever new rows does not fill the log.
 	firstRate, firstBurst = 4, 32
-	// batch bounds the rows that are told at a time.
+	// batch bounds the rows that are reported at a time.
 	batch = 256
 )
 
-// Steps reports whether the number of a row that just grew is one that is told.
+// Steps reports whether the count of a row that just grew is one that is reported.
 func (t *Table[R, S, X]) Steps(i int32) bool {
 	w := &t.row[i]
 	return w.step && w.Told != w.Count
 }
 
-// Loud reports whether to tell of a row that just grew: by the sequence, and not of too
-// many that are new at once. If not, Due gives it later.
+// Loud reports whether to log a row that just grew: by the sequence, and not too many new ones at once. Otherwise, Due
+// returns it later.
 func (t *Table[R, S, X]) Loud(i int32, now time.Time) bool {
 	w := &t.row[i]
 	loud := t.Steps(i)
@@ -72,12 +71,12 @@ func (t *Table[R, S, X]) Loud(i int32, now time.Time) bool {
 	return loud
 }
 
-// MayTellNew reports whether one more thing that is new may be told now.
+// MayTellNew reports whether one more new thing may be reported now.
 func (t *Table[R, S, X]) MayTellNew(now time.Time) bool {
 	return t.first.Take(now, firstRate, firstBurst)
 }
 
-// Later has Due give a row.
+// Later queues a row for Due.
 func (t *Table[R, S, X]) Later(i int32) {
 	if w := &t.row[i]; !w.due {
 		w.due = true
@@ -85,8 +84,7 @@ func (t *Table[R, S, X]) Later(i int32) {
 	}
 }
 
-// Due gives rows that grew and were not told since, some hundred at most, and reports
-// whether there are more.
+// Due calls tell with rows that grew and were not reported since, some hundred at most, and reports whether there are more.
 func (t *Table[R, S, X]) Due(tell func(i int32)) (more bool) {
 	n := min(len(t.due), batch)
 	for _, i := range t.due[:n] {
