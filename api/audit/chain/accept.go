@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -87,7 +88,7 @@ func (l *Log) Add(place uint64, e *Entry) (fits bool, _ error) {
 		l.extra() // nothing is missing: there is one record more
 	}
 	err := l.chain.Add(e)
-	b, is := err.(*Break)
+	b, is := errors.AsType[*Break](err)
 	if err != nil && !is {
 		return false, err
 	}
@@ -136,7 +137,7 @@ func (l *Log) Head() Head { return l.chain.Head() }
 
 // End verifies that the log ends at head.
 func (l *Log) End(head Head) {
-	if b, is := l.chain.End(head).(*Break); is {
+	if b, is := errors.AsType[*Break](l.chain.End(head)); is {
 		l.found(b)
 	} else if l.spoiled != "" {
 		l.extra()
