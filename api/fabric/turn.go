@@ -35,7 +35,16 @@ func (t *Turn) Intent(ctx context.Context) (sm.Intent, error) {
 	if err := t.book.load(ctx, snap); err != nil {
 		return sm.Intent{}, err
 	}
-	return t.book.intent(), nil
+	t.link.publish(t.book)
+	t.link.name(t.book)
+	return <-t.link.intents, nil
+}
+
+// Alone gives what is wanted while the store does not answer, which it must have done
+// before: what it wanted last, without what operators removed since.
+func (t *Turn) Alone() sm.Intent {
+	t.link.Removed()
+	return <-t.link.intents
 }
 
 // Tell brings into the store what the subnet manager told and shows. It reports

@@ -266,9 +266,8 @@ func TestInstanceNames(t *testing.T) {
 	}
 }
 
-// TestOrderStands: an answer says that an order is carried out only where this instance may
-// write to the fabric, and that it is kept only where the journal took it.
-func TestOrderStands(t *testing.T) {
+// TestMayWrite: the only instance may write to the fabric, and one that stands by may not.
+func TestMayWrite(t *testing.T) {
 	only := &service{}
 	if !only.mayWrite() {
 		t.Error("the only instance may not write")
@@ -276,19 +275,5 @@ func TestOrderStands(t *testing.T) {
 	standby := &service{candidate: leader.New(leader.Options{Role: ledRole, Instance: "b"})}
 	if standby.mayWrite() {
 		t.Error("an instance that does not lead may write")
-	}
-	for _, tt := range []struct {
-		durable, acts bool
-		want, not     string
-	}{
-		{true, true, "is carried out in the fabric; it is in the journal", "waits"},
-		{true, false, "waits, since this instance may not write", "is carried out in the fabric"},
-		{false, true, "order it again if the process ends", "in the journal of"},
-		{false, false, "waits, since this instance may not write", "is carried out in the fabric"},
-	} {
-		got := orderStands(tt.durable, tt.acts)
-		if !strings.Contains(got, tt.want) || strings.Contains(got, tt.not) {
-			t.Errorf("in the journal %v, may write %v: %q", tt.durable, tt.acts, got)
-		}
 	}
 }

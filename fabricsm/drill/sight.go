@@ -8,5 +8,6 @@ func sightDrills() []Drill {
 		{ID: "T134", Threat: "change what the audit log says, in the files of the store", Needs: needsService},
 		{ID: "T146", Threat: "set the clock of the service back, so that what was over counts again", Needs: needsService},
 		{ID: "T144", Threat: "have a host that was released come back by restoring an old backup", Needs: needsService},
+		{ID: "T145", Threat: "stop the store, so that no operator can take a host off the fabric", Needs: needsService},
 	}
 }

@@ -19,6 +19,7 @@ func All() []drill.Drill {
 		{ID: "T144", Threat: "have a host that was released come back by restoring an old backup", Play: restoredBackup},
 		{ID: "T117", Threat: "have what the Subnet Manager does not see count as gone, so that one leaf switch takes every tenant down", Play: outOfSight},
 		{ID: "T143", Threat: "split the fabric, or have a rail flap, and have the Subnet Manager started anew meanwhile, so that tenants lose ports that were not cut", Play: splitFabric},
+		{ID: "T145", Threat: "stop the store, so that no operator can take a host off the fabric", Play: storeAway},
 	})
 }
 
@@ -47,6 +48,7 @@ const (
 	RestoreReview  drill.Control = "restore_review"
 	AuditChain     drill.Control = "audit_chain"
 	HighestTime    drill.Control = "highest_time"
+	OrderJournal   drill.Control = "order_journal"
 )
 
 // Controls lists all controls.
@@ -60,5 +62,6 @@ func Controls() []drill.Carried {
 		{Name: AuditChain, What: "entries of the audit log are chained, and verified against what was verified before", Drills: []string{"T134"}},
 		{Name: HighestTime, What: "the highest time that was seen is kept, and nothing goes by an earlier one", Drills: []string{"T146"}},
 		{Name: RestoreReview, What: "a restored state grants nothing that the fabric does not have, and takes nothing away that it does not know, before a person has decided", Drills: []string{"T144"}},
+		{Name: OrderJournal, What: "what an operator orders to be removed while the store is away is in force at once, and in a journal until the store has it", Drills: []string{"T145"}},
 	}, evidenceControls())
 }

@@ -17,6 +17,7 @@ import (
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/owed"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
@@ -52,9 +53,11 @@ type site struct {
 	*drill.Site
 	scene     *drill.Scene
 	kept      *memory.Backend
+	outage    *outage
 	store     *store.Store
 	admission *admission.Service
 	turn      *fabric.Turn
+	owed      *owed.Keeper // what the store is owed; nil: the turn keeps that in memory
 	seen      *seen.Observer
 	api       *api.Server
 	tokens    map[string]string // of credentials, by name
@@ -76,7 +79,8 @@ var hosts = [...]string{"h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"}
 func newSite(s *drill.Scene, o options) *site {
 	v := &site{scene: s, tokens: make(map[string]string), eks: o.eks, from: "192.0.2.1", rails: o.rails, Site: s.Site(o.fabric)}
 	v.kept = memory.New(v.clock)
-	v.store = store.New(v.kept, "")
+	v.outage = &outage{Backend: v.kept}
+	v.store = store.New(v.outage, "")
 	log := slog.New(slog.NewTextHandler(&v.said, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	secret := sha256.Sum256([]byte("sessions of drills"))
 	root, err := vault.NewRoot("drill", secret[:])
@@ -99,7 +103,7 @@ func newSite(s *drill.Scene, o options) *site {
 // restartService begins admission, and what connects it with the Subnet Manager, with what is stored.
 func (v *site) restartService() {
 	v.admission = admission.New(v.options)
-	v.turn = fabric.NewTurn(fabric.Options{Store: v.store, Log: v.log, Now: v.clock})
+	v.turn = fabric.NewTurn(fabric.Options{Store: v.store, Log: v.log, Now: v.clock, Owed: v.owed})
 }
 
 // serveAPI makes the API over what the site has.
