@@ -32,7 +32,7 @@ func (s *Service) Review(ctx context.Context) (*v1.Review, error) {
 	}
 	out.Active, out.Since, out.Taken, out.Revision, out.Agreed = true, c.mark.Since, c.mark.Taken, c.mark.Revision, c.agreed
 	out.Audit = (*v1.AuditHead)(&c.mark.Audit)
-	out.RolledBack = showRolledBack(c.mark.RolledBack)
+	out.RolledBack, out.Recovered = showRolledBack(c.mark.RolledBack), c.mark.Recovered
 	clusters, _, err := Clusters().List(ctx, snap, "")
 	if err != nil {
 		return nil, explain(err)

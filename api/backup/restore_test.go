@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/audit/chain"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/leader"
 	"portcullis/api/review"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
@@ -67,7 +69,7 @@ func TestRestore(t *testing.T) {
 				t.Errorf("%d records, want %d; mark %+v, want audit head %+v", written, 2*n+1, mark, head)
 			}
 			now, err := review.Current(t.Context(), restored)
-			if err != nil || now == nil || *now != *mark {
+			if err != nil || now == nil || !reflect.DeepEqual(now, mark) {
 				t.Errorf("mark in the store: %+v, %v; want %+v", now, err, mark)
 			}
 			list, _, err := admission.Tenants().List(t.Context(), restored, "")
@@ -152,4 +154,32 @@ func TestSeenCollections(t *testing.T) {
 			t.Errorf("there is no collection %s", prefix)
 		}
 	}
+}
+
+// A restored state has no leader: no lease would end the record of the one of then, and all would stand by for ever.
+func TestRestoredHasNoLeader(t *testing.T) {
+	f := newFixture(t, inMemory())
+	lead := func(s *store.Store, name string, then func()) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		led := false
+		c := leader.New(leader.Options{Store: s, Role: "sm", Instance: name, TTL: time.Second})
+		_ = c.Run(ctx, func(context.Context, *leader.Term) error { // its error is the end of ctx
+			led = true
+			then()
+			cancel()
+			return nil
+		})
+		if !led {
+			t.Errorf("%s does not lead", name)
+		}
+	}
+	var data []byte
+	lead(f.store, "a", func() { data = f.file(t) })
+	to := inMemory()
+	if _, _, err := Restore(t.Context(), f.options(to, data)); err != nil {
+		t.Fatal(err)
+	}
+	lead(to, "b", func() {})
 }

@@ -52,6 +52,16 @@ type Epoch struct {
 	Epoch uint64 `json:"epoch"`
 }
 
+// Skip has the next term of a role have an epoch that is higher by that much, where terms may
+// have been that these records do not know of. It returns the last epoch that they know.
+func Skip(ctx context.Context, tx *store.Tx, role string, by uint64) (uint64, error) {
+	last, err := epochs().Get(ctx, tx, role)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return 0, err
+	}
+	return last.Value.Epoch, epochs().Put(tx, role, Epoch{last.Value.Epoch + by})
+}
+
 // epochs holds the last epochs, by role. Its records stay.
 func epochs() store.Collection[Epoch] { return store.NewCollection[Epoch]("leader/epoch", 1) }
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"portcullis/api/audit/chain"
@@ -31,6 +32,9 @@ type Mark struct {
 
 	// RolledBack is set where the audit log is not what was anchored of it.
 	RolledBack *RolledBack `json:"rolled_back,omitempty"`
+	// Recovered names the members that were lost, where the store was recovered from one that was left: what they took
+	// last may be missing. Taken is the time of the last entry of the audit log, and Revision is 0.
+	Recovered []string `json:"recovered,omitempty"`
 	// Clearing is set until what the fabric was seen to be was removed, where that must go: a start goes on with it.
 	Clearing bool `json:"clearing,omitempty"`
 }
@@ -63,10 +67,14 @@ func (r *RolledBack) has() string {
 
 // From says where the state comes from, for people.
 func (m *Mark) From() string {
-	if m.RolledBack == nil {
+	switch {
+	case m.RolledBack != nil:
+		return "it was rolled back: " + m.RolledBack.String()
+	case len(m.Recovered) > 0:
+		return "it was recovered without the lost members " + strings.Join(m.Recovered, ", ") + ", which may have had later records"
+	default:
 		return "it was restored from a backup of " + m.Taken.Format(time.RFC3339)
 	}
-	return "it was rolled back: " + m.RolledBack.String()
 }
 
 // Key is the key of the one record in Marks.
@@ -95,6 +103,7 @@ func Seen() []string {
 	return []string{
 		"fabric/memberships/", "fabric/ports/", "fabric/nodes/", "fabric/sm/",
 		"session-keys/", "sessions-used/", "seals/", "unsealed/", "lock-tickets/", "lock-reports/",
+		"leader/now/", "leader/candidates/", "audit/verifying/",
 		"review/mark/", "review/decisions/", "review/found/",
 	}
 }

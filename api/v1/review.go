@@ -9,12 +9,14 @@ import (
 // Review is a restored state that is compared with the fabric.
 type Review struct {
 	Active   bool       `json:"active" doc:"false: the state was not restored, or its review has ended"`
-	Since    time.Time  `json:"since,omitzero" doc:"when it was restored, or found to be rolled back"`
-	Taken    time.Time  `json:"taken,omitzero" doc:"when the backup was made; of a state that was rolled back, the time of its last audit entry"`
+	Since    time.Time  `json:"since,omitzero" doc:"when it was restored or recovered, or found to be rolled back"`
+	Taken    time.Time  `json:"taken,omitzero" doc:"when the backup was made; of a state that was rolled back or recovered, the time of its last audit entry"`
 	Revision int64      `json:"revision,omitempty" doc:"of the store that the backup is of; 0: there is none"`
 	Audit    *AuditHead `json:"audit,omitempty" doc:"last entry of the audit log in the backup"`
 
 	RolledBack *RolledBack `json:"rolled_back,omitempty" doc:"the audit log is not what was anchored of it: an older state was put in place of a newer one"`
+
+	Recovered []string `json:"recovered,omitempty" nullable:"false" doc:"members of the store that were lost for good, where it was recovered from the one that was left; what they took last may be missing"`
 
 	Agreed      int                `json:"agreed" doc:"memberships that both have; they are in force"`
 	Differences []ReviewDifference `json:"differences" nullable:"false" doc:"by switch port"`

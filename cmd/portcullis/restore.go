@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +50,9 @@ func (a *app) printReview(r *v1.Review) error {
 		if b := r.RolledBack; b != nil {
 			w.text("rolled back (%s): audit entry %d was anchored at %s in %s; the audit log ended at entry %d, of %s, when the service found that",
 				b.Cause, b.Anchor.Seq, stamp(b.Anchored), b.Source, b.Head.Seq, stamp(r.Taken))
+		}
+		if len(r.Recovered) > 0 {
+			w.text("recovered without the lost members %s, which may have had later records; the audit log ends %s", strings.Join(r.Recovered, ", "), stamp(r.Taken))
 		}
 		if r.Revision > 0 {
 			w.text("in review since %s: restored from a backup of %s, revision %d; %d memberships agree, %d differ",
