@@ -70,6 +70,9 @@ func (s *service) anchorsCondition(now time.Time) []v1.Condition {
 // reviewDetail says why a state is in review.
 func reviewDetail(m *review.Mark) string {
 	text := "in review since " + m.Since.Format(time.RFC3339) + ": only what backup and fabric agree on is granted; portcullis restore review"
+	if len(m.Recovered) > 0 {
+		text = "in review since " + m.Since.Format(time.RFC3339) + ": " + m.From() + "; only what it and the fabric agree on is granted; portcullis restore review"
+	}
 	if m.RolledBack != nil {
 		text = "in review since " + m.Since.Format(time.RFC3339) + ": the state was rolled back: " + m.RolledBack.String() +
 			"; only what it and the fabric agree on is granted; portcullis restore review"
@@ -116,7 +119,7 @@ func (m *anchorMetrics) Collect(ch chan<- prometheus.Metric) {
 
 // newInReview makes the metric of whether the state is in review, and why.
 func (s *service) newInReview() prometheus.Collector {
-	return &inReview{s, prometheus.NewDesc("portcullis_state_in_review", "1 while the state is in review, because it was restored or because it was rolled back.", []string{"cause"}, nil)}
+	return &inReview{s, prometheus.NewDesc("portcullis_state_in_review", "1 while the state is in review, because it was restored, rolled back, or recovered from one member.", []string{"cause"}, nil)}
 }
 
 type inReview struct {
@@ -138,14 +141,17 @@ func (r *inReview) Collect(ch chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
-	restored, back := 0.0, 0.0
+	restored, back, recovered := 0.0, 0.0, 0.0
 	switch {
 	case mark == nil:
 	case mark.RolledBack != nil:
 		back = 1
+	case len(mark.Recovered) > 0:
+		recovered = 1
 	default:
 		restored = 1
 	}
 	ch <- prometheus.MustNewConstMetric(r.desc, prometheus.GaugeValue, restored, "restored")
 	ch <- prometheus.MustNewConstMetric(r.desc, prometheus.GaugeValue, back, "rolled-back")
+	ch <- prometheus.MustNewConstMetric(r.desc, prometheus.GaugeValue, recovered, "recovered")
 }

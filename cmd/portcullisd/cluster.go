@@ -30,6 +30,8 @@ const clusterUsage = `Usage:
                                                take a member out for good
   portcullisd cluster replace --name NAME --out FILE [--peer URL] [--client URL] [--yes]
                                                take out one that is lost, and invite another in its place
+  portcullisd cluster recover --lost NAME,NAME [--yes]
+                                               make this member, which is left without a quorum, the only one
   portcullisd cluster client --name NAME --out DIR
                                                make a certificate for a machine without a member
   portcullisd cluster revoke --name NAME       have no certificate of a member or client taken any more
@@ -45,8 +47,8 @@ type clusterCommand struct {
 	stdout io.Writer
 	now    time.Time
 
-	file, name, peer, client, out, invitation, caKey string
-	yes                                              bool
+	file, name, peer, client, out, invitation, caKey, lost string
+	yes                                                    bool
 }
 
 // clusterVerbs lists the commands with the options of each, and those it cannot do
@@ -61,6 +63,7 @@ var clusterVerbs = map[string]struct {
 	"list":    {(*clusterCommand).list, "", ""},
 	"remove":  {(*clusterCommand).remove, "name yes ca-key", "name"},
 	"replace": {(*clusterCommand).replace, "name peer client out yes ca-key", "name out"},
+	"recover": {(*clusterCommand).recover, "lost yes", "lost"},
 	"client":  {(*clusterCommand).makeClient, "name out ca-key", "name out"},
 	"revoke":  {(*clusterCommand).revoke, "name ca-key", "name"},
 	"renew":   {(*clusterCommand).renew, "ca-key", ""},
@@ -92,7 +95,10 @@ func runCluster(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		"out":        func(n string) { fs.StringVar(&c.out, n, "", "`file` or directory to write, which must not exist") },
 		"invitation": func(n string) { fs.StringVar(&c.invitation, n, "", "`file` of portcullisd cluster invite") },
 		"ca-key":     func(n string) { fs.StringVar(&c.caKey, n, "", "`file` with the key of the cluster's authority") },
-		"yes":        func(n string) { fs.BoolVar(&c.yes, n, false, "do it; without, say what would be done") },
+		"lost": func(n string) {
+			fs.StringVar(&c.lost, n, "", "`names` of all other members, with commas: they are lost for good")
+		},
+		"yes": func(n string) { fs.BoolVar(&c.yes, n, false, "do it; without, say what would be done") },
 	} {
 		if strings.Contains(" "+verb.takes+" ", " "+option+" ") {
 			add(option)

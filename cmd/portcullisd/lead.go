@@ -80,13 +80,16 @@ func (s *service) startLeading(ctx context.Context) error {
 	if s.name, err = s.config.instanceName(); err != nil {
 		return err
 	}
+	announce := func() error {
+		return s.answered(ctx, "to say how this instance is reached", func() error { return s.announce(ctx) })
+	}
 	if !s.config.has(roleSM) {
-		return s.announce(ctx)
+		return announce()
 	}
 	s.candidate = leader.New(leader.Options{
 		Store: s.store, Role: ledRole, Instance: s.name, TTL: s.config.Lease, Log: s.log, OnChange: s.led,
 	})
-	return s.announce(ctx)
+	return announce()
 }
 
 // announce writes how this instance is reached.

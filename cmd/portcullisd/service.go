@@ -30,6 +30,7 @@ import (
 	"portcullis/api/hostca"
 	"portcullis/api/leader"
 	"portcullis/api/locks"
+	"portcullis/api/removals"
 	"portcullis/api/results"
 	"portcullis/api/store"
 	"portcullis/api/topology"
@@ -49,8 +50,9 @@ type service struct {
 	status *status
 
 	storeHealth *storeHealth
-	owed        *owed.Keeper // what was done while the store was away
-	removals    *removals    // nil without the sm role
+	owed        *owed.Keeper       // what was done while the store was away
+	removals    *removals.Remover  // nil without the sm role
+	recorder    *admission.Service // of what was ordered while the store was away
 
 	// reloaded has a token after the files were read again.
 	reloaded chan struct{}
@@ -128,10 +130,10 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		return err
 	}
 	if err := s.startTopospec(ctx, group); err != nil {
-		return err
+		return ended(ctx, group, err)
 	}
 	if err := s.startLeading(ctx); err != nil {
-		return err
+		return ended(ctx, group, err)
 	}
 	if err := s.startAPI(ctx, group); err != nil {
 		return err

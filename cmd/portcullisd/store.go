@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
@@ -27,6 +28,33 @@ const (
 	extendEvery = 10 * time.Second
 	extendBy    = 60 * time.Second
 )
+
+// answered calls f, and again while the store is away: a start waits for the store. Other
+// errors, and those after ctx has ended, are returned.
+func (s *service) answered(ctx context.Context, why string, f func() error) error {
+	for {
+		err := f()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, store.ErrAway) && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		s.log.Error("the start waits for the store", "why", why, "error", err, "retry_in", judgeRetry)
+		notify(s.log, "STATUS=waits for the store, "+why)
+		select {
+		case <-time.After(judgeRetry):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// ended returns why a start did not go on: err, or what a part of the service ended with, or
+// nil if the end was asked for meanwhile.
+func ended(ctx context.Context, group *errgroup.Group, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return group.Wait()
+}
 
 // storeHealth is how the store is, for those who ask: /readyz, metrics and the log.
 type storeHealth struct {

@@ -28,8 +28,13 @@ func (s *service) startTopospec(ctx context.Context, group *errgroup.Group) erro
 	if s.observer == nil {
 		return nil
 	}
-	first, err := s.topospec.Wanted(ctx)
 	_, fromFile := s.topologyFromFile()
+	var first topology.Wanted
+	read := func() (err error) { first, err = s.topospec.Wanted(ctx); return err }
+	err := read()
+	if err != nil && !fromFile {
+		err = s.answered(ctx, "to read the revision of the topology that is in force", read)
+	}
 	switch {
 	case err != nil && fromFile:
 		s.log.Error("revisions of the topology cannot be read; fabric.topology.file is in force", "error", err)

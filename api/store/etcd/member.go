@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -60,6 +61,9 @@ func prepare(o Options) error {
 	if err != nil {
 		return err
 	}
+	if err := checkRecovering(o); err != nil {
+		return err
+	}
 	if err := checkSpace(memberDir(o)); err != nil {
 		return fmt.Errorf("start the store in %s: %w", o.Dir, err)
 	}
@@ -82,6 +86,10 @@ func runMember(ctx context.Context, o Options) (*member, error) {
 			return nil, fmt.Errorf("start the store in %s: %w", dir, err)
 		}
 	}
+	if o.alone != "" {
+		cfg.Name, cfg.ForceNewCluster = o.alone, true
+		cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	}
 	cfg.UnsafeNoFsync = o.NoSync
 	if o.Quota != 0 {
 		cfg.QuotaBackendBytes = o.Quota
@@ -96,6 +104,9 @@ func runMember(ctx context.Context, o Options) (*member, error) {
 	case <-m.etcd.Server.ReadyNotify():
 	case <-m.etcd.Server.StopNotify():
 		err = fmt.Errorf("start the store in %s: member stopped", dir)
+		if o.Cluster.Name != "" {
+			err = fmt.Errorf("start the store in %s: the store's member stopped: it was removed from the cluster, or another one has its place: %s", dir, rejoin)
+		}
 	case <-m.failed:
 		err = m.err()
 	case <-ctx.Done():
@@ -159,6 +170,9 @@ func memberConfig(dir string) *embed.Config {
 	cfg.AdvertisePeerUrls, cfg.AdvertiseClientUrls = nowhere, nowhere
 	cfg.ListenPeerUrls, cfg.ListenClientUrls = nil, nil
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	// Number a new cluster, and its first member, as no other: members of one that a backup
+	// replaced take each other for strangers.
+	cfg.InitialClusterToken = rand.Text()
 	// A lone member elects itself: short ticks make it ready soon.
 	cfg.TickMs, cfg.ElectionMs = 20, 200
 	cfg.MaxTxnOps, cfg.MaxRequestBytes, cfg.QuotaBackendBytes = maxTxnOps, maxRequestBytes, quotaBytes

@@ -39,6 +39,10 @@ type Options struct {
 	// OnHealth is called with the health of the store when it changes, by goroutines of the store,
 	// which it must not hold up; nil: it is not called. Only a store with Command calls it.
 	OnHealth func(Health) `json:"-"`
+
+	// alone is the name of a member that is to be the only one of its cluster from its start
+	// on (Recover); empty: it is started as it is.
+	alone string
 }
 
 // Open opens the store and waits until it serves. A directory held by another
