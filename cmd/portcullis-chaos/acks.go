@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	v1 "portcullis/api/v1"
 )
@@ -15,6 +18,8 @@ const (
 	tenantEvery = time.Second
 	// tenantsKept is how many of them stay before the oldest is deleted.
 	tenantsKept = 10
+	// loadPrefix is that of their names.
+	loadPrefix = "load-"
 )
 
 // acks is what instances acknowledged: tenants that were created, and that were deleted.
@@ -46,13 +51,17 @@ func (a *acks) copies() (there, gone map[string]bool) {
 	return maps.Clone(a.there), maps.Clone(a.gone)
 }
 
-// write has an instance create and delete tenants until ctx ends.
-func (a *acks) write(ctx context.Context, n *instance) error {
+// write has an instance create and delete tenants until ctx ends, each time with one of
+// changes.
+func (a *acks) write(ctx context.Context, n *instance, changes *semaphore.Weighted) error {
 	tick := time.NewTicker(tenantEvery)
 	defer tick.Stop()
 	var kept []string
 	for i := 0; ; i++ {
-		name := fmt.Sprintf("load-%d-%d", n.number+1, i)
+		if err := changes.Acquire(ctx, 1); err != nil {
+			return nil // ctx has ended
+		}
+		name := fmt.Sprintf("%s%d-%d", loadPrefix, n.number+1, i)
 		if _, err := n.client.CreateTenant(ctx, v1.NewTenant{Name: name}); err == nil {
 			a.set(name, true, false)
 			kept = append(kept, name)
@@ -65,6 +74,7 @@ func (a *acks) write(ctx context.Context, n *instance) error {
 				a.set(oldest, false, true)
 			}
 		}
+		changes.Release(1)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -73,23 +83,42 @@ func (a *acks) write(ctx context.Context, n *instance) error {
 	}
 }
 
+// begin has what an instance shows be what was acknowledged.
+func (a *acks) begin(shown map[string]bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.there)
+	clear(a.gone)
+	for name := range shown {
+		if strings.HasPrefix(name, loadPrefix) {
+			a.there[name] = true
+		}
+	}
+}
+
 // kept returns an error for the first tenant that an instance no longer shows although its
 // creation was acknowledged, or shows although its deletion was.
 func (a *acks) kept(ctx context.Context, n *instance) error {
 	before, gone := a.copies()
-	all, err := n.client.Tenants(ctx)
+	shown, err := n.tenants(ctx)
 	if err != nil {
 		return err
 	}
 	after, _ := a.copies()
-	shown := map[string]bool{}
-	for i := range all {
-		shown[all[i].Name] = true
-	}
 	if err := missing(before, after, gone, shown); err != nil {
 		return fmt.Errorf("%w: as %s shows it, %w", errForgotten, n.name(), err)
 	}
 	return nil
+}
+
+// tenants returns the names of those that an instance shows.
+func (n *instance) tenants(ctx context.Context) (map[string]bool, error) {
+	all, err := n.client.Tenants(ctx)
+	shown := make(map[string]bool, len(all))
+	for i := range all {
+		shown[all[i].Name] = true
+	}
+	return shown, err
 }
 
 // missing judges which tenants are shown: all that were there before and after they were

@@ -23,11 +23,28 @@ func (s *site) churn(ctx context.Context, hosts []*machine, r *rand.Rand) error 
 	for ctx.Err() == nil {
 		m := hosts[r.IntN(len(hosts))]
 		s.asked.Store(int64(r.IntN(len(s.nodes))))
-		if err := s.move(ctx, m, clusterNames[r.IntN(len(clusterNames))]); err != nil && ctx.Err() == nil {
+		if err := s.changes.Acquire(ctx, 1); err != nil {
+			return nil // ctx has ended
+		}
+		err := s.move(ctx, m, clusterNames[r.IntN(len(clusterNames))])
+		s.changes.Release(1)
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// churns reports whether the host with a number changes its cluster all the time.
+func churns(number int) bool { return number%churnEvery == churnEvery-1 }
+
+// steadyHost draws a host that stays in its cluster.
+func (s *site) steadyHost(r *rand.Rand) *machine {
+	i := r.IntN(len(s.hosts))
+	if churns(i) {
+		i--
+	}
+	return s.hosts[i]
 }
 
 // move moves a host to a cluster. It returns an error only if ctx ends.
@@ -115,26 +132,28 @@ func (s *site) forgotten(ctx context.Context) error {
 	return nil
 }
 
+// standing is what is known of a host's assignment.
+type standing struct {
+	busy    bool // a command is out
+	moves   int  // commands so far
+	cluster string
+}
+
+func (s *site) standings() map[string]standing {
+	out := make(map[string]standing, len(s.hosts))
+	for _, m := range s.hosts {
+		out[m.id] = m.standing()
+	}
+	return out
+}
+
 func (s *site) forgottenBy(ctx context.Context, n *instance) error {
-	type state struct {
-		busy    bool
-		moves   int
-		cluster string
-	}
-	look := func() map[string]state {
-		out := map[string]state{}
-		for _, m := range s.hosts {
-			busy, moves, cluster := m.state()
-			out[m.id] = state{busy, moves, cluster}
-		}
-		return out
-	}
-	before := look()
+	before := s.standings()
 	all, err := n.client.Hosts(ctx)
 	if err != nil {
 		return err
 	}
-	after := look()
+	after := s.standings()
 	told := map[string]string{}
 	for i := range all {
 		told[all[i].ID] = all[i].Cluster

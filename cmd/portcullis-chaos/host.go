@@ -54,6 +54,18 @@ func (m *machine) forbid() {
 	clear(m.allowed)
 }
 
+// only says that the ports may hold the P_Key of one cluster alone, as the service
+// acknowledged; "": none.
+func (m *machine) only(cluster string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.allowed)
+	if m.cluster = cluster; cluster != "" {
+		m.allowed[cluster] = true
+	}
+	m.moves++
+}
+
 // acknowledged writes down what the service acknowledged: the cluster, "" after a release.
 func (m *machine) acknowledged(cluster string) {
 	m.mu.Lock()
@@ -80,11 +92,11 @@ func (m *machine) end() {
 	m.busy = false
 }
 
-// state returns whether a command is out, how many there were, and what was acknowledged.
-func (m *machine) state() (busy bool, moves int, cluster string) {
+// standing returns whether a command is out, how many there were, and what was acknowledged.
+func (m *machine) standing() standing {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.busy, m.moves, m.cluster
+	return standing{m.busy, m.moves, m.cluster}
 }
 
 // holds returns the clusters whose P_Key the ports may hold.

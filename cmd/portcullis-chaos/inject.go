@@ -28,7 +28,7 @@ var errEnough = errors.New("all faults are injected")
 func inject(ctx context.Context, o options, s *site) error {
 	var steady, moving []*machine
 	for i, m := range s.hosts {
-		if i%churnEvery == churnEvery-1 {
+		if churns(i) {
 			moving = append(moving, m)
 		} else {
 			steady = append(steady, m)
@@ -46,7 +46,7 @@ func inject(ctx context.Context, o options, s *site) error {
 	beside.Go(func() error { return s.watch(during, streams) })
 	beside.Go(func() error { return s.countWrites(during) })
 	for _, n := range s.nodes {
-		beside.Go(func() error { return s.acks.write(load, n) })
+		beside.Go(func() error { return s.acks.write(load, n, s.changes) })
 		beside.Go(func() error { return s.watchTerms(during, n) })
 	}
 	beside.Go(func() error {

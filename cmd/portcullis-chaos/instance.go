@@ -9,11 +9,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"portcullis/api/client"
 	"portcullis/cmd/internal/program"
+	"portcullis/cmd/internal/slowsync"
+	"portcullis/cmd/internal/wallclock"
 )
 
 const (
@@ -34,6 +37,7 @@ type instance struct {
 	space   *namespace
 	client  *client.Client
 	process atomic.Pointer[program.Process] // nil while it is down
+	disk    *slowsync.Gate                  // of the processes that run, or ran last
 	mounted bool
 }
 
@@ -79,8 +83,14 @@ func (n *instance) unmount() error {
 
 // start starts the program.
 func (n *instance) start() error {
+	enter := func() (err error) {
+		if err = n.space.enter(); err == nil {
+			n.disk, err = slowsync.Install()
+		}
+		return err
+	}
 	p, err := program.Start(program.Options{
-		Dir: n.dir, Name: n.name(), Path: n.program, Args: []string{"--config", n.config()}, Enter: n.space.enter,
+		Dir: n.dir, Name: n.name(), Path: n.program, Args: []string{"--config", n.config()}, Enter: enter,
 	})
 	if err == nil {
 		n.process.Store(p)
@@ -122,17 +132,9 @@ const (
 
 // signal sends a signal to processes of the instance, which must run.
 func (n *instance) signal(to part, s syscall.Signal) error {
-	pid := n.process.Load().PID()
-	var pids []int
-	if to != storage {
-		pids = append(pids, pid)
-	}
-	if to != front {
-		below, err := children(pid)
-		if err != nil {
-			return err
-		}
-		pids = append(pids, below...)
+	pids, err := n.processes(to)
+	if err != nil {
+		return err
 	}
 	for _, p := range pids {
 		if err := syscall.Kill(p, s); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -140,6 +142,31 @@ func (n *instance) signal(to part, s syscall.Signal) error {
 		}
 	}
 	return nil
+}
+
+// processes returns the numbers of processes of the instance, which must run.
+func (n *instance) processes(of part) (pids []int, err error) {
+	pid := n.process.Load().PID()
+	if of != storage {
+		pids = append(pids, pid)
+	}
+	if of == front {
+		return pids, nil
+	}
+	below, err := children(pid)
+	return append(pids, below...), err
+}
+
+// setClock has all processes of the instance see the time of day that much later than it is.
+func (n *instance) setClock(off time.Duration) error {
+	pids, err := n.processes(whole)
+	if err != nil {
+		return err
+	}
+	for _, p := range pids {
+		err = errors.Join(err, wallclock.Set(p, off))
+	}
+	return err
 }
 
 func (n *instance) pause(p part) error  { return n.signal(p, syscall.SIGSTOP) }

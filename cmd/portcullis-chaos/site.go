@@ -12,7 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"filippo.io/age"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
@@ -47,6 +49,11 @@ type site struct {
 	halt     context.CancelFunc
 	say      func(format string, args ...any)
 
+	// changes has one for each command that is out; a fault that must have none takes all.
+	changes  *semaphore.Weighted
+	identity *age.X25519Identity // opens backups
+	frozen   atomic.Pointer[tables]
+
 	acks   *acks
 	asked  atomic.Int64 // number of the instance that is asked first
 	leader atomic.Pointer[instance]
@@ -62,6 +69,7 @@ func build(ctx context.Context, o options, say func(string, ...any)) (s *site, e
 	s = &site{
 		dir: dir, programs: o.programs, plan: newPlan(o.hosts, o.instances), keys: map[string]ib.PKey{},
 		byID: map[string]*machine{}, socket: filepath.Base(dir), say: say, halt: func() {}, acks: newAcks(),
+		changes: semaphore.NewWeighted(allChanges),
 	}
 	defer func() {
 		if err != nil {
@@ -72,6 +80,9 @@ func build(ctx context.Context, o options, say func(string, ...any)) (s *site, e
 		return nil, err
 	}
 	if err := s.serve(o.seed); err != nil {
+		return nil, err
+	}
+	if s.identity, err = age.GenerateX25519Identity(); err != nil {
 		return nil, err
 	}
 	vendor, err := attesttest.NewVendor("chaos")
@@ -200,7 +211,10 @@ func (s *site) install(ctx context.Context, vendor *attesttest.Vendor) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(s.path("vendor.pem"), vendor.PEM(), 0o600); err != nil {
+	err = errors.Join(
+		os.WriteFile(s.path("vendor.pem"), vendor.PEM(), 0o600),
+		os.WriteFile(s.identityFile(), []byte(s.identity.String()+"\n"), 0o600))
+	if err != nil {
 		return err
 	}
 	for i, space := range s.network.spaces {
@@ -244,7 +258,8 @@ fabric:
 # Simulated adapters have no firmware to assure and no settings to lock.
 attestation: {ek: {roots: [%[3]s/vendor.pem]}, assurance: none, require_lock: false}
 admission: {pkey_rest: 1s}
-`, n.space.address, apiPort, s.dir, n.stateDir(), s.socket, s.plan.managers[n.number])
+backup: {recipients: [%[7]s]}
+`, n.space.address, apiPort, s.dir, n.stateDir(), s.socket, s.plan.managers[n.number], s.identity.Recipient())
 }
 
 // cli runs a command of the operator's program against the first instance.

@@ -169,9 +169,12 @@ func (s *site) watchTables() error {
 // watchTable judges one table. What a host may hold can change while it is read, so that a
 // P_Key is wrong only if it was forbidden before and after.
 func (s *site) watchTable(m *machine, at sim.Endpoint, clusters map[ib.PKey]string) error {
-	before := m.holds()
+	before, frozen := m.holds(), s.frozen.Load()
 	for _, key := range s.fabric.PKeys(at.Node, at.Port) {
 		cluster := clusters[key.Base()]
+		if cluster != "" && frozen != nil && frozen == s.frozen.Load() && !(*frozen)[at][key] {
+			return fmt.Errorf("REVIEW: %s port %d got %v of %s before the review of the state has ended", at.Node, at.Port, key, cluster)
+		}
 		if cluster != "" && !before[cluster] && !m.may(cluster) {
 			return fmt.Errorf("ISOLATION: %s port %d holds %v of %s, and %s is not admitted there", at.Node, at.Port, key, cluster, m.id)
 		}
