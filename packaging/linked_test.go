@@ -101,6 +101,9 @@ func TestNoTestHelpLinked(t *testing.T) {
 			if path == "testing" || within(path, ours) && forTests(path) && !withinAny(path, played[program]) {
 				t.Errorf("%s links %s, which only helps tests", program, path)
 			}
+			if within(path, ours+"/cmd/internal/wallclock") || within(path, ours+"/cmd/internal/slowsync") {
+				t.Errorf("%s links %s, which harms processes on purpose", program, path)
+			}
 		}
 	}
 }
