@@ -119,11 +119,16 @@ func (s *service) attach(ctx context.Context, t *leader.Term) error {
 	})
 	s.link.Store(link)
 	defer s.observer.Gone()
-	o, err := s.driverOptions(ctx, link, t)
+	o, read, err := s.driverOptions(ctx, link, t)
 	if err != nil {
 		return err
 	}
-	if o.Port, err = s.dial(ctx); err != nil {
+	if read == nil {
+		o.Port, err = s.dial(ctx)
+	} else {
+		o.Port = read.port
+	}
+	if err != nil {
 		return err
 	}
 	s.fabricState("attached, and finding out what is there")
@@ -140,7 +145,7 @@ func (s *service) attach(ctx context.Context, t *leader.Term) error {
 	group.Go(func() error {
 		s.marks.attached.Store(true)
 		defer s.marks.attached.Store(false)
-		err := driver.Run(ctx, o, link.Intents())
+		err := runDriver(ctx, o, read, link.Intents())
 		if err == nil && ctx.Err() == nil {
 			err = errors.New("the subnet manager stopped by itself")
 		}
@@ -158,21 +163,29 @@ func (s *service) dial(ctx context.Context) (transport.Port, error) {
 
 // driverOptions returns all that the subnet manager needs but its port. It fails before
 // anything is attached, such as where the keys of devices do not open.
-func (s *service) driverOptions(ctx context.Context, link *fabric.Link, t *leader.Term) (driver.Options, error) {
+func (s *service) driverOptions(ctx context.Context, link *fabric.Link, t *leader.Term) (driver.Options, *reading, error) {
 	core := s.withDeclared(ctx, s.core())
 	core.IntentWait = intentWait
 	if err := s.succeed(ctx, &core, t); err != nil {
-		return driver.Options{}, err
+		return driver.Options{}, nil, err
 	}
 	attachedAt := s.attachedAt(ctx, t)
 	notes := &routingNotes{engines: core.Engines, log: s.log}
-	kept, ring, err := s.config.Fabric.Keys.openKeys(link, s.config.path, &core)
+	facts := &loadedOnce{Store: link}
+	kept, ring, err := s.config.Fabric.Keys.openKeys(facts, s.config.path, &core)
 	if err != nil {
-		return driver.Options{}, err
+		return driver.Options{}, nil, err
 	}
 	answers, err := s.administration.agent(&s.config.Fabric, &core, ring.saKeys(), s.config.path)
 	if err != nil {
-		return driver.Options{}, err
+		return driver.Options{}, nil, err
+	}
+	read, err := s.standby.Load().take(facts, &core)
+	if err != nil {
+		return driver.Options{}, nil, err
+	}
+	if read != nil {
+		ring = read.ring // new keys come from what its core draws from
 	}
 	return driver.Options{
 		Fence: fenceOf(t),
@@ -196,7 +209,7 @@ func (s *service) driverOptions(ctx context.Context, link *fabric.Link, t *leade
 			notes.view(v)
 			s.drawn(ring.fill())
 		},
-	}, nil
+	}, read, nil
 }
 
 // drawn tells that no new keys could be drawn.

@@ -62,10 +62,11 @@ type service struct {
 	told   *prometheus.CounterVec // events; nil without the api role
 	brakes *brakes                // nil without the api role
 
-	name      string            // of this instance; "" where it is the only one
-	candidate *leader.Candidate // nil without the sm role, and where this instance is the only one
-	blind     chan string       // why the leader sees nothing of the fabric, "" once it does
-	renewed   chan struct{}     // has a token after the TLS certificate was read again
+	name      string                  // of this instance; "" where it is the only one
+	candidate *leader.Candidate       // nil without the sm role, and where this instance is the only one
+	standby   atomic.Pointer[standby] // nil where candidate is
+	blind     chan string             // why the leader sees nothing of the fabric, "" once it does
+	renewed   chan struct{}           // has a token after the TLS certificate was read again
 
 	clock    *keeper.Keeper
 	anchors  *anchor.Keeper // of the audit log

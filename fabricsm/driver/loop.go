@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"portcullis/fabricsm/keys"
@@ -55,6 +56,10 @@ type loop struct {
 	now     time.Time // of this round: one look at the clock for all that came at once
 	ended   bool      // Until said so
 
+	standby  bool        // nothing is saved or told, see Standby
+	diverged bool        // something was to be saved all the same
+	complete atomic.Bool // see Standby.Complete
+
 	told     <-chan struct{} // closed when the owner wants the end; nil once it began
 	leaveBy  time.Time       // when resigning is given up; zero: not begun
 	resigned bool
@@ -81,8 +86,6 @@ func newLoop(o Options) *loop {
 	}
 	l.gate = newGate(l.front())
 	l.out.init(o.Timeout)
-	l.initKeys()
-	l.initCounters()
 	for range cap(l.free) {
 		l.free <- make([]transport.Packet, batch)
 	}
@@ -148,8 +151,15 @@ func (l *loop) begin(facts []sm.Fact) {
 	if l.o.Record != nil {
 		l.o.Record.Begin(l.now, l.o.Core)
 	}
-	l.stepKeys(&keymgr.Started{Facts: facts})
+	l.initKeys()
+	l.initCounters()
+	l.startKeys(facts)
 	l.step(&sm.Started{Facts: facts})
+}
+
+func (l *loop) startKeys(facts []sm.Fact) {
+	l.now = time.Now()
+	l.stepKeys(&keymgr.Started{Facts: facts})
 }
 
 // leave begins the end: a master looks after its succession first, unless a lease says who
@@ -330,6 +340,9 @@ func (l *loop) step(in sm.Input) {
 	}
 	l.wake = out.Wake
 	l.resigned = l.resigned || out.Resigned // leave says so, too
+	if l.standby {
+		return
+	}
 	for _, e := range out.Events {
 		l.tell(e)
 	}

@@ -70,6 +70,9 @@ func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) er
 		}
 		if idle++; moved {
 			idle = 0
+			if l.standby {
+				l.breathe(timer)
+			}
 		}
 		due := l.out.waits() + l.keys.out.waits()
 		switch {

@@ -15,11 +15,12 @@ const auditTick = time.Second
 func (c *Core) audit() {
 	c.after(auditTick, timerAudit, ref{})
 	n := len(c.ports)
-	if n == 0 || c.state != ib.SMStandby && (!c.writing() || c.unsettled) {
+	if n == 0 || c.state != ib.SMStandby && !c.readsAlong() && (!c.writing() || c.unsettled) {
 		return // a standby keeps its picture up to date, which it may need soon
 	}
 	c.auditLeft()
-	for range (n*int(auditTick/time.Millisecond) + int(c.cfg.AuditPeriod/time.Millisecond) - 1) / int(c.cfg.AuditPeriod/time.Millisecond) {
+	period := c.auditPeriod()
+	for range (n*int(auditTick/time.Millisecond) + int(period/time.Millisecond) - 1) / int(period/time.Millisecond) {
 		c.auditAt = (c.auditAt + 1) % topo.PortID(n)
 		if c.auditAt == 0 {
 			c.auditRound++

@@ -60,6 +60,11 @@ type Config struct {
 	// Siblings are the ports of other instances that share the facts of this one.
 	Siblings []Sibling
 
+	// Followed says that siblings read the fabric along while this instance is master. Then
+	// a FactWork is saved before the first Set after the fabric was settled, and when it is
+	// settled again: what a sibling has read between two equal ones no Set has changed.
+	Followed bool
+
 	// LMC gives every CA and router port 2^LMC LIDs, over each of which other hosts
 	// reach it another way as far as there is one; 0 to 7, default 0. Switches
 	// have one LID.

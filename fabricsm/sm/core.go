@@ -17,6 +17,13 @@ type Core struct {
 	barred  bool // the owner may not change the fabric now
 	// toldMute: mute switches were reported.
 	toldMute bool
+
+	mandate bool // the owner could change it before
+	labour  work
+	worked  bool // labour was saved by this core
+
+	intentBy time.Time // until when an intent is waited for
+	hurry    time.Time // until when the audit is that of a new reign
 	state    ib.SMState
 
 	// observed
@@ -208,6 +215,7 @@ func (c *Core) start(s *Started) {
 	c.event(&StateChanged{State: c.state, Reason: "started"})
 	c.addRootSlot()
 	if c.cfg.IntentWait > 0 {
+		c.intentBy = c.now.Add(c.cfg.IntentWait)
 		c.after(c.cfg.IntentWait, timerIntent, ref{})
 	} else {
 		c.members.ready = true
@@ -244,6 +252,8 @@ func (c *Core) load(facts []Fact) {
 			c.mkeys.loadExposed(&f)
 		case FactLent:
 			c.mkeys.loadLease(&f)
+		case FactWork:
+			c.labour = loadWork(&f)
 		case FactReleased:
 			c.mkeys.releasing = f.Mark != ""
 		case FactLanes:

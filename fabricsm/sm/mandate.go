@@ -12,6 +12,8 @@ import (
 // Without it the core sends no Set. It reads on, answers, and keeps its picture of the
 // fabric. Other subnet managers are told that it is not active, and none of them can give
 // it the fabric. With it again, it reads all that may have been changed before it writes.
+//
+// A core that has no mandate from the beginning stands by: see standby.go.
 type Mandate struct {
 	Held bool
 }
@@ -25,6 +27,9 @@ func (c *Core) setMandate(in *Mandate) {
 	}
 	c.barred = !in.Held
 	c.disturb()
+	if !c.barred && !c.mandate {
+		c.beginReign()
+	}
 	if c.barred {
 		clear(c.election.commands)
 		c.problem(problemKey{kind: barred}, &StateChanged{

@@ -76,6 +76,9 @@ const (
 	// FactLent: Mark says who has the key of the port GUID until Since. One without
 	// Mark takes it back.
 	FactLent FactKind = "lent"
+
+	// FactWork says whether the subnet manager writes to the fabric, see Config.Followed.
+	FactWork FactKind = "work"
 )
 
 // Fact is one thing that must survive a restart. A fact replaces an earlier

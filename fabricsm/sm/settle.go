@@ -87,6 +87,7 @@ func (c *Core) tellSettled() {
 		Repeated: c.tally.Repeated - c.tally.work.repeated,
 	}
 	c.undone()
+	c.endWork()
 	c.settledAt = c.now
 	c.settledBy.all, c.settledBy.sets = c.wire.all, c.wire.sets
 	c.event(e)
@@ -95,7 +96,7 @@ func (c *Core) tellSettled() {
 // becomeMaster begins to configure what was discovered. LIDs are given all at
 // once: those that were saved, then those found on ports, then new ones.
 func (c *Core) becomeMaster() {
-	c.state = ib.SMMaster
+	c.state, c.mandate = ib.SMMaster, true
 	c.election.claim, c.election.stubborn, c.election.asked = false, false, false
 	c.actCount++
 	c.tally.Masterships++

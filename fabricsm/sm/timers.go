@@ -112,7 +112,9 @@ func (c *Core) fire() {
 		case timerViolations:
 			c.reportsDue()
 		case timerIntent:
-			c.stopWaiting()
+			if !c.standsBy() && !c.now.Before(c.intentBy) {
+				c.stopWaiting()
+			}
 		case timerAudit:
 			c.audit()
 		case timerWatch:

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"portcullis/api/fabric"
+	"portcullis/api/store"
+	"portcullis/fabricsm/driver"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+const (
+	// quietFacts is how long the facts of the leader must not have changed for a standby to
+	// begin to read the fabric.
+	quietFacts = time.Second
+	// readEvery is the shortest time between the beginnings of two readings.
+	readEvery = 10 * time.Second
+	// standbyRest is the time after which a standby tries again to reach the fabric or the store.
+	standbyRest = 30 * time.Second
+)
+
+// standby reads the fabric along while another instance leads, so that a term of this one
+// begins with what it has read. See fabricsm/sm/standby.go for what that depends on.
+type standby struct {
+	s *service
+
+	mu    sync.Mutex
+	leads bool
+	halt  context.CancelFunc // ends the reading under way
+	ready *reading           // that was ended for a term
+	under *reading           // under way
+	free  chan struct{}      // closed while this instance does not lead
+	idle  chan struct{}      // closed while nothing reads
+}
+
+// reading is a core that has read the fabric, and what it was started with.
+type reading struct {
+	port  transport.Port
+	run   *driver.Standby
+	core  sm.Config
+	facts []sm.Fact // as stored
+	ring  *keyring
+}
+
+func newStandby(s *service) *standby {
+	b := &standby{s: s, free: make(chan struct{}), idle: make(chan struct{}), halt: func() {}}
+	close(b.free)
+	close(b.idle)
+	return b
+}
+
+// hold ends reading, as a term begins.
+func (b *standby) hold() {
+	b.mu.Lock()
+	b.leads, b.free = true, make(chan struct{})
+	b.halt()
+	idle := b.idle
+	b.mu.Unlock()
+	<-idle
+}
+
+// release has this instance read along again.
+func (b *standby) release() {
+	b.drop()
+	b.mu.Lock()
+	b.leads = false
+	close(b.free)
+	b.mu.Unlock()
+}
+
+// drop closes a reading that is not used.
+func (b *standby) drop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ready != nil {
+		b.ready.run.Close()
+		b.ready = nil
+	}
+}
+
+// take returns the reading that a term may begin with; nil: there is none. What does not hold
+// is closed. The first attachment of a term alone can use it.
+func (b *standby) take(stored *loadedOnce, core *sm.Config) (*reading, error) {
+	if b == nil {
+		return nil, nil
+	}
+	b.mu.Lock()
+	r := b.ready
+	b.ready = nil
+	b.mu.Unlock()
+	if r == nil {
+		return nil, nil
+	}
+	facts, err := stored.Load()
+	if err != nil {
+		r.run.Close()
+		return nil, err
+	}
+	reason := ""
+	switch {
+	case !r.run.Holds():
+		reason = "it was not complete"
+	case !sm.SameGround(r.facts, facts):
+		reason = "the leader has changed the fabric since"
+	case !sameCore(&r.core, core):
+		reason = "the configuration has changed since"
+	}
+	if reason != "" {
+		r.run.Close()
+		b.s.log.Info("what was read of the fabric while another instance led is not used", "reason", reason)
+		return nil, nil
+	}
+	b.s.log.Info("this term begins with what was read of the fabric while another instance led")
+	return r, nil
+}
+
+// sameCore compares configurations, but for where new keys come from.
+func sameCore(a, b *sm.Config) bool {
+	x, y := *a, *b
+	x.MKey.Source, y.MKey.Source, x.ClassKeys.Source, y.ClassKeys.Source = nil, nil, nil, nil
+	return reflect.DeepEqual(x, y)
+}
+
+// runDriver runs the subnet manager, with what was read before if there is any.
+func runDriver(ctx context.Context, o driver.Options, r *reading, intents <-chan sm.Intent) error {
+	if r == nil {
+		return driver.Run(ctx, o, intents)
+	}
+	facts, err := o.Store.Load()
+	if err != nil {
+		r.run.Close()
+		return err
+	}
+	return r.run.Lead(ctx, o, facts, intents)
+}
+
+// run reads along until ctx ends.
+func (b *standby) run(ctx context.Context) {
+	defer b.drop()
+	for ctx.Err() == nil {
+		b.mu.Lock()
+		free := b.free
+		b.mu.Unlock()
+		select {
+		case <-free:
+		case <-ctx.Done():
+			return
+		}
+		began := time.Now()
+		err := b.read(ctx)
+		rest := readEvery - time.Since(began)
+		if err != nil {
+			b.s.log.Info("the fabric is not read along while another instance leads", "error", err, "retry_in", standbyRest)
+			rest = standbyRest
+		}
+		pause(ctx, rest)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// read reads along until the facts change, or this instance leads.
+func (b *standby) read(ctx context.Context) error {
+	ctx, halt := context.WithCancel(ctx)
+	defer halt()
+	b.mu.Lock()
+	if b.leads {
+		b.mu.Unlock()
+		return nil
+	}
+	idle := make(chan struct{})
+	b.halt, b.idle = halt, idle
+	b.mu.Unlock()
+	defer close(idle)
+
+	facts, revision, err := b.quiet(ctx)
+	if err != nil || facts == nil {
+		return err
+	}
+	r, err := b.open(ctx, facts)
+	if err != nil || r == nil {
+		return err
+	}
+	b.mu.Lock()
+	b.under = r
+	b.mu.Unlock()
+	reading, end := context.WithCancel(ctx)
+	defer end()
+	changed := false
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if b.changed(reading, revision) {
+			changed = true
+			end()
+		}
+	}()
+	err = r.run.Run(reading)
+	end()
+	<-watched
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.under = nil
+	if err != nil || changed || !b.leads {
+		r.run.Close()
+		return err
+	}
+	b.ready = r
+	return nil
+}
+
+// complete reports whether this instance has read the fabric that another one leads.
+func (b *standby) complete() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.under != nil && b.under.run.Complete()
+}
+
+// quiet returns the facts once they have not changed for a while and the leader has settled
+// the fabric, nil when ctx ends first.
+func (b *standby) quiet(ctx context.Context) (facts []sm.Fact, revision int64, err error) {
+	for ctx.Err() == nil {
+		recs, revision, err := fabric.Facts().List(ctx, b.s.store, "")
+		if err != nil {
+			return nil, 0, b.unless(ctx, err)
+		}
+		still, end := context.WithTimeout(ctx, quietFacts)
+		changed := b.changed(still, revision)
+		end()
+		facts := make([]sm.Fact, 0, len(recs))
+		for _, r := range recs {
+			facts = append(facts, r.Value)
+		}
+		if !changed && ctx.Err() == nil && sm.SameGround(facts, facts) {
+			return facts, revision, nil
+		}
+		pause(ctx, quietFacts)
+	}
+	return nil, 0, nil
+}
+
+// unless returns an error unless ctx has ended.
+func (b *standby) unless(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// changed reports, when a fact of the core changes after a revision, or nothing tells any more
+// whether one does, that this is so; or that none did when ctx ended.
+func (b *standby) changed(ctx context.Context, revision int64) bool {
+	for ev := range fabric.Facts().Watch(ctx, b.s.store, revision) {
+		if ctx.Err() != nil {
+			return false
+		}
+		if ev.Err != nil || !registered(ev) {
+			return true
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// registered reports a fact that is about what hosts registered.
+func registered(ev store.Event[sm.Fact]) bool { return !ev.Deleted && ev.Value.Kind.OfSA() }
+
+// open attaches to the fabric, with a core that is started with facts.
+func (b *standby) open(ctx context.Context, facts []sm.Fact) (*reading, error) {
+	s := b.s
+	r := &reading{facts: facts, core: s.withDeclared(ctx, s.core())}
+	r.core.IntentWait = intentWait
+	if err := s.withSiblings(ctx, &r.core); err != nil {
+		return nil, b.unless(ctx, err)
+	}
+	r.core.MKey.Rotation.Succeeds = true // another instance leads now
+	kept, ring, err := s.config.Fabric.Keys.openKeys(stored(facts), s.config.path, &r.core)
+	if err != nil {
+		return nil, err
+	}
+	r.ring = ring
+	opened, err := kept.Load()
+	if err != nil {
+		return nil, err
+	}
+	if r.port, err = s.dial(ctx); err != nil {
+		return nil, b.unless(ctx, err)
+	}
+	r.run, err = driver.NewStandby(driver.Options{Port: r.port, Core: r.core, Timeout: s.config.Fabric.Timeout}, opened)
+	return r, err
+}
+
+var errStandby = errors.New("an instance that stands by saves nothing")
+
+// stored are facts that were loaded. Nothing is saved to them.
+type stored []sm.Fact
+
+func (f stored) Load() ([]sm.Fact, error) { return slices.Clone(f), nil }
+
+func (stored) Save([]sm.Fact) error { return errStandby }
+
+// loadedOnce loads the facts once for all that begin a term with them. They are loaded again
+// after the first that was saved: until then they are those of the instance before.
+type loadedOnce struct {
+	driver.Store
+
+	mu    sync.Mutex
+	facts []sm.Fact
+	known bool
+}
+
+// Load implements driver.Store.
+func (l *loadedOnce) Load() ([]sm.Fact, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.known {
+		facts, err := l.Store.Load()
+		if err != nil {
+			return nil, err
+		}
+		l.facts, l.known = facts, true
+	}
+	return slices.Clone(l.facts), nil
+}
+
+// Save implements driver.Store.
+func (l *loadedOnce) Save(facts []sm.Fact) error {
+	l.mu.Lock()
+	l.facts, l.known = nil, false
+	l.mu.Unlock()
+	return l.Store.Save(facts)
+}
