@@ -1,0 +1,271 @@
+package sm_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+)
+
+// standing is a fabric that a sibling has settled, and that the core of another node has
+// read along for a minute.
+func standing(t *testing.T, wait time.Duration, wanted func(hs []endPort) sm.Intent) (e *env, l *netlist.Netlist, hs []endPort) {
+	t.Helper()
+	l = tree(t, 16, 8)
+	hs = hosts(l)
+	first, second := hs[0].node.Name, hs[9].node.Name
+	cfg := sm.Config{Followed: true, Siblings: []sm.Sibling{siblingAt(l, first), siblingAt(l, second)}}
+	e = newEnv(t, l, sim.Options{}, cfg, 1)
+	e.managedBy(second, cfg.Siblings...)
+	e.managedBy(first, cfg.Siblings...)
+	e.want(wanted(hs))
+	e.mustSettle(10 * time.Second)
+
+	e.st.Close()
+	var err error
+	if e.st, err = e.fab.Station(second, true); err != nil {
+		t.Fatal(err)
+	}
+	e.cfg.PortGUID, e.cfg.IntentWait = e.st.GUID(), wait
+	before, saved := e.sets(), len(e.facts)
+	e.start()
+	e.step(&sm.Mandate{})
+	e.run(time.Minute)
+	if !e.core.Overlooks() || e.sets() != before || len(e.facts) != saved {
+		t.Fatalf("the fabric is read: %v; %d Sets and %d facts of one that stands by", e.core.Overlooks(), e.sets()-before, len(e.facts)-saved)
+	}
+	return e, l, hs
+}
+
+// TestStandbyTakesOver: with a mandate, a core that has read along writes where the Subnet
+// Manager is before it reads anything again, and nothing else, and looks at every port again
+// within two minutes.
+func TestStandbyTakesOver(t *testing.T) {
+	wanted := func(hs []endPort) sm.Intent {
+		return sm.Intent{Revision: 1, Grants: []sm.Grant{hs[3].grant(0x8001), hs[5].grant(0x8001)}}
+	}
+	e, l, hs := standing(t, 30*time.Second, wanted)
+	asked, lids := countRenewals(e), e.shownLIDs(l)
+	before := make(map[string]int)
+	for kind, n := range e.smps {
+		before[kind] = n
+	}
+	e.step(&sm.Mandate{Held: true})
+	e.want(wanted(hs))
+	e.mustSettle(10 * time.Second)
+	for kind, n := range e.smps {
+		d := n - before[kind]
+		if strings.HasPrefix(kind, "Set ") && kind != "Set PortInfo" && d > 0 {
+			t.Errorf("%d times %s, want only PortInfo, which says where the SM is", d, kind)
+		}
+		if kind == "Get LinearForwardingTable" && d > 0 || kind == "Set PortInfo" && (d == 0 || d > len(l.Nodes)) {
+			t.Errorf("%d times %s for %d nodes", d, kind, len(l.Nodes))
+		}
+	}
+	for name, lid := range e.shownLIDs(l) {
+		if lid != lids[name] {
+			t.Errorf("the LID of %s went from %d to %d", name, lids[name], lid)
+		}
+	}
+	if len(asked) > 0 {
+		t.Errorf("clients were asked to register again: %v", asked)
+	}
+	gets := e.smps["Get PortInfo"]
+	e.run(2 * time.Minute)
+	if n := e.smps["Get PortInfo"] - gets; n < len(hs) {
+		t.Errorf("%d Gets of PortInfo in two minutes, want each port looked at again", n)
+	}
+	wantServed(t, e, hs, wanted(hs).Grants)
+}
+
+// TestStandbyAwaitsIntent: for a core that stood by longer than it would wait for an intent,
+// that time begins with its mandate. P_Keys stay until then.
+func TestStandbyAwaitsIntent(t *testing.T) {
+	wanted := func(hs []endPort) sm.Intent {
+		return sm.Intent{Revision: 1, Grants: []sm.Grant{hs[3].grant(0x8001)}}
+	}
+	e, _, hs := standing(t, 61*time.Second, wanted)
+	e.step(&sm.Mandate{Held: true})
+	e.run(58 * time.Second)
+	if !slices.Contains(e.fab.PKeys(hs[3].node.Name, 1), 0x8001) {
+		t.Error("a P_Key was taken away before the store had time to say what is wanted")
+	}
+	e.run(10 * time.Second)
+	if slices.Contains(e.fab.PKeys(hs[3].node.Name, 1), 0x8001) {
+		t.Error("a P_Key stays although nothing is wanted")
+	}
+}
+
+// TestStandbyOfReleased: what was read grants nothing. A host that was released since keeps no
+// P_Key, and where one is to come the intent alone says so.
+func TestStandbyOfReleased(t *testing.T) {
+	e, _, hs := standing(t, 30*time.Second, func(hs []endPort) sm.Intent {
+		return sm.Intent{Revision: 1, Grants: []sm.Grant{hs[3].grant(0x8001), hs[5].grant(0x8001)}}
+	})
+	e.step(&sm.Mandate{Held: true})
+	e.want(sm.Intent{Revision: 2, Grants: []sm.Grant{hs[5].grant(0x8001)}, Absent: []sm.Grant{hs[3].grant(0x8001)}})
+	e.mustSettle(10 * time.Second)
+	for range 3 {
+		if slices.Contains(e.fab.PKeys(hs[3].node.Name, 1), 0x8001) || slices.Contains(e.fab.PKeys(hs[3].peer, hs[3].pnum), 0x8001) {
+			t.Fatal("the host that was released has its P_Key")
+		}
+		e.run(time.Minute)
+	}
+	wantServed(t, e, hs, []sm.Grant{hs[5].grant(0x8001)})
+}
+
+// TestStandbyOfOtherFabric: the fabric is another one than that which was read, and nothing
+// tells of it: a host has moved, another one is at its place, a switch is off. What is there
+// is found within three minutes, and a grant stays with its place.
+func TestStandbyOfOtherFabric(t *testing.T) {
+	const key = ib.PKey(0x8001)
+	for name, tt := range map[string]struct {
+		change func(e *env, a, b *endPort)
+		judge  func(e *env, a, b *endPort)
+	}{
+		"a host moved to a place of another, which is gone": {
+			func(e *env, a, b *endPort) {
+				e.try(e.fab.Unlink(b.node.Name, 1))
+				e.try(e.fab.Unlink(a.node.Name, 1))
+				e.try(e.fab.Relink(a.node.Name, 1, b.peer, b.pnum))
+			},
+			func(e *env, a, b *endPort) {
+				if slices.Contains(e.fab.PKeys(b.peer, b.pnum), key) {
+					e.t.Error("the P_Key moved along to a place that nothing is granted at")
+				}
+			},
+		},
+		"another host at the place of one": {
+			func(e *env, a, b *endPort) {
+				e.try(e.fab.Unlink(b.node.Name, 1))
+				e.try(e.fab.Unlink(a.node.Name, 1))
+				e.try(e.fab.Relink(b.node.Name, 1, a.peer, a.pnum))
+			},
+			func(e *env, a, b *endPort) {
+				if slices.Contains(e.fab.PKeys(b.node.Name, 1), key) {
+					e.t.Error("a host has the P_Key of the one whose place it is at")
+				}
+				lids := e.shownLIDs(e.list)
+				if lids[b.node.Name] == lids[a.node.Name] {
+					e.t.Errorf("two hosts have LID %d", lids[b.node.Name])
+				}
+				if s := e.fab.PortInfo(b.node.Name, 1).PortState; s != ib.PortActive {
+					e.t.Errorf("the host that is there is %v, want Active", s)
+				}
+			},
+		},
+		"a switch is off": {
+			func(e *env, a, _ *endPort) { e.try(e.fab.PowerOff(a.peer)) },
+			func(e *env, a, _ *endPort) {
+				if id := e.view.Fabric.NodeByGUID(a.node.GUID); id >= 0 {
+					e.t.Errorf("%s is still shown behind a switch that is off", a.node.Name)
+				}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wanted := func(hs []endPort) sm.Intent {
+				return sm.Intent{Revision: 1, Grants: []sm.Grant{hs[3].grant(key)}}
+			}
+			e, _, hs := standing(t, 30*time.Second, wanted)
+			tt.change(e, &hs[3], &hs[13])
+			e.st.Take(nil) // traps go to the master that was
+			e.step(&sm.Mandate{Held: true})
+			e.want(wanted(hs))
+			e.run(3 * time.Minute)
+			e.mustSettle(time.Minute)
+			tt.judge(e, &hs[3], &hs[13])
+		})
+	}
+}
+
+// works lists what facts say of work, in order.
+func works(facts []sm.Fact) (out []string) {
+	for _, f := range facts {
+		if f.Kind == sm.FactWork {
+			out = append(out, f.Mark)
+		}
+	}
+	return out
+}
+
+// TestWorkIsSaid: that a master writes is saved in the step that sends the first Set, that it
+// has ended once the fabric is settled, and nothing meanwhile. After a crash the number goes
+// on.
+func TestWorkIsSaid(t *testing.T) {
+	l := tree(t, 16, 8)
+	hs := hosts(l)
+	e := newEnv(t, l, sim.Options{}, sm.Config{Followed: true}, 1)
+	first := -1
+	e.logSend = func(r *sm.Request) {
+		if r.MAD.Method() == mad.MethodSet && first < 0 {
+			first = len(works(e.facts))
+		}
+	}
+	e.start()
+	e.mustSettle(10 * time.Second)
+	if got, want := works(e.facts), []string{"writes 1", "settled 1"}; !slices.Equal(got, want) || first != 1 {
+		t.Fatalf("saved %q, %d of it with the first Set; want %q, the first one with it", got, first, want)
+	}
+	e.run(time.Minute)
+	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{hs[3].grant(0x8001)}})
+	e.mustSettle(10 * time.Second)
+	e.start()
+	e.mustSettle(10 * time.Second)
+	e.want(sm.Intent{Revision: 2})
+	e.mustSettle(10 * time.Second)
+	want := []string{"writes 1", "settled 1", "writes 2", "settled 2", "writes 3", "settled 3"}
+	if got := works(e.facts); !slices.Equal(slices.Compact(got), want) {
+		t.Errorf("saved %q, want %q", got, want)
+	}
+
+	alone := newEnv(t, l, sim.Options{}, sm.Config{}, 1)
+	alone.start()
+	alone.mustSettle(10 * time.Second)
+	if got := works(alone.facts); got != nil {
+		t.Errorf("an instance that none follows saved %q", got)
+	}
+}
+
+// TestSameGround: facts are the same ground only if each fact of the core is there unchanged,
+// no other is, and the last work has ended.
+func TestSameGround(t *testing.T) {
+	lid := sm.Fact{Kind: sm.FactLID, GUID: 1, LID: 5}
+	key := sm.Fact{Kind: sm.KeyFact(0), GUID: 1, Sealed: "a"}
+	group := sm.Fact{Kind: sm.FactSAGroup, Name: "g", Body: "1"}
+	settled := sm.Fact{Kind: sm.FactWork, Mark: "settled 4"}
+	facts := func(f ...sm.Fact) []sm.Fact { return f }
+	other := lid
+	other.LID = 6
+	resealed := key
+	resealed.Sealed = "b"
+	for _, tt := range []struct {
+		name           string
+		started, found []sm.Fact
+		want           bool
+	}{
+		{"the same", facts(key, lid, settled), facts(key, lid, settled), true},
+		{"a host registered", facts(lid, settled), facts(lid, group, settled), true},
+		{"a host left", facts(lid, group, settled), facts(lid, settled), true},
+		{"another LID", facts(lid, settled), facts(other, settled), false},
+		{"another key", facts(key, settled), facts(resealed, settled), false},
+		{"one more", facts(settled), facts(lid, settled), false},
+		{"one less", facts(lid, settled), facts(settled), false},
+		{"one less at the end", facts(settled, lid), facts(settled), false},
+		{"worked since", facts(settled), facts(sm.Fact{Kind: sm.FactWork, Mark: "settled 5"}), false},
+		{"at work", facts(sm.Fact{Kind: sm.FactWork, Mark: "writes 4"}), facts(sm.Fact{Kind: sm.FactWork, Mark: "writes 4"}), false},
+		{"not legible", facts(sm.Fact{Kind: sm.FactWork, Mark: "settled x"}), facts(sm.Fact{Kind: sm.FactWork, Mark: "settled x"}), false},
+		{"nothing is said of work", facts(lid), facts(lid), false},
+		{"nothing", nil, nil, false},
+	} {
+		if got := sm.SameGround(tt.started, tt.found); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
