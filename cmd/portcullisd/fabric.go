@@ -172,6 +172,9 @@ func (s *service) driverOptions(ctx context.Context, link *fabric.Link, t *leade
 	attachedAt := s.attachedAt(ctx, t)
 	notes := &routingNotes{engines: core.Engines, log: s.log}
 	facts := &loadedOnce{Store: link}
+	if t != nil {
+		s.standby.Load().know(ctx, t.Revision(), link, facts)
+	}
 	kept, ring, err := s.config.Fabric.Keys.openKeys(facts, s.config.path, &core)
 	if err != nil {
 		return driver.Options{}, nil, err

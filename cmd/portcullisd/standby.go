@@ -46,6 +46,14 @@ type reading struct {
 	core  sm.Config
 	facts []sm.Fact // as stored
 	ring  *keyring
+
+	followed *followedFacts
+}
+
+// close ends a reading that is not used.
+func (r *reading) close() {
+	r.followed.end()
+	r.run.Close()
 }
 
 func newStandby(s *service) *standby {
@@ -79,7 +87,7 @@ func (b *standby) drop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ready != nil {
-		b.ready.run.Close()
+		b.ready.close()
 		b.ready = nil
 	}
 }
@@ -99,7 +107,7 @@ func (b *standby) take(stored *loadedOnce, core *sm.Config) (*reading, error) {
 	}
 	facts, err := stored.Load()
 	if err != nil {
-		r.run.Close()
+		r.close()
 		return nil, err
 	}
 	reason := ""
@@ -112,10 +120,11 @@ func (b *standby) take(stored *loadedOnce, core *sm.Config) (*reading, error) {
 		reason = "the configuration has changed since"
 	}
 	if reason != "" {
-		r.run.Close()
+		r.close()
 		b.s.log.Info("what was read of the fabric while another instance led is not used", "reason", reason)
 		return nil, nil
 	}
+	r.followed.end()
 	b.s.log.Info("this term begins with what was read of the fabric while another instance led")
 	return r, nil
 }
@@ -184,36 +193,27 @@ func (b *standby) read(ctx context.Context) error {
 	b.mu.Unlock()
 	defer close(idle)
 
-	facts, revision, err := b.quiet(ctx)
-	if err != nil || facts == nil {
+	recs, revision, err := b.quiet(ctx)
+	if err != nil || recs == nil {
 		return err
 	}
-	r, err := b.open(ctx, facts)
+	r, err := b.open(ctx, recs)
 	if err != nil || r == nil {
 		return err
 	}
+	reading, end := context.WithCancel(ctx)
+	defer end()
+	// It goes on after the end of reading: the term asks which facts it begins with.
+	r.followed = followFacts(context.WithoutCancel(ctx), b.s.store, recs, revision, end)
 	b.mu.Lock()
 	b.under = r
 	b.mu.Unlock()
-	reading, end := context.WithCancel(ctx)
-	defer end()
-	changed := false
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		if b.changed(reading, revision) {
-			changed = true
-			end()
-		}
-	}()
 	err = r.run.Run(reading)
-	end()
-	<-watched
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.under = nil
-	if err != nil || changed || !b.leads {
-		r.run.Close()
+	if err != nil || !b.leads {
+		r.close()
 		return err
 	}
 	b.ready = r
@@ -229,25 +229,30 @@ func (b *standby) complete() bool {
 
 // quiet returns the facts once they have not changed for a while and the leader has settled
 // the fabric, nil when ctx ends first.
-func (b *standby) quiet(ctx context.Context) (facts []sm.Fact, revision int64, err error) {
-	for ctx.Err() == nil {
+func (b *standby) quiet(ctx context.Context) ([]store.Record[sm.Fact], int64, error) {
+	var before []sm.Fact
+	for wait := quietFacts; ; wait = min(2*wait, readEvery) {
 		recs, revision, err := fabric.Facts().List(ctx, b.s.store, "")
 		if err != nil {
 			return nil, 0, b.unless(ctx, err)
 		}
-		still, end := context.WithTimeout(ctx, quietFacts)
-		changed := b.changed(still, revision)
-		end()
-		facts := make([]sm.Fact, 0, len(recs))
-		for _, r := range recs {
-			facts = append(facts, r.Value)
+		facts := factsOf(recs)
+		if sm.SameGround(before, facts) {
+			return recs, revision, nil
 		}
-		if !changed && ctx.Err() == nil && sm.SameGround(facts, facts) {
-			return facts, revision, nil
+		before = facts
+		if pause(ctx, wait); ctx.Err() != nil {
+			return nil, 0, nil
 		}
-		pause(ctx, quietFacts)
 	}
-	return nil, 0, nil
+}
+
+func factsOf(recs []store.Record[sm.Fact]) []sm.Fact {
+	facts := make([]sm.Fact, 0, len(recs))
+	for _, r := range recs {
+		facts = append(facts, r.Value)
+	}
+	return facts
 }
 
 // unless returns an error unless ctx has ended.
@@ -258,26 +263,9 @@ func (b *standby) unless(ctx context.Context, err error) error {
 	return err
 }
 
-// changed reports, when a fact of the core changes after a revision, or nothing tells any more
-// whether one does, that this is so; or that none did when ctx ended.
-func (b *standby) changed(ctx context.Context, revision int64) bool {
-	for ev := range fabric.Facts().Watch(ctx, b.s.store, revision) {
-		if ctx.Err() != nil {
-			return false
-		}
-		if ev.Err != nil || !registered(ev) {
-			return true
-		}
-	}
-	return ctx.Err() == nil
-}
-
-// registered reports a fact that is about what hosts registered.
-func registered(ev store.Event[sm.Fact]) bool { return !ev.Deleted && ev.Value.Kind.OfSA() }
-
 // open attaches to the fabric, with a core that is started with facts.
-func (b *standby) open(ctx context.Context, facts []sm.Fact) (*reading, error) {
-	s := b.s
+func (b *standby) open(ctx context.Context, recs []store.Record[sm.Fact]) (*reading, error) {
+	s, facts := b.s, factsOf(recs)
 	r := &reading{facts: facts, core: s.withDeclared(ctx, s.core())}
 	r.core.IntentWait = intentWait
 	if err := s.withSiblings(ctx, &r.core); err != nil {

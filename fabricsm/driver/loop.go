@@ -213,6 +213,9 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 		if err := l.flush(); err != nil {
 			return err
 		}
+		if l.standby && !l.resigned {
+			l.breathe(timer)
+		}
 	}
 	return nil
 }
