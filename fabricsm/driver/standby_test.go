@@ -46,6 +46,12 @@ func TestStandbyLeads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		leads := false
+		defer func() {
+			if !leads {
+				s.Close()
+			}
+		}()
 		reading, end := context.WithTimeout(t.Context(), time.Minute)
 		defer end()
 		if err := s.Run(reading); err != nil {
@@ -61,6 +67,7 @@ func TestStandbyLeads(t *testing.T) {
 		}
 
 		lease.hold(time.Hour)
+		leads = true
 		began := time.Now()
 		var last *sm.View
 		err = s.Lead(t.Context(), driver.Options{

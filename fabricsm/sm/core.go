@@ -22,6 +22,8 @@ type Core struct {
 	labour  work
 	worked  bool // labour was saved by this core
 
+	overlooks bool // the whole fabric was read without a mandate
+
 	intentBy time.Time // until when an intent is waited for
 	hurry    time.Time // until when the audit is that of a new reign
 	state    ib.SMState

@@ -16,6 +16,7 @@ func (c *Core) settle() bool {
 			return true
 		}
 	}
+	c.overlook()
 	if c.out.Job == nil {
 		c.out.Job = c.routeJob()
 	}

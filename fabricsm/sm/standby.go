@@ -84,11 +84,15 @@ func (c *Core) beginReign() {
 	}
 }
 
-// Overlooks reports whether a core that stands by has read the whole fabric.
-func (c *Core) Overlooks() bool {
+// overlook notes that a core which stands by has read the whole fabric. What it finds after
+// that it reads as it comes, and has read before it elects.
+func (c *Core) overlook() {
 	own := c.own()
-	return c.readsAlong() && !c.mayShowMore() && own != topo.None && c.ports[own].known && !c.ownLinkDown()
+	c.overlooks = c.overlooks || c.readsAlong() && !c.mayShowMore() && own != topo.None && c.ports[own].known
 }
+
+// Overlooks reports whether a core that stands by has read the whole fabric.
+func (c *Core) Overlooks() bool { return c.standsBy() && c.overlooks && !c.ownLinkDown() }
 
 // SameGround reports whether a core that was started with some facts, and reads along, may
 // take over where others are found. Both are in the order of their keys, and as they are
