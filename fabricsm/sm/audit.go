@@ -15,7 +15,7 @@ const auditTick = time.Second
 func (c *Core) audit() {
 	c.after(auditTick, timerAudit, ref{})
 	n := len(c.ports)
-	if n == 0 || c.state != ib.SMStandby && !c.readsAlong() && (!c.writing() || c.unsettled) {
+	if n == 0 || c.state != ib.SMStandby && (!c.writing() || c.unsettled) {
 		return // a standby keeps its picture up to date, which it may need soon
 	}
 	c.auditLeft()

@@ -93,6 +93,7 @@ type Core struct {
 	shownKeys topo.OwnPages[*pkeyTable] // by topo.PortID, for views: port.pkeys
 	devices   shownDevices
 	problems  map[problemKey]string
+	untold    map[problemKey]Event // problems that were found while standing by
 	wrong     wrong
 	notKept   map[device]PortFields // as saved
 	tally     tally
@@ -116,6 +117,7 @@ func New(cfg Config) *Core {
 		failures: make(map[ref]failure),
 		others:   make(map[ib.GUID]*otherSM),
 		problems: make(map[problemKey]string),
+		untold:   make(map[problemKey]Event),
 		notKept:  make(map[device]PortFields),
 		health:   records{at: make(map[ib.Place]*record)},
 		lids:     newLIDSpace(),

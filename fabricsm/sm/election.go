@@ -238,6 +238,7 @@ func (c *Core) standByFor(p topo.PortID, reason string) {
 	if c.state != ib.SMStandby {
 		c.members.unprove()
 	}
+	c.endTrust()
 	c.state, e.master, e.since = ib.SMStandby, p, c.now
 	e.claim, e.waitFor, e.foreign, e.nudge = false, topo.None, true, nudge{count: e.nudge.count}
 	c.problem(problemKey{kind: foreignMaster}, &StateChanged{State: c.state, Reason: reason})
@@ -258,6 +259,7 @@ func (c *Core) disable(by topo.PortID) {
 	e := &c.election
 	c.state, e.master, e.claim, e.waitFor, e.foreign = ib.SMNotActive, topo.None, false, topo.None, true
 	c.members.unprove()
+	c.endTrust()
 	c.solved(problemKey{kind: foreignMaster})
 	c.problem(problemKey{kind: disabledSM}, &StateChanged{
 		State:  c.state,

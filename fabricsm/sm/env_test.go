@@ -38,6 +38,7 @@ type env struct {
 	list *netlist.Netlist
 	fab  *sim.Fabric
 	st   *sim.Station
+	node string // that st is at; "": sm
 	cfg  sm.Config
 	core *sm.Core
 	rng  *rand.Rand

@@ -27,9 +27,6 @@ func (c *Core) setMandate(in *Mandate) {
 	}
 	c.barred = !in.Held
 	c.disturb()
-	if !c.barred && !c.mandate {
-		c.beginReign()
-	}
 	if c.barred {
 		clear(c.election.commands)
 		c.problem(problemKey{kind: barred}, &StateChanged{
@@ -38,6 +35,9 @@ func (c *Core) setMandate(in *Mandate) {
 		return
 	}
 	c.solved(problemKey{kind: barred})
+	if !c.mandate {
+		c.beginReign()
+	}
 	if c.state == ib.SMMaster || c.election.waitFor != topo.None {
 		c.retake(true, "the lease of this instance holds again")
 	}

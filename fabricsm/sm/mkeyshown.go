@@ -16,7 +16,8 @@ import (
 //   - who answered a probe under it with another GUID (toldKey),
 //   - who was silent to such probes (nobodyTold),
 //   - who may have been there already when the last requests went out, before the loss
-//     of the link became known (lostKey).
+//     of the link became known (lostKey). Siblings that read along show keys, too, at times
+//     and over links that this one does not know: then any loss counts.
 
 // lossTime is how long before its loss becomes known a link may have been gone: the
 // trap that tells of it is repeated, by a switch, at about this pace.
@@ -64,7 +65,7 @@ func (c *Core) nobodyTold(p topo.PortID) {
 func (c *Core) lostKeys(p, q topo.PortID) {
 	for _, x := range [2][2]topo.PortID{{p, q}, {q, p}} {
 		end := c.entryPort(x[1])
-		if !c.external(x[1]) || c.nodes[c.ports[end].node].up == x[0] {
+		if !c.external(x[1]) || c.nodes[c.ports[end].node].up == x[0] || c.cfg.Followed {
 			c.lostKey(end)
 		}
 	}
@@ -76,7 +77,7 @@ func (c *Core) lostKey(p topo.PortID) {
 	if !c.cfg.MKey.on() || !c.isEnd(p) || p == c.own() || int(p) >= len(s.at) || s.at[p] == 0 {
 		return
 	}
-	recent := c.millis()-(s.at[p]-1) <= uint32(lossTime/time.Millisecond)
+	recent := c.cfg.Followed || c.millis()-(s.at[p]-1) <= uint32(lossTime/time.Millisecond)
 	s.at[p] = 0
 	if guid := c.guidOf(p); recent && guid != 0 && c.keptKey(guid) {
 		c.expose(guid, exposedKey)

@@ -1,6 +1,10 @@
 package sm
 
-import "portcullis/fabricsm/ib"
+import (
+	"cmp"
+
+	"portcullis/fabricsm/ib"
+)
 
 // problemKey names one thing that is wrong for as long as it is.
 type problemKey struct {
@@ -9,6 +13,12 @@ type problemKey struct {
 	pkey  ib.PKey
 	place ib.Place
 	mlid  ib.LID
+}
+
+// compare orders problems, the gravest first.
+func (k problemKey) compare(o problemKey) int {
+	return cmp.Or(cmp.Compare(k.kind, o.kind), cmp.Compare(k.guid, o.guid), cmp.Compare(k.pkey, o.pkey),
+		cmp.Compare(k.place.Switch, o.place.Switch), cmp.Compare(k.place.Port, o.place.Port), cmp.Compare(k.mlid, o.mlid))
 }
 
 // problemKind is what is wrong, the gravest first: views list them in this
@@ -50,6 +60,10 @@ func (c *Core) problem(k problemKey, e Event) {
 		return
 	}
 	c.stands(k, text)
+	if c.standsBy() {
+		c.untold[k] = e // see tellUntold
+		return
+	}
 	c.event(e)
 }
 
@@ -62,6 +76,7 @@ func (c *Core) stands(k problemKey, text string) {
 func (c *Core) solved(k problemKey) {
 	if _, ok := c.problems[k]; ok {
 		delete(c.problems, k)
+		delete(c.untold, k)
 		c.wrong.stale = true
 	}
 }

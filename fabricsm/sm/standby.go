@@ -1,6 +1,8 @@
 package sm
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,14 +11,22 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// A core that is barred right after it was started stands by. It reads the whole fabric,
-// and keeps what it read up to date, while a sibling is master. With a mandate it elects and
+// A core that is barred right after it was started stands by. It reads the whole fabric once,
+// while a sibling is master. With a mandate it looks at every link again, elects, and
 // becomes master with what it has read.
 //
-// That is sound only while the facts that it was started with are still those of the store,
-// which its owner compares (SameGround): LIDs, keys, marks and the cables that keys are shown
-// over are facts. Forwarding and P_Key tables are none, so FactWork stands for what the
-// master does to those: it is saved before the first Set that follows a settled fabric.
+// What it has read is still true then, for what a device holds changes in two ways alone:
+//
+//   - A Set changes it. LIDs, keys, marks and the cables that keys are shown over are facts.
+//     Forwarding and P_Key tables are none, so FactWork stands for what the master does to
+//     those: it is saved before the first Set that follows a settled fabric, and before another
+//     subnet manager is left to rule. The owner compares the facts that the core was started
+//     with to those of the store (SameGround).
+//   - A device is reset, or another one is in its place. Then the links of it were down, and
+//     are in Init or down (IBTA volume 1, 7.2.7), as long as no Set moves them on.
+//
+// Sets of a stranger show in neither. The master finds those by its audit, and writes; the
+// new master looks at everything within firstAudit.
 
 // work is how far the master is with what it writes.
 type work struct {
@@ -47,10 +57,14 @@ func loadWork(f *Fact) work {
 
 // beginWork notes a Set. SMInfo and what a device tells at once change nothing that is read.
 func (c *Core) beginWork(r *request) {
-	if !c.cfg.Followed || r.ref.class == clsSMInfo || r.ref.class == clsNotice {
-		return
+	if r.ref.class != clsSMInfo && r.ref.class != clsNotice {
+		c.endTrust()
 	}
-	if !c.labour.writing || !c.worked {
+}
+
+// endTrust notes that another subnet manager may write from now on.
+func (c *Core) endTrust() {
+	if c.cfg.Followed && !c.standsBy() && (!c.labour.writing || !c.worked) {
 		c.labour, c.worked = work{c.labour.number + 1, true}, true
 		c.save(c.labour.fact())
 	}
@@ -76,11 +90,36 @@ func (c *Core) readsAlong() bool {
 // intent begins now: before, there was none to come.
 func (c *Core) beginReign() {
 	c.mandate = true
+	c.tellUntold()
+	c.lookAtLinks()
 	c.hurry = c.now.Add(firstAudit + 2*auditTick)
 	if !c.members.intent && c.cfg.IntentWait > 0 {
 		c.members.ready = false
 		c.intentBy = c.now.Add(c.cfg.IntentWait)
 		c.after(c.cfg.IntentWait, timerIntent, ref{})
+	}
+}
+
+// tellUntold tells what was found wrong while standing by, and still is: each problem is told
+// once, and there was nobody to tell it to.
+func (c *Core) tellUntold() {
+	for _, k := range slices.SortedFunc(maps.Keys(c.untold), problemKey.compare) {
+		c.event(c.untold[k])
+	}
+	clear(c.untold)
+}
+
+// lookAtLinks reads one end of every link, and every port without a link: each shows whether
+// the link was down since it was read before. This SM elects once they have answered.
+func (c *Core) lookAtLinks() {
+	for i := range c.ports {
+		p := topo.PortID(i)
+		if !c.ports[p].known || !c.nodes[c.ports[p].node].alive || !c.probes(p) {
+			continue
+		}
+		if far := c.peer(p); far == topo.None || far > p || !c.probes(far) || !c.ports[far].known {
+			c.markPort(clsInfo, p)
+		}
 	}
 }
 
@@ -93,6 +132,9 @@ func (c *Core) overlook() {
 
 // Overlooks reports whether a core that stands by has read the whole fabric.
 func (c *Core) Overlooks() bool { return c.standsBy() && c.overlooks && !c.ownLinkDown() }
+
+// Unlinked reports that a core which stands by sees nothing: its own port has no link.
+func (c *Core) Unlinked() bool { return c.standsBy() && c.ownLinkDown() }
 
 // SameGround reports whether a core that was started with some facts, and reads along, may
 // take over where others are found. Both are in the order of their keys, and as they are

@@ -17,22 +17,33 @@ import (
 // read along for a minute.
 func standing(t *testing.T, wait time.Duration, wanted func(hs []endPort) sm.Intent) (e *env, l *netlist.Netlist, hs []endPort) {
 	t.Helper()
+	return standingBy(t, sm.Config{IntentWait: wait}, nil, wanted)
+}
+
+// standingBy is standing with a configuration, and a fabric that is changed before it is read.
+func standingBy(t *testing.T, cfg sm.Config, change func(e *env, hs []endPort), wanted func(hs []endPort) sm.Intent) (e *env, l *netlist.Netlist, hs []endPort) {
+	t.Helper()
 	l = tree(t, 16, 8)
 	hs = hosts(l)
 	first, second := hs[0].node.Name, hs[9].node.Name
-	cfg := sm.Config{Followed: true, Siblings: []sm.Sibling{siblingAt(l, first), siblingAt(l, second)}}
-	e = newEnv(t, l, sim.Options{}, cfg, 1)
+	wait := cfg.IntentWait
+	cfg.Followed, cfg.Siblings, cfg.IntentWait = true, []sm.Sibling{siblingAt(l, first), siblingAt(l, second)}, 0
+	e = newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
 	e.managedBy(second, cfg.Siblings...)
 	e.managedBy(first, cfg.Siblings...)
 	e.want(wanted(hs))
 	e.mustSettle(10 * time.Second)
+	e.run(time.Minute)
+	if change != nil {
+		change(e, hs)
+	}
 
 	e.st.Close()
 	var err error
 	if e.st, err = e.fab.Station(second, true); err != nil {
 		t.Fatal(err)
 	}
-	e.cfg.PortGUID, e.cfg.IntentWait = e.st.GUID(), wait
+	e.cfg.PortGUID, e.cfg.IntentWait, e.node = e.st.GUID(), wait, second
 	before, saved := e.sets(), len(e.facts)
 	e.start()
 	e.step(&sm.Mandate{})
@@ -122,7 +133,7 @@ func TestStandbyOfReleased(t *testing.T) {
 
 // TestStandbyOfOtherFabric: the fabric is another one than that which was read, and nothing
 // tells of it: a host has moved, another one is at its place, a switch is off. What is there
-// is found within three minutes, and a grant stays with its place.
+// is found before anything is written, without an audit, and a grant stays with its place.
 func TestStandbyOfOtherFabric(t *testing.T) {
 	const key = ib.PKey(0x8001)
 	for name, tt := range map[string]struct {
@@ -173,13 +184,12 @@ func TestStandbyOfOtherFabric(t *testing.T) {
 			wanted := func(hs []endPort) sm.Intent {
 				return sm.Intent{Revision: 1, Grants: []sm.Grant{hs[3].grant(key)}}
 			}
-			e, _, hs := standing(t, 30*time.Second, wanted)
+			e, _, hs := standingBy(t, sm.Config{IntentWait: 30 * time.Second, AuditPeriod: -1}, nil, wanted)
 			tt.change(e, &hs[3], &hs[13])
 			e.st.Take(nil) // traps go to the master that was
 			e.step(&sm.Mandate{Held: true})
 			e.want(wanted(hs))
-			e.run(3 * time.Minute)
-			e.mustSettle(time.Minute)
+			e.mustSettle(10 * time.Second)
 			tt.judge(e, &hs[3], &hs[13])
 		})
 	}
@@ -267,5 +277,149 @@ func TestSameGround(t *testing.T) {
 		if got := sm.SameGround(tt.started, tt.found); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestStandbyRests: a core that has read the fabric asks for its own port alone, for days.
+func TestStandbyRests(t *testing.T) {
+	e, _, _ := standing(t, 0, func([]endPort) sm.Intent { return sm.Intent{Revision: 1} })
+	all := func() (n int) {
+		for _, k := range e.smps {
+			n += k
+		}
+		return n
+	}
+	before, began := all(), e.now
+	e.run(time.Hour)
+	if n, most := all()-before, int(e.now.Sub(began)/time.Second)+1; n > most {
+		t.Errorf("%d requests in an hour, want at most one a second", n)
+	}
+}
+
+// TestStandbyFindsThief: while no instance led, a host was pulled out, and something that
+// reads all and answers nothing was put in its place. The key that it may have seen is
+// replaced once the host is back.
+func TestStandbyFindsThief(t *testing.T) {
+	cfg := keyed(t)
+	e, _, hs := standingBy(t, cfg, nil, func(hs []endPort) sm.Intent { return sm.Intent{Revision: 1} })
+	h := &hs[3]
+	was := e.keyNow(h)
+	e.try(e.fab.Unlink(h.node.Name, h.num))
+	shown := e.listens(h, func(*sm.Request) bool { return false })
+	e.try(e.fab.Relink(h.node.Name, h.num, h.peer, h.pnum))
+	e.st.Take(nil)
+	wrote := false
+	e.logSend = func(r *sm.Request) {
+		wrote = wrote || r.MAD.Method() == mad.MethodSet && e.reached(&r.MAD) == h.node.Name
+	}
+	e.step(&sm.Mandate{Held: true})
+	e.want(sm.Intent{Revision: 1})
+	e.run(10 * time.Second)
+	if wrote {
+		t.Error("what is at the place of a host is written to as if it was the host")
+	}
+	e.hostile, e.logSend = nil, nil
+	e.run(2 * time.Minute)
+	e.mustSettle(time.Minute)
+	if now := e.keyNow(h); now.IsZero() || shown[was] && now == was {
+		t.Errorf("the key was shown: %v; the host has it still: %v", shown[was], now == was)
+	}
+}
+
+// TestFollowedKeyOfLostLink: a sibling may have shown a key at any time. So where siblings read
+// along, a device whose link was lost gets another key, however long ago this instance asked it.
+func TestFollowedKeyOfLostLink(t *testing.T) {
+	for _, followed := range []bool{false, true} {
+		l, err := netlist.Single(netlist.Shape{Hosts: 4, Radix: 6})
+		cfg := keyed(t)
+		cfg.Followed = followed
+		e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, cfg, 1)
+		e.start()
+		e.mustSettle(time.Minute)
+		e.run(10 * time.Second)
+		h := &hosts(l)[0]
+		was := e.keyNow(h)
+		for _, change := range []func() error{
+			func() error { return e.fab.Unlink(h.node.Name, h.num) },
+			func() error { return e.fab.Relink(h.node.Name, h.num, h.peer, h.pnum) },
+		} {
+			e.try(change())
+			e.arrive(e.st.Take(nil))
+			e.run(10 * time.Second)
+		}
+		e.mustSettle(time.Minute)
+		e.checkKeys()
+		if changed := e.keyNow(h) != was; changed != followed {
+			t.Errorf("followed by siblings: %v; the key was changed: %v", followed, changed)
+		}
+	}
+}
+
+// TestSiblingsDoNotGuess: a sibling that still has the keys of before shows them while new ones
+// are given out. Its port stays on, and that of a host which does the same does not.
+func TestSiblingsDoNotGuess(t *testing.T) {
+	for _, sibling := range []bool{false, true} {
+		e, hs := guarded(t, 8, nil)
+		if sibling {
+			e.cfg.Siblings = []sm.Sibling{{GUID: hs[0].node.PortGUID(hs[0].num), Place: hs[0].place}}
+			e.start()
+			e.want(sm.Intent{Revision: 1, Hosts: places(hs)})
+			e.mustSettle(time.Minute)
+			e.run(time.Second)
+		}
+		e.guess(&hs[0], 40, nil)
+		if off := e.isOff(&hs[0]); off == sibling {
+			t.Errorf("sibling: %v; the port is switched off: %v", sibling, off)
+		}
+	}
+}
+
+// TestStandbyTellsProblems: what is wrong while a core stands by is told as its reign begins,
+// and what was solved before is not.
+func TestStandbyTellsProblems(t *testing.T) {
+	e, _, hs := standingBy(t, sm.Config{}, func(e *env, hs []endPort) {
+		e.hostile = map[string]liar{
+			hs[5].node.Name: func([]ib.PortNum, *sm.Request) (mad.MAD, bool) { return mad.MAD{}, true },
+		}
+	}, func([]endPort) sm.Intent { return sm.Intent{Revision: 1} })
+	silent := func() (places []ib.Place) {
+		for _, u := range told[*sm.NodeUnreachable](e) {
+			places = append(places, u.Place)
+		}
+		return places
+	}
+	e.takeEvents()
+	e.run(time.Second)
+	if got := silent(); len(got) > 0 {
+		t.Fatalf("told while standing by: %v", got)
+	}
+	e.step(&sm.Mandate{Held: true})
+	if got := silent(); !slices.Equal(got, []ib.Place{hs[5].place}) {
+		t.Errorf("unreachable as the reign begins: %v, want %v", got, hs[5].place)
+	}
+}
+
+// TestWorkOfOthers: before a master leaves the fabric to another subnet manager it saves that
+// what was read no longer counts.
+func TestWorkOfOthers(t *testing.T) {
+	l, err := netlist.Single(netlist.Shape{Hosts: 6, Radix: 8})
+	l = list(t, l, err)
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{
+		Followed: true, Priority: 5, SMKey: rightKey, AuditPeriod: -1,
+		Election: sm.ElectionConfig{Allowed: []sm.AllowedSM{{GUID: l.Find("h1").PortGUID(1), Place: placeOf(l, "h1")}}},
+	}, 1)
+	other := e.addRogue("h1", mad.SMInfo{SMKey: rightKey, Priority: 3, SMState: ib.SMStandby})
+	e.start()
+	e.mustSettle(10 * time.Second)
+	other.says.Priority, other.says.SMState = 9, ib.SMMaster
+	sent, saved := false, false
+	e.logSend = func(r *sm.Request) {
+		if r.MAD.Attr() == mad.AttrSMInfo && r.MAD.Method() == mad.MethodSet {
+			sent, saved = true, slices.Contains(works(e.facts), "writes 2")
+		}
+	}
+	e.run(10 * time.Second)
+	if e.view.State != ib.SMStandby || !sent || !saved {
+		t.Errorf("%v, handed over: %v, saved before: %v; saved %q", e.view.State, sent, saved, works(e.facts))
 	}
 }
