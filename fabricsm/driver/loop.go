@@ -59,6 +59,7 @@ type loop struct {
 	standby  bool        // nothing is saved or told, see Standby
 	diverged bool        // something was to be saved all the same
 	complete atomic.Bool // see Standby.Complete
+	read     time.Time   // when it first was; zero: not yet
 
 	told     <-chan struct{} // closed when the owner wants the end; nil once it began
 	leaveBy  time.Time       // when resigning is given up; zero: not begun
@@ -214,7 +215,9 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 			return err
 		}
 		if l.standby && !l.resigned {
-			l.breathe(timer)
+			if err := l.breathe(timer); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
