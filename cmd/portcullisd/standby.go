@@ -19,8 +19,10 @@ const (
 	// quietFacts is how long the facts of the leader must not have changed for a standby to
 	// begin to read the fabric.
 	quietFacts = time.Second
-	// readEvery is the shortest time between the beginnings of two readings.
+	// readEvery is the shortest time between the beginnings of two readings, and readShare the
+	// share of the time that readings take at most: one in so many parts.
 	readEvery = 10 * time.Second
+	readShare = 5
 	// standbyRest is the time after which a standby tries again to reach the fabric or the store.
 	standbyRest = 30 * time.Second
 )
@@ -149,10 +151,12 @@ func runDriver(ctx context.Context, o driver.Options, r *reading, intents <-chan
 	return r.run.Lead(ctx, o, facts, intents)
 }
 
-// run reads along until ctx ends.
+// run reads along until ctx ends. A process that has just started waits first, so that one
+// that ends again and again reads nothing.
 func (b *standby) run(ctx context.Context) {
 	defer b.drop()
-	for ctx.Err() == nil {
+	pause(ctx, readEvery)
+	for told := ""; ctx.Err() == nil; {
 		b.mu.Lock()
 		free := b.free
 		b.mu.Unlock()
@@ -162,14 +166,26 @@ func (b *standby) run(ctx context.Context) {
 			return
 		}
 		began := time.Now()
-		err := b.read(ctx)
-		rest := readEvery - time.Since(began)
+		took, err := b.read(ctx)
+		reason := ""
 		if err != nil {
-			b.s.log.Info("the fabric is not read along while another instance leads", "error", err, "retry_in", standbyRest)
-			rest = standbyRest
+			reason = err.Error()
 		}
-		pause(ctx, rest)
+		if reason != told && reason != "" {
+			b.s.log.Info("the fabric is not read along while another instance leads; tried again", "reason", reason)
+		}
+		told = reason
+		pause(ctx, restAfter(time.Since(began), took, err))
 	}
+}
+
+// restAfter returns how long a standby rests after an attempt that began some time ago, in which
+// it read for a while.
+func restAfter(since, took time.Duration, err error) time.Duration {
+	if err != nil && !errors.Is(err, driver.ErrDiverged) {
+		return standbyRest
+	}
+	return max(readEvery, readShare*took) - since
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -179,14 +195,15 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// read reads along until the facts change, or this instance leads.
-func (b *standby) read(ctx context.Context) error {
+// read reads along until the facts change, or this instance leads. It returns for how long it
+// read what there is.
+func (b *standby) read(ctx context.Context) (time.Duration, error) {
 	ctx, halt := context.WithCancel(ctx)
 	defer halt()
 	b.mu.Lock()
 	if b.leads {
 		b.mu.Unlock()
-		return nil
+		return 0, nil
 	}
 	idle := make(chan struct{})
 	b.halt, b.idle = halt, idle
@@ -195,11 +212,11 @@ func (b *standby) read(ctx context.Context) error {
 
 	recs, revision, err := b.quiet(ctx)
 	if err != nil || recs == nil {
-		return err
+		return 0, err
 	}
 	r, err := b.open(ctx, recs)
 	if err != nil || r == nil {
-		return err
+		return 0, err
 	}
 	reading, end := context.WithCancel(ctx)
 	defer end()
@@ -212,12 +229,13 @@ func (b *standby) read(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.under = nil
+	took := r.run.Took()
 	if err != nil || !b.leads {
 		r.close()
-		return err
+		return took, err
 	}
 	b.ready = r
-	return nil
+	return took, nil
 }
 
 // complete reports whether this instance has read the fabric that another one leads.
