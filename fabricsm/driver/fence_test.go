@@ -57,6 +57,7 @@ type witness struct {
 	wrong        int // Sets without the lease
 	masters      int // answers, without the lease, that this subnet manager is master
 	readsWithout int
+	repressed    int // traps that were answered
 }
 
 func (w *witness) saw(packets []transport.Packet) {
@@ -76,6 +77,8 @@ func (w *witness) saw(packets []transport.Packet) {
 			if !held {
 				w.readsWithout++
 			}
+		case mad.MethodTrapRepress:
+			w.repressed++
 		case mad.MethodGetResp:
 			var si mad.SMInfo
 			if m.Attr() == mad.AttrSMInfo && mad.Decode(m.Data(), &si) == nil && si.SMState == ib.SMMaster && !held {

@@ -87,6 +87,7 @@ func newLoop(o Options) *loop {
 	}
 	l.gate = newGate(l.front())
 	l.out.init(o.Timeout)
+	l.initCounters()
 	for range cap(l.free) {
 		l.free <- make([]transport.Packet, batch)
 	}
@@ -153,7 +154,6 @@ func (l *loop) begin(facts []sm.Fact) {
 		l.o.Record.Begin(l.now, l.o.Core)
 	}
 	l.initKeys()
-	l.initCounters()
 	l.startKeys(facts)
 	l.step(&sm.Started{Facts: facts})
 }

@@ -111,7 +111,6 @@ func (s *Standby) Lead(ctx context.Context, o Options, facts []sm.Fact, intents 
 		l.log = o.Log
 	}
 	l.initKeys()
-	l.initCounters()
 	if err := o.Port.SetIsSM(true); err != nil {
 		return l.lost("announce the subnet manager on", err)
 	}
