@@ -23,6 +23,7 @@ type Core struct {
 	worked  bool // labour was saved by this core
 
 	overlooks bool // the whole fabric was read without a mandate
+	inherited inheritance
 
 	intentBy time.Time // until when an intent is waited for
 	hurry    time.Time // until when the audit is that of a new reign

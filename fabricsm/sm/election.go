@@ -239,6 +239,7 @@ func (c *Core) standByFor(p topo.PortID, reason string) {
 		c.members.unprove()
 	}
 	c.endTrust()
+	c.inherited = inheritance{}
 	c.state, e.master, e.since = ib.SMStandby, p, c.now
 	e.claim, e.waitFor, e.foreign, e.nudge = false, topo.None, true, nudge{count: e.nudge.count}
 	c.problem(problemKey{kind: foreignMaster}, &StateChanged{State: c.state, Reason: reason})
@@ -281,6 +282,7 @@ func (c *Core) takeOver(mandate bool, reason string) {
 // registered is lost.
 func (c *Core) retake(mandate bool, reason string) {
 	e := &c.election
+	c.inherited = inheritance{}
 	c.solved(problemKey{kind: foreignMaster})
 	c.solved(problemKey{kind: disabledSM})
 	c.state, e.master, e.waitFor, e.claim, e.asked = ib.SMDiscovering, topo.None, topo.None, mandate, false

@@ -77,6 +77,7 @@ func (c *Core) idle() bool {
 
 func (c *Core) tellSettled() {
 	c.unsettled, c.viewDue = false, true
+	c.inherited = inheritance{}
 	c.tellReleased()
 	c.tellMute()
 	c.mkeys.rotation.settled = true
@@ -166,6 +167,11 @@ func (c *Core) publish() {
 	if !c.viewDue || c.out.View != nil {
 		return
 	}
+	if c.inherits() && !c.inherited.shown { // hosts wait for it
+		c.inherited.shown = true
+		c.publishAll()
+		return
+	}
 	switch early := c.unsettled && c.now.Before(c.viewAt.Add(c.cfg.ViewEvery)); {
 	case early && !c.disturbed:
 	case early && c.wire.out > 0 && c.shown != nil && c.shown.Settled:
@@ -181,7 +187,7 @@ func (c *Core) publish() {
 func (c *Core) publishDisturbed() {
 	c.disturbed = false
 	v := *c.shown
-	v.Time, v.Settled, v.Pending = c.now, false, c.wire.out
+	v.Time, v.Settled, v.Inherited, v.Pending = c.now, false, false, c.wire.out
 	v.SMPs, v.Progress, v.Counters = c.smps(), c.progress(), c.tally.Counters
 	v.Faults, v.Problems = c.showWrong()
 	v.Violations = c.showViolations()
@@ -192,7 +198,7 @@ func (c *Core) publishAll() {
 	c.viewDue, c.disturbed, c.viewAt = false, false, c.now
 	v := &View{
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
-		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: !c.unsettled && c.writing(), Pending: c.wire.out,
+		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: !c.unsettled && c.writing(), Inherited: c.inherits(), Pending: c.wire.out,
 		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
 	}

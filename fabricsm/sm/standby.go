@@ -90,6 +90,7 @@ func (c *Core) readsAlong() bool {
 // intent begins now: before, there was none to come.
 func (c *Core) beginReign() {
 	c.mandate = true
+	c.inherited = inheritance{rules: c.overlooks && c.labour.number > 0 && !c.labour.writing}
 	c.tellUntold()
 	c.lookAtLinks()
 	c.hurry = c.now.Add(firstAudit + 2*auditTick)
@@ -99,6 +100,16 @@ func (c *Core) beginReign() {
 		c.after(c.cfg.IntentWait, timerIntent, ref{})
 	}
 }
+
+// inheritance is of a core that becomes master of a fabric which a sibling had settled, and which it has
+// read before, until it has settled it itself.
+type inheritance struct {
+	rules bool
+	shown bool // in a view
+}
+
+// inherits reports a master with what it had read before, whose switches have its tables.
+func (c *Core) inherits() bool { return c.inherited.rules && c.writing() && c.forwarding() }
 
 // tellUntold tells what was found wrong while standing by, and still is: each problem is told
 // once, and there was nobody to tell it to.

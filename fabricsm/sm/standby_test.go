@@ -63,6 +63,21 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 	e, l, hs := standing(t, 30*time.Second, wanted)
 	asked, lids := countRenewals(e), e.shownLIDs(l)
+	inherited := false
+	e.onStep = func() {
+		if v := e.view; v.Inherited && !inherited {
+			inherited = true
+			if v.Settled || v.State != ib.SMMaster || v.Tables == nil {
+				t.Errorf("a view of what was inherited: %v, settled %v, tables %v", v.State, v.Settled, v.Tables != nil)
+			}
+			for _, h := range hs {
+				id := v.Fabric.PortByGUID(h.node.PortGUID(h.num))
+				if keys, _ := v.PKeys(id); v.Fabric.Port(id).LID != lids[h.node.Name] || len(keys) != len(e.fab.PKeys(h.node.Name, h.num)) {
+					t.Errorf("%s is shown with LID %v and P_Keys %v", h.node.Name, v.Fabric.Port(id).LID, keys)
+				}
+			}
+		}
+	}
 	before := make(map[string]int)
 	for kind, n := range e.smps {
 		before[kind] = n
@@ -70,6 +85,9 @@ func TestStandbyTakesOver(t *testing.T) {
 	e.step(&sm.Mandate{Held: true})
 	e.want(wanted(hs))
 	e.mustSettle(10 * time.Second)
+	if e.onStep = nil; !inherited {
+		t.Error("what was inherited is not shown before the fabric is settled")
+	}
 	for kind, n := range e.smps {
 		d := n - before[kind]
 		if strings.HasPrefix(kind, "Set ") && kind != "Set PortInfo" && d > 0 {
@@ -421,5 +439,35 @@ func TestWorkOfOthers(t *testing.T) {
 	e.run(10 * time.Second)
 	if e.view.State != ib.SMStandby || !sent || !saved {
 		t.Errorf("%v, handed over: %v, saved before: %v; saved %q", e.view.State, sent, saved, works(e.facts))
+	}
+}
+
+// TestInheritsSettledAlone: what a core has read before is shown to hosts at once only if the
+// master before had settled it.
+func TestInheritsSettledAlone(t *testing.T) {
+	for _, last := range []string{"settled 1", "writes 2", ""} {
+		l := tree(t, 16, 8)
+		e := newEnv(t, l, sim.Options{}, sm.Config{Followed: true}, 1)
+		e.start()
+		e.mustSettle(10 * time.Second)
+		if e.facts = slices.DeleteFunc(e.facts, func(f sm.Fact) bool { return f.Kind == sm.FactWork }); last != "" {
+			e.facts = append(e.facts, sm.Fact{Kind: sm.FactWork, Mark: last})
+		}
+		e.st.Close()
+		var err error
+		if e.st, err = e.fab.Station(hosts(l)[9].node.Name, true); err != nil {
+			t.Fatal(err)
+		}
+		e.cfg.PortGUID = e.st.GUID()
+		e.start()
+		e.step(&sm.Mandate{})
+		e.run(time.Minute)
+		inherited := false
+		e.onStep = func() { inherited = inherited || e.view != nil && e.view.Inherited }
+		e.step(&sm.Mandate{Held: true})
+		e.mustSettle(10 * time.Second)
+		if want := last == "settled 1"; inherited != want || e.view.Inherited {
+			t.Errorf("after %q it inherits: %v, and once it is settled: %v", last, inherited, e.view.Inherited)
+		}
 	}
 }

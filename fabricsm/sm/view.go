@@ -24,15 +24,19 @@ type View struct {
 	// of those that policy allows, of siblings, and of those that are trusted.
 	Managers []topo.PortID
 	Settled  bool
-	Pending  int   // requests that are out
-	Revision int64 // of the intent in force
-	Intent   bool  // an intent has come
-	SMPs     []SMPCount
-	Dropped  uint64   // received MADs that were malformed or meant nothing here
-	Problems []string // what stands in the way, the gravest first; at most 100 and how many more there are
-	Faults   []Fault  // the same with where it is, in the same order, at most 4096
-	Progress Progress
-	Counters Counters
+	// Inherited says that this is the fabric as a sibling left it, all of which was read before this
+	// one became master: the switches have Tables, and ports have what they show, although
+	// not every port has the LID of the new master yet.
+	Inherited bool
+	Pending   int   // requests that are out
+	Revision  int64 // of the intent in force
+	Intent    bool  // an intent has come
+	SMPs      []SMPCount
+	Dropped   uint64   // received MADs that were malformed or meant nothing here
+	Problems  []string // what stands in the way, the gravest first; at most 100 and how many more there are
+	Faults    []Fault  // the same with where it is, in the same order, at most 4096
+	Progress  Progress
+	Counters  Counters
 
 	// Health is where something is unhealthy or marked, by place.
 	Health []HealthState
