@@ -103,7 +103,7 @@ func standingBy(t *testing.T, l *netlist.Netlist, core sm.Config, keep func(*sm.
 		t.Fatal(err)
 	}
 	node = l.Nodes[slices.IndexFunc(l.Nodes, func(n netlist.Node) bool { return n.Type == ib.NodeCA && n.Name != "sm" })].Name
-	at, err := f.Attach(node, false)
+	at, err := f.Attach(node, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,7 @@ func TestStandbyOfReleased(t *testing.T) {
 
 // TestStandbyOfOtherFabric: the fabric is another one than that which was read, and nothing
 // tells of it: a host has moved, another one is at its place, a switch is off. What is there
-// is found before anything is written, without an audit, and a grant stays with its place.
+// is found at once, without an audit, and a grant stays with its place.
 func TestStandbyOfOtherFabric(t *testing.T) {
 	const key = ib.PKey(0x8001)
 	for name, tt := range map[string]struct {
