@@ -152,7 +152,7 @@ func TestNeedsAReboot(t *testing.T) {
 		}, "not as it was written"},
 		{"the record has another host's key", func(t *testing.T) {
 			s.change(func(m map[string]any) { m["ak2"] = secondKey(t, m["open"].(string)) })
-		}, "the attestation key that was kept"},
+		}, "the stored attestation key"},
 		{"the record is of another TPM", func(*testing.T) {
 			s.change(func(m map[string]any) { m["ek_sha256"] = strings.Repeat("ab", 32) })
 		}, "EK " + strings.Repeat("ab", 32)},

@@ -88,7 +88,7 @@ func (h *HCA) DPU() bool {
 func (h *HCA) dpu() *findings {
 	f := &findings{name: h.Name, reason: ReasonDPU}
 	f.when(h.DPU(),
-		"is a DPU (device id 0x%04x, hardware id 0x%03x), and what its own processor runs is not attested", h.DeviceID, h.HardwareID)
+		"is a DPU (device id 0x%04x, hardware id 0x%03x), and the software of its own processor is not attested", h.DeviceID, h.HardwareID)
 	return f
 }
 
@@ -97,7 +97,7 @@ func (h *HCA) dpu() *findings {
 func (h *HCA) unread(pol *Policy) *findings {
 	f := &findings{name: h.Name, reason: ReasonUnread}
 	fw := &h.Firmware
-	f.when(h.DeviceID == 0 && h.HardwareID == 0, "what chip it is is not known%s", h.why("device_id"))
+	f.when(h.DeviceID == 0 && h.HardwareID == 0, "chip not known%s", h.why("device_id"))
 	f.when(fw.Running == "" || fw.Pending == "", "firmware version not known%s", cmp.Or(h.why("running"), h.why("pending")))
 	f.when(fw.LifeCycle == LifeUnknown, "life cycle not known%s", h.why("life_cycle"))
 	f.when(fw.SecureBoot == Unknown, "secure boot not known%s", h.why("secure_boot"))
@@ -125,7 +125,7 @@ func (h *HCA) debug() *findings {
 	f := &findings{name: h.Name, reason: ReasonDebug}
 	f.when(h.Firmware.Recovery != No, "runs in recovery mode")
 	for i, word := range h.Firmware.Attributes {
-		f.when(i > 0 || word != secureWord && word != "signed-fw", "says %q of itself", word)
+		f.when(i > 0 || word != secureWord && word != "signed-fw", "reports the attribute %q", word)
 	}
 	for _, t := range h.Tokens {
 		f.when(t.Session != No, "token session %s: %v, want none", t.Kind, t.Session)
@@ -144,10 +144,10 @@ func (h *HCA) assured(want Assurance) *findings {
 	fw := &h.Firmware
 	f.when(fw.LifeCycle != LifeGASecured, "life cycle %v, want %v", fw.LifeCycle, LifeGASecured)
 	f.when(fw.SecureBoot != Yes, "secure boot is not enabled")
-	f.when(!slices.Contains(fw.Attributes, secureWord), "does not demand signed firmware")
+	f.when(!slices.Contains(fw.Attributes, secureWord), "does not require signed firmware")
 	f.when(fw.Running != fw.Pending, "runs %s, and %s waits for a reset", fw.Running, fw.Pending)
 	f.when(fw.SecurityVersion != nil && fw.RollbackFloor != nil && *fw.SecurityVersion < *fw.RollbackFloor, "security version is below the floor in its fuses")
-	f.when(h.AlternateGUID != No, "a host-set GUID replaces that of manufacture")
+	f.when(h.AlternateGUID != No, "a GUID set by the host replaces that of manufacture")
 	f.when(!fw.Assurance.covers(want), "assurance %v, want %v", fw.Assurance, want)
 	f.when((fw.Assurance == G1 || fw.Assurance == G2) && fw.Reference == nil, "assurance %v without a reference image", fw.Assurance)
 	f.when(fw.Assurance == G3 && h.SPDM == "", "assurance %v without a measurement", fw.Assurance)
@@ -171,7 +171,7 @@ func (h *HCA) locked(want ExpectedLock) *findings {
 	l := &h.Lock
 	f.when(l.Method != LockSignedFile && l.Method != LockWrites, "lock method %v", l.Method)
 	f.when(l.Method == LockSignedFile && l.File == nil, "no file was applied")
-	f.when(want.Leaves, "the adapter leaves by decision of an operator: it is to be opened")
+	f.when(want.Leaves, "the adapter leaves by decision of an operator: it must be opened")
 	f.when(l.MLOCK != MLOCKLocked, "MLOCK is %v", l.MLOCK)
 	f.when(l.Epoch == 0 || want.Epoch != 0 && l.Epoch != want.Epoch, "locked under a key of epoch %d, the service knows %d", l.Epoch, want.Epoch)
 	f.when(want.File != "" && (l.File == nil || l.File.SHA256 != want.File), "the applied file is not the one the service signed")

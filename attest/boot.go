@@ -35,7 +35,7 @@ func (v *verifier) checkReference() *Refusal {
 	}
 	v.facts.Reference = m.Set
 	if v.anyBoot = m.Waiver; m.Waiver {
-		v.facts.Waived = append(v.facts.Waived, "the boot is not held against reference values (waiver "+m.Set+")")
+		v.facts.Waived = append(v.facts.Waived, "the boot is not compared with reference values (waiver "+m.Set+")")
 	}
 	return nil
 }

@@ -44,14 +44,14 @@ func (p *Policy) Lapses(f *Facts) []Lapse {
 		add(LapseEK, refuse(ReasonEKRevoked, "EK %s is on the deny list", f.EKDigest))
 	}
 	if i := slices.IndexFunc(f.EKIssuers, func(d string) bool { return p.Denied[d] }); i >= 0 {
-		add(LapseCA, refuse(ReasonEKRevoked, "the CA with key %s, by which the EK certificate was believed, is on the deny list", f.EKIssuers[i]))
+		add(LapseCA, refuse(ReasonEKRevoked, "the CA with key %s, which issued the EK certificate, is on the deny list", f.EKIssuers[i]))
 	}
 	add(LapseTPM, p.checkTPM(f.TPM, f.TPMFirmware))
 	if len(p.Starts) > 0 && !slices.Contains(p.Starts, f.Start) {
 		add(LapseImage, refuse(ReasonStart, "agent %q of image %q is not one that the policy allows", clip(f.Start.Agent), clip(f.Start.Image)))
 	}
 	if f.Statement == nil {
-		add(LapseAdapter, refuse(ReasonStatement, "its statement was not kept"))
+		add(LapseAdapter, refuse(ReasonStatement, "its statement was not stored"))
 		return out
 	}
 	add(LapseFirmware, checkFirmware(f.Statement, p.FirmwareFloors))

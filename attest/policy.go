@@ -58,7 +58,7 @@ type Policy struct {
 // about the boot.
 const (
 	WaivedAssurance = "firmware of adapters is not assured (assurance: none)"
-	WaivedDPU       = "DPUs are let in, whatever their own processors run (accept_dpu: true)"
+	WaivedDPU       = "DPUs are admitted, whatever their own processors run (accept_dpu: true)"
 	WaivedLock      = "settings of adapters need not be locked (require_lock: false)"
 )
 

@@ -98,13 +98,13 @@ func (p *Policy) checkPCRs() error {
 	for i, n := range p.PCRs {
 		switch {
 		case n == 16 || n == 23:
-			return fmt.Errorf("PCR %d can be reset by anybody on the host and proves nothing; leave it out of the list", n)
+			return fmt.Errorf("PCR %d can be reset by every process on the host and proves nothing; leave it out of the list", n)
 		case n < 0 || n >= numPCRs:
 			return fmt.Errorf("PCR %d, want 0 to %d", n, numPCRs-1)
 		case n == p.AgentPCR:
-			return fmt.Errorf("PCR %d is the agent's and quoted anyway; leave it out of the list", n)
+			return fmt.Errorf("PCR %d is the agent's and always quoted; leave it out of the list", n)
 		case i > 0 && n <= p.PCRs[i-1]:
-			return fmt.Errorf("PCRs %v: want them ascending, none twice", p.PCRs)
+			return fmt.Errorf("PCRs %v: want ascending order without duplicates", p.PCRs)
 		}
 	}
 	for n := range firmwarePCRs {

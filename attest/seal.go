@@ -121,7 +121,7 @@ func (c *SealChallenge) check(now time.Time, channel []byte, ev *SealEvidence, p
 	case max(len(ev.Quote), len(ev.Signature)) > MaxTPMStructure:
 		return refuse(ReasonSize, "seal quote or signature of more than %d bytes", MaxTPMStructure)
 	case c.Channel == ChannelExporter && len(channel) != ExporterSize:
-		return refuse(ReasonChannel, "the connection gave no channel binding of %d bytes", ExporterSize)
+		return refuse(ReasonChannel, "the connection has no channel binding of %d bytes", ExporterSize)
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func TestParseStatementRefuses(t *testing.T) {
 		{"port 0", `"port":1`, `"port":0`, "want port 1 to 254"},
 		{"port 300", `"port":2`, `"port":300`, "cannot unmarshal"},
 		{"link layer", `"link_layer":"InfiniBand"`, `"link_layer":"Infiniband"`, "link layer"},
-		{"word of no meaning", `"mlock":"locked"`, `"mlock":"sealed"`, "is none of"},
+		{"word of no meaning", `"mlock":"locked"`, `"mlock":"sealed"`, "is not one of"},
 		{"word left out", `"secure_boot":"yes",`, ``, "not canonical"},
 		{"word null", `"secure_boot":"yes"`, `"secure_boot":null`, "not canonical"},
 		{"word as a number", `"secure_boot":"yes"`, `"secure_boot":1`, "cannot unmarshal"},

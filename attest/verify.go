@@ -101,7 +101,7 @@ func (v *verifier) checkSession() *Refusal {
 	case !v.pol.sameRegisters(v.ch):
 		return refuse(ReasonSession, "session %s was opened under another policy; begin a new one", v.ch.ID)
 	case v.ch.Channel == ChannelExporter && len(v.channel) != ExporterSize:
-		return refuse(ReasonChannel, "the connection gave no channel binding of %d bytes", ExporterSize)
+		return refuse(ReasonChannel, "the connection has no channel binding of %d bytes", ExporterSize)
 	case v.ch.Channel == ChannelNone:
 		v.channel = nil
 	}

@@ -104,7 +104,7 @@ func (w words) text(v uint8) string {
 
 func (w words) marshal(v uint8) ([]byte, error) {
 	if int(v) >= len(w) {
-		return nil, fmt.Errorf("value %d is none of %v", v, []string(w))
+		return nil, fmt.Errorf("value %d is not one of %v", v, []string(w))
 	}
 	return []byte(w[v]), nil
 }
@@ -112,7 +112,7 @@ func (w words) marshal(v uint8) ([]byte, error) {
 func (w words) parse(b []byte) (uint8, error) {
 	i := slices.Index(w, string(b))
 	if i < 0 {
-		return 0, fmt.Errorf("%q is none of %v", clip(string(b)), []string(w))
+		return 0, fmt.Errorf("%q is not one of %v", clip(string(b)), []string(w))
 	}
 	return uint8(i), nil
 }

@@ -107,7 +107,7 @@ func TestCoverage(t *testing.T) {
 	r := verify(t, b, site).Images[0]
 	last := r.Steps[len(r.Steps)-1]
 	if want := int64(len(b)) - m.End; r.Verdict != firmware.Valid || r.NotCovered != want || want == 0 ||
-		last.Name != "coverage" || !strings.Contains(last.Detail, fmt.Sprintf("the %d bytes behind it", want)) {
+		last.Name != "coverage" || !strings.Contains(last.Detail, fmt.Sprintf("the %d bytes after it", want)) {
 		t.Errorf("verdict %q, %d bytes not covered, %+v; want %d", r.Verdict, r.NotCovered, last, want)
 	}
 	for at, want := range map[int64]firmware.Verdict{m.End: firmware.Valid, m.End - 1: firmware.Invalid} {

@@ -157,7 +157,7 @@ func (v *verifier) board(boards []string) {
 		return
 	}
 	if slices.ContainsFunc(boards, func(b string) bool { return b != string(v.m.Info.PSID) }) {
-		v.not("board", Fail, Invalid, CodeBoard, "the package has it for %s, and the image is for %s", strings.Join(boards, ", "), v.m.Info.PSID)
+		v.not("board", Fail, Invalid, CodeBoard, "the package has it for %s, but the image is for %s", strings.Join(boards, ", "), v.m.Info.PSID)
 		return
 	}
 	v.pass("board", "package and image name PSID %s", v.m.Info.PSID)
@@ -182,7 +182,7 @@ func (v *verifier) signatures() error {
 		}
 	}
 	if !signed {
-		v.not("signature", Absent, NotSigned, CodeNoSignature, "nobody signed it")
+		v.not("signature", Absent, NotSigned, CodeNoSignature, "it has no signature")
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (v *verifier) coverage() {
 	}
 	v.report.NotCovered = v.m.Behind()
 	if v.report.NotCovered > 0 {
-		v.pass("coverage", "signatures cover the image up to 0x%x, the end of its last section; the %d bytes behind it may be anything: data of the device, padding", v.m.End, v.report.NotCovered)
+		v.pass("coverage", "signatures cover the image up to 0x%x, the end of its last section; the %d bytes after it may be anything: device data, padding", v.m.End, v.report.NotCovered)
 		return
 	}
 	v.pass("coverage", "signatures cover the image up to the end of the file")
@@ -205,18 +205,18 @@ func (v *verifier) bare(s *image.Signature) {
 	d, ok := s.Digest()
 	switch {
 	case !ok:
-		v.not("digest", Fail, Invalid, CodeSignatureBytes, "the section for %v names no key and holds neither digest nor signature", s.Algorithm)
+		v.not("digest", Fail, Invalid, CodeSignatureBytes, "the section for %v names no key and has neither digest nor signature", s.Algorithm)
 	case policy.Digest(d) != *v.report.Identity.Digest:
-		v.not("digest", Fail, Invalid, CodeDigest, "it is %v, and the image says %x: it was changed", v.report.Identity.Digest, d)
+		v.not("digest", Fail, Invalid, CodeDigest, "it is %v, but the image says %x: it was changed", v.report.Identity.Digest, d)
 	default:
-		v.pass("digest", "%x is what the image says; anybody can write that", d)
+		v.pass("digest", "it is %x, as the image says; a forger can write that", d)
 	}
 }
 
 func (v *verifier) signature(s *image.Signature) error {
 	name := "signature " + s.Algorithm.String()
 	if !s.Tidy() {
-		v.not(name, Fail, Invalid, CodeSignatureBytes, "there is something behind it that belongs to no signature")
+		v.not(name, Fail, Invalid, CodeSignatureBytes, "there are bytes after it that belong to no signature")
 		return nil
 	}
 	if s.Key.Development() {
@@ -224,7 +224,7 @@ func (v *verifier) signature(s *image.Signature) error {
 		return nil
 	}
 	if len(v.site.Pins.Keys()) == 0 {
-		v.not(name, Unknown, NotVerifiable, CodeNoPins, "it names key %v, and no key is pinned", s.Key)
+		v.not(name, Unknown, NotVerifiable, CodeNoPins, "it names key %v, but no key is pinned", s.Key)
 		return nil
 	}
 	key, ok := v.site.Pins.Find(s.Key, s.Algorithm)
@@ -233,7 +233,7 @@ func (v *verifier) signature(s *image.Signature) error {
 		return nil
 	}
 	if key.Signs&image.SignsFirmware == 0 {
-		v.not(name, Fail, Invalid, CodePurpose, "key %v is pinned, and not for firmware", s.Key)
+		v.not(name, Fail, Invalid, CodePurpose, "key %v is pinned, but not for firmware", s.Key)
 		return nil
 	}
 	if other := slices.ContainsFunc(v.m.Keys, func(p image.PublicKey) bool {
@@ -246,10 +246,10 @@ func (v *verifier) signature(s *image.Signature) error {
 		return err
 	}
 	if err := key.Verify(digest, s.Value); err != nil {
-		v.not(name, Fail, Invalid, CodeSignature, "it is not right under the pinned key %v: image or signature were changed, or another key made it", s.Key)
+		v.not(name, Fail, Invalid, CodeSignature, "it is not right with the pinned key %v: image or signature were changed, or another key made it", s.Key)
 		return nil
 	}
-	v.pass(name, "right under the pinned key %v %s", s.Key, key.Name)
+	v.pass(name, "right with the pinned key %v %s", s.Key, key.Name)
 	v.report.Signers = append(v.report.Signers, Signer{s.Key, s.Algorithm, key.Name, key.Fingerprint()})
 	return nil
 }

@@ -214,7 +214,7 @@ func TestWaiverIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err := Verdicts().Get(l.ctx(), l.store, "host-1")
-	if err != nil || v.Value.Facts.Reference != "default/2" || !slices.ContainsFunc(v.Value.Facts.Waived, func(s string) bool { return s == "the boot is not held against reference values (waiver default/2)" }) {
+	if err != nil || v.Value.Facts.Reference != "default/2" || !slices.ContainsFunc(v.Value.Facts.Waived, func(s string) bool { return s == "the boot is not compared with reference values (waiver default/2)" }) {
 		t.Errorf("facts: %q, %q, %v", v.Value.Facts.Reference, v.Value.Facts.Waived, err)
 	}
 	if l.keptBoot("host-1") == nil {

@@ -57,7 +57,7 @@ func Adapters() []Adapter {
 		{"a DPU, by its PCI device id", attest.ReasonDPU, "is a DPU", func(_ *Attempt, h *attest.HCA) { h.DeviceID = 0xA2DC }},
 		{"a DPU, by its hardware id", attest.ReasonDPU, "is a DPU", func(_ *Attempt, h *attest.HCA) { h.HardwareID = 0x21C }},
 		{"a DPU where policy lets them in", "", "", func(a *Attempt, h *attest.HCA) { a.Policy.AcceptDPU, h.DeviceID = true, 0xA2DC }},
-		{"a chip that nobody knows", attest.ReasonUnread, "what chip it is", func(_ *Attempt, h *attest.HCA) { h.DeviceID, h.HardwareID = 0, 0 }},
+		{"a chip that nobody knows", attest.ReasonUnread, "chip not known", func(_ *Attempt, h *attest.HCA) { h.DeviceID, h.HardwareID = 0, 0 }},
 		{"unsigned firmware", attest.ReasonFirmware, "signed firmware", fw(func(f *attest.Firmware) { f.Attributes = []string{"signed-fw"} })},
 		{"no security attributes", attest.ReasonFirmware, "signed firmware", fw(func(f *attest.Firmware) { f.Attributes = []string{} })},
 		{"not secured", attest.ReasonFirmware, "ga-non-secured", fw(func(f *attest.Firmware) { f.LifeCycle = attest.LifeGANonSecured })},

@@ -194,10 +194,10 @@ func TestBadLogs(t *testing.T) {
 		log        []byte
 	}{
 		{"nothing", "header", nil},
-		{"33: garbage after the last event", "cut short", after(1, 2, 3)},
+		{"33: garbage after the last event", "truncated", after(1, 2, 3)},
 		{"33: event of 0xffffffff bytes", "over its size", after(append(append([]byte{4, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0x0b, 0}, make([]byte, 32)...), 0xff, 0xff, 0xff, 0xff)...)},
-		{"36: SHA-256 twice in an event", "there twice", append(bytes.Clone(twoBanks), append(dup, 0, 0, 0, 0)...)},
-		{"36: SHA-256 twice in the header", "there twice", header(eventlogtest.Header(eventlogtest.SHA256, eventlogtest.SHA256))},
+		{"36: SHA-256 twice in an event", "occurs twice", append(bytes.Clone(twoBanks), append(dup, 0, 0, 0, 0)...)},
+		{"36: SHA-256 twice in the header", "occurs twice", header(eventlogtest.Header(eventlogtest.SHA256, eventlogtest.SHA256))},
 		{"36: an event without SHA-256", "unknown", after(append([]byte{4, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0x0c, 0}, make([]byte, 52)...)...)},
 		{"36: fewer digests than the header says", "the header says 1", after(4, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)},
 		{"more digests than the header says", "the header says 1", after(4, 0, 0, 0, 4, 0, 0, 0, 0xff, 0xff, 0xff, 0xff)},
@@ -212,7 +212,7 @@ func TestBadLogs(t *testing.T) {
 		{"unknown algorithm of 65 bytes", "have 65 bytes", header(append(with2(spec, 28, 0x77, 0, 65, 0), 0))},
 		{"17 algorithms", "at most 16", with(24, 17)},
 		{"header with something left over", "exactly one", header(append(bytes.Clone(spec), 0))},
-		{"header cut short", "cut short", header(spec[:len(spec)-3])},
+		{"header cut short", "truncated", header(spec[:len(spec)-3])},
 		{"vendor data cut short", "exactly one", with(len(spec)-1, 1)},
 		{"other signature", "format of TPM 1.2", with(0, 's')},
 		{"format of TPM 1.2", "format of TPM 1.2", header(append([]byte("Spec ID Event00\x00"), make([]byte, 30)...))},

@@ -39,7 +39,7 @@ const noPCR = 0xffffffff
 // not as the profile says.
 func Parse(b []byte) (*Log, error) {
 	if len(b) > MaxSize {
-		return nil, fmt.Errorf("event log: %d bytes, at most %d are taken", len(b), MaxSize)
+		return nil, fmt.Errorf("event log: %d bytes, at most %d are read", len(b), MaxSize)
 	}
 	p := parser{r: reader{b: b}, log: &Log{}}
 	if err := p.header(); err != nil {
@@ -112,7 +112,7 @@ func (p *parser) algorithms(h *reader) error {
 		}
 		for _, other := range p.sizes {
 			if other.id == b.id {
-				return fmt.Errorf("algorithm 0x%04x is there twice", uint16(b.id))
+				return fmt.Errorf("algorithm 0x%04x occurs twice", uint16(b.id))
 			}
 		}
 		p.sizes = append(p.sizes, b)
@@ -166,7 +166,7 @@ func (p *parser) digests() (out Digest, err error) {
 			return out, errShort
 		}
 		if i == len(p.sizes) || seen[i] {
-			return out, fmt.Errorf("a digest of algorithm 0x%04x is unknown, or there twice", uint16(id))
+			return out, fmt.Errorf("a digest of algorithm 0x%04x is unknown, or occurs twice", uint16(id))
 		}
 		seen[i] = true
 		if d := p.r.bytes(p.sizes[i].size); id == sha256ID && d != nil {
@@ -186,7 +186,7 @@ func (p *parser) locality(data []byte) error {
 	case !is:
 		return nil
 	case p.located || p.measured0:
-		return errors.New("StartupLocality is there twice, or after a measurement into PCR 0")
+		return errors.New("StartupLocality occurs twice, or after a measurement into PCR 0")
 	case len(l) != 1 || l[0] != 0 && l[0] != 3 && l[0] != 4:
 		return fmt.Errorf("StartupLocality %x, want 00, 03 or 04", l)
 	}
@@ -194,7 +194,7 @@ func (p *parser) locality(data []byte) error {
 	return nil
 }
 
-var errShort = errors.New("is cut short, or over its size")
+var errShort = errors.New("is truncated, or over its size")
 
 // reader takes little-endian values off its front. Once short, it returns zeros.
 type reader struct {

@@ -78,7 +78,7 @@ func Parse(b []byte) (*Image, error) {
 func (m *Image) parse() error {
 	b := m.raw
 	if len(b) < dosPointer+4 || len(b) > MaxSize || b[0] != 'M' || b[1] != 'Z' {
-		return errors.New(`begins with no "MZ", or has no size of one`)
+		return errors.New(`has no "MZ" at the start, or is too small`)
 	}
 	at := le.Uint32(b[dosPointer:])
 	if at < dosPointer+4 || uint64(at)+coffSize+securityAt+8 > uint64(len(b)) || string(b[at:at+4]) != "PE\x00\x00" {
@@ -96,7 +96,7 @@ func (m *Image) parse() error {
 	case count == 0 || count > maxSections:
 		return fmt.Errorf("has %d sections, want 1 to %d", count, maxSections)
 	case table+count*sectionSize > m.headers || m.headers > len(b):
-		return errors.New("has sections that its headers do not hold")
+		return errors.New("has more sections than its headers can describe")
 	}
 	if err := m.readSections(b[table:], count); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (m *Image) inMemory() error {
 	slices.SortFunc(sorted, func(a, b Section) int { return cmp.Compare(a.Name, b.Name) })
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i].Name == sorted[i-1].Name {
-			return fmt.Errorf("section %q is there twice", sorted[i].Name)
+			return fmt.Errorf("section %q occurs twice", sorted[i].Name)
 		}
 	}
 	return nil
@@ -165,17 +165,17 @@ func (m *Image) readCerts() error {
 		return nil
 	}
 	if begin < uint64(m.sections) || begin%certAlign != 0 || begin+size != uint64(len(m.raw)) {
-		return errors.New("has signatures that do not end the file")
+		return errors.New("has signatures that are not at the end of the file")
 	}
 	m.certs = int(begin)
 	for b := m.raw[begin:]; len(b) > 0; {
 		if len(b) < certHeader || len(m.Signatures) == maxCerts {
-			return fmt.Errorf("has more than %d signatures, or one that is cut short", maxCerts)
+			return fmt.Errorf("has more than %d signatures, or a truncated one", maxCerts)
 		}
 		n := uint64(le.Uint32(b))
 		next := (n + certAlign - 1) &^ (certAlign - 1)
 		if n < certHeader || next > uint64(len(b)) {
-			return errors.New("has a signature of a size that cannot be")
+			return errors.New("has a signature of an impossible size")
 		}
 		if le.Uint16(b[4:]) != certV2 || le.Uint16(b[6:]) != certPKCS7 {
 			return errors.New("has a signature that is not PKCS#7")

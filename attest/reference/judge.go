@@ -165,7 +165,7 @@ func (r *Register) compare(l *eventlog.Log, q eventlog.Quoted) []Difference {
 	// For firmware's registers it is known that the log leads to the quoted value. Into others the running system may have
 	// measured more.
 	if err := l.Match([]eventlog.Quoted{q}); err != nil {
-		return []Difference{{PCR: r.PCR, Got: q.Value.String(), Want: "what the log's events lead to"}}
+		return []Difference{{PCR: r.PCR, Got: q.Value.String(), Want: "the result of the log's events"}}
 	}
 	events := l.Of(r.PCR)
 	if r.matches(events) {

@@ -24,7 +24,7 @@ func Learn(base []Register, boots []Boot) ([]Register, error) {
 		}
 	}
 	if base != nil && !slices.EqualFunc(base, boots[0].Quoted, func(r Register, q eventlog.Quoted) bool { return r.PCR == q.PCR }) {
-		return nil, fmt.Errorf("boot 1: quotes other registers than the set to begin with has")
+		return nil, fmt.Errorf("boot 1: quotes other registers than the base set")
 	}
 	out := make([]Register, 0, len(boots[0].Quoted))
 	for i, q := range boots[0].Quoted {
@@ -97,7 +97,7 @@ func learnValues(base *Register, boots []Boot, at, pcr int) (Register, error) {
 	r := Register{PCR: pcr}
 	if base != nil {
 		if len(base.Values) == 0 {
-			return r, fmt.Errorf("the log does not lead to what is quoted, and the set to begin with has events: learn a set without it")
+			return r, fmt.Errorf("the log does not match the quoted value, and the base set has events: learn a set without it")
 		}
 		r = base.clone()
 	}
@@ -188,7 +188,7 @@ func Ignore(registers []Register, pcr, position int) error {
 	i := slices.IndexFunc(registers, func(r Register) bool { return r.PCR == pcr })
 	switch {
 	case !mayIgnore(pcr):
-		return fmt.Errorf("nothing of PCR %d may be ignored: it holds code or keys; only in PCR 1, 3, 5 and 6", pcr)
+		return fmt.Errorf("no event of PCR %d may be ignored: it holds code or keys; only in PCR 1, 3, 5 and 6", pcr)
 	case i < 0 || position < 1 || position > len(registers[i].Events):
 		return fmt.Errorf("PCR %d has no event %d", pcr, position)
 	}

@@ -102,14 +102,14 @@ func (s *Set) Check() error {
 	}
 	for pcr := range firmwarePCRs {
 		if s.register(pcr) == nil {
-			return fmt.Errorf("nothing is said about PCR %d; want at least the firmware's, 0 to %d", pcr, firmwarePCRs-1)
+			return fmt.Errorf("PCR %d is missing; want at least the firmware's, 0 to %d", pcr, firmwarePCRs-1)
 		}
 	}
 	digests := 0
 	for i := range s.Registers {
 		r := &s.Registers[i]
 		if r.PCR < 0 || r.PCR >= eventlog.NumPCRs || i > 0 && r.PCR <= s.Registers[i-1].PCR {
-			return fmt.Errorf("registers: PCR %d, want 0 to %d, ascending, none twice", r.PCR, eventlog.NumPCRs-1)
+			return fmt.Errorf("registers: PCR %d, want 0 to %d, ascending, without duplicates", r.PCR, eventlog.NumPCRs-1)
 		}
 		n, err := r.check()
 		if err != nil {
@@ -130,7 +130,7 @@ func (s *Set) checkWaiver() error {
 	case s.Owner == "" || s.Reason == "":
 		return errors.New("a waiver needs an owner and a reason")
 	case s.Expires.IsZero():
-		return errors.New("a waiver needs a date on which it ends")
+		return errors.New("a waiver needs an end date")
 	case s.Expires.Sub(s.Made) > MaxWaiver:
 		return fmt.Errorf("a waiver lasts at most %d days", int(MaxWaiver.Hours()/24))
 	}
@@ -150,7 +150,7 @@ func (r *Register) check() (digests int, err error) {
 		p := &r.Events[i]
 		switch {
 		case p.Ignore && !mayIgnore(r.PCR):
-			return 0, errors.New("nothing may be ignored there: it holds code or keys; only in PCR 1, 3, 5 and 6")
+			return 0, errors.New("no event may be ignored there: it holds code or keys; only in PCR 1, 3, 5 and 6")
 		case p.Many && !p.Ignore, p.Ignore == (len(p.OneOf) > 0), len(p.OneOf) > MaxOneOf:
 			return 0, fmt.Errorf("position %d: want 1 to %d digests, or to be ignored", i+1, MaxOneOf)
 		}

@@ -58,14 +58,14 @@ func (c *Claims) Check(e Expect) error {
 	fault(e.Nonce != nil && !bytes.Equal(c.Nonce, e.Nonce), FaultNonce, "eat_nonce is not the one that was sent")
 	for _, t := range []int64{c.IssuedAt, c.NotBefore, c.Expires} {
 		if t <= 0 || t > lastSecond {
-			return errors.Join(append(errs, &Fault{FaultClaims, "iat, nbf or exp is missing, or no date"})...)
+			return errors.Join(append(errs, &Fault{FaultClaims, "iat, nbf or exp is missing or not a date"})...)
 		}
 	}
 	from, expires := time.Unix(max(c.IssuedAt, c.NotBefore), 0), time.Unix(c.Expires, 0)
-	fault(from.After(e.Now.Add(e.Skew)), FaultFuture, "valid from %s, and it is %s", stamp(from), stamp(e.Now))
+	fault(from.After(e.Now.Add(e.Skew)), FaultFuture, "valid from %s, but it is %s", stamp(from), stamp(e.Now))
 	fault(!expires.After(e.Now.Add(-e.Skew)), FaultExpired, "expired at %s, and it is %s", stamp(expires), stamp(e.Now))
 	fault(c.Expires <= max(c.IssuedAt, c.NotBefore), FaultClaims, "exp is not after iat and nbf")
-	fault(c.Expires-c.IssuedAt > int64(MaxLife/time.Second), FaultLife, "good for longer than %v", MaxLife)
+	fault(c.Expires-c.IssuedAt > int64(MaxLife/time.Second), FaultLife, "valid for longer than %v", MaxLife)
 	if err := c.checkStatus(); err != nil {
 		errs = append(errs, err)
 	}
@@ -75,14 +75,14 @@ func (c *Claims) Check(e Expect) error {
 // checkStatus requires statuses that promise no more than their vectors justify (EAR).
 func (c *Claims) checkStatus() error {
 	if _, there := c.Submods[Platform]; !there {
-		return &Fault{FaultClaims, "there is no appraisal of the platform"}
+		return &Fault{FaultClaims, "the appraisal of the platform is missing"}
 	}
 	for label, a := range c.Submods {
 		if t := a.Vector.Tier(); a.Status == Affirming && t != Affirming || a.Status == Warning && t == Contraindicated {
-			return &Fault{FaultClaims, fmt.Sprintf("appraisal %q is %v, and its vector %v", clip(label), a.Status, t)}
+			return &Fault{FaultClaims, fmt.Sprintf("appraisal %q is %v, but its vector is %v", clip(label), a.Status, t)}
 		}
 		if c.Status.badness() < a.Status.badness() {
-			return &Fault{FaultClaims, fmt.Sprintf("the result is %v, and appraisal %q %v", c.Status, clip(label), a.Status)}
+			return &Fault{FaultClaims, fmt.Sprintf("the result is %v, but appraisal %q is %v", c.Status, clip(label), a.Status)}
 		}
 	}
 	return nil

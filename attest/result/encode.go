@@ -49,16 +49,16 @@ func checkKeys(b []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	t, err := dec.Token()
 	if err != nil {
-		return errors.New("the claims are no JSON")
+		return errors.New("the claims are not JSON")
 	}
 	if t != json.Delim('{') {
-		return errors.New("the claims are no JSON object")
+		return errors.New("the claims are not a JSON object")
 	}
 	if err := walk(dec, '{', 1); err != nil {
 		return err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the claims")
+		return errors.New("there is more after the claims")
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func walk(dec *json.Decoder, opened json.Delim, depth int) error {
 			}
 			name, _ := t.(string)
 			if folded := fold(name); keys[folded] {
-				return fmt.Errorf("claim %q stands there twice", clip(name))
+				return fmt.Errorf("claim %q occurs twice", clip(name))
 			} else {
 				keys[folded] = true
 			}

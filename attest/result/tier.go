@@ -27,7 +27,7 @@ func (t Tier) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (t Tier) MarshalText() ([]byte, error) {
 	if int(t) >= len(tierNames) {
-		return nil, fmt.Errorf("trustworthiness tier %d is none of EAR's", uint8(t))
+		return nil, fmt.Errorf("trustworthiness tier %d is not one of EAR's", uint8(t))
 	}
 	return []byte(t.String()), nil
 }

@@ -58,12 +58,12 @@ const (
 
 func (e *entry) data() []byte { return e.raw[ownerSize:] }
 
-var errList = errors.New("want a series of EFI_SIGNATURE_LISTs, whole and nothing else")
+var errList = errors.New("want only complete EFI_SIGNATURE_LISTs")
 
 // parseLists reads the content of a variable such as db.
 func parseLists(b []byte) ([]entry, error) {
 	if len(b) > MaxVariable {
-		return nil, fmt.Errorf("%d bytes, at most %d are taken", len(b), MaxVariable)
+		return nil, fmt.Errorf("%d bytes, at most %d are read", len(b), MaxVariable)
 	}
 	var out []entry
 	for len(b) > 0 {

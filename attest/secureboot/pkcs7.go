@@ -73,25 +73,25 @@ type signature struct {
 func verifySignature(der []byte, digest [sha256.Size]byte) (*signature, error) {
 	var outer contentInfo
 	if rest, err := asn1.Unmarshal(der, &outer); err != nil || len(bytes.Trim(rest, "\x00")) > 0 || !outer.Type.Equal(oidSignedData) {
-		return nil, errors.New("is no PKCS#7 SignedData")
+		return nil, errors.New("is not a PKCS#7 SignedData")
 	}
 	var sd signedData
 	if rest, err := asn1.Unmarshal(outer.Content.Bytes, &sd); err != nil || len(rest) > 0 {
 		return nil, errors.New("its SignedData is malformed")
 	}
 	if len(sd.Signers) != 1 || !sd.Content.Type.Equal(oidIndirectData) {
-		return nil, fmt.Errorf("has %d signers, or is not about an image: want one, and Authenticode", len(sd.Signers))
+		return nil, fmt.Errorf("has %d signers, or is not for an image: want one signer, and Authenticode", len(sd.Signers))
 	}
 	var about indirectData
 	if rest, err := asn1.Unmarshal(sd.Content.Content.Bytes, &about); err != nil || len(rest) > 0 {
-		return nil, errors.New("does not say which digest it is about")
+		return nil, errors.New("does not name the digest it is for")
 	}
 	if !about.Digest.Algorithm.Algorithm.Equal(oidSHA256) || !bytes.Equal(about.Digest.Digest, digest[:]) {
-		return nil, errors.New("is about another image: sign this one")
+		return nil, errors.New("is for another image: sign this one")
 	}
 	var content asn1.RawValue
 	if _, err := asn1.Unmarshal(sd.Content.Content.Bytes, &content); err != nil {
-		return nil, errors.New("does not say which digest it is about")
+		return nil, errors.New("does not name the digest it is for")
 	}
 	certs, err := x509.ParseCertificates(sd.Certificates.Bytes)
 	if err != nil || len(certs) == 0 || len(certs) > maxCertificates {
@@ -104,7 +104,7 @@ func verifySignature(der []byte, digest [sha256.Size]byte) (*signature, error) {
 // of the content.
 func (s *signerInfo) verify(certs []*x509.Certificate, content [sha256.Size]byte) (*signature, error) {
 	if !s.Digest.Algorithm.Equal(oidSHA256) || !s.Algorithm.Algorithm.Equal(oidRSA) && !s.Algorithm.Algorithm.Equal(oidRSASHA256) {
-		return nil, errors.New("is not RSA with SHA-256, which firmware takes")
+		return nil, errors.New("is not RSA with SHA-256, which firmware requires")
 	}
 	attributes := bytes.Clone(s.Attributes.FullBytes)
 	if len(attributes) == 0 {
@@ -112,7 +112,7 @@ func (s *signerInfo) verify(certs []*x509.Certificate, content [sha256.Size]byte
 	}
 	attributes[0] = asn1.TagSet | 0x20 // what is signed is a SET, RFC 2315, 9.3
 	if !hasDigest(s.Attributes.Bytes, content) {
-		return nil, errors.New("its attributes are of another content")
+		return nil, errors.New("its attributes are for another content")
 	}
 	for i, c := range certs {
 		if !bytes.Equal(c.RawIssuer, s.Signer.Issuer.FullBytes) || s.Signer.Serial == nil || c.SerialNumber.Cmp(s.Signer.Serial) != 0 {

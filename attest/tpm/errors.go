@@ -14,7 +14,7 @@ var (
 	ErrBusy       = errors.New("another program holds the TPM; stop it, and use /dev/tpmrm0 rather than /dev/tpm0")
 	ErrNotTPM     = errors.New("not a TPM device; want a character device such as /dev/tpmrm0, or unix:PATH of a socket")
 	ErrSilent     = errors.New("the TPM does not answer; power-cycle the host, and replace the TPM if that does not help")
-	ErrStuck      = errors.New("the kernel still waits for the TPM's answer to an earlier command; it gives up within five minutes, try again then, and power-cycle the host if that does not help")
+	ErrStuck      = errors.New("the kernel still waits for the TPM's answer to an earlier command; try again in five minutes, and power-cycle the host if that does not help")
 	ErrBroken     = errors.New("the TPM answers with malformed data")
 	// ErrEndorsementAuth means that an earlier tenant set the endorsement password.
 	ErrEndorsementAuth = errors.New("the TPM's endorsement hierarchy has a password, left by an earlier owner; clear the TPM through the firmware (physical presence or BMC)")
@@ -31,15 +31,15 @@ var (
 	// ErrCredential means the credential was not made for this EK and AK.
 	ErrCredential = errors.New("the TPM refused the service's credential: it was made for another TPM or key; check the host's EK digest in inventory")
 	// ErrPolicy means that the agent PCR is not in the state a key was made for.
-	ErrPolicy = errors.New("the agent's PCR holds something else than the key was made for: the host was handed over in this boot, or something was measured meanwhile; reboot it")
+	ErrPolicy = errors.New("the agent's PCR has changed since the key was made: the host was handed over in this boot, or something else was measured; reboot it")
 	// ErrStoredAK means that a kept attestation key cannot be used.
-	ErrStoredAK = errors.New("the attestation key that was kept is not whole, of another state of the register, or of another TPM")
+	ErrStoredAK = errors.New("the stored attestation key is damaged, of another state of the register, or of another TPM")
 	// ErrNoEK means no supported EK template works on this TPM.
 	ErrNoEK = errors.New("the TPM supports none of the EK templates ECC P-256, ECC P-384, RSA-2048")
 	// ErrBank means the SHA-256 PCR bank is not active.
 	ErrBank = errors.New("the TPM's SHA-256 PCR bank is not active; allocate it in the firmware setup")
 	// ErrNotStarted means that neither firmware nor kernel has sent Startup.
-	ErrNotStarted = errors.New("the TPM has not been started; that is the firmware's job, or with a software TPM that of its starter")
+	ErrNotStarted = errors.New("the TPM has not been started; the firmware does this, or for a software TPM its starter")
 )
 
 // explain adds the class to the TPM's error.

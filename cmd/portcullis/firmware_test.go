@@ -69,7 +69,7 @@ func TestFirmwareVerify(t *testing.T) {
 		{"signed and wanted", []string{"--pins", pins, "--policy", policy, synthetic("fs4-rsa2048-rsa4096.bin")}, exitOK, "valid, and the policy allows it"},
 		{"tampered", []string{"--pins", pins, synthetic("fs4-tampered.bin")}, exitInvalid, "signature-mismatch"},
 		{"unsigned", []string{"--pins", pins, synthetic("fs4-unsigned.bin")}, exitNotSigned, "not signed"},
-		{"a digest", []string{"--pins", pins, synthetic("fs4-digest.bin")}, exitNotSigned, "anybody can write that"},
+		{"a digest", []string{"--pins", pins, synthetic("fs4-digest.bin")}, exitNotSigned, "a forger can write that"},
 		{"nothing pinned", []string{synthetic("fs4-rsa2048.bin")}, exitNotVerifiable, "no-pins"},
 		{"no firmware", []string{"--pins", pins, pins}, exitNotVerifiable, "unknown-layout"},
 		{"below the floor", []string{"--pins", pins, "--policy", policy, imageFile(t, func(s *imagetest.Spec) { s.Version[2]-- })}, exitRefused, "version-floor"},

@@ -63,7 +63,7 @@ func TestReferencePredict(t *testing.T) {
 		{image + plain + " --out " + filepath.Join(dir, "new"), exitOK, []string{"0    3e695b1035f9b7fa", cmdline, "EV_EFI_GPT_EVENT"}},
 		{image + plain + " --out " + filepath.Join(dir, "new"), exitError, []string{"file exists"}},
 		{image + plain + " --ignore 5/2", exitOK, []string{"5    one of several", "5    2      any event"}},
-		{image + plain + " --ignore 4/2", exitUsage, []string{"nothing of PCR 4 may be ignored"}},
+		{image + plain + " --ignore 4/2", exitUsage, []string{"no event of PCR 4 may be ignored"}},
 		{image + " --base gpu/3", exitOK, []string{cmdline, "EV_S_CRTM_VERSION"}},
 		{image + " --base gpu/4", exitError, []string{"no such set"}},
 		{image + " --secure-boot-off", exitOK, []string{"7    65caf8dd1e0ea7a6"}},

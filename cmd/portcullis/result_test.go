@@ -151,7 +151,7 @@ func TestResultVerifyRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, signed, says string }{
 		{"alg none", header("none") + "." + parts[1] + ".", `alg "none"`},
 		{"HS256 with the public key as secret", header("HS256") + "." + parts[1] + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)), `alg "HS256"`},
-		{"wrong kid", other.sign(other.claims()), "none of those that are known"},
+		{"wrong kid", other.sign(other.claims()), "is not known"},
 		{"another key under the known kid", ours.sign(d.claims()), "the signature is not that"},
 		{"tampered", parts[0] + "." + strings.Split(edited(func(c *result.Claims) { c.Host.Epoch = 5 }), ".")[1] + "." + parts[2], "the signature is not that"},
 		{"oversized", strings.Repeat("a", token.MaxSize+10), "more than"},
@@ -161,7 +161,7 @@ func TestResultVerifyRefuses(t *testing.T) {
 		{"other nonce", edited(func(c *result.Claims) { c.Nonce[0]++ }), "not the one that was sent"},
 		{"other host", edited(func(c *result.Claims) { c.Subject = "compute-02" }), "about host"},
 		{"other profile", edited(func(c *result.Claims) { c.Profile = "tag:ietf.org,2026:rats/ear#03" }), "eat_profile"},
-		{"life of a day", edited(func(c *result.Claims) { c.Expires += 86400 }), "good for longer"},
+		{"life of a day", edited(func(c *result.Claims) { c.Expires += 86400 }), "valid for longer"},
 		{"status better than its appraisals", edited(func(c *result.Claims) { c.Submods["hca-x"] = result.Appraisal{Status: result.Contraindicated} }), "appraisal"},
 		{"empty", "", "parts"},
 	} {
@@ -227,7 +227,7 @@ func TestResultFromTheService(t *testing.T) {
 	}
 	do(exitOK, "result", "rotate", "--reason", "stolen", "--drop", "--yes")
 	d.write("jwks.json", do(exitOK, "result", "keys", "--jwks"))
-	if code, _, errs := d.verify(strings.TrimSpace(string(signed))); code != exitError || !strings.Contains(errs, "none of those that are known") {
+	if code, _, errs := d.verify(strings.TrimSpace(string(signed))); code != exitError || !strings.Contains(errs, "is not known") {
 		t.Errorf("a token of a key that was taken back: exit %d, %s", code, errs)
 	}
 	if out := do(exitOK, "result", "keys"); !strings.Contains(out, "PUBLISHED UNTIL") {

@@ -25,7 +25,7 @@ func (m *Image) boot2Size() (int64, error) {
 	}
 	n := int64(u32(b, 4))
 	if n < 4 || n > maxBoot2 {
-		return 0, malformed("BOOT2", "it says that it has %d dwords", n)
+		return 0, malformed("BOOT2", "it claims %d dwords", n)
 	}
 	size := (n + boot2Extra) * 4
 	if !m.src.holds(m.boot2, size) {
@@ -94,7 +94,7 @@ func (m *Image) checkHashes() ([]Finding, error) {
 	}
 	size := hashesHead + htocHead + entries*(htocEntry+hash) + hashesTail
 	if size%4 != 0 {
-		return append(found, Finding{"table of hashes", fmt.Sprintf("a hash has %d bytes, which is no digest", hash)}), nil
+		return append(found, Finding{"table of hashes", fmt.Sprintf("a hash has %d bytes, which is not a digest", hash)}), nil
 	}
 	more, err := m.tailed(m.src, "table of hashes", at, size)
 	return append(found, more...), err
@@ -157,5 +157,5 @@ func compare(object string, got, want uint16) []Finding {
 	if got == want {
 		return nil
 	}
-	return []Finding{{object, fmt.Sprintf("its checksum is 0x%04x, and it says 0x%04x", got, want)}}
+	return []Finding{{object, fmt.Sprintf("its checksum is 0x%04x, but it says 0x%04x", got, want)}}
 }

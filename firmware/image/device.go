@@ -102,9 +102,9 @@ func readDevice(s source, format Format, sections []Section) (*DeviceData, error
 	case !mfg && valid == 0:
 		return nil, nil
 	case !mfg:
-		return nil, malformed("device data", "there is no MFG_INFO")
+		return nil, malformed("device data", "MFG_INFO is missing")
 	case valid != 1:
-		return nil, malformed("device data", "there are %d valid DEV_INFO, and one is wanted", valid)
+		return nil, malformed("device data", "there are %d valid DEV_INFO, want one", valid)
 	}
 	if d.Unread != "" {
 		d.Manufactured, d.InForce = Addresses{}, Addresses{}
@@ -118,9 +118,9 @@ func (d *DeviceData) layout(format Format, t SectionType, got, known byte) error
 		return nil
 	}
 	if format != FS3 {
-		return malformed(t.String(), "its layout is %d, and only %d is known", got, known)
+		return malformed(t.String(), "its layout is %d, only %d is known", got, known)
 	}
-	d.Unread = fmt.Sprintf("%v has layout %d, and only %d is known", t, got, known)
+	d.Unread = fmt.Sprintf("%v has layout %d, only %d is known", t, got, known)
 	return nil
 }
 

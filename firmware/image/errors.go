@@ -6,7 +6,7 @@ import (
 )
 
 // ErrUnknown says that a file is no firmware image of a layout known here.
-var ErrUnknown = errors.New("no firmware image of a known layout")
+var ErrUnknown = errors.New("not a firmware image of a known layout")
 
 // LayoutError is an image that contradicts itself or its size.
 type LayoutError struct {

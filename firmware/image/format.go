@@ -105,6 +105,6 @@ func formatAt(s source, at int64, old bool) (Format, error) {
 	case !old && b[0] == 2:
 		return FS5, nil
 	default:
-		return 0, fmt.Errorf("%w: the number of the layout at 0x%x is %d", ErrUnknown, off, b[0])
+		return 0, fmt.Errorf("%w: its layout number at 0x%x is %d", ErrUnknown, off, b[0])
 	}
 }

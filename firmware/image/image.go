@@ -42,7 +42,7 @@ type Image struct {
 // is none; a LayoutError, that it contradicts itself; other errors are those of r.
 func Open(r io.ReaderAt, size int64) (*Image, error) {
 	if size > MaxSize {
-		return nil, fmt.Errorf("%w: it has %d bytes, and images at most %d", ErrUnknown, size, MaxSize)
+		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrUnknown, size, MaxSize)
 	}
 	m := &Image{file: source{r: r, size: size}}
 	var err error
@@ -168,7 +168,7 @@ func (m *Image) readTables(at int64, parse func([]byte, int64) Section) error {
 		return err
 	}
 	if m.Device == nil && !m.Component {
-		return malformed("image", "it begins like a whole image and has no data of a device: it is cut off")
+		return malformed("image", "it begins like a whole image, but has no device data: it is truncated")
 	}
 	m.judgeOpacity()
 	return nil
@@ -189,7 +189,7 @@ func (m *Image) readInfo() error {
 		return malformed("image", "it has no IMAGE_INFO")
 	}
 	if at := m.pointers.at(PointerImageInfo); at != 0 && m.Start+at != e.Offset {
-		return malformed("IMAGE_INFO", "hardware pointer 10 names another one than the table")
+		return malformed("IMAGE_INFO", "hardware pointer 10 and the table name different sections")
 	}
 	b, err := sectionBlock(m.file, e, infoSize)
 	if err != nil {
@@ -239,16 +239,16 @@ func (m *Image) place() error {
 	for i := range m.Sections {
 		e := &m.Sections[i]
 		if once[e.Type] && seen[e.Type] {
-			return malformed(e.Type.String(), "it is there twice")
+			return malformed(e.Type.String(), "it occurs twice")
 		}
 		seen[e.Type] = true
 		if e.Device && once[e.Type] && e.Type != SectionManufacturing {
-			return malformed(e.Type.String(), "it stands among the data of the device, which nothing covers")
+			return malformed(e.Type.String(), "it is among the device data, which no signature covers")
 		}
 		if e.astray {
 			// Tools use the address, not the mark, to decide whether a signature covers it. If the two differ, an attacker
 			// wants it read in two ways.
-			return malformed(e.Type.String(), "mark and address disagree whether it is the device's")
+			return malformed(e.Type.String(), "mark and address disagree whether it belongs to the device")
 		}
 		if !m.file.holds(e.Offset, e.Size) {
 			if m.Component && e.Device {

@@ -243,15 +243,15 @@ func TestRefused(t *testing.T) {
 		mangle func(b []byte) []byte
 		want   string
 	}{
-		{"two IMAGE_INFO", extra(imagetest.Section{Type: 0x10, Data: imagetest.New().Info()}), nil, "IMAGE_INFO: it is there twice"},
-		{"two signatures of one kind", extra(imagetest.Section{Type: 0xA0, Data: make([]byte, 0x140), Mode: 1}), nil, "IMAGE_SIGNATURE_256: it is there twice"},
+		{"two IMAGE_INFO", extra(imagetest.Section{Type: 0x10, Data: imagetest.New().Info()}), nil, "IMAGE_INFO: it occurs twice"},
+		{"two signatures of one kind", extra(imagetest.Section{Type: 0xA0, Data: make([]byte, 0x140), Mode: 1}), nil, "IMAGE_SIGNATURE_256: it occurs twice"},
 		{"section over the table", extra(imagetest.Section{Type: 0x30, Data: make([]byte, 32), At: imagetest.TOCAt + 32 + 8*32}), nil, "overlaps ITOC"},
 		{"section over BOOT2", extra(imagetest.Section{Type: 0x30, Data: make([]byte, 64), At: imagetest.Boot2At + 76}), nil, "overlaps BOOT2"},
 		{"section over the tools area", extra(imagetest.Section{Type: 0x30, Data: make([]byte, 4), At: imagetest.ToolsAt + 60}), nil, "overlaps tools area"},
 		{"section over the pointers", extra(imagetest.Section{Type: 0x30, Data: make([]byte, 4), At: imagetest.PointersAt}), nil, "overlaps header"},
 		{"section over another", extra(imagetest.Section{Type: 0x30, Data: make([]byte, 64), At: imagetest.FirstAt + 16}), nil, "overlaps MAIN_CODE"},
 		{"section over the device", extra(imagetest.Section{Type: 0x30, Data: make([]byte, 64), At: imagetest.MFGAt + 0x100}), nil, "overlaps MFG_INFO"},
-		{"another IMAGE_INFO by pointer", func(s *imagetest.Spec) { s.Pointers = map[int]uint32{10: imagetest.FirstAt} }, nil, "hardware pointer 10 names another"},
+		{"another IMAGE_INFO by pointer", func(s *imagetest.Spec) { s.Pointers = map[int]uint32{10: imagetest.FirstAt} }, nil, "hardware pointer 10 and the table"},
 		{"no table by pointer", func(s *imagetest.Spec) { s.Pointers = map[int]uint32{2: 0} }, nil, "no table of contents"},
 		{"two tables", nil, func(b []byte) []byte { copy(b[imagetest.TOCAt+0x1000:], b[imagetest.TOCAt:][:64]); return b }, "another one is at 0x4000"},
 		{"another image behind", nil, func(b []byte) []byte { copy(b[0x10000:], b[:64]); return b }, "another image begins at 0x0"},
@@ -275,7 +275,7 @@ func TestRefused(t *testing.T) {
 		{"a short signature", nil, func(b []byte) []byte { e, _ := imagetest.Find(b, 0xA0); e[3] = 0x3C; return b }, "IMAGE_SIGNATURE_256: it has 316 bytes"},
 		{"short keys", nil, func(b []byte) []byte { e, _ := imagetest.Find(b, 0xA1); e[2] = 0; return b }, "PUBLIC_KEYS_2048: it has 0 bytes"},
 		{"a section behind the end", nil, func(b []byte) []byte { e, _ := imagetest.Find(b, 0xA4); e[0x14] = 0x40; return b }, "run over the end"},
-		{"BOOT2 of many bytes", nil, func(b []byte) []byte { b[imagetest.Boot2At+4] = 0x10; return b }, "BOOT2: it says"},
+		{"BOOT2 of many bytes", nil, func(b []byte) []byte { b[imagetest.Boot2At+4] = 0x10; return b }, "BOOT2: it claims"},
 		{"a table without end", nil, func(b []byte) []byte {
 			e, _ := imagetest.Find(b, 0x03)
 			for i := range 200 {
@@ -292,10 +292,10 @@ func TestRefused(t *testing.T) {
 			e[32], e[64] = 0xA0, 0xFF
 			copy(e[32+0x14:], []byte{0, 1, 0x20, 0})
 			return b
-		}, "among the data of the device"},
+		}, "among the device data"},
 		{"FS3, code that says it is the device's", func(s *imagetest.Spec) { s.Format = 3 }, func(b []byte) []byte { e, _ := imagetest.Find(b, 0x03); e[0x19] |= 2; return b }, "mark and address disagree"},
 		{"FS3, device data that say they are the image's", func(s *imagetest.Spec) { s.Format = 3 }, func(b []byte) []byte { e, _ := imagetest.Find(b, 0xE0); e[0x19] &^= 2; return b }, "mark and address disagree"},
-		{"no device", nil, func(b []byte) []byte { return b[:0x1F000] }, "it is cut off"},
+		{"no device", nil, func(b []byte) []byte { return b[:0x1F000] }, "it is truncated"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := imagetest.New()

@@ -112,7 +112,7 @@ type Info struct {
 
 func parseInfo(b []byte) (*Info, error) {
 	if b[0] != 0 {
-		return nil, malformed("IMAGE_INFO", "its layout is %d.%d, and only 0 is known", b[0], b[1])
+		return nil, malformed("IMAGE_INFO", "its layout is %d.%d, only 0 is known", b[0], b[1])
 	}
 	i := &Info{Flags: Flags(u16(b, 2))}
 	i.Version = Version{u16(b, 0x04), u16(b, 0x08), u16(b, 0x0A)}

@@ -96,7 +96,7 @@ func ParsePurpose(s string) (Purposes, error) {
 		}
 		names = append(names, n.name)
 	}
-	return 0, fmt.Errorf("%q is nothing that a key signs: want one of %s", s, strings.Join(names, ", "))
+	return 0, fmt.Errorf("%q is not something that a key signs: want one of %s", s, strings.Join(names, ", "))
 }
 
 // Names lists the purposes.

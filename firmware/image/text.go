@@ -66,11 +66,11 @@ func ParseVersion(s string) (Version, error) {
 func parseUint16(s string) (uint16, error) {
 	n := uint32(0)
 	if s == "" || len(s) > 5 {
-		return 0, fmt.Errorf("%q is no number", s)
+		return 0, fmt.Errorf("%q is not a number", s)
 	}
 	for _, c := range []byte(s) {
 		if c < '0' || c > '9' {
-			return 0, fmt.Errorf("%q is no number", s)
+			return 0, fmt.Errorf("%q is not a number", s)
 		}
 		n = n*10 + uint32(c-'0')
 	}

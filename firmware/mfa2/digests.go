@@ -17,7 +17,7 @@ func compareDigests(r io.ReaderAt, size int64, head []byte, g group) error {
 		}
 	}
 	if len(digests) != 2 {
-		return malformed("package: it has %d digests, and two are wanted", len(digests))
+		return malformed("package: it has %d digests, want two", len(digests))
 	}
 	cleared := bytes.Clone(head)
 	for _, d := range digests {
@@ -33,10 +33,10 @@ func compareDigests(r io.ReaderAt, size int64, head []byte, g group) error {
 		return fmt.Errorf("read package: %w", err)
 	}
 	if !bytes.Equal(part[:], digests[1].body) {
-		return malformed("package: the digest of its descriptors is not the one that they have")
+		return malformed("package: the digest of its descriptors is wrong")
 	}
 	if !bytes.Equal(whole.Sum(nil), digests[0].body) {
-		return malformed("package: the digest of the file is not the one that it has: it was changed or is not whole")
+		return malformed("package: the digest of the file is wrong: it was changed or is truncated")
 	}
 	return nil
 }

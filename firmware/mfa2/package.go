@@ -32,7 +32,7 @@ const (
 var magic = []byte("MLNX.MFA2.XZ.00!")
 
 // ErrNotPackage says that a file does not begin as a package does.
-var ErrNotPackage = errors.New("no MFA2 package")
+var ErrNotPackage = errors.New("not an MFA2 package")
 
 // Component is one image of a package.
 type Component struct {
@@ -68,7 +68,7 @@ func Open(r io.ReaderAt, size int64) (*Package, error) {
 		return nil, ErrNotPackage
 	}
 	if size > MaxSize {
-		return nil, malformed("package: it has %d bytes, and packages at most %d", size, int64(MaxSize))
+		return nil, malformed("package: it has %d bytes, the limit is %d", size, int64(MaxSize))
 	}
 	head, err := readHead(r, size)
 	if err != nil {
@@ -100,7 +100,7 @@ func readHead(r io.ReaderAt, size int64) ([]byte, error) {
 	const offsetAt = magicSize + 2*tlvHead + 4 + 4 // the offset in the first descriptor
 	var b [4]byte
 	if size < offsetAt+4 {
-		return nil, malformed("package: it is cut off in its first descriptor")
+		return nil, malformed("package: it is truncated in its first descriptor")
 	}
 	if err := readFull(r, b[:], offsetAt); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (p *Package) describe(t tlv, size int64) (components, devices int, err erro
 	case p.packed > size-p.archive:
 		return 0, 0, malformed("package: its archive of %d bytes at 0x%x runs over the end at 0x%x", p.packed, p.archive, size)
 	case unpacked > MaxUnpacked:
-		return 0, 0, malformed("package: it unpacks to %d bytes, and packages to at most %d", unpacked, int64(MaxUnpacked))
+		return 0, 0, malformed("package: it unpacks to %d bytes, the limit is %d", unpacked, int64(MaxUnpacked))
 	case b[20] != compressionXZ:
 		return 0, 0, malformed("package: compression %d is not known, only XZ (1)", b[20])
 	}
@@ -159,7 +159,7 @@ func readBoards(d *reader, devices, components int) ([][]string, error) {
 			switch e.kind {
 			case tlvPSID:
 				if psid != "" || len(e.body) > maxPSIDLength {
-					return nil, malformed("device at 0x%x: its PSID is there twice or too long", at)
+					return nil, malformed("device at 0x%x: its PSID occurs twice or is too long", at)
 				}
 				psid = printable(e.body)
 			case tlvPointer:
@@ -169,7 +169,7 @@ func readBoards(d *reader, devices, components int) ([][]string, error) {
 				}
 				index := int(binary.BigEndian.Uint16(b[2:]))
 				if binary.BigEndian.Uint16(b) != storageArchive || index >= components {
-					return nil, malformed("device at 0x%x: it names component %d, and there are %d", at, index, components)
+					return nil, malformed("device at 0x%x: it names component %d, but there are %d", at, index, components)
 				}
 				targets = append(targets, index)
 			}
@@ -208,7 +208,7 @@ func (p *Package) readComponents(d *reader, components int, boards [][]string) e
 		}
 		offset, size := binary.BigEndian.Uint64(b[4:]), int64(binary.BigEndian.Uint32(b[12:]))
 		if size > MaxComponent {
-			return malformed("component %d: it has %d bytes, and components at most %d", i, size, int64(MaxComponent))
+			return malformed("component %d: it has %d bytes, the limit is %d", i, size, int64(MaxComponent))
 		}
 		if offset > uint64(p.unpacked) || componentPrefix+size > p.unpacked-int64(offset) {
 			return malformed("component %d: %d bytes at 0x%x run over the archive, which has %d", i, size, offset, p.unpacked)

@@ -40,7 +40,7 @@ type reader struct {
 // next reads one TLV and steps over its padding. raw is its size without padding.
 func (r *reader) next() (t tlv, raw int, err error) {
 	if len(r.b)-r.at < tlvHead {
-		return t, 0, malformed("descriptor at 0x%x: it is cut off by the archive", r.at)
+		return t, 0, malformed("descriptor at 0x%x: it is truncated by the archive", r.at)
 	}
 	n := int(binary.BigEndian.Uint16(r.b[r.at+2:]))
 	from := r.at + tlvHead
@@ -60,7 +60,7 @@ func (r *reader) group(kind byte) (g group, err error) {
 		return g, err
 	}
 	if head.kind != tlvMulti || len(head.body) != 4 {
-		return g, malformed("descriptor at 0x%x: it is of type 0x%02x with %d bytes, and a group is wanted", at, head.kind, len(head.body))
+		return g, malformed("descriptor at 0x%x: it is of type 0x%02x with %d bytes, want a group", at, head.kind, len(head.body))
 	}
 	extensions, total := int(binary.BigEndian.Uint16(head.body)), int(binary.BigEndian.Uint16(head.body[2:]))
 	raw, begin := 0, r.at
@@ -78,10 +78,10 @@ func (r *reader) group(kind byte) (g group, err error) {
 	// Packages count the parts without the padding between them; those that
 	// count it are right as well.
 	if padded := r.at - begin; total < raw || total > padded {
-		return g, malformed("group at 0x%x: its parts have %d bytes, and it says %d", at, raw, total)
+		return g, malformed("group at 0x%x: its parts have %d bytes, but it says %d", at, raw, total)
 	}
 	if g.descriptor.kind != kind {
-		return g, malformed("group at 0x%x: it is of type 0x%02x, and 0x%02x is wanted", at, g.descriptor.kind, kind)
+		return g, malformed("group at 0x%x: it is of type 0x%02x, want 0x%02x", at, g.descriptor.kind, kind)
 	}
 	return g, nil
 }

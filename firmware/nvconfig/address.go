@@ -145,7 +145,7 @@ func (a Address) Check() error {
 	case c == AllPorts && a.Port() != 0,
 		(c == AllHostsFunction || c == AllHostsFunctions) && a.Host() != 0,
 		(c == HostAllFunctions || c == AllHostsFunctions) && a.Function() != 0:
-		return fmt.Errorf("item 0x%08x: stands for all and names one: the bits of what it stands for must be 0", uint32(a))
+		return fmt.Errorf("item 0x%08x: it names all and one: the bits of what it names as all must be 0", uint32(a))
 	}
 	return nil
 }

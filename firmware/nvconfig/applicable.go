@@ -68,9 +68,9 @@ func ForChallenges(of ...Challenge) (Item, error) {
 	for n, c := range of {
 		switch {
 		case c.Device == [8]byte{} || c.Nonce == [32]byte{}:
-			return Item{}, fmt.Errorf("file_device_unique: entry %d is of no device, or has no challenge: a file for any is not made", n)
+			return Item{}, fmt.Errorf("file_device_unique: entry %d names no device, or has no challenge: a file for any is not made", n)
 		case slices.Contains(of[:n], c):
-			return Item{}, fmt.Errorf("file_device_unique: entry %d is there twice", n)
+			return Item{}, fmt.Errorf("file_device_unique: entry %d occurs twice", n)
 		}
 	}
 	i := OEMItem(FileItemAddress(idDeviceUnique), make([]byte, 488))
@@ -106,7 +106,7 @@ func ChallengesOf(i Item) ([]Challenge, error) {
 		return nil, err
 	}
 	if !slices.Equal(made.Data, i.Data) {
-		return nil, fmt.Errorf("file_device_unique: reserved bits are set, or there is something behind its %d devices", n)
+		return nil, fmt.Errorf("file_device_unique: reserved bits are set, or there are bytes after its %d devices", n)
 	}
 	return out, nil
 }

@@ -61,13 +61,13 @@ func checkItems(items []Item) (Component, error) {
 	errs = append(errs, checkTwice(items))
 	switch {
 	case len(found) == 0:
-		errs = append(errs, errors.New("no item says what the file is (nv_file_id_vendor, or that of a token): add one"))
+		errs = append(errs, errors.New("the item that says what the file is is missing (nv_file_id_vendor, or that of a token): add one"))
 	case len(found) > 1:
 		errs = append(errs, fmt.Errorf("%v and %v in one file: want one", found[0], found[1]))
 	}
 	switch {
 	case psids == 0 && devices == 0:
-		errs = append(errs, errors.New("no item says for which adapters the file is: add file_applicable_to or file_device_id"))
+		errs = append(errs, errors.New("the item that says which adapters the file is for is missing: add file_applicable_to or file_device_id"))
 	case psids > 0 && devices > 0:
 		errs = append(errs, errors.New("file_applicable_to and file_device_id in one file: want items of one kind"))
 	}
@@ -94,7 +94,7 @@ func checkTwice(items []Item) error {
 	seen := make(map[Address]bool)
 	for _, i := range items {
 		if seen[i.Address] && i.Address != FileItemAddress(idApplicable) {
-			return fmt.Errorf("%v is there twice: want it once", i.Address)
+			return fmt.Errorf("%v occurs twice: want it once", i.Address)
 		}
 		seen[i.Address] = true
 	}
@@ -116,7 +116,7 @@ func checkOrder(items []Item, c Component) error {
 		case !isApplicability(i.Address):
 			behind = true
 		case behind:
-			return fmt.Errorf("%v stands behind settings: what says for which adapters a file is comes second", i.Address)
+			return fmt.Errorf("%v comes after settings: the item that says which adapters a file is for must be second", i.Address)
 		}
 	}
 	return nil

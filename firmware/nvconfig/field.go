@@ -17,7 +17,7 @@ var errShort = errors.New("the item is too short for it")
 // Uint returns a field of at most 64 bits out of the data of its item.
 func (f Field) Uint(data []byte) (uint64, error) {
 	if f.Width > 64 {
-		return 0, fmt.Errorf("%s: %d bits are no number", f.Name, f.Width)
+		return 0, fmt.Errorf("%s: %d bits are not a number", f.Name, f.Width)
 	}
 	if f.Bit+f.Width > 8*len(data) {
 		return 0, fmt.Errorf("%s: %w", f.Name, errShort)
@@ -34,7 +34,7 @@ func (f Field) Uint(data []byte) (uint64, error) {
 func (f Field) SetUint(data []byte, v uint64) error {
 	switch {
 	case f.Width > 64:
-		return fmt.Errorf("%s: %d bits are no number", f.Name, f.Width)
+		return fmt.Errorf("%s: %d bits are not a number", f.Name, f.Width)
 	case f.Bit+f.Width > 8*len(data):
 		return fmt.Errorf("%s: %w", f.Name, errShort)
 	case f.Width < 64 && v>>f.Width != 0:

@@ -31,7 +31,7 @@ func Parse(b []byte) (*File, error) {
 	}
 	rest, ok := bytes.CutPrefix(b, []byte(Fingerprint))
 	if !ok {
-		return nil, errors.New("NVCONFIG file: does not begin with " + Fingerprint + ": it is something else")
+		return nil, errors.New("NVCONFIG file: does not begin with " + Fingerprint + ": it is not such a file")
 	}
 	f := &File{covered: b}
 	for len(rest) > 0 {

@@ -330,17 +330,17 @@ func TestFilesRefused(t *testing.T) {
 		items []nvconfig.Item
 		want  string
 	}{
-		"no component":     {[]nvconfig.Item{psid, sm}, "no item says what the file is"},
+		"no component":     {[]nvconfig.Item{psid, sm}, "the item that says what the file is is missing"},
 		"two components":   {[]nvconfig.Item{id, mlnx, psid}, "OEM NVCONFIG and MLNX NVCONFIG in one file"},
-		"for anybody":      {[]nvconfig.Item{id, sm}, "for which adapters"},
+		"for anybody":      {[]nvconfig.Item{id, sm}, "which adapters the file is for"},
 		"PSID and device":  {[]nvconfig.Item{id, psid, device, sm}, "items of one kind"},
-		"a setting twice":  {[]nvconfig.Item{id, psid, sm, sm}, "global item 290 is there twice"},
+		"a setting twice":  {[]nvconfig.Item{id, psid, sm, sm}, "global item 290 occurs twice"},
 		"current value":    {[]nvconfig.Item{id, psid, current}, "for the next boot"},
 		"wrong length":     {[]nvconfig.Item{id, psid, long}, "8 bytes of data, want 4"},
 		"odd length":       {[]nvconfig.Item{id, psid, odd}, "a multiple of 4"},
 		"flags contradict": {[]nvconfig.Item{flags, psid, sm}, "disable_override needs"},
 		"reserved flags":   {[]nvconfig.Item{odder, psid, sm}, "reserved bits are set"},
-		"month 13":         {[]nvconfig.Item{date, psid, sm}, "its date is none"},
+		"month 13":         {[]nvconfig.Item{date, psid, sm}, "its date is not valid"},
 	} {
 		if _, err := nvconfig.Seal(tt.items); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: made with %v, want %q", name, err, tt.want)
@@ -380,17 +380,17 @@ func TestParseRefuses(t *testing.T) {
 		"empty":                {nil, "does not begin with"},
 		"an image":             {[]byte("MTFW\x8c\xde\xd5\xac\x00\x00\x00\x00\x00\x00\x00\x00"), "does not begin with"},
 		"too large":            {make([]byte, nvconfig.MaxFile+1), "more than 65536"},
-		"behind the signature": {append(slices.Clone(whole), 0), "1 bytes behind the signature"},
-		"two signatures":       {append(slices.Clone(whole), whole[sig:]...), "bytes behind the signature"},
+		"behind the signature": {append(slices.Clone(whole), 0), "1 bytes after the signature"},
+		"two signatures":       {append(slices.Clone(whole), whole[sig:]...), "bytes after the signature"},
 		"signature's header":   {header, "not that of a signature"},
-		"signature's padding":  {padded, "something stands behind the signature"},
+		"signature's padding":  {padded, "there are bytes after the signature"},
 		"first half alone":     {big[:len(big)-0x120-12], "second half of the signature"},
 		"halves of two keys":   {halfKey, "different keys"},
-		"board behind":         {disordered, "stands behind settings"},
+		"board behind":         {disordered, "comes after settings"},
 		"component not first":  {first, "must come first"},
 		"3072 bits": {
 			nvconfig.Item{Header: nvconfig.Header{Address: nvconfig.FileItemAddress(21)}, Data: make([]byte, 416)}.Append(slices.Clone(whole[:sig])),
-			"a form that is not known",
+			"of unknown form",
 		},
 	} {
 		if _, err := nvconfig.Parse(tt.file); err == nil || !strings.Contains(err.Error(), tt.want) {

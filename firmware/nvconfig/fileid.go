@@ -101,7 +101,7 @@ func checkFileID(i Item, c Component) error {
 	return err
 }
 
-var errDate = errors.New("its date is none: want packed decimal, year month day, hour minute second 0")
+var errDate = errors.New("its date is not valid: want packed decimal, year month day, hour minute second 0")
 
 // fileTime reads date and time. Year 0 is no time, whatever follows it must be 0 too.
 func fileTime(date, clock uint32) (time.Time, error) {

@@ -57,9 +57,9 @@ func TestHeaderRefuses(t *testing.T) {
 		"access mode 3":      {"11c000040000012200000000", "access mode 3 is unknown"},
 		"class 2":            {"110000040200012200000000", "class 0x02 is unknown"},
 		"port 0":             {"110000040100001200000000", "ports count from 1"},
-		"all ports and one":  {"110000048101001200000000", "stands for all and names one"},
-		"all hosts and one":  {"110000048304011100000000", "stands for all and names one"},
-		"all functions, one": {"1100000443000511" + "00000000", "stands for all and names one"},
+		"all ports and one":  {"110000048101001200000000", "names all and one"},
+		"all hosts and one":  {"110000048304011100000000", "names all and one"},
+		"all functions, one": {"1100000443000511" + "00000000", "names all and one"},
 	} {
 		raw, err := hex.DecodeString(tt.bytes)
 		if err != nil {

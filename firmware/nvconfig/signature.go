@@ -102,7 +102,7 @@ func Sign(items []Item, signer crypto.Signer, key UUID) ([]byte, error) {
 		return nil, fmt.Errorf("sign NVCONFIG file: %w", err)
 	}
 	if public.E != Exponent {
-		return nil, fmt.Errorf("sign NVCONFIG file: an RSA key with exponent %d: want %d; a low one lets a reader that is lax about padding take a forged signature", public.E, Exponent)
+		return nil, fmt.Errorf("sign NVCONFIG file: an RSA key with exponent %d: want %d; with a low exponent, a reader with lax padding checks accepts forged signatures", public.E, Exponent)
 	}
 	if key.IsZero() {
 		return nil, errors.New("sign NVCONFIG file: no UUID of the key: without one the file says that it is not signed")
@@ -113,7 +113,7 @@ func Sign(items []Item, signer crypto.Signer, key UUID) ([]byte, error) {
 		return nil, fmt.Errorf("sign NVCONFIG file with key %v: %w", key, err)
 	}
 	if err := rsa.VerifyPKCS1v15(public, hash, digest, value); err != nil {
-		return nil, fmt.Errorf("sign NVCONFIG file with key %v: the signer gave a signature that its public key does not verify", key)
+		return nil, fmt.Errorf("sign NVCONFIG file with key %v: the signer returned a signature that its public key does not verify", key)
 	}
 	if scheme == RSA2048 {
 		return signatureItem(idSignature, sizeSignature, key, value).Append(b), nil
@@ -184,7 +184,7 @@ func parseSignature(b []byte) (Signature, error) {
 	case FileItemAddress(idSignature):
 		s, err := wholeSignature(first)
 		if err == nil && len(rest) != 0 {
-			err = fmt.Errorf("%d bytes behind the signature", len(rest))
+			err = fmt.Errorf("%d bytes after the signature", len(rest))
 		}
 		return s, err
 	case FileItemAddress(idSignature4096a):
@@ -197,7 +197,7 @@ func parseSignature(b []byte) (Signature, error) {
 		}
 		return joinSignature(first, second)
 	default:
-		return Signature{}, fmt.Errorf("%v: a signature of a form that is not known", first.Address)
+		return Signature{}, fmt.Errorf("%v: a signature of unknown form", first.Address)
 	}
 }
 
@@ -224,7 +224,7 @@ func wholeSignature(i Item) (Signature, error) {
 	}
 	s.Bytes = i.Data[sizeUUIDs : sizeUUIDs+size]
 	if len(bytes.Trim(i.Data[sizeUUIDs+size:], "\x00")) != 0 {
-		return Signature{}, fmt.Errorf("%v: something stands behind the signature", i.Address)
+		return Signature{}, fmt.Errorf("%v: there are bytes after the signature", i.Address)
 	}
 	return s, nil
 }

@@ -60,17 +60,17 @@ func (k *Key) check() error {
 	case k.UUID.IsZero():
 		return errors.New("its UUID is zero, which names no key")
 	case k.UUID.Development():
-		return errors.New("its UUID is that of a development key, and such firmware is never believed")
+		return errors.New("its UUID is that of a development key, and such firmware is never trusted")
 	case k.Signs == 0:
 		return errors.New("it may sign nothing")
 	case bits == 0:
-		return fmt.Errorf("%v is no algorithm of signatures", k.Algorithm)
+		return fmt.Errorf("%v is not an algorithm of signatures", k.Algorithm)
 	case len(k.Modulus)*8 != bits || k.Modulus[0]&0x80 == 0:
 		return fmt.Errorf("its modulus does not have %d bits", bits)
 	case k.Modulus[len(k.Modulus)-1]&1 == 0:
 		return errors.New("its modulus is even")
 	case k.Exponent < minExponent || k.Exponent > maxExponent || k.Exponent&1 == 0:
-		return fmt.Errorf("its exponent %d is no public exponent", k.Exponent)
+		return fmt.Errorf("its exponent %d is not a public exponent", k.Exponent)
 	}
 	return nil
 }

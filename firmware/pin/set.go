@@ -30,7 +30,7 @@ func New(keys ...Key) (*Set, error) {
 		return cmp.Or(bytes.Compare(a.UUID[:], b.UUID[:]), cmp.Compare(a.Algorithm, b.Algorithm))
 	})
 	if len(s.keys) > maxKeys {
-		return nil, fmt.Errorf("%d keys are pinned, and %d is the most", len(s.keys), maxKeys)
+		return nil, fmt.Errorf("%d keys are pinned, the limit is %d", len(s.keys), maxKeys)
 	}
 	for i := range s.keys {
 		k := &s.keys[i]
@@ -156,7 +156,7 @@ func (e *entry) key() (k Key, err error) {
 			return k, err
 		}
 		if got := k.Fingerprint(); got != want {
-			return k, fmt.Errorf("its fingerprint is %v, and the file says %v: modulus or exponent were changed", got, want)
+			return k, fmt.Errorf("its fingerprint is %v, but the file says %v: modulus or exponent were changed", got, want)
 		}
 	}
 	return k, nil

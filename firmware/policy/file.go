@@ -58,7 +58,7 @@ func (f *file) policy() (*Policy, error) {
 		psid, err := image.ParsePSID(b.PSID)
 		wrong("board", i, err)
 		if slices.ContainsFunc(p.boards, func(o Board) bool { return o.PSID == psid }) {
-			wrong("board", i, fmt.Errorf("PSID %s is there twice", psid))
+			wrong("board", i, fmt.Errorf("PSID %s occurs twice", psid))
 		}
 		board := Board{PSID: psid, SecurityVersion: b.SecurityVersion}
 		board.Floor, err = image.ParseVersion(b.Floor)

@@ -106,9 +106,9 @@ type Refusal struct {
 // rules that every site has: no debug, no development, and only firmware that takes signed updates.
 func (p *Policy) Judge(s Subject) []Refusal {
 	r := refusals{}
-	r.when(!s.Secure || !s.Signed, NotSecure, "it takes firmware that is not signed: secure_fw and signed_fw must be set")
+	r.when(!s.Secure || !s.Signed, NotSecure, "it accepts firmware that is not signed: secure_fw and signed_fw must be set")
 	r.when(s.Debug, Debug, "it is debug firmware")
-	r.when(s.Development, Development, "a development key signed it, or comes with it")
+	r.when(s.Development, Development, "a development key signed it, or is in it")
 	if p == nil {
 		return r
 	}
@@ -127,7 +127,7 @@ func (p *Policy) Judge(s Subject) []Refusal {
 
 func (b *Board) judge(r *refusals, s Subject) {
 	ours := slices.ContainsFunc(s.Hardware, func(h image.HardwareID) bool { return slices.Contains(b.Hardware, h) })
-	r.when(len(b.Hardware) > 0 && !ours, WrongHardware, "it is for %v, and the board has %v", s.Hardware, b.Hardware)
+	r.when(len(b.Hardware) > 0 && !ours, WrongHardware, "it is for %v, but the board has %v", s.Hardware, b.Hardware)
 	r.when(s.Version.Compare(b.Floor) < 0, BelowFloor, "version %v is older than %v", s.Version, b.Floor)
 	r.when(s.SecurityVersion < b.SecurityVersion, SecurityVersion, "security version %d is below %d", s.SecurityVersion, b.SecurityVersion)
 	r.when(len(b.Digests) > 0 && !listed(b.Digests, s.Digest), NotListed, "its digest is not on the list of PSID %s", b.PSID)

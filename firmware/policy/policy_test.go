@@ -95,7 +95,7 @@ func TestRefused(t *testing.T) {
 		{"no PSID", "boards: [{floor: 1.2.3}]", `PSID ""`},
 		{"long PSID", "boards: [{psid: ABCDEFGHIJKLMNOPQ, floor: 1.2.3}]", "1 to 16 characters"},
 		{"hostile PSID", `boards: [{psid: "A\e[2J", floor: 1.2.3}]`, "letters, digits"},
-		{"same board twice", "boards: [{psid: A, floor: 1.2.3}, {psid: A, floor: 1.2.4}]", "there twice"},
+		{"same board twice", "boards: [{psid: A, floor: 1.2.3}, {psid: A, floor: 1.2.4}]", "occurs twice"},
 		{"version of two numbers", "boards: [{psid: A, floor: 1.2}]", "three numbers"},
 		{"version too large", "boards: [{psid: A, floor: 1.2.65536}]", "below 65536"},
 		{"negative version", "boards: [{psid: A, floor: 1.2.-3}]", "below 65536"},

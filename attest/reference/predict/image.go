@@ -76,11 +76,11 @@ func (i *Image) readStub() error {
 	magic, _ := i.image.Section(".sdmagic")
 	found := stubVersion.FindSubmatch(magic)
 	if found == nil {
-		return errors.New("has no stub of systemd")
+		return errors.New("has no systemd stub")
 	}
 	i.Stub = string(found[1]) + string(found[2])
 	if !slices.Contains(stubs, string(found[1])) {
-		return fmt.Errorf("has systemd's stub %s, of which is not known what it measures: want %s, or learn from a boot", i.Stub, strings.Join(stubs, ", "))
+		return fmt.Errorf("has systemd's stub %s, whose measurements are not known: want %s, or learn from a boot", i.Stub, strings.Join(stubs, ", "))
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (i *Image) readKernel() error {
 // refuses one that measures otherwise.
 func release(linux []byte) (string, error) {
 	if len(linux) < setupVersionAt+2 || string(linux[setupMagicAt:setupMagicAt+4]) != "HdrS" {
-		return "", errors.New("is no bzImage")
+		return "", errors.New("is not a bzImage")
 	}
 	at := int(binary.LittleEndian.Uint16(linux[setupVersionAt:])) + 0x200
 	if at > len(linux) {
@@ -123,7 +123,7 @@ func release(linux []byte) (string, error) {
 		return "", fmt.Errorf("release %.32q: want numbers", word)
 	}
 	if major < firstMajor || major == firstMajor && minor < firstMinor {
-		return "", fmt.Errorf("release %.32s: what Linux measures is known from %d.%d on", word, firstMajor, firstMinor)
+		return "", fmt.Errorf("release %.32s: the measurements of Linux are known from %d.%d on", word, firstMajor, firstMinor)
 	}
 	return string(word), nil
 }
@@ -131,7 +131,7 @@ func release(linux []byte) (string, error) {
 func (i *Image) readCmdline() error {
 	cmdline, ok := i.image.Section(".cmdline")
 	if !ok || len(cmdline) == 0 {
-		return errors.New("has no command line (section .cmdline): a boot option would decide on it")
+		return errors.New("has no command line (section .cmdline): a boot option could set one")
 	}
 	for _, c := range cmdline {
 		if c < ' ' || c > '~' {

@@ -42,7 +42,7 @@ func FromLogs(logs ...*eventlog.Log) (Platform, error) {
 			continue
 		}
 		if p.Variables != nil && !slices.Equal(v.Config(), p.Variables.Config()) {
-			return p, fmt.Errorf("log %d: other Secure Boot variables than in a log before: predict a set for each", i+1)
+			return p, fmt.Errorf("log %d: other Secure Boot variables than in an earlier log: predict a set for each", i+1)
 		}
 		p.Variables = v
 	}
@@ -111,7 +111,7 @@ func position(d eventlog.Digest, note string) reference.Position {
 func (p *Platform) firmwarePart(pcr int) ([]reference.Position, error) {
 	at := slices.IndexFunc(p.Registers, func(r reference.Register) bool { return r.PCR == pcr })
 	if at < 0 {
-		return nil, errors.New("the platform's registers lack it")
+		return nil, errors.New("the platform's registers do not have it")
 	}
 	events := p.Registers[at].Events
 	end := slices.IndexFunc(events, func(p reference.Position) bool { return len(p.OneOf) == 1 && p.OneOf[0] == eventlog.Separator })
@@ -181,7 +181,7 @@ func (i *Image) keys(p Platform) (r reference.Register, enabled bool, err error)
 		return r, enabled, err
 	}
 	if p.Variables == nil {
-		return r, enabled, errors.New("db is not known, by which Secure Boot is decided: give its content, or an event log of the platform")
+		return r, enabled, errors.New("db, which decides on Secure Boot, is not known: name a file with its content, or an event log of the platform")
 	}
 	authority, err := p.Variables.Authority(i.image)
 	if err != nil {
@@ -199,7 +199,7 @@ func setVariables(r *reference.Register, v *secureboot.Variables) error {
 	config := v.Config()
 	known := len(r.Events) > 0
 	if known && len(r.Events) < len(config)+1 {
-		return fmt.Errorf("the platform measures %d events before its separator, want Secure Boot's %d variables at first", len(r.Events)-1, len(config))
+		return fmt.Errorf("the platform measures %d events before its separator, want Secure Boot's %d variables first", len(r.Events)-1, len(config))
 	}
 	var events []reference.Position
 	for _, m := range config {

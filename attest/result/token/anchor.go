@@ -25,7 +25,7 @@ func SignAnchor(content []byte, kid string, key *ecdsa.PrivateKey) (string, erro
 func VerifyAnchor(content []byte, detached string, keys *Keys) (kid string, err error) {
 	head, signature, found := strings.Cut(detached, "..")
 	if !found {
-		return "", refuse(BadForm, "no signature with detached content")
+		return "", refuse(BadForm, "not a signature with detached content")
 	}
 	_, kid, err = verify(AnchorType, head+"."+base64.RawURLEncoding.EncodeToString(content)+"."+signature, keys)
 	return kid, err

@@ -110,7 +110,7 @@ func parseKey(raw []byte) (*jose.JSONWebKey, error) {
 		return nil, nil
 	}
 	if kind.D != "" {
-		return nil, errors.New("it is a private key: keep it to yourself, and take public keys alone")
+		return nil, errors.New("it is a private key: keep it secret, and use only public keys")
 	}
 	key := new(jose.JSONWebKey)
 	if err := key.UnmarshalJSON(raw); err != nil {
@@ -120,7 +120,7 @@ func parseKey(raw []byte) (*jose.JSONWebKey, error) {
 		return nil, nil
 	}
 	if public, ok := key.Key.(*ecdsa.PublicKey); !ok || public.Curve != elliptic.P256() || !key.Valid() {
-		return nil, errors.New("it is no point of the curve P-256")
+		return nil, errors.New("it is not a point of the curve P-256")
 	}
 	return key, nil
 }

@@ -98,7 +98,7 @@ func verify(typ, token string, keys *Keys) (claims []byte, kid string, err error
 	}
 	key := keys.find(h.Key)
 	if key == nil {
-		return nil, "", refuse(UnknownKey, "it names the key %q, which is none of those that are known; get the service's keys anew", clip(h.Key))
+		return nil, "", refuse(UnknownKey, "key %q is not known; get the service's keys again", clip(h.Key))
 	}
 	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
@@ -127,13 +127,13 @@ func readHeader(typ, token string) (header, error) {
 	}
 	var names map[string]json.RawMessage
 	if json.Unmarshal(raw, &names) != nil || json.Unmarshal(raw, &h) != nil {
-		return h, refuse(BadHeader, "its header is no JSON object of texts")
+		return h, refuse(BadHeader, "its header is not a JSON object of strings")
 	}
 	if h.Algorithm != Algorithm {
-		return h, refuse(BadAlgorithm, "signed with alg %q: only %s is taken", clip(h.Algorithm), Algorithm)
+		return h, refuse(BadAlgorithm, "signed with alg %q: only %s is accepted", clip(h.Algorithm), Algorithm)
 	}
 	if h.Type != typ {
-		return h, refuse(BadType, "typ %q, want %q: it is not what it is taken for", clip(h.Type), typ)
+		return h, refuse(BadType, "typ %q, want %q: another kind of token", clip(h.Type), typ)
 	}
 	if again, err := json.Marshal(h); err != nil || len(names) != 3 || !sameMembers(names, again) || len(raw) != len(again) {
 		return h, refuse(BadHeader, "its header has more than alg, typ and kid")

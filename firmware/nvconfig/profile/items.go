@@ -71,7 +71,7 @@ func (p *Profile) item(c Card, l *nvconfig.Layout, a nvconfig.Address) (nvconfig
 	case asked && factory.State == Read && factory.check(a, nvconfig.Default, l) == nil:
 		copy(data, factory.Item.Data)
 	case !l.Whole:
-		return nvconfig.Item{}, fmt.Sprintf("%s holds other settings too, and their values of the factory are not known", l.Name)
+		return nvconfig.Item{}, fmt.Sprintf("%s also has other settings, and their factory values are not known", l.Name)
 	}
 	for _, r := range p.Rules {
 		f := r.parameter()
@@ -127,7 +127,7 @@ func (p *Profile) Unsigned(o Order) ([]nvconfig.Item, []Left, error) {
 		return nil, nil, fmt.Errorf("NVCONFIG file of profile %s for %s: %w", p.Name, o.Card.name(), err)
 	}
 	if o.Version == 0 || o.Time.IsZero() {
-		return fail(errors.New("version and time are missing: both only grow, so that no old file passes for a new one"))
+		return fail(errors.New("version and time are missing: both must grow, so that an old file is not accepted as a new one"))
 	}
 	id, err := nvconfig.FileID{KeepSame: true, Version: o.Version, Time: o.Time}.Item()
 	if err != nil {
@@ -147,7 +147,7 @@ func (p *Profile) Unsigned(o Order) ([]nvconfig.Item, []Left, error) {
 	}
 	settings, left := p.Items(o.Card, SignedFile)
 	if i := slices.IndexFunc(left, func(l Left) bool { r, _ := p.Rule(l.Parameter); return r.Need == Required }); i >= 0 {
-		return fail(fmt.Errorf("%s is required and not in it: %s", left[i].Parameter, left[i].Why))
+		return fail(fmt.Errorf("%s is required, but not in the file: %s", left[i].Parameter, left[i].Why))
 	}
 	return append(items, settings...), left, nil
 }

@@ -144,7 +144,7 @@ func (j *judge) look(a Answer, access nvconfig.Access, differs Code) string {
 	case Read:
 	case Absent:
 		if !j.rule.AbsentIsFine {
-			j.find(CodeUnread, true, "the adapter holds no %v value", access)
+			j.find(CodeUnread, true, "the adapter has no %v value", access)
 		}
 		return ""
 	case Failed:
@@ -186,7 +186,7 @@ func (j *judge) lock(r Reading) {
 	}
 	for _, a := range []Answer{r.Current, r.Next} {
 		if a.State == Read && !a.Item.Locked() {
-			j.find(CodeOverridable, j.method != PlainWrites, "priority %v, ovr_en %d: root on the host can write over it%s",
+			j.find(CodeOverridable, j.method != PlainWrites, "priority %v, ovr_en %d: root on the host can change it%s",
 				a.Item.Priority, bit(a.Item.OverrideEnabled), map[bool]string{true: " unless the host may write no setting (MLOCK)"}[j.method == PlainWrites])
 			return
 		}

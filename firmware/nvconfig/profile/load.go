@@ -71,7 +71,7 @@ func validName(s string) bool {
 func (p *Profile) override(name string, value *string, need *Need, reason string) error {
 	i := slices.IndexFunc(p.Rules, func(r Rule) bool { return r.Parameter == name })
 	if i < 0 {
-		return fmt.Errorf("%q is no setting of the list; portcullis nvconfig profile shows them", name)
+		return fmt.Errorf("%q is not a setting of the list; portcullis nvconfig profile shows them", name)
 	}
 	r := p.Rules[i]
 	ours := r.Need.String()
@@ -80,9 +80,9 @@ func (p *Profile) override(name string, value *string, need *Need, reason string
 	}
 	switch {
 	case strings.TrimSpace(reason) == "":
-		return fmt.Errorf("%s: a reason is missing: say why this site wants it otherwise", name)
+		return fmt.Errorf("%s: a reason is missing: say why this site changes it", name)
 	case value == nil && need == nil:
-		return fmt.Errorf("%s: neither value nor need is given", name)
+		return fmt.Errorf("%s: value and need are missing", name)
 	}
 	if value != nil {
 		want, err := r.canonical(*value)
@@ -99,7 +99,7 @@ func (p *Profile) override(name string, value *string, need *Need, reason string
 	}
 	switch {
 	case r.Need == Record && value != nil:
-		return fmt.Errorf("%s: a value that is only recorded is not wanted: leave value or need out", name)
+		return fmt.Errorf("%s: a setting that is only recorded has no wanted value: leave value or need out", name)
 	case r.Need == Record:
 		r.Want = ""
 	case r.Want == "":
@@ -129,7 +129,7 @@ func (p *Profile) mark(uuid string) error {
 	if err != nil {
 		return err
 	}
-	const reason = "the card says which profile it was given"
+	const reason = "the card says which profile it has"
 	p.Rules = append(p.Rules,
 		Rule{Parameter: "PROFILE_UUID", Want: u.String(), Need: WhereKnown, Reason: reason, Site: true},
 		Rule{Parameter: "PROFILE_VERSION", Want: fmt.Sprint(p.Version), Need: WhereKnown, Reason: reason, Site: true})

@@ -110,9 +110,9 @@ func TestLoadRefuses(t *testing.T) {
 		"name: a b\nversion: 1":            `name "a b"`,
 		"name: a\nversion: 1\nsetting: {}": "setting",
 		"name: a\nversion: 1\nuuid: 7":     "UUID",
-		head + "SM_DISABLED: {value: True, reason: r}":             `"SM_DISABLED" is no setting`,
+		head + "SM_DISABLED: {value: True, reason: r}":             `"SM_DISABLED" is not a setting`,
 		head + "SM_DISABLE: {value: False}":                        "a reason is missing",
-		head + "SM_DISABLE: {reason: r}":                           "neither value nor need",
+		head + "SM_DISABLE: {reason: r}":                           "value and need are missing",
 		head + "SM_DISABLE: {value: maybe, reason: r}":             `SM_DISABLE: "maybe"`,
 		head + "SM_DISABLE: {need: sometimes, reason: r}":          "want record, where known or required",
 		head + "SRIOV_EN: {need: required, reason: r}":             "a value is missing",
@@ -121,7 +121,7 @@ func TestLoadRefuses(t *testing.T) {
 		head + "SM_DISABLE: {value: True, reason: r, because: r}":  "because",
 		strings.Repeat("#", 64<<10+1):                              "more than",
 		head + "SRIOV_EN: {reason: r}\n  NUM_OF_VFS: {value: 1}":   "NUM_OF_VFS: a reason is missing",
-		head + "SRIOV_EN: {reason: r}\n  NUM_OF_VFS: {value: 1}\n": "SRIOV_EN: neither",
+		head + "SRIOV_EN: {reason: r}\n  NUM_OF_VFS: {value: 1}\n": "SRIOV_EN: value and need",
 	} {
 		if _, err := profile.Load([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q: %v, want %q", text, err, want)
@@ -383,7 +383,7 @@ func TestItemsTakeNothingFromTenants(t *testing.T) {
 	if i, ok := pick(items); ok {
 		t.Errorf("made without the factory's value: %x", i.Data)
 	}
-	if len(left) != 1 || left[0].Parameter != "INTERNAL_CPU_RSHIM" || !strings.Contains(left[0].Why, "holds other settings too") {
+	if len(left) != 1 || left[0].Parameter != "INTERNAL_CPU_RSHIM" || !strings.Contains(left[0].Why, "also has other settings") {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -449,7 +449,7 @@ func TestFileRefuses(t *testing.T) {
 		"hostile PSID": {func(o *profile.Order) { o.Card.PSID = "MT\x1b[2J" }, "printable ASCII"},
 		"the firewall is not there": {
 			func(o *profile.Order) { at(t, &o.Card, nvconfig.GlobalItem(290)).Support = profile.NotSupported },
-			"SM_DISABLE is required and not in it",
+			"SM_DISABLE is required, but not in the file",
 		},
 		"no key": {func(o *profile.Order) { o.Key = nvconfig.UUID{} }, "no UUID"},
 	} {

@@ -5,31 +5,31 @@ func Default() *Profile {
 	return &Profile{Name: "portcullis", Version: 1, Rules: []Rule{
 		{
 			Parameter: "SM_DISABLE", Want: "True", Need: Required,
-			Reason: "the SMP firewall: whoever has root on the host may neither be a subnet manager nor send subnet management packets",
+			Reason: "the SMP firewall: root on the host can neither be a subnet manager nor send subnet management packets",
 		},
 		{
 			Parameter: "HOST_PRIV_FLASH_ACCESS", Want: "DISABLE", Need: Required,
-			Reason: "who writes the flash writes firmware and settings past every check of both",
+			Reason: "writing the flash bypasses every check of firmware and settings",
 		},
 		{
 			Parameter: "HOST_PRIV_NV_HOST", Want: "DISABLE", Need: Required,
-			Reason: "the host's own settings (boot, PCI) are not the tenant's to leave behind",
+			Reason: "a tenant must not leave changes in the host's own settings (boot, PCI)",
 		},
 		{
 			Parameter: "HOST_PRIV_NV_PORT", Want: "DISABLE", Need: Required,
-			Reason: "settings of ports (link type, links kept up) reach into the fabric",
+			Reason: "settings of ports (link type, links kept up) affect the fabric",
 		},
 		{
 			Parameter: "HOST_PRIV_NV_GLOBAL", Want: "DISABLE", Need: Required,
-			Reason: "SM_DISABLE is a global setting: this keeps the host from writing it",
+			Reason: "SM_DISABLE is a global setting: this prevents the host from writing it",
 		},
 		{
 			Parameter: "HOST_PRIV_NV_INTERNAL_CPU", Want: "DISABLE", Need: WhereKnown,
-			Reason: "the mode of the processor on the card decides who is master of it",
+			Reason: "the mode of the processor on the card decides which side controls it",
 		},
 		{
 			Parameter: "HOST_PRIV_PCC_UPDATE", Want: "DISABLE", Need: WhereKnown,
-			Reason: "congestion control algorithms are programs on the card: a tenant's would run for the next one",
+			Reason: "congestion control algorithms are programs on the card: a tenant's program would run for the next tenant",
 		},
 		{
 			Parameter: "HOST_PRIV_FW_UPDATE", Want: "DISABLE", Need: Required,
@@ -37,7 +37,7 @@ func Default() *Profile {
 		},
 		{
 			Parameter: "HOST_PRIV_NIC_RESET", Need: Record,
-			Reason: "DISABLE also keeps a tenant from recovering a card that hangs; the site decides. A reset makes no setting that is locked otherwise",
+			Reason: "DISABLE also prevents a tenant from recovering a card that hangs; the site decides. A reset makes no setting that is locked otherwise",
 		},
 		{
 			Parameter: "HOST_PRIV_RSHIM", Want: "DISABLE", Need: WhereKnown,
@@ -45,15 +45,15 @@ func Default() *Profile {
 		},
 		{
 			Parameter: "HOST_PRIV_DYNAMIC_VF_MSIX", Want: "DISABLE", Need: WhereKnown,
-			Reason: "how interrupts are shared among virtual functions is settled at provisioning",
+			Reason: "how interrupts are shared among virtual functions is decided at provisioning",
 		},
 		{
 			Parameter: "HOST_PRIV_LEVEL", Want: "LIMITED", Need: WhereKnown,
-			Reason: "on BlueField a privileged host owns what the card shares",
+			Reason: "on BlueField a privileged host controls what the card shares",
 		},
 		{
 			Parameter: "HOST_DISABLE_PORT_OWNER", Want: "True", Need: WhereKnown,
-			Reason: "the owner of a port sets it up for everybody behind it",
+			Reason: "the owner of a port configures it for all its users",
 		},
 		{
 			Parameter: "HOST_DISABLE_PORT_COUNTER", Want: "False", Need: WhereKnown,
@@ -61,7 +61,7 @@ func Default() *Profile {
 		},
 		{
 			Parameter: "HOST_DISABLE_TRACER_OWNER", Want: "True", Need: WhereKnown,
-			Reason: "traces of the firmware show what others do",
+			Reason: "traces of the firmware show what other tenants do",
 		},
 		{
 			Parameter: "HOST_DISABLE_RSHIM", Want: "True", Need: WhereKnown,
@@ -73,7 +73,7 @@ func Default() *Profile {
 		},
 		{
 			Parameter: "VIRTUAL_GUID_EN", Want: "False", Need: WhereKnown, AbsentIsFine: true,
-			Reason: "an alternate GUID has the card claim to be another: admission is by GUID at its place",
+			Reason: "with an alternate GUID the card claims to be another one: admission is by GUID at its place",
 		},
 		{
 			Parameter: "PSID_LOCK", Want: DevicePSID, Need: WhereKnown,
@@ -101,7 +101,7 @@ func Default() *Profile {
 		},
 		{
 			Parameter: "MCTP_I3C_DISABLE", Need: Record,
-			Reason: "a way of the BMC to the card: off where the BMC does not use it",
+			Reason: "a BMC access to the card: off where the BMC does not use it",
 		},
 		{
 			Parameter: "RBT_DISABLE", Need: Record,
@@ -109,7 +109,7 @@ func Default() *Profile {
 		},
 		{
 			Parameter: "PCIE_SMBUS_DISABLE", Need: Record,
-			Reason: "a way of the BMC to the card: off where the BMC does not use it",
+			Reason: "a BMC access to the card: off where the BMC does not use it",
 		},
 		{
 			Parameter: "PCIE_IN_BAND_VDM_DISABLE", Need: Record,
@@ -117,11 +117,11 @@ func Default() *Profile {
 		},
 		{
 			Parameter: "LINK_TYPE", Want: "IB", Need: WhereKnown,
-			Reason: "on Ethernet the port leaves the fabric, and what this product enforces with it",
+			Reason: "on Ethernet the port leaves the fabric, and this product's enforcement",
 		},
 		{
 			Parameter: "SRIOV_EN", Need: Record,
-			Reason: "virtual functions are for the site to plan; statements say what there is",
+			Reason: "the site plans virtual functions; statements report them",
 		},
 		{
 			Parameter: "NUM_OF_VFS", Need: Record,
@@ -129,11 +129,11 @@ func Default() *Profile {
 		},
 		{
 			Parameter: "EXP_ROM_PXE_ENABLE", Want: "False", Need: WhereKnown,
-			Reason: "no boot over the fabric that a neighbour could answer; where the site boots over this adapter, override it",
+			Reason: "no boot over the fabric, where a neighbour could answer; override it if the site boots over this adapter",
 		},
 		{
 			Parameter: "EXP_ROM_UEFI_x86_ENABLE", Want: "False", Need: WhereKnown,
-			Reason: "the card's driver in the firmware of the host runs before anything is measured by us; where the site boots over this adapter, override it",
+			Reason: "the card's driver in the host firmware runs before our first measurement; override it if the site boots over this adapter",
 		},
 		{
 			Parameter: "LEGACY_BOOT_PROTOCOL", Want: "NONE", Need: WhereKnown,
@@ -141,7 +141,7 @@ func Default() *Profile {
 		},
 		{
 			Parameter: "SAFE_MODE_ENABLE", Want: "False", Need: WhereKnown,
-			Reason: "a host that fails to boot often enough must not bring back defaults",
+			Reason: "a host that often fails to boot must not restore defaults",
 		},
 		{
 			Parameter: "SAFE_MODE_THRESHOLD", Want: "0", Need: WhereKnown,
@@ -161,7 +161,7 @@ func Default() *Profile {
 		},
 		{
 			Parameter: "SRIOV_IB_ROUTING_MODE", Need: Record,
-			Reason: "whether virtual functions are told apart by GID or by LID",
+			Reason: "whether virtual functions are distinguished by GID or by LID",
 		},
 	}}
 }

@@ -20,7 +20,7 @@ func ParsePEM(data []byte) (*rsa.PrivateKey, error) {
 	}
 	defer clear(block.Bytes)
 	if len(bytes.TrimSpace(rest)) != 0 {
-		return nil, errors.New("something follows the key: want one key and nothing else")
+		return nil, errors.New("there is more after the key: want one key and nothing else")
 	}
 	var key any
 	var err error
@@ -47,7 +47,7 @@ func ParsePEM(data []byte) (*rsa.PrivateKey, error) {
 	return k, checkSize(&k.PublicKey)
 }
 
-var errPassword = errors.New("the key is under a password, which is not asked for: keep it in a PKCS#11 token, or give it as a credential")
+var errPassword = errors.New("the key has a password, which is not supported: keep it in a PKCS#11 token, or hand it over as a credential")
 
 // ParsePublic reads a public RSA key in PEM (SubjectPublicKeyInfo).
 func ParsePublic(data []byte) (*rsa.PublicKey, error) {

@@ -203,9 +203,9 @@ func TestURI(t *testing.T) {
 		"pkcs11:token=a;token=b;id=%01" + rest:               "each once",
 		"pkcs11:token=a;id=%0" + rest:                        "id: not a value",
 		"pkcs11:token=a%0a;id=%01" + rest:                    "token: not a value",
-		"pkcs11:token=a;object=k" + rest:                     `"object" is not for this`,
-		"pkcs11:token=a;id=%01;type=cert" + rest:             "no private key",
-		"pkcs11:token=a;id=%01" + rest + "&pin-value=12":     `"pin-value" is not for this`,
+		"pkcs11:token=a;object=k" + rest:                     `"object" is not supported`,
+		"pkcs11:token=a;id=%01;type=cert" + rest:             "is not a private key",
+		"pkcs11:token=a;id=%01" + rest + "&pin-value=12":     `"pin-value" is not supported`,
 		"pkcs11:token=a;id=%01?module-path=m&pin-source=/p":  "absolute path",
 		"pkcs11:token=a;id=%01?module-path=/m&pin-source=|p": "absolute path",
 	} {
@@ -248,11 +248,11 @@ func TestPEM(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"":              "no PEM",
-		pkcs1 + pkcs1:   "something follows",
+		pkcs1 + pkcs1:   "there is more after the key",
 		pkcs8(t, curve): "adapters take RSA",
 		pkcs8(t, small): "an RSA key of 3072 bits",
-		string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte{1}})):                        "under a password",
-		string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"DEK-Info": "AES"}})): "under a password",
+		string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte{1}})):                        "has a password",
+		string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"DEK-Info": "AES"}})): "has a password",
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte{1}})):                                  "not a private key",
 		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte{1}})):                                  `it is a "CERTIFICATE"`,
 	} {

@@ -81,7 +81,7 @@ func (t *Token) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte
 		return nil, fmt.Errorf("%v: sign: %w", t.uri, err)
 	}
 	if err := rsa.VerifyPKCS1v15(t.public, hash, digest, sig); err != nil {
-		return nil, fmt.Errorf("%v: what it signed does not verify under the public key of the same id: it used another key", t.uri)
+		return nil, fmt.Errorf("%v: its signature does not verify with the public key of the same id: it used another key", t.uri)
 	}
 	return sig, nil
 }

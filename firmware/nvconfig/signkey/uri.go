@@ -80,10 +80,10 @@ func (u *URI) setPath(name, value string) error {
 		u.ID = []byte(value)
 	case "type":
 		if value != "private" {
-			return fmt.Errorf("type %q is no private key", clip(value))
+			return fmt.Errorf("type %q is not a private key", clip(value))
 		}
 	default:
-		return fmt.Errorf("attribute %q is not for this", clip(name))
+		return fmt.Errorf("attribute %q is not supported", clip(name))
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (u *URI) setQuery(name, value string) error {
 	case "pin-source":
 		u.PINFile = strings.TrimPrefix(value, "file:")
 	default:
-		return fmt.Errorf("attribute %q is not for this", clip(name))
+		return fmt.Errorf("attribute %q is not supported", clip(name))
 	}
 	if (u.Module != "" && !filepath.IsAbs(u.Module)) || (u.PINFile != "" && !filepath.IsAbs(u.PINFile)) {
 		return fmt.Errorf("%s: want an absolute path", name)
