@@ -37,7 +37,7 @@ func (r *run) await(ctx context.Context, c *ownStatus, first v1.Phase) error {
 			return statusRefused(err, r.config)
 		}
 		if !sleep(ctx, wait) {
-			return failf(ClassTimeout, "portcullis host show "+r.config.Host+" tells what it waits for; run the agent again to go on waiting",
+			return failf(ClassTimeout, "portcullis host show "+r.config.Host+" shows what it waits for; run the agent again to continue waiting",
 				"host %s is %s, not admitted in %s: %s", r.config.Host, r.phase, r.config.Timeout, orNothing(why))
 		}
 		wait = min(wait*3/2, pollMost)
@@ -64,7 +64,7 @@ func (r *run) judge(h *v1.Host, why *string) (done bool, err error) {
 		return true, nil
 	case v1.PhaseVerified, v1.PhaseGranting:
 		if sealedGuard(h) == unmetYet {
-			return false, failf(ClassReboot, rebootHint, "host %s was handed over in this boot, and the service does not know of it", h.ID)
+			return false, failf(ClassReboot, rebootHint, "host %s was handed over in this boot, and the service has no record of it", h.ID)
 		}
 		if w := unmet(h); w != *why {
 			*why = w
@@ -94,7 +94,7 @@ func unmet(h *v1.Host) string {
 // can be attested in this boot.
 func statusRefused(err error, c *Config) error {
 	if p, ok := errors.AsType[*v1.Problem](err); ok && (p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden) {
-		return failf(ClassReboot, "see that the host is assigned, and that only one agent runs for it; then "+rebootHint,
+		return failf(ClassReboot, "check that the host is assigned, and that only one agent runs for it; then "+rebootHint,
 			"the service no longer knows this run of host %s: it was released, or a newer session replaced it: %w", c.Host, p)
 	}
 	return explain(err, c)

@@ -43,7 +43,7 @@ func (a *openAdapter) draw(ctx context.Context, log *slog.Logger, known looser) 
 	var err error
 	if a.drawn, err = a.Draw(ctx); err != nil {
 		a.offered = looser{v1.BoundDevice, err.Error()}
-		log.Warn("no challenge was drawn; whether a file for the device alone will do the service says (locks.binding)", "adapter", a.Name, "node_guid", a.facts.NodeGUID, "error", err)
+		log.Warn("no challenge was drawn; the service decides whether a file for the device is enough (locks.binding)", "adapter", a.Name, "node_guid", a.facts.NodeGUID, "error", err)
 	}
 }
 
@@ -80,7 +80,7 @@ func (a *openAdapter) drop(ctx context.Context, log *slog.Logger) {
 		return
 	}
 	if err := a.Drop(context.WithoutCancel(ctx)); err != nil {
-		log.Warn("what the adapter drew stays until its firmware is reset; evidence will tell of a session", "adapter", a.Name, "error", err)
+		log.Warn("the adapter's challenge stays until its firmware is reset; evidence will report a session", "adapter", a.Name, "error", err)
 	}
 	a.drawn = nil
 }
@@ -102,6 +102,6 @@ func (r *run) loosen(a *openAdapter, err error) bool {
 		r.loosened = map[ib.GUID]looser{}
 	}
 	r.loosened[a.facts.NodeGUID] = next
-	r.log.Warn("the adapter refused a file; the service is asked for one that is bound to less", "adapter", a.Name, "node_guid", a.facts.NodeGUID, "bound_to", was, "error", err)
+	r.log.Warn("the adapter refused a file; the service is asked for one with a weaker binding", "adapter", a.Name, "node_guid", a.facts.NodeGUID, "bound_to", was, "error", err)
 	return true
 }

@@ -72,7 +72,7 @@ func (c *Config) Site() (hca.Site, error) {
 	}
 	l, err := library.Open(c.Firmware)
 	if err != nil {
-		return nil, fail(ClassUsage, "the manual page portcullis-agent(8) says what the folder holds", err)
+		return nil, fail(ClassUsage, "the manual page portcullis-agent(8) says what the folder must contain", err)
 	}
 	return l, nil
 }

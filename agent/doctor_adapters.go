@@ -35,8 +35,8 @@ func (d *doctor) library() {
 	case err != nil:
 		d.failed(checkFirmware, err)
 	case site == nil:
-		d.warn(checkFirmware, "give the site's keys, boards and images with --firmware",
-			"nothing tells which firmware the site wants, so no assurance level is reached")
+		d.warn(checkFirmware, "name the folder with the site's keys, boards and images with --firmware",
+			"the site's firmware is not known, so no assurance level is reached")
 	default:
 		d.ok(checkFirmware, "%s", d.config.Firmware)
 	}
@@ -81,7 +81,7 @@ func (d *doctor) registers(host *hca.Host) {
 		}
 	}
 	if len(none) > 0 {
-		d.warn(checkRegisters, "load mlx5_fwctl (Linux 6.15 and later), or install mstflint; see that the agent may open the nodes below "+d.config.FWCTL,
+		d.warn(checkRegisters, "load mlx5_fwctl (Linux 6.15 and later), or install mstflint; check that the agent may open the nodes below "+d.config.FWCTL,
 			"the firmware does not answer, so neither its state nor its lock can be attested: %s", strings.Join(none, "; "))
 		return
 	}
@@ -109,9 +109,9 @@ func (d *doctor) lockdown(host *hca.Host) {
 	switch {
 	case host.Lockdown && viaTools:
 		d.warn(checkLockdown, "boot a kernel with fwctl (Linux 6.15 and later) and load mlx5_fwctl",
-			"the kernel is locked down, which blinds the vendor's tools, and an adapter has no other way")
+			"the kernel is locked down, which blocks the vendor's tools, and an adapter has no other way")
 	case host.Lockdown:
-		d.ok(checkLockdown, "the kernel is locked down; fwctl works all the same")
+		d.ok(checkLockdown, "the kernel is locked down; fwctl works nevertheless")
 	default:
 		d.ok(checkLockdown, "the kernel is not locked down")
 	}
@@ -151,7 +151,7 @@ func (d *doctor) umad() {
 	}
 	if len(problems) > 0 {
 		d.warn(checkUMAD, "load ib_umad; run as root, or in the group portcullis-umad as the unit does",
-			"it cannot be tried whether the host can send SMPs: %s", strings.Join(problems, "; "))
+			"it cannot be tried whether the host can send SMPs: %s", strings.Join(problems, "cannot find out whether the host can send SMPs: %s"))
 		return
 	}
 	d.ok(checkUMAD, "%s", strings.Join(good, "; "))

@@ -33,7 +33,7 @@ func (d *doctor) image() {
 		d.failed(checkImage, err)
 	case image == "":
 		d.warn(checkImage, "set IMAGE_ID and IMAGE_VERSION in "+d.config.OSRelease+", or image in the configuration",
-			"nothing names the image this host was booted from; the statement will not either")
+			"the image this host was booted from is not known; the statement will not name it either")
 	default:
 		d.ok(checkImage, "%s", image)
 	}
@@ -115,12 +115,12 @@ func (d *doctor) otherAgent() (busy bool) {
 	}
 	switch {
 	case err != nil:
-		d.warn(checkAgent, "run as root", "it cannot be told whether another agent runs: %v", err)
+		d.warn(checkAgent, "run as root", "cannot find out whether another agent runs: %v", err)
 	case pid != "":
 		d.failed(checkAgent, failf(ClassOther, "wait for it to end", "process %s, another portcullis-agent, uses %s", pid, d.config.StateDir))
 		return true
 	default:
-		d.ok(checkAgent, "none runs")
+		d.ok(checkAgent, "no other agent runs")
 	}
 	return false
 }
@@ -180,7 +180,7 @@ func mountDevice(mounts, id string) (string, error) {
 			return f[2], nil
 		}
 	}
-	return "", fmt.Errorf("the kernel does not tell of mount %q", id)
+	return "", fmt.Errorf("the kernel does not report mount %q", id)
 }
 
 // holder finds the process that has locked a file (proc_locks(5)): "1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF",
@@ -208,7 +208,7 @@ func (d *doctor) eventLog() *eventlog.Log {
 		return nil
 	}
 	if len(b) == 0 {
-		d.warn(checkEventLog, noLog, "the kernel shows no event log of the firmware; the service will hardly trust this boot")
+		d.warn(checkEventLog, noLog, "the kernel shows no event log of the firmware; the service will probably not trust this boot")
 		return nil
 	}
 	log, err := eventlog.Parse(b)

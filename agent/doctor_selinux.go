@@ -17,15 +17,15 @@ func (d *doctor) selinux() {
 	mode, err := system.Mode()
 	switch {
 	case err != nil:
-		d.warn(checkSELinux, "", "it cannot be told what SELinux does: %v", err)
+		d.warn(checkSELinux, "", "cannot find out what SELinux does: %v", err)
 		return
 	case mode == live.Off:
-		d.ok(checkSELinux, "SELinux is off; labels of partitions would do nothing")
+		d.ok(checkSELinux, "SELinux is off; labels of partitions have no effect")
 		return
 	}
 	policy, source, err := system.Policy()
 	if err != nil {
-		d.warn(checkSELinux, "run as root", "it cannot be told whether the policy labels partitions: %s: %v", source, err)
+		d.warn(checkSELinux, "run as root", "cannot find out whether the policy labels partitions: %s: %v", source, err)
 		return
 	}
 	checks, kernel, err := system.Checks()
@@ -41,10 +41,10 @@ func (d *doctor) selinux() {
 	problems, hints := d.labels(system, mode, policy)
 	switch {
 	case err != nil:
-		problems = append(problems, fmt.Sprintf("it cannot be told whether the kernel checks them: %v", err))
+		problems = append(problems, fmt.Sprintf("cannot find out whether the kernel checks them: %v", err))
 		hints = append(hints, "run as root, or look for CONFIG_SECURITY_INFINIBAND in the kernel's configuration")
 	case !checks:
-		problems = append(problems, fmt.Sprintf("the kernel was built without CONFIG_SECURITY_INFINIBAND and looks at no label (%s)", kernel))
+		problems = append(problems, fmt.Sprintf("the kernel was built without CONFIG_SECURITY_INFINIBAND and checks no label (%s)", kernel))
 		hints = append(hints, "boot a kernel that has it; on Debian linux-image-cloud-amd64 does, linux-image-amd64 does not")
 	}
 	if len(problems) > 0 {
@@ -62,7 +62,7 @@ func (d *doctor) labels(system live.System, mode live.Mode, policy *policydb.Pol
 	}
 	if kernel := selinux.DefaultIntent().Kernel; len(policy.EndPorts) > 0 && !slices.Contains(policy.Allowed(policydb.ClassEndPort, policydb.ManageSubnet, selinux.TypeEndPort), string(kernel)) {
 		problems = append(problems, fmt.Sprintf("%s may not manage the ports, so the kernel opens none of them when the adapter appears", kernel))
-		hints = append(hints, "write the module anew with portcullis-agent selinux, and install it")
+		hints = append(hints, "write the module again with portcullis-agent selinux, and install it")
 	}
 	if checks, err := system.ChecksNeverallow(); err == nil && !checks {
 		problems = append(problems, "semodule lets other modules add rules that ours forbids (expand-check=0 in /etc/selinux/semanage.conf)")

@@ -82,7 +82,7 @@ func TestDoctorSELinux(t *testing.T) {
 		"a kernel of which nothing is known": {
 			map[string]string{"sys/fs/selinux/enforce": "1", "sys/fs/selinux/policy": ours, "proc/sys/kernel/osrelease": "6.1"},
 			ResultWarning,
-			[]string{"it cannot be told whether the kernel checks them"},
+			[]string{"cannot find out whether the kernel checks them"},
 		},
 		"permissive": {
 			map[string]string{"sys/fs/selinux/enforce": "0", "sys/fs/selinux/policy": ours, "proc/kallsyms": checks},
@@ -97,12 +97,12 @@ func TestDoctorSELinux(t *testing.T) {
 		"a module of before": {
 			map[string]string{"sys/fs/selinux/enforce": "1", "sys/fs/selinux/policy": labelled(t, "(allow portcullis_kernel_agents portcullis_endport_t"), "proc/kallsyms": checks},
 			ResultWarning,
-			[]string{"kernel_t may not manage the ports", "write the module anew"},
+			[]string{"kernel_t may not manage the ports", "write the module again"},
 		},
 		"no policy": {
 			map[string]string{"sys/fs/selinux/enforce": "1", "proc/kallsyms": checks},
 			ResultWarning,
-			[]string{"it cannot be told whether the policy labels partitions"},
+			[]string{"cannot find out whether the policy labels partitions"},
 		},
 	} {
 		root := t.TempDir()

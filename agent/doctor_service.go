@@ -44,7 +44,7 @@ func (d *doctor) service(ctx context.Context) {
 	case err != nil && isUntrusted(err):
 		d.ok(checkService, "%s answers", d.config.Service)
 		d.failed(checkTrust, d.untrusted(err))
-		d.skip("whoever answers does not prove to be the service", checkReady, checkClock)
+		d.skip("the server does not prove that it is the service", checkReady, checkClock)
 		return
 	case err != nil:
 		d.failed(checkService, explain(err, d.config))
@@ -57,12 +57,12 @@ func (d *doctor) service(ctx context.Context) {
 	} else {
 		d.ok(checkService, "%s answers", d.config.Service)
 	}
-	d.ok(checkTrust, "it is of the CA in %s", d.config.CA)
+	d.ok(checkTrust, "its certificate is from the CA in %s", d.config.CA)
 	before := d.now()
 	ready, at, err := ch.Hello(ctx)
 	if err != nil {
-		d.failed(checkReady, failf(ClassUnreachable, "see what listens there: is it portcullisd, or a proxy?", "%w", err))
-		d.skip("the service did not tell the time", checkClock)
+		d.failed(checkReady, failf(ClassUnreachable, "check which program listens there: portcullisd, or a proxy", "%w", err))
+		d.skip("the service did not report its time", checkClock)
 		return
 	}
 	d.ready(ready)
@@ -72,8 +72,8 @@ func (d *doctor) service(ctx context.Context) {
 // untrusted explains a certificate that was refused; a wrong clock looks so too.
 func (d *doctor) untrusted(err error) error {
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {
-		return failf(ClassUntrusted, "set the clock of this host, which shows "+d.now().UTC().Format(time.RFC3339)+"; else renew the service's certificate",
-			"%s does not prove to be the service: %w", d.config.Service, err)
+		return failf(ClassUntrusted, "set the clock of this host, which shows "+d.now().UTC().Format(time.RFC3339)+"; otherwise renew the service's certificate",
+			"%s does not prove that it is the service: %w", d.config.Service, err)
 	}
 	return explain(err, d.config)
 }
@@ -109,7 +109,7 @@ func (d *doctor) clock(before, after, at time.Time) {
 	}
 	switch {
 	case size > skewMost:
-		d.failed(checkClock, failf(ClassOther, hint, "this host's clock is %s %s the service's; %s is what services allow", size, side, skewMost))
+		d.failed(checkClock, failf(ClassOther, hint, "this host's clock is %s %s the service's; services allow %s", size, side, skewMost))
 	case size > skewMuch:
 		d.warn(checkClock, hint, "this host's clock is %s %s the service's", size, side)
 	default:

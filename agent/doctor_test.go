@@ -64,7 +64,7 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 
-	look(nil, map[string]string{"agent-pcr": "PCR 15 is untouched", "event-log": "they are what the TPM holds", "tpm": l.expect.EKDigest})
+	look(nil, map[string]string{"agent-pcr": "PCR 15 is not extended yet", "event-log": "they match the TPM", "tpm": l.expect.EKDigest})
 	if _, err := os.Stat(l.config.StateDir); !os.IsNotExist(err) {
 		t.Errorf("the doctor made the state folder: %v", err)
 	}
@@ -90,7 +90,7 @@ func TestDoctor(t *testing.T) {
 
 	l.config.CA = apitest.Start(t, apitest.NewBackend()).CAFile
 	look(map[string]agent.Result{"service-certificate": "failed", "service-ready": "skipped", "clock": "skipped"},
-		map[string]string{"service-certificate": "does not prove to be the service"})
+		map[string]string{"service-certificate": "does not prove that it is the service"})
 	l.config.CA = filepath.Join(t.TempDir(), "none.pem")
 	look(map[string]agent.Result{"service": "failed", "service-certificate": "skipped", "service-ready": "skipped", "clock": "skipped"},
 		map[string]string{"service": "copy the service's CA"})

@@ -24,7 +24,7 @@ func (d *doctor) tpm(ctx context.Context, log *eventlog.Log, busy bool) {
 	}
 	if busy && strings.HasPrefix(d.config.TPM, "unix:") {
 		// It has no resource manager: a process that opens it removes the keys of others.
-		d.skip("the agent that runs has the TPM", append(rest, checkTPM, checkPCR)...)
+		d.skip("another agent uses the TPM", append(rest, checkTPM, checkPCR)...)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, tpmTime)
@@ -80,7 +80,7 @@ func (d *doctor) agentPCR(ctx context.Context, dev register) {
 		d.failed(checkPCR, err)
 		return
 	case h != nil:
-		d.ok(checkPCR, "PCR %d: the host was handed over in this boot; a run goes on where it was", d.config.AgentPCR)
+		d.ok(checkPCR, "PCR %d: the host was handed over in this boot; a run continues where it stopped", d.config.AgentPCR)
 		return
 	}
 	image, err := d.config.image()
@@ -93,9 +93,9 @@ func (d *doctor) agentPCR(ctx context.Context, dev register) {
 	case err != nil:
 		d.failed(checkPCR, err)
 	case len(m.Digests) == attest.MaxStatements:
-		d.warn(checkPCR, "reboot the host if an adapter changed since", "PCR %d holds %d statements, which is the most allowed in one boot", d.config.AgentPCR, len(m.Digests))
+		d.warn(checkPCR, "reboot the host if an adapter changed since", "PCR %d holds %d statements, the limit for one boot", d.config.AgentPCR, len(m.Digests))
 	case !started:
-		d.ok(checkPCR, "PCR %d is untouched", d.config.AgentPCR)
+		d.ok(checkPCR, "PCR %d is not extended yet", d.config.AgentPCR)
 	default:
 		d.ok(checkPCR, "PCR %d holds %d statements of this agent", d.config.AgentPCR, len(m.Digests))
 	}
@@ -117,5 +117,5 @@ func (d *doctor) boot(ctx context.Context, dev register, log *eventlog.Log) {
 		d.failed(checkEventLog, fail(ClassOther, "reboot the host; if that does not help, update its firmware", err))
 		return
 	}
-	d.ok(checkEventLog, "%d events, and they are what the TPM holds", len(log.Events))
+	d.ok(checkEventLog, "%d events, and they match the TPM", len(log.Events))
 }

@@ -56,7 +56,7 @@ func (d *doctor) fwctl(functions []sysfs.Function) (all bool) {
 		good = append(good, string(f.Address)+" by "+f.FWCTL)
 	}
 	if len(problems) > 0 {
-		d.warn(checkFWCTL, "load mlx5_fwctl (Linux 6.15 and later); the account needs to read and write the node, and a unit DeviceAllow=char-fwctl rw; no capability is needed",
+		d.warn(checkFWCTL, "load mlx5_fwctl (Linux 6.15 and later); the account must be able to read and write the node, and a unit needs DeviceAllow=char-fwctl rw; no capability is needed",
 			"not every adapter can be locked: %s", strings.Join(problems, "; "))
 		return false
 	}
@@ -67,7 +67,7 @@ func (d *doctor) fwctl(functions []sysfs.Function) (all bool) {
 // tools looks whether the vendor's tools may do what they do.
 func (d *doctor) tools(ctx context.Context, functions []sysfs.Function, fwctlLeads bool) {
 	if !d.config.VendorTools {
-		d.ok(checkTools, "they are not wanted (vendor_tools: false)")
+		d.ok(checkTools, "they are switched off (vendor_tools: false)")
 		return
 	}
 	var missing []string
@@ -84,12 +84,12 @@ func (d *doctor) tools(ctx context.Context, functions []sysfs.Function, fwctlLea
 	missing = append(missing, here.missing()...)
 	switch {
 	case len(missing) == 0:
-		d.ok(checkTools, "%s may reach the firmware", name)
+		d.ok(checkTools, "%s may access the firmware", name)
 	case fwctlLeads:
-		d.ok(checkTools, "fwctl leads to every adapter, so that they are not needed; they lack: %s", strings.Join(missing, "; "))
+		d.ok(checkTools, "fwctl reaches every adapter, so they are not needed; they lack: %s", strings.Join(missing, "; "))
 	default:
-		d.warn(checkTools, "use a kernel with fwctl; else, in the unit, the drop-in /usr/share/portcullis/vendor-tools.conf",
-			"they cannot stand in for fwctl; they lack: %s", strings.Join(missing, "; "))
+		d.warn(checkTools, "use a kernel with fwctl, or in the unit the drop-in /usr/share/portcullis/vendor-tools.conf",
+			"they cannot replace fwctl; they lack: %s", strings.Join(missing, "; "))
 	}
 }
 
@@ -112,7 +112,7 @@ func whatToolsNeed(sysfs string, functions []sysfs.Function) (toolsNeed, error) 
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
 	if err := unix.Capget(&head, &sets[0]); err != nil {
-		return n, errors.New("it cannot be told which capabilities there are: " + err.Error())
+		return n, errors.New("cannot find out which capabilities there are: " + err.Error())
 	}
 	n.admin = sets[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 	return n, nil

@@ -44,7 +44,7 @@ func Exits() []Exit {
 		{Code: int(ClassUnreachable), Meaning: "the service could not be reached in time"},
 		{Code: int(ClassRefused), Meaning: "the service refused the evidence, or withdrew the admission", Person: true},
 		{Code: int(ClassTimeout), Meaning: "evidence was accepted, but the host was not admitted in time"},
-		{Code: int(ClassUntrusted), Meaning: "whoever answers does not prove to be the service", Person: true},
+		{Code: int(ClassUntrusted), Meaning: "the server does not prove that it is the service", Person: true},
 		{Code: int(ClassLock), Meaning: "an adapter cannot be locked", Person: true},
 		{Code: int(ClassReboot), Meaning: "nothing more can be attested in this boot: the host must be rebooted", Person: true},
 	}

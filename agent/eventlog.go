@@ -62,7 +62,7 @@ func (c *Config) eventLog() ([]byte, error) {
 		return nil, nil
 	}
 	if len(b) > attest.MaxEventLog {
-		return nil, failf(ClassOther, "look at it with tpm2_eventlog: no boot measures so much", "event log %s has more than %d bytes", name, attest.MaxEventLog)
+		return nil, failf(ClassOther, "inspect it with tpm2_eventlog: no boot measures so much", "event log %s has more than %d bytes", name, attest.MaxEventLog)
 	}
 	return b, nil
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	rebootHint = "reboot the host into its provisioning image and run the agent again"
-	goOnHint   = "run the agent again in this boot: it goes on where it was"
+	goOnHint   = "run the agent again in this boot: it continues where it stopped"
 	roomHint   = "make room on the disk, or name another folder with --state-dir"
 )
 
@@ -27,7 +27,7 @@ const maxNonces = 4
 // connection, and by another run.
 func (r *run) handOver(ctx context.Context, dev *tpm.TPM, a *accepted) error {
 	if a.result.Seal == nil {
-		return failf(ClassRefused, "update the service", "the service accepted the evidence and asked for no hand-over")
+		return failf(ClassRefused, "update the service", "the service accepted the evidence, but did not ask for a hand-over")
 	}
 	h, err := r.begin(ctx, dev, a)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *run) begin(ctx context.Context, read register, a *accepted) (*handOver,
 		Nonce: a.result.Seal.Nonce, Expires: a.result.Seal.Expires, HostKey: a.result.Seal.HostKey, Token: statusToken(a.result.StatusToken),
 	}
 	if err := h.check(); err != nil {
-		return nil, failf(ClassRefused, "update the service, or the agent", "the hand-over that the service asks for makes no sense: %w", err)
+		return nil, failf(ClassRefused, "update the service, or the agent", "the service sent an invalid hand-over: %w", err)
 	}
 	if err := r.state.save(handOverFile, h); err != nil {
 		return nil, fail(ClassOther, roomHint, err)
@@ -145,10 +145,10 @@ func (r *run) renew(ctx context.Context, c *client.Client, h *handOver) error {
 	}
 	h.Nonce, h.Expires, h.HostKey = next.Nonce, next.Expires, next.HostKey
 	if err := h.check(); err != nil {
-		return failf(ClassRefused, "update the service, or the agent", "the nonce that the service gives makes no sense: %w", err)
+		return failf(ClassRefused, "update the service, or the agent", "the service sent an invalid nonce: %w", err)
 	}
 	if err := r.state.save(handOverFile, h); err != nil {
-		r.log.Warn("the nonce is not kept; another run would ask for one more", "error", err)
+		r.log.Warn("the nonce is not stored; another run would ask for one more", "error", err)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (r *run) renew(ctx context.Context, c *client.Client, h *handOver) error {
 // not know it.
 func (r *run) notShown(err error) error {
 	if p, ok := errors.AsType[*v1.Problem](err); ok && !isTransient(p) {
-		return failf(ClassReboot, rebootHint, "host %s was handed over in this boot, and the service takes no hand-over of it any more: %w", r.config.Host, p)
+		return failf(ClassReboot, rebootHint, "host %s was handed over in this boot, and the service no longer accepts its hand-over: %w", r.config.Host, p)
 	}
 	e, ok := errors.AsType[*Error](explain(err, r.config))
 	if !ok {
@@ -275,7 +275,7 @@ func (r *run) cappedBefore(ctx context.Context, read register) (*handOver, error
 	}
 	r.capped = true
 	if h.Host != r.config.Host {
-		return nil, failf(ClassUsage, "set host to "+h.Host+", or "+rebootHint, "this boot was handed over as that of host %s, and the configuration is of host %s", h.Host, r.config.Host)
+		return nil, failf(ClassUsage, "set host to "+h.Host+", or "+rebootHint, "this boot was handed over as that of host %s, but the configuration names host %s", h.Host, r.config.Host)
 	}
 	boot, err := read.Boot(ctx)
 	if err != nil {
@@ -283,10 +283,10 @@ func (r *run) cappedBefore(ctx context.Context, read register) (*handOver, error
 	}
 	id, err := hca.BootID(r.config.Procfs)
 	if err != nil {
-		return nil, fail(ClassOther, "see that --procfs is where the kernel shows its boot", err)
+		return nil, fail(ClassOther, "check that --procfs is where the kernel shows its boot", err)
 	}
 	if err := h.sameBoot(id, boot); err != nil {
-		return nil, failf(ClassReboot, rebootHint, "host %s was handed over, and it cannot be shown any more: %w", h.Host, err)
+		return nil, failf(ClassReboot, rebootHint, "host %s was handed over, and this can no longer be proven: %w", h.Host, err)
 	}
 	return h, nil
 }
@@ -301,7 +301,7 @@ func (r *run) cappedUnknown(value []byte, why error) error {
 			if why == nil {
 				why = os.ErrNotExist
 			}
-			return failf(ClassReboot, rebootHint, "the host was handed over in this boot, and the record of it is lost: %w", why)
+			return failf(ClassReboot, rebootHint, "the host was handed over in this boot, but its record is lost: %w", why)
 		}
 	}
 	if why != nil {

@@ -75,11 +75,11 @@ func TestHandOverRefused(t *testing.T) {
 	}
 	for range 2 { // and in the same boot nothing can be attested any more
 		err := l.provision()
-		wantClass(t, err, agent.ClassReboot, "takes no hand-over of it any more")
+		wantClass(t, err, agent.ClassReboot, "no longer accepts its hand-over")
 		wantHint(t, err, "reboot the host")
 	}
 	must(t, os.Remove(filepath.Join(l.config.StateDir, "handover.json")))
-	wantClass(t, l.provision(), agent.ClassReboot, "the record of it is lost")
+	wantClass(t, l.provision(), agent.ClassReboot, "its record is lost")
 }
 
 func wantHint(t *testing.T, err error, text string) {
@@ -101,5 +101,5 @@ func TestServiceWithoutSeal(t *testing.T) {
 		}
 		return r, err
 	}
-	wantClass(t, l.provision(), agent.ClassRefused, "asked for no hand-over")
+	wantClass(t, l.provision(), agent.ClassRefused, "did not ask for a hand-over")
 }

@@ -84,7 +84,7 @@ func (k *hostKey) keep(certificate []byte) {
 		err = k.r.state.save(hostKeyFile, c)
 	}
 	if err != nil {
-		k.r.log.Warn("the certificate is not kept", "error", err)
+		k.r.log.Warn("the certificate is not stored", "error", err)
 		return
 	}
 	k.r.log.Info("certificate of this host", "until", parsed.NotAfter.UTC())

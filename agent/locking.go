@@ -39,8 +39,8 @@ type lockedAdapters struct {
 // draw has each adapter draw a challenge, for files that are bound to it.
 func (r *run) lockAdapters(ctx context.Context, ticket string, draw bool) error {
 	if r.rounds++; r.rounds > maxRounds {
-		return failf(ClassLock, "portcullis host show "+r.config.Host+" tells what the service misses",
-			"%d orders to lock adapters were obeyed, and the service still wants them locked", maxRounds)
+		return failf(ClassLock, "portcullis host show "+r.config.Host+" shows what the service misses",
+			"%d orders to lock adapters were carried out, but the service still wants them locked", maxRounds)
 	}
 	s, err := Collect(ctx, r.config, r.version, r.now())
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *run) lockAdapters(ctx context.Context, ticket string, draw bool) error 
 	for i := range s.HCAs {
 		a, err := r.openAdapter(ctx, &s.HCAs[i])
 		if errors.Is(err, sysfs.ErrClaimed) {
-			return fail(ClassLock, "wait for the other one to end, or find it: lsof /sys/bus/pci/devices/ADDRESS/", err)
+			return fail(ClassLock, "wait for the other process to end, or find it: lsof /sys/bus/pci/devices/ADDRESS/", err)
 		}
 		if err != nil {
 			return fail(ClassLock, "the kernel's fwctl is the way to lock adapters: Linux 6.15 and the module mlx5_fwctl", err)
@@ -96,7 +96,7 @@ func (r *run) report(ctx context.Context, ticket string, in v1.LockReport) {
 	c := r.client.WithToken(ticket)
 	defer c.Close()
 	if err := c.ReportLocks(ctx, in); err != nil {
-		r.log.Warn("the service was not told what became of the locks of adapters", "error", err)
+		r.log.Warn("the service was not informed about the locks of adapters", "error", err)
 	}
 }
 
@@ -211,20 +211,20 @@ func (r *run) open(ctx context.Context, a *openAdapter, o *v1.LockOrder, report 
 	if r.goal == Opened {
 		return nil
 	}
-	return failf(ClassLock, "take the adapter out, or take the decision back: portcullis lock retain "+a.facts.NodeGUID.String(),
+	return failf(ClassLock, "remove the adapter, or cancel the decision: portcullis lock retain "+a.facts.NodeGUID.String(),
 		"adapter %s, node GUID %v, leaves by decision of the service, and was opened", a.Name, a.facts.NodeGUID)
 }
 
 // openFirst opens an adapter that is locked, so that it can draw a challenge for the
 // order that is asked for next.
 func (r *run) openFirst(ctx context.Context, a *openAdapter, o *v1.LockOrder, report *v1.LockReport) error {
-	r.say("opening adapter " + a.Name + ", to have it draw a challenge")
+	r.say("opening adapter " + a.Name + ", so that it draws a challenge")
 	epoch, err := a.Unlock(ctx, keysOf(o.Held))
 	report.Adapters = append(report.Adapters, outcome(a.facts.NodeGUID, nil, err))
 	if err != nil {
 		return lockFailed(err)
 	}
-	r.log.Info("adapter opened, to draw a challenge", "adapter", a.Name, "node_guid", a.facts.NodeGUID, "epoch", epoch)
+	r.log.Info("adapter opened, so that it draws a challenge", "adapter", a.Name, "node_guid", a.facts.NodeGUID, "epoch", epoch)
 	return nil
 }
 

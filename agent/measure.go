@@ -73,7 +73,7 @@ func (r *run) measure(ctx context.Context, read register, tpm extender) (*measur
 		return m, nil
 	}
 	if len(m.Digests) == attest.MaxStatements {
-		return nil, failf(ClassReboot, rebootHint, "%d statements were measured in this boot, which is the most allowed", len(m.Digests))
+		return nil, failf(ClassReboot, rebootHint, "%d statements were measured in this boot, the limit for one boot", len(m.Digests))
 	}
 	if m.Statement, err = s.Encode(); err != nil {
 		return nil, fail(ClassHCA, "", err)
@@ -123,7 +123,7 @@ func (r *run) recall(ctx context.Context, read register, start attest.Start) (m 
 			}
 		}
 	}
-	return nil, false, failf(ClassReboot, "reboot the host; if that does not help, mask what else extends this PCR (systemd-pcrmachine, systemd-pcrfs)",
+	return nil, false, failf(ClassReboot, "reboot the host; if that does not help, mask other units that extend this PCR (systemd-pcrmachine, systemd-pcrfs)",
 		"PCR %d holds measurements that this agent has no record of", r.config.AgentPCR)
 }
 

@@ -194,7 +194,7 @@ func (r *run) keep(err error) {
 		o.Class, o.Detail = ClassOf(err), err.Error()
 	}
 	if err := r.state.save(outcomeFile, o); err != nil {
-		r.log.Warn("the outcome is not kept", "error", err)
+		r.log.Warn("the outcome is not stored", "error", err)
 	}
 }
 

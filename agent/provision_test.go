@@ -282,7 +282,7 @@ func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.config.CA = apitest.Start(t, apitest.NewBackend()).CAFile
-	wantClass(t, l.provision(), agent.ClassUntrusted, "does not prove to be the service")
+	wantClass(t, l.provision(), agent.ClassUntrusted, "does not prove that it is the service")
 	if len(l.begun) != 0 {
 		t.Errorf("got %d sessions with a stranger", len(l.begun))
 	}
@@ -329,7 +329,7 @@ func TestTPMFaults(t *testing.T) {
 			wantClass(t, l.provision(), agent.ClassRefused, "refused host")
 		}
 		l.plant("28.43.9")
-		wantClass(t, l.provision(), agent.ClassReboot, "the most allowed")
+		wantClass(t, l.provision(), agent.ClassReboot, "the limit for one boot")
 	})
 }
 

@@ -142,14 +142,14 @@ func TestNeedsAReboot(t *testing.T) {
 		do   func(t *testing.T)
 		text string
 	}{
-		{"the record is gone", func(t *testing.T) { must(t, os.Remove(s.record())) }, "the record of it is lost"},
-		{"the record is cut off", func(t *testing.T) { must(t, os.Truncate(s.record(), 100)) }, "not as it was written"},
-		{"the record is empty", func(t *testing.T) { must(t, os.Truncate(s.record(), 0)) }, "not as it was written"},
-		{"the record is garbage", func(t *testing.T) { must(t, os.WriteFile(s.record(), []byte("\x00\xff{{{"), 0o600)) }, "not as it was written"},
+		{"the record is gone", func(t *testing.T) { must(t, os.Remove(s.record())) }, "its record is lost"},
+		{"the record is cut off", func(t *testing.T) { must(t, os.Truncate(s.record(), 100)) }, "its contents are damaged"},
+		{"the record is empty", func(t *testing.T) { must(t, os.Truncate(s.record(), 0)) }, "its contents are damaged"},
+		{"the record is garbage", func(t *testing.T) { must(t, os.WriteFile(s.record(), []byte("\x00\xff{{{"), 0o600)) }, "its contents are damaged"},
 		{"the record is a folder", func(t *testing.T) {
 			must(t, os.Remove(s.record()))
 			must(t, os.Mkdir(s.record(), 0o700))
-		}, "not as it was written"},
+		}, "its contents are damaged"},
 		{"the record has another host's key", func(t *testing.T) {
 			s.change(func(m map[string]any) { m["ak2"] = secondKey(t, m["open"].(string)) })
 		}, "the stored attestation key"},
@@ -166,9 +166,9 @@ func TestNeedsAReboot(t *testing.T) {
 		{"the TPM was restarted, and its registers kept", func(*testing.T) {
 			s.change(func(m map[string]any) { m["restart_count"] = 7 })
 		}, "suspend"},
-		{"the window is over", func(*testing.T) { s.later(2 * time.Hour) }, "takes no hand-over of it any more"},
-		{"the host was released", func(*testing.T) { s.service.Release("compute-01") }, "takes no hand-over of it any more"},
-		{"the host was assigned again", func(*testing.T) { s.assign() }, "takes no hand-over of it any more"},
+		{"the window is over", func(*testing.T) { s.later(2 * time.Hour) }, "no longer accepts its hand-over"},
+		{"the host was released", func(*testing.T) { s.service.Release("compute-01") }, "no longer accepts its hand-over"},
+		{"the host was assigned again", func(*testing.T) { s.assign() }, "no longer accepts its hand-over"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s.killCapped()

@@ -74,7 +74,7 @@ func (s *stateDir) sweep() {
 		left, _ := filepath.Glob(filepath.Join(s.dir, "."+name+"*"))
 		for _, path := range left {
 			if err := os.Remove(path); err != nil {
-				s.log.Warn("half a file is left in the state folder", "error", err)
+				s.log.Warn("an incomplete file is left in the state folder", "error", err)
 			}
 		}
 	}
@@ -151,11 +151,11 @@ func (s *stateDir) load(name string, v any) error {
 func (s *stateDir) hint(err error) string {
 	switch {
 	case errors.Is(err, errGarbled):
-		return "the next run writes it anew"
+		return "the next run writes it again"
 	case errors.Is(err, errForeign):
-		return "see who else could write to it; then give it to the owner of " + s.dir + ", with mode 600"
+		return "check which accounts can write to it; then make the owner of " + s.dir + " its owner, with mode 600"
 	case errors.Is(err, fs.ErrPermission):
-		return "run as root, or as the account of the unit; give the files in " + s.dir + " to the owner of the folder"
+		return "run as root, or as the account of the unit; make the owner of the folder the owner of the files in " + s.dir + " to the owner of the folder"
 	default:
 		return "see that the disk of " + s.dir + " works"
 	}

@@ -16,7 +16,7 @@ import (
 const maxStateFile = 1 << 20
 
 // errGarbled is a file that is not as it was written.
-var errGarbled = errors.New("not as it was written")
+var errGarbled = errors.New("its contents are damaged")
 
 // errForeign is a file or folder that others could write to.
 var errForeign = errors.New("others can write to it")

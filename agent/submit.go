@@ -41,7 +41,7 @@ func (r *run) submit(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*v1.Att
 	case err != nil:
 		return nil, r.suspectProxy(explain(err, r.config))
 	case r.goal == Opened && r.opened == 0:
-		return nil, failf(ClassLock, "portcullis lock release GUID decides that one leaves", "no adapter of host %s leaves by decision of the service", r.config.Host)
+		return nil, failf(ClassLock, "portcullis lock release GUID decides that an adapter leaves", "no adapter of host %s leaves by decision of the service", r.config.Host)
 	}
 	return result, nil
 }
@@ -157,7 +157,7 @@ func (r *run) evidence(ctx context.Context, ch *client.Channel, a *accepted) (*a
 		return nil, err
 	}
 	if len(log) == 0 {
-		r.log.Warn("the kernel shows no event log of the firmware; the service will hardly trust this boot", "file", r.config.eventLogPath())
+		r.log.Warn("the kernel shows no event log of the firmware; the service will probably not trust this boot", "file", r.config.eventLogPath())
 	}
 	ev := &attest.Evidence{
 		EventLog: log, Statement: a.m.Statement, Quote: q.Attest, Signature: q.Signature, PCRValues: q.Values,
@@ -197,7 +197,7 @@ func (r *run) bindingFor(ch *client.Channel, channel string) ([]byte, error) {
 func (r *run) suspectProxy(err error) error {
 	e, ok := errors.AsType[*Error](err)
 	if proxy, _ := r.client.Proxy(); ok && e.Class == ClassRefused && proxy != "" {
-		hint := "if the service names the reason nonce, see that the proxy " + proxy + " does not end TLS"
+		hint := "if the service names the reason nonce, check that the proxy " + proxy + " does not end TLS"
 		if e.Hint != "" {
 			hint = e.Hint + "; " + hint
 		}
@@ -241,27 +241,27 @@ func explain(err error, conf *Config) error {
 		return ours
 	}
 	if isOfAnotherTime(err) {
-		return failf(ClassUntrusted, "compare this host's clock with the service's, and see that the service's certificate is renewed in time",
-			"%s does not prove to be the service: %w", conf.Service, err)
+		return failf(ClassUntrusted, "compare this host's clock with the service's, and check that the service's certificate is renewed in time",
+			"%s does not prove that it is the service: %w", conf.Service, err)
 	}
 	proxy, proxied := errors.AsType[*client.ProxyError](err)
 	if proxied && proxy.EndsTLS {
-		return failf(ClassUntrusted, "have the proxy pass TLS to "+proxy.Service+" untouched, or name it in NO_PROXY; if it does, check that "+conf.CA+" is the CA of the service",
+		return failf(ClassUntrusted, "configure the proxy to pass TLS to "+proxy.Service+" unchanged, or name it in NO_PROXY; if it does, check that "+conf.CA+" is the CA of the service",
 			"%s is not reached: %w", conf.Service, err)
 	}
 	if isUntrusted(err) && !proxied {
 		return failf(ClassUntrusted, "check that "+conf.CA+" is the CA of the service, and that the URL has the name in its certificate",
-			"%s does not prove to be the service: %w", conf.Service, err)
+			"%s does not prove that it is the service: %w", conf.Service, err)
 	}
 	if p, ok := errors.AsType[*v1.Problem](err); ok && !isTransient(err) {
 		return failf(ClassRefused, p.Hint, "the service refused host %s: %w", conf.Host, p)
 	}
 	if proxied && isUntrusted(err) {
-		return failf(ClassUntrusted, "name a proxy that is asked without TLS of its own (http://HOST:PORT) in HTTPS_PROXY: "+conf.CA+" is the only CA that is trusted",
-			"the proxy of HTTPS_PROXY does not prove who it is: %w", err)
+		return failf(ClassUntrusted, "set HTTPS_PROXY to a proxy without TLS of its own (http://HOST:PORT): "+conf.CA+" is the only CA that is trusted",
+			"the proxy of HTTPS_PROXY does not prove its identity: %w", err)
 	}
 	if proxied {
-		return failf(ClassUnreachable, "check HTTPS_PROXY and NO_PROXY, and that the proxy connects to "+proxy.Service, "%s gave no verdict in time: %w", conf.Service, err)
+		return failf(ClassUnreachable, "check HTTPS_PROXY and NO_PROXY, and that the proxy connects to "+proxy.Service, "%s sent no verdict in time: %w", conf.Service, err)
 	}
-	return failf(ClassUnreachable, "check the network, the URL and that portcullisd runs", "%s gave no verdict in time: %w", conf.Service, err)
+	return failf(ClassUnreachable, "check the network, the URL and that portcullisd runs", "%s sent no verdict in time: %w", conf.Service, err)
 }

@@ -36,9 +36,9 @@ func TestKindsOfFaults(t *testing.T) {
 		{"refused", &v1.Problem{Status: 403, Hint: "ask an operator"}, false, ClassRefused, "ask an operator"},
 		{
 			"proxy that ends TLS", &client.ProxyError{EndsTLS: true, Service: "portcullis.example:443", Err: verification(x509.UnknownAuthorityError{})},
-			false, ClassUntrusted, "have the proxy pass TLS to portcullis.example:443 untouched",
+			false, ClassUntrusted, "configure the proxy to pass TLS to portcullis.example:443 unchanged",
 		},
-		{"proxy of an unknown CA", &client.ProxyError{Err: verification(x509.UnknownAuthorityError{})}, false, ClassUntrusted, "a proxy that is asked without TLS"},
+		{"proxy of an unknown CA", &client.ProxyError{Err: verification(x509.UnknownAuthorityError{})}, false, ClassUntrusted, "to a proxy without TLS"},
 		{"wrong clock behind a proxy", &client.ProxyError{Err: verification(x509.CertificateInvalidError{Reason: x509.Expired})}, true, ClassUntrusted, "clock"},
 		{"proxy refuses", &client.ProxyError{Service: "portcullis.example:443", Err: errors.New("403")}, true, ClassUnreachable, "check HTTPS_PROXY and NO_PROXY"},
 		{"ours", failf(ClassTPM, "x", "y"), false, ClassTPM, "x"},

@@ -95,7 +95,7 @@ func (v *Verdict) missed(l attest.Assurance) bool {
 // listFindings asks the site's list.
 func (d *Device) listFindings(site Site) (f findings) {
 	if site == nil {
-		f.when(true, CodeNoList, "psid", "there is no list of the site's firmware here")
+		f.when(true, CodeNoList, "psid", "the list of the site's firmware is missing")
 		return f
 	}
 	c, ok := d.claim()
@@ -122,7 +122,7 @@ func (d *Device) imageFindings(site Site) (image Image, f findings) {
 	c, ok := d.claim()
 	switch {
 	case site == nil:
-		f.when(true, CodeNoImage, "running", "there are no images of the site here")
+		f.when(true, CodeNoImage, "running", "the images of the site are missing")
 		return image, f
 	case !ok:
 		f.when(true, CodeNoImage, "running", "PSID, chip, version or security version of the adapter are not known")

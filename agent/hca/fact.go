@@ -132,7 +132,7 @@ func (f *Fact[T]) Why() (Reason, string) {
 	case len(f.Readings) > 0:
 		return "", ""
 	case f.Reason == "":
-		return ReasonNotTold, "no source tells it"
+		return ReasonNotTold, "no source reports it"
 	}
 	return f.Reason, f.Detail
 }

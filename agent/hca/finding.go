@@ -71,7 +71,7 @@ func (d *Device) firmwareFindings() (f findings) {
 		return f
 	}
 	if v, ok := known(&f, "recovery", &d.Recovery); ok {
-		f.when(v == attest.Yes, CodeRecovery, "recovery", "the adapter is in recovery mode: its flash cannot be read; burn its firmware anew")
+		f.when(v == attest.Yes, CodeRecovery, "recovery", "the adapter is in recovery mode: its flash cannot be read; burn its firmware again")
 	}
 	if v, ok := known(&f, "attributes", &d.Attributes); ok {
 		d.attributes(&f, v)
@@ -80,7 +80,7 @@ func (d *Device) firmwareFindings() (f findings) {
 		f.when(v == attest.Yes, CodeDevelopment, "development", "the chip is in development mode")
 	}
 	if v, ok := known(&f, "life_cycle", &d.LifeCycle); ok {
-		f.when(v != attest.LifeGASecured, CodeLifeCycle, "life_cycle", "it is %v; only in ga-secured a wrong image does not boot", v)
+		f.when(v != attest.LifeGASecured, CodeLifeCycle, "life_cycle", "it is %v; only ga-secured prevents that a wrong image boots", v)
 	}
 	if v, ok := known(&f, "secure_boot", &d.SecureBoot); ok {
 		f.when(v != attest.Yes, CodeSecureBoot, "secure_boot", "secure boot is not enabled; a wrong image would boot")
@@ -99,7 +99,7 @@ func (d *Device) attributes(f *findings, text string) {
 	words := strings.Split(text, wordSeparator)
 	f.when(words[0] != wordSecure, CodeNotSecure, "attributes", "it says %q, want %s first: it takes firmware that is not signed", text, wordSecure)
 	for _, w := range words[1:] {
-		f.when(true, CodeAttribute, "attributes", "it says %q; no adapter of a tenant may", w)
+		f.when(true, CodeAttribute, "attributes", "it says %q; not allowed for an adapter of a tenant", w)
 	}
 }
 
@@ -109,12 +109,12 @@ func (d *Device) versionFindings(f *findings) {
 	f.when(okRunning && okPending && running != pending, CodePending, "pending", "%v runs and %v waits for a reset: reset the adapter", running, pending)
 	image, okImage := known(f, "security_version", &d.SecurityVersion)
 	floor, okFloor := known(f, "rollback_floor", &d.RollbackFloor)
-	f.when(okImage && okFloor && image < floor, CodeRollback, "security_version", "security version %d runs and the fuses say %d: its boot code did not refuse what it must", image, floor)
+	f.when(okImage && okFloor && image < floor, CodeRollback, "security_version", "security version %d runs, but the fuses say %d: the boot code did not refuse it", image, floor)
 }
 
 func (d *Device) tokenFindings(f *findings) {
 	if len(d.Tokens) == 0 {
-		f.when(true, unknownCode+Code(ReasonNoAccess), "tokens", "token sessions were not asked for: there is no way to the firmware's registers")
+		f.when(true, unknownCode+Code(ReasonNoAccess), "tokens", "token sessions are not known: there is no way to the firmware's registers")
 	}
 	for i := range d.Tokens {
 		name := "token_" + tokenKind(d.Tokens[i].Kind)
@@ -139,11 +139,11 @@ func (d *Device) identityFindings() (f findings) {
 		return f
 	}
 	if v, ok := known(&f, "alternate_guid", &d.AlternateGUID); ok {
-		f.when(v != attest.No, CodeAlternate, "alternate_guid", "the host gave it another GUID (setting 3/273), now or from the next boot on")
+		f.when(v != attest.No, CodeAlternate, "alternate_guid", "the host set another GUID (setting 3/273), now or from the next boot on")
 	}
 	// Not all firmware reports it. Where no source does, the answer that no other GUID is set says the same.
 	if base, ok := d.BaseGUID.Value(); ok && okNode {
-		f.when(node-base >= allocated, CodeManufacture, "node_guid", "the node GUID is %v, and the maker gave the card %v and the %d that follow", node, base, allocated-1)
+		f.when(node-base >= allocated, CodeManufacture, "node_guid", "the node GUID is %v, but the manufacturer assigned %v and the %d that follow", node, base, allocated-1)
 	} else if d.BaseGUID.contradicted() {
 		known(&f, "base_guid", &d.BaseGUID)
 	}

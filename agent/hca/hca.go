@@ -83,7 +83,7 @@ func (f *Facts) readAdapters(h *Host, site Site) (problems []error) {
 	f.Tools = h.Tools
 	for _, d := range h.Devices {
 		if d.Name == "" {
-			problems = append(problems, fmt.Errorf("adapter %s: no RDMA device belongs to it: load its driver (for example mlx5_ib), or burn its firmware anew if it is in recovery mode", d.PCI))
+			problems = append(problems, fmt.Errorf("adapter %s: no RDMA device belongs to it: load its driver (for example mlx5_ib), or burn its firmware again if it is in recovery mode", d.PCI))
 			continue
 		}
 		if unknown := d.unknownGUIDs(); len(unknown) > 0 {

@@ -127,7 +127,7 @@ func TestCollectRefuses(t *testing.T) {
 			must(t, os.Remove(sysfs+"/"+dev+"hca_type"))
 			must(t, os.MkdirAll(sysfs+"/"+dev, 0o755))
 			must(t, syscall.Mkfifo(sysfs+"/"+dev+"hca_type", 0o644))
-		}, []string{"hca_type: is not a plain file"}},
+		}, []string{"hca_type: is not a regular file"}},
 		{"a link out of the tree", func(t *testing.T, sysfs, _ string) {
 			must(t, os.Remove(sysfs+"/"+dev+"board_id"))
 			must(t, os.Symlink("/etc/hostname", sysfs+"/"+dev+"board_id"))

@@ -375,7 +375,7 @@ func TestNodeGone(t *testing.T) {
 	write(t, ways.FWCTL+"/fwctl0", "")
 	h, err = hca.ReadHost(t.Context(), ways)
 	must(t, err)
-	if reason, detail := h.Devices[0].LifeCycle.Why(); reason != hca.ReasonUnreadable || !strings.Contains(detail, "no device node of fwctl") {
+	if reason, detail := h.Devices[0].LifeCycle.Why(); reason != hca.ReasonUnreadable || !strings.Contains(detail, "not a device node of fwctl") {
 		t.Errorf("got %s, %s", reason, detail)
 	}
 }

@@ -333,7 +333,7 @@ func (f *firmware) item(ctx context.Context, a nvconfig.Address, mode nvconfig.A
 	return got.Data, nil
 }
 
-var errNoVports = errors.New("this way to the firmware does not carry commands, only registers")
+var errNoVports = errors.New("this access to the firmware carries only registers, not commands")
 
 // ports asks the firmware for its own view of each port.
 func (f *firmware) ports(ctx context.Context) {

@@ -67,7 +67,7 @@ func (a *Adapter) check(o *Order) error {
 	const hint = "ask the service for a new order"
 	switch {
 	case a.Base == 0:
-		return fail(CodeOrder, "see why the adapter does not tell its GUID of manufacture", "adapter %s: its GUID of manufacture is not known, so no key is its own", a.Name)
+		return fail(CodeOrder, "check why the adapter does not report its GUID of manufacture", "adapter %s: its GUID of manufacture is not known, so its keys cannot be identified", a.Name)
 	case o.Base != a.Base:
 		return fail(CodeOrder, hint, "adapter %s: has GUID %v, the order is for %v", a.Name, a.Base, o.Base)
 	case o.Profile == nil:

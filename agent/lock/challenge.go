@@ -22,7 +22,7 @@ const (
 	drawnSession = register.SessionCRCS
 )
 
-const challengeHint = "see whether the firmware knows challenges (mstconfig -d DEVICE token_supported); locks.binding of the service says what files must be bound to"
+const challengeHint = "check that the firmware supports challenges (mstconfig -d DEVICE token_supported); locks.binding of the service says what files must be bound to"
 
 // Draw has the adapter draw a challenge. Until the challenge is answered, Drop ends it or the firmware is reset, the
 // adapter reports that a token session has begun.
@@ -31,7 +31,7 @@ func (a *Adapter) Draw(ctx context.Context) (*Challenge, error) {
 		return nil, fail(CodeChallenge, challengeHint, "adapter %s: draw a challenge: "+format, append([]any{a.Name}, args...)...)
 	}
 	if a.MAC == 0 {
-		return no("its base MAC is not known, so no challenge is shown to be its own")
+		return no("its base MAC is not known, so a challenge cannot be recognized as its own")
 	}
 	m, err := read(ctx, a, register.MTCQ{Token: drawnToken})
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *Adapter) own(m *register.MTCQ) (*Challenge, error) {
 	case m.Status != register.ChallengeOK:
 		return nil, errors.New(m.Status.String())
 	case m.Token != drawnToken || m.Device != 0 || m.Version != 0:
-		return nil, fmt.Errorf("it answered for token %d of device %d in form %d, asked were token %d, device 0, form 0", m.Token, m.Device, m.Version, drawnToken)
+		return nil, fmt.Errorf("it answered for token %d of device %d in form %d, want token %d, device 0, form 0", m.Token, m.Device, m.Version, drawnToken)
 	case m.BaseMAC != a.MAC:
 		return nil, fmt.Errorf("it is for %012x, the base MAC is %012x", m.BaseMAC, a.MAC)
 	case psid != a.PSID:
@@ -79,7 +79,7 @@ func (a *Adapter) Drop(ctx context.Context) error {
 	case err != nil:
 		return fail(CodeChallenge, "reset the adapter", "adapter %s: end of its challenge: %w", a.Name, err)
 	case m.Type != drawnSession || !m.Clean():
-		return fail(CodeChallenge, "reset the adapter", "adapter %s: what it drew does not end: MDSR of session %v tells status %d", a.Name, m.Type, m.Status)
+		return fail(CodeChallenge, "reset the adapter", "adapter %s: its challenge does not end: MDSR of session %v reports status %d", a.Name, m.Type, m.Status)
 	}
 	return nil
 }

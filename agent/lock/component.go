@@ -20,7 +20,7 @@ func (a *Adapter) apply(ctx context.Context, file []byte) error {
 		return fail(CodeOrder, "ask the service for a new order", "adapter %s: the order's file: %w", a.Name, err)
 	}
 	if f.Component != nvconfig.OEMConfig {
-		return fail(CodeOrder, "ask the service for a new order", "adapter %s: the order's file is no OEM configuration but %v", a.Name, f.Component)
+		return fail(CodeOrder, "ask the service for a new order", "adapter %s: the order's file is not an OEM configuration but %v", a.Name, f.Component)
 	}
 	index, err := a.componentIndex(ctx, register.OEMNVConfig)
 	if err != nil {
@@ -110,11 +110,11 @@ func (u *update) step(ctx context.Context, i register.Instruction, want register
 }
 
 func (u *update) refused(what string, why register.MCCError, err error) error {
-	hint := "see which keys the adapter trusts for settings (firmware-images: PUBLIC_KEYS), or order plain writes"
+	hint := "check which keys the adapter trusts for settings (firmware-images: PUBLIC_KEYS), or order plain writes"
 	if err == nil || why != register.MCCOK {
 		refused := RefusedFile{why}
 		if MayTakeLess(refused) {
-			hint = "see whether the file is for this adapter and for what it drew last (portcullis lock show), and whether its firmware takes such files (locks.binding)"
+			hint = "check that the file is for this adapter and its last challenge (portcullis lock show), and that its firmware takes such files (locks.binding)"
 		}
 		return fail(CodeRefused, hint, "adapter %s: apply configuration: %s: %w", u.a.Name, what, refused)
 	}

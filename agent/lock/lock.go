@@ -64,7 +64,7 @@ func (a *Adapter) Lock(ctx context.Context, o *Order) (*Result, error) {
 	c = a.Settings(ctx, o.Profile)
 	r.Report, r.Lock.Items = o.Profile.Judge(c, o.Method()), itemsOf(c)
 	if !r.Report.Compliant() {
-		return r, fail(CodeNotCompliant, "find out who else writes settings: a management controller, or another program", "adapter %s: changed while it was being locked: %s", a.Name, blocking(r.Report))
+		return r, fail(CodeNotCompliant, "find out what else writes settings: a management controller, or another program", "adapter %s: changed while it was being locked: %s", a.Name, blocking(r.Report))
 	}
 	firewall, err := firewallOf(a, c)
 	if err != nil {
@@ -103,7 +103,7 @@ func (a *Adapter) settle(ctx context.Context, o *Order, c profile.Card) (_ profi
 	}
 	c = a.Settings(ctx, o.Profile)
 	if report = o.Profile.Judge(c, o.Method()); !report.Compliant() {
-		return c, applied, fail(CodeNotCompliant, "portcullis nvconfig profile tells what is wanted and why", "adapter %s: %s", a.Name, blocking(report))
+		return c, applied, fail(CodeNotCompliant, "portcullis nvconfig profile shows what is wanted and why", "adapter %s: %s", a.Name, blocking(report))
 	}
 	return c, applied, nil
 }
@@ -136,7 +136,7 @@ func blocking(r *profile.Report) string {
 
 // probe sends from every port what the firewall must stop.
 func (a *Adapter) probe(ctx context.Context, got map[ib.PortNum]attest.Firewall) error {
-	const hint = "see whether SM_DISABLE is in force (portcullis-agent hca), and reset the adapter"
+	const hint = "check that SM_DISABLE is in force (portcullis-agent hca), and reset the adapter"
 	for _, p := range a.Ports {
 		f, err := a.Probe(ctx, p)
 		got[p] = f

@@ -110,10 +110,10 @@ func TestRefused(t *testing.T) {
 		}, CodeNotCompliant, "SM_DISABLE"},
 		{"the lock is taken and not kept", nil, func(b *bench, _ *Order) {
 			b.card.Inject(card.Fault{Kind: card.Lying, ID: register.IDMLOCK, Method: register.Read, Lie: func(d []byte) { clear(d) }})
-		}, CodeNotHeld, "took the lock"},
+		}, CodeNotHeld, "accepted the lock"},
 		{"a card that says it is locked, and is not", nil, func(b *bench, _ *Order) {
 			b.adapter.Access = &deafAccess{inner: b.adapter.Access}
-		}, CodeNotHeld, "all the same"},
+		}, CodeNotHeld, "the host can still write"},
 		{"locked with another key than it was given", nil, func(b *bench, _ *Order) {
 			b.adapter.Access = alteredLock{b.adapter.Access, func(m *register.MLOCK) {
 				if m.State == register.Locked {
@@ -125,7 +125,7 @@ func TestRefused(t *testing.T) {
 			b.adapter.Access = alteredLock{b.adapter.Access, func(m *register.MLOCK) {
 				m.State = register.Locked
 			}}
-		}, CodeNotOurs, "took the key of epoch 1"},
+		}, CodeNotOurs, "accepted the key of epoch 1"},
 		{"no answer about the lock", nil, func(b *bench, _ *Order) {
 			b.card.Inject(card.Fault{Kind: card.Timeout, ID: register.IDMLOCK, Method: register.Read})
 		}, CodeUnreadable, "state of the lock"},

@@ -35,7 +35,7 @@ func (a *Adapter) Unlock(ctx context.Context, held []Key) (epoch uint64, err err
 			return k.Epoch, nil
 		}
 	}
-	return 0, fail(CodeForeign, "find out who locked it; portcullis lock keys tells the epochs that were tried; the vendor's way out is the flash-not-present jumper",
+	return 0, fail(CodeForeign, "find out who locked it; portcullis lock keys lists the epochs that were tried; the vendor's way out is the flash-not-present jumper",
 		"adapter %s: is locked, and none of the %d keys of the service opens it", a.Name, len(held))
 }
 
@@ -61,7 +61,7 @@ func (a *Adapter) shut(ctx context.Context, k Key) error {
 		return err
 	}
 	if state != register.Locked {
-		return fail(CodeNotHeld, "take the adapter out of service", "adapter %s: took the lock and is %v", a.Name, state)
+		return fail(CodeNotHeld, "take the adapter out of service", "adapter %s: accepted the lock, but is %v", a.Name, state)
 	}
 	return nil
 }
@@ -73,14 +73,14 @@ func (a *Adapter) prove(ctx context.Context, k Key, firewall nvconfig.Item) erro
 		return err
 	}
 	if _, err := write(ctx, a, register.MLOCK{State: register.Unlocked, Key: k.Key}); err != nil {
-		return fail(CodeNotOurs, "power the host off and on, and run the agent again", "adapter %s: is locked, and not with the key of epoch %d that it was just given: %w", a.Name, k.Epoch, err)
+		return fail(CodeNotOurs, "power the host off and on, and run the agent again", "adapter %s: is locked, but not with the key of epoch %d that was just set: %w", a.Name, k.Epoch, err)
 	}
 	state, err := a.state(ctx)
 	if err != nil {
 		return err
 	}
 	if state != register.Unlocked {
-		return fail(CodeNotOurs, "power the host off and on, and run the agent again", "adapter %s: took the key of epoch %d and is %v", a.Name, k.Epoch, state)
+		return fail(CodeNotOurs, "power the host off and on, and run the agent again", "adapter %s: accepted the key of epoch %d, but is %v", a.Name, k.Epoch, state)
 	}
 	if err := a.shut(ctx, k); err != nil {
 		return err
@@ -100,6 +100,6 @@ func (a *Adapter) refusesWrite(ctx context.Context, firewall nvconfig.Item) erro
 	case err != nil:
 		return fail(CodeUnreadable, "", "adapter %s: try to write %v: %w", a.Name, firewall.Address, err)
 	default:
-		return fail(CodeNotHeld, "take the adapter out of service", "adapter %s: is locked, and lets the host write %v all the same", a.Name, firewall.Address)
+		return fail(CodeNotHeld, "take the adapter out of service", "adapter %s: is locked, but the host can still write %v", a.Name, firewall.Address)
 	}
 }

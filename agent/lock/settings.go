@@ -23,7 +23,7 @@ func (a *Adapter) setting(ctx context.Context, at nvconfig.Address) profile.Read
 	r := profile.Reading{Address: at}
 	known, err := read(ctx, a, register.MNVQC{Type: uint32(at)})
 	if err == nil && known.CanWrite && !known.CanRead {
-		err = errors.New("it can be written, and not read")
+		err = errors.New("it can be written, but not read")
 	}
 	switch {
 	case err != nil:
@@ -62,7 +62,7 @@ func (a *Adapter) bring(ctx context.Context, o *Order, c profile.Card) error {
 	items, left := o.Profile.Items(c, profile.PlainWrites)
 	for _, l := range left {
 		if r, ok := o.Profile.Rule(l.Parameter); ok && r.Need == profile.Required {
-			return fail(CodeRefused, "take the adapter out of service, or have the profile do without it", "adapter %s: %s cannot be set: %s", a.Name, l.Parameter, l.Why)
+			return fail(CodeRefused, "take the adapter out of service, or remove the setting from the profile", "adapter %s: %s cannot be set: %s", a.Name, l.Parameter, l.Why)
 		}
 	}
 	for _, i := range items {
@@ -71,7 +71,7 @@ func (a *Adapter) bring(ctx context.Context, o *Order, c profile.Card) error {
 		}
 		if _, err := a.item(ctx, register.Write, i); err != nil {
 			if _, refused := errors.AsType[*register.Error](err); refused {
-				return fail(CodeRefused, "something keeps the host from writing it: see portcullis-agent hca, and what locked the setting", "adapter %s: write %v: %w", a.Name, i.Address, err)
+				return fail(CodeRefused, "the host is prevented from writing it: see portcullis-agent hca, and what locked the setting", "adapter %s: write %v: %w", a.Name, i.Address, err)
 			}
 			return fail(CodeUnreadable, "", "adapter %s: write %v: %w", a.Name, i.Address, err)
 		}

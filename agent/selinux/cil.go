@@ -22,7 +22,7 @@ func (p *Policy) CIL() (string, error) {
 		return "", err
 	}
 	w := &writer{prefix: p.Prefix.Addr().String()}
-	w.line("; Made by portcullis-agent selinux. Make it anew instead of editing it.")
+	w.line("; Made by portcullis-agent selinux. Do not edit it: make it again.")
 	for _, t := range []string{TypePKey, TypeDefault, TypeEndPort} {
 		w.line("(type %s)", t)
 		w.line("(roletype object_r %s)", t)

@@ -56,7 +56,7 @@ func ParseIntent(name string, data []byte) (*Intent, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := d.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: something follows the first document", name)
+		return nil, fmt.Errorf("%s: more than one document", name)
 	}
 	return in, nil
 }
@@ -84,13 +84,13 @@ func (in *Intent) Policy(own []TenantPartition, ports []EndPort) (*Policy, error
 		if tenant, ok := taken[t.PKey.Base()]; ok && tenant == t.Tenant {
 			continue
 		} else if ok {
-			errs = append(errs, fmt.Errorf("P_Key %v is said to be tenant %q's and tenant %q's", t.PKey, clip(tenant), clip(t.Tenant)))
+			errs = append(errs, fmt.Errorf("P_Key %v belongs to tenant %q and to tenant %q", t.PKey, clip(tenant), clip(t.Tenant)))
 			continue
 		}
 		taken[t.PKey.Base()] = t.Tenant
 		categories, ok := in.Tenants[t.Tenant]
 		if !ok {
-			errs = append(errs, fmt.Errorf("P_Key %v: tenant %q has no categories; name them under tenants, or [] to let every user domain in", t.PKey, clip(t.Tenant)))
+			errs = append(errs, fmt.Errorf("P_Key %v: tenant %q has no categories; name them under tenants, or [] to allow every user domain", t.PKey, clip(t.Tenant)))
 			continue
 		}
 		p.Partitions = append(p.Partitions, Partition{t.PKey, categories})
@@ -105,7 +105,7 @@ func (in *Intent) checkTenants() error {
 	for a, first := range in.Tenants {
 		for b, second := range in.Tenants {
 			if a != b && len(first) > 0 && within(first, second) && (len(first) < len(second) || a < b) {
-				errs = append(errs, fmt.Errorf("tenant %q has all categories of tenant %q, so its processes could use that one's partitions", clip(b), clip(a)))
+				errs = append(errs, fmt.Errorf("tenant %q has all categories of tenant %q, so its processes could use the partitions of that tenant", clip(b), clip(a)))
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func (p *Policy) judgePKeys(c *policydb.Policy) error {
 				errs = append(errs, fmt.Errorf("P_Keys 0x%04x to 0x%04x of subnet prefix %v have the label %s, but the fabric's prefix is %v", l.Low, l.High, l.Prefix, text, p.Prefix))
 			}
 		case l.Low != l.High:
-			errs = append(errs, fmt.Errorf("P_Keys 0x%04x to 0x%04x have one label, %s: the module labels each alone", l.Low, l.High, text))
+			errs = append(errs, fmt.Errorf("P_Keys 0x%04x to 0x%04x have one label, %s: the module labels each P_Key separately", l.Low, l.High, text))
 		case want[l.Low] == "":
 			errs = append(errs, fmt.Errorf("P_Key 0x%04x has the label %s, want none", l.Low, text))
 		case got[l.Low] == "": // the kernel takes the first
@@ -142,7 +142,7 @@ func (p *Policy) judgeDomains(c *policydb.Policy) error {
 		for _, d := range sorted(may.want) {
 			switch {
 			case !slices.Contains(got, string(d)):
-				errs = append(errs, fmt.Errorf("domain %s may not %s, and is to", d, may.what))
+				errs = append(errs, fmt.Errorf("domain %s may not %s, but must be able to", d, may.what))
 			case slices.Contains(agents, d):
 			case c.Permissive(string(d)):
 				errs = append(errs, fmt.Errorf("domain %s is permissive: nothing is denied to it", d))
@@ -185,7 +185,7 @@ func judgeOthers(c *policydb.Policy, class, permission, object, what string, wan
 			return err
 		}
 		if !denied {
-			return fmt.Errorf("no constraint keeps %s and other types from what a rule would let them: %s; write the module anew and install it", d, what)
+			return fmt.Errorf("no constraint stops %s and other types when a rule allows them to %s; write the module again and install it", d, what)
 		}
 	}
 	return nil

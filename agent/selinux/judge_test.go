@@ -61,11 +61,11 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "the kernel's agents left out", edit: without("(allow portcullis_kernel_agents portcullis_endport_t"),
-			want: "domain kernel_t may not send subnet management packets, and is to",
+			want: "domain kernel_t may not send subnet management packets, but must be able to",
 		},
 		{
 			name: "no constraint on other domains", edit: without("(constrain (infiniband_endport"),
-			want: "no constraint keeps container_t and other types from what a rule would let them: send subnet management packets",
+			want: "no constraint stops container_t and other types when a rule allows them to send subnet management packets",
 		},
 		{
 			name: "no constraint on categories", edit: without("(mlsconstrain "),

@@ -85,7 +85,7 @@ const MinVersion = 31
 // CheckVersion refuses a policy version that cannot hold labels.
 func CheckVersion(version int) error {
 	if version < MinVersion {
-		return fmt.Errorf("policy version %d: labels for InfiniBand begin with version %d; an older compiler leaves them out without a word", version, MinVersion)
+		return fmt.Errorf("policy version %d: labels for InfiniBand begin with version %d; an older compiler drops them silently", version, MinVersion)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (p *Policy) checkPartitions() error {
 		case base == ib.DefaultPKeyFull.Base():
 			errs = append(errs, fmt.Errorf("P_Key %v is the default partition, which has a label of its own", part.PKey))
 		case seen[base]:
-			errs = append(errs, fmt.Errorf("P_Key %v is labelled twice, and the compiler would drop the second label without a word", part.PKey))
+			errs = append(errs, fmt.Errorf("P_Key %v is labelled twice, and the compiler would drop the second label silently", part.PKey))
 		}
 		seen[base] = true
 		for i, c := range part.Categories {

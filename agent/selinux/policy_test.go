@@ -18,7 +18,7 @@ func twoTenants() *Policy {
 	}
 }
 
-const twoTenantsCIL = `; Made by portcullis-agent selinux. Make it anew instead of editing it.
+const twoTenantsCIL = `; Made by portcullis-agent selinux. Do not edit it: make it again.
 (type portcullis_pkey_t)
 (roletype object_r portcullis_pkey_t)
 (type portcullis_default_pkey_t)
@@ -167,11 +167,11 @@ func TestIntentRefused(t *testing.T) {
 		{"an unknown field", "tenant: {}", "tenant"},
 		{"a P_Key of 17 bits", "partitions: [{p_key: 0x10000, tenant: blue}]", "0x10000"},
 		{"a negative category", "tenants: {blue: [-1]}", "-1"},
-		{"two documents", "manager: a_t\n---\nmanager: b_t\n", "follows"},
+		{"two documents", "manager: a_t\n---\nmanager: b_t\n", "more than one document"},
 		{"a tenant without categories", "partitions: [{p_key: 0x0001, tenant: blue}]", "no categories"},
-		{"one P_Key of two tenants", "tenants: {blue: [1], red: [2]}\npartitions: [{p_key: 0x0001, tenant: blue}, {p_key: 0x8001, tenant: red}]", "said to be"},
-		{"a tenant within another", "tenants: {blue: [1, 2], red: [1]}", "could use that one's"},
-		{"two tenants with the same categories", "tenants: {blue: [1, 2], red: [2, 1]}", "could use that one's"},
+		{"one P_Key of two tenants", "tenants: {blue: [1], red: [2]}\npartitions: [{p_key: 0x0001, tenant: blue}, {p_key: 0x8001, tenant: red}]", "belongs to tenant"},
+		{"a tenant within another", "tenants: {blue: [1, 2], red: [1]}", "could use the partitions of that"},
+		{"two tenants with the same categories", "tenants: {blue: [1, 2], red: [2, 1]}", "could use the partitions of that"},
 		{"too long", "#" + strings.Repeat("x", maxIntent), "at most"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,13 +11,13 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "doctor", Short: "Look whether this host has all that a provisioning run needs", Args: noArguments,
-		Long: `Look whether this host has all that a provisioning run needs, and say of
-each thing whether it is ok, and what to do if it is not. Nothing is changed or
+		Use: "doctor", Short: "Check whether this host has all that a provisioning run needs", Args: noArguments,
+		Long: `Check whether this host has all that a provisioning run needs. Each check
+is shown with its result, and with a hint if it is not ok. Nothing is changed or
 measured, and no credential is sent.
 
-The exit code is 0 when nothing failed, though there may be warnings: a run can do
-without, but the service may refuse the host. It is 1 when anything failed.`,
+The exit code is 0 if no check failed, and 1 otherwise. A run can continue with
+warnings, but the service may refuse the host.`,
 		Example: "  portcullis-agent doctor --config /etc/portcullis/agent.yaml",
 	}
 	a.settings.hostFlags(c.Flags())
@@ -50,7 +50,7 @@ func unready(d *agent.Diagnosis) error {
 	}
 	return &agent.Error{
 		Class: agent.ClassOther, Err: fmt.Errorf("this host cannot be provisioned: %s", strings.Join(failed, ", ")),
-		Hint: "the output says for each what to do",
+		Hint: "the output has a hint for each",
 	}
 }
 

@@ -16,14 +16,12 @@ import (
 func (a *app) hcaCommand() *cobra.Command {
 	var require string
 	c := &cobra.Command{
-		Use: "hca", Short: "Show what each adapter is and runs, who says so, and how sure that is", Args: noArguments,
-		Long: `Show what each adapter is and runs: every fact with its sources, the assurance
-level that is proven, and for each higher level what is missing. Nothing is
-written to any adapter.
+		Use: "hca", Short: "Show facts about each adapter, their sources, and the assurance level", Args: noArguments,
+		Long: `Show facts about each adapter, with the sources of each fact, the assurance level that
+is proven, and what is missing for each higher level. Nothing is written to any adapter.
 
-The exit code is 0 whatever the adapters are, unless --require names a level: then
-it is 4 if any adapter is below it, or if anything speaks against its GUIDs or its
-lock's state.`,
+The exit code is 0, unless --require names a level. Then it is 4 if an adapter is below this
+level, or if there is a finding about its GUIDs or the state of its lock.`,
 		Example: "  portcullis-agent hca --firmware /etc/portcullis/firmware --require G1",
 	}
 	f := c.Flags()
@@ -97,7 +95,7 @@ func refuseBelow(host *hca.Host, below []string, level attest.Assurance) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return &agent.Error{Class: agent.ClassHCA, Err: errors.Join(errs...), Hint: "the output says for each adapter what is missing"}
+	return &agent.Error{Class: agent.ClassHCA, Err: errors.Join(errs...), Hint: "the output shows for each adapter what is missing"}
 }
 
 func (a *adapter) title() string {

@@ -88,6 +88,6 @@ type systemd struct{ log *slog.Logger }
 // Notify implements agent.Notifier.
 func (s systemd) Notify(state string) {
 	if _, err := daemon.SdNotify(false, plain(state)); err != nil {
-		s.log.Warn("the service manager was not told", "error", err)
+		s.log.Warn("the service manager was not notified", "error", err)
 	}
 }

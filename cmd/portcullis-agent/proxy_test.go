@@ -35,7 +35,7 @@ func TestDoctorBehindProxy(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, want := range []string{
-		`failed   service: https://portcullis.test:` + port + ` gave no verdict in time: reach the service at portcullis.test:` + port +
+		`failed   service: https://portcullis.test:` + port + ` sent no verdict in time: reach the service at portcullis.test:` + port +
 			` through the proxy http://` + address + `: the proxy refuses: "403 Forbidden"`,
 		"hint: check HTTPS_PROXY and NO_PROXY, and that the proxy connects to portcullis.test:" + port,
 	} {

@@ -111,7 +111,7 @@ func (a *app) root() *cobra.Command {
 
 func misuse(cmd *cobra.Command, format string, args ...any) error {
 	return &agent.Error{
-		Class: agent.ClassUsage, Err: fmt.Errorf(format, args...), Hint: cmd.CommandPath() + " --help tells more",
+		Class: agent.ClassUsage, Err: fmt.Errorf(format, args...), Hint: cmd.CommandPath() + " --help shows the options",
 	}
 }
 
@@ -124,7 +124,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Say which build this is", Args: noArguments,
+		Use: "version", Short: "Print the version of this build", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				return a.print(map[string]string{"version": version.Short()})

@@ -30,31 +30,29 @@ func (a *app) selinuxCommand() *cobra.Command {
 		Use: "selinux", Short: "Write SELinux labels for this host's partitions and ports, as CIL", Args: noArguments,
 		Long: `Write SELinux labels for this host's partitions and ports, as a module in CIL.
 
-Which partitions there are comes from the service ("portcullis host show HOST
---json"), which domains and categories may use them from a file of yours. Of the
-host itself only the names of its devices are taken, for the port GUIDs that the
-service has, and its P_Key tables, of which every entry must have a label. See
+The service names the partitions ("portcullis host show HOST --json"). A file of the
+site names the domains and categories that may use them. From the host itself come
+only the names of its devices and its P_Key tables: each entry must have a label. See
 /usr/share/doc/portcullis-agent/selinux.md.
 
-With --check it writes nothing, and compares the policy that the kernel has loaded,
-or that of --policy, with what the module is meant to say: the labels, and which
-domains may use a partition or send subnet management packets, whichever module
-allows it. semodule does not compare that where semanage.conf says expand-check=0,
-as Debian's does.`,
+With --check no module is written. The policy that the kernel has loaded, or that of
+--policy, is compared with the module: the labels, and which domains may use a
+partition or send subnet management packets, whichever module allows it. semodule does
+not compare this if semanage.conf says expand-check=0, as Debian's does.`,
 		Example: "  portcullis-agent selinux --host-file host.json --labels labels.yaml --output portcullis.cil\n" +
 			"  semodule -X 300 -i portcullis.cil\n" +
 			"  portcullis-agent selinux --host-file host.json --labels labels.yaml --check",
 	}
-	c.Flags().StringVar(&f.host, "host-file", "", `what "portcullis host show HOST --json" printed`)
+	c.Flags().StringVar(&f.host, "host-file", "", `output of "portcullis host show HOST --json"`)
 	c.Flags().StringVar(&f.labels, "labels", "", "domains, categories of tenants and further partitions (YAML)")
-	c.Flags().StringVar(&f.output, "output", "", "where to write the module; standard output without it")
+	c.Flags().StringVar(&f.output, "output", "", "file to write the module to (default: standard output)")
 	c.Flags().StringVar(&f.sysfs, "sysfs", f.sysfs, "where sysfs is mounted")
 	c.Flags().IntVar(&f.version, "policy-version", f.version, "version of the policy that the module is for, at least 31")
 	c.Flags().BoolVar(&f.check, "check", false, "compare a compiled policy with the module, which is not written")
 	c.Flags().StringVar(&f.policy, "policy", f.policy, "the compiled policy that --check reads")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.check && f.output != "" {
-			return misuse(cmd, "--check writes nothing: leave --output away")
+			return misuse(cmd, "--check writes nothing: leave --output out")
 		}
 		policy, err := f.module(cmd)
 		if err != nil {
@@ -90,16 +88,16 @@ func (f *selinuxFlags) judge(a *app, want *selinux.Policy) error {
 		err = want.Judge(got)
 	}
 	if err != nil {
-		return &agent.Error{Class: agent.ClassOther, Err: fmt.Errorf("policy %s: %w", f.policy, err), Hint: "install the module that this command writes, and take away what others allow; semodule -lfull lists modules"}
+		return &agent.Error{Class: agent.ClassOther, Err: fmt.Errorf("policy %s: %w", f.policy, err), Hint: "install the module that this command writes, and remove what other modules allow; semodule -lfull lists modules"}
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s is what the module says: %d partitions, %d end ports\n", f.policy, len(want.Partitions), len(want.EndPorts))
+	_, err = fmt.Fprintf(a.stdout, "%s matches the module: %d partitions, %d end ports\n", f.policy, len(want.Partitions), len(want.EndPorts))
 	return err
 }
 
 // module makes what the module is to say.
 func (f *selinuxFlags) module(cmd *cobra.Command) (*selinux.Policy, error) {
 	if f.host == "" {
-		return nil, misuse(cmd, "--host-file is missing: portcullis host show HOST --json prints what goes into it")
+		return nil, misuse(cmd, "--host-file is missing: use the output of portcullis host show HOST --json")
 	}
 	if err := selinux.CheckVersion(f.version); err != nil {
 		return nil, misuse(cmd, "%w", err)
@@ -151,7 +149,7 @@ func readHost(name string) (*v1.Host, error) {
 		return nil, fmt.Errorf("host file %s: %w", name, err)
 	}
 	if h.ID == "" || len(h.HCAs) == 0 {
-		return nil, fmt.Errorf("host file %s: no host with adapters is in it: want what \"portcullis host show HOST --json\" prints", name)
+		return nil, fmt.Errorf("host file %s: no host with adapters is in it: want the output of \"portcullis host show HOST --json\"", name)
 	}
 	return &h, nil
 }

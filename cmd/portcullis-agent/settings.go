@@ -16,7 +16,7 @@ import (
 // standardConfig is read where no other configuration is named, if it is there.
 const standardConfig = "/etc/portcullis/agent.yaml"
 
-const configHelp = "configuration file (YAML); flags count more than it (default " + standardConfig + ", if it is there)"
+const configHelp = "configuration file (YAML); flags override it (default " + standardConfig + ", if it is there)"
 
 // settings are flags over a configuration file over defaults.
 type settings struct {
@@ -44,16 +44,16 @@ func (s *settings) adapterFlags(f *pflag.FlagSet) {
 }
 
 func (s *settings) stateFlag(f *pflag.FlagSet) {
-	f.StringVar(&s.flags.StateDir, "state-dir", s.flags.StateDir, "folder for what was measured and the last outcome")
+	f.StringVar(&s.flags.StateDir, "state-dir", s.flags.StateDir, "folder for measurements and the last outcome")
 }
 
 func (s *settings) serviceFlags(f *pflag.FlagSet) {
 	s.askFlags(f)
-	f.DurationVar(&s.flags.Timeout, "timeout", s.flags.Timeout, "from start to admission")
+	f.DurationVar(&s.flags.Timeout, "timeout", s.flags.Timeout, "time limit of a run, from start to admission")
 	f.IntVar(&s.flags.AgentPCR, "agent-pcr", s.flags.AgentPCR, "PCR for statements, 8 to 15 and not 10")
-	f.BoolVar(&s.flags.Certificate, "certificate", s.flags.Certificate, "have a key of the TPM certified, to read this host's status with")
+	f.BoolVar(&s.flags.Certificate, "certificate", s.flags.Certificate, "have a key of the TPM certified, which reads this host's status")
 	f.BoolVar(&s.flags.LockAdapters, "lock-adapters", s.flags.LockAdapters, "lock adapters as the service orders")
-	f.StringVar(&s.flags.ChannelBinding, "channel-binding", s.flags.ChannelBinding, "required, or off when a proxy ends TLS")
+	f.StringVar(&s.flags.ChannelBinding, "channel-binding", s.flags.ChannelBinding, "required, or off if a proxy ends TLS")
 }
 
 // askFlags are those that asking the service needs.

@@ -13,14 +13,15 @@ import (
 
 func (a *app) statusCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "status", Short: "Tell how the last provisioning run ended, and how the host stands now", Args: noArguments,
-		Long: `Tell how the last provisioning run ended and, in the boot of the hand-over and while the
-certificate counts that it earned, how the host stands now: the service is asked, with the
-key in the TPM. The exit code is that of the run, or 1 when there was none; it is 0 when the
-service says that the host is admitted, and 6 when it says that the host was withdrawn. The
-run may have been any command: 0 after evidence, lock, unlock or handover does not say
-that the host was admitted. After provision or handover, evidence, lock and unlock that
-fail in the same boot change nothing of what is told.`,
+		Use: "status", Short: "Show how the last run ended, and the present state of the host", Args: noArguments,
+		Long: `Show how the last run ended. In the boot of the hand-over, while the certificate from the
+hand-over is valid, the service is also asked for the present state of the host, with the key in
+the TPM.
+
+The exit code is that of the run, or 1 if there was none. It is 0 if the service says that the
+host is admitted, and 6 if it says that the host was withdrawn. The run may have been any command:
+0 after evidence, lock, unlock or handover does not mean that the host was admitted. Failures of
+evidence, lock and unlock after provision or handover in the same boot do not change the output.`,
 	}
 	c.Flags().StringVar(&a.settings.file, "config", "", configHelp)
 	a.settings.stateFlag(c.Flags())
@@ -37,7 +38,7 @@ fail in the same boot change nothing of what is told.`,
 		}
 		now, err := agent.Status(cmd.Context(), &config, agentVersion())
 		if err != nil {
-			a.logger().Warn("the service does not tell how the host stands now", "error", err)
+			a.logger().Warn("the service does not report the present state of the host", "error", err)
 		}
 		if o == nil && now == nil {
 			return &agent.Error{
@@ -106,6 +107,6 @@ func (a *app) printLines(o *agent.Outcome, now *v1.Host) error {
 	if now == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.stdout, "host %s is %s now, as the service says\n", plain(now.ID), plain(string(now.Status.Phase)))
+	_, err := fmt.Fprintf(a.stdout, "host %s is %s now, according to the service\n", plain(now.ID), plain(string(now.Status.Phase)))
 	return err
 }

@@ -24,8 +24,8 @@ var verbs = []verb{
 		long: `Attest this host, lock its adapters as the service orders, hand it over, and wait
 until it is admitted.
 
-The run may be cut off and started again at any time. Under systemd
-(Type=notify) it is ready once the TPM has answered and the adapters were read.`,
+The run may be interrupted and started again at any time. Under systemd
+(Type=notify) it is ready when the TPM has answered and the adapters were read.`,
 	},
 	{
 		use: "evidence", goal: agent.Attested, done: "the service accepts the evidence of host %s\n",
@@ -46,14 +46,14 @@ is not handed over.`,
 		was:   "adapters of host %s were opened at %s; that run did not hand it over\n",
 		short: "Open the adapters that leave by decision of the service",
 		long: `Open the adapters that leave by decision of an operator ("portcullis lock release"). The
-others are locked. It is done while the host is attested, like everything that takes keys.`,
+others are locked. This is done while the host is attested, like all operations that need keys.`,
 	},
 	{
 		use: "handover", goal: agent.HandedOver, done: "host %s is handed over\n",
 		was:   "host %s was handed over at %s; that run did not wait for its admission\n",
-		short: "As provision, without waiting until the fabric has admitted the host",
+		short: "Do the same as provision, without waiting for the admission",
 		long: `Attest this host, lock its adapters and hand it over. From then on nothing can be attested
-in this boot. The fabric admits the host in its own time.`,
+in this boot. The fabric admits the host later.`,
 	},
 }
 

@@ -29,7 +29,7 @@ func (a *app) verifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "verify", Short: "Show what this host would attest, without sending or measuring it", Args: noArguments,
 		Long: `Show what this host would attest, without sending or measuring it: the digest
-of its TPM's endorsement key, as inventory wants it, and the statement.`,
+of its TPM's endorsement key, as inventory needs it, and the statement.`,
 	}
 	a.settings.hostFlags(c.Flags())
 	c.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -167,11 +167,11 @@ func (e *Error) hint() string {
 	case errors.Is(e.Err, unix.EMSGSIZE):
 		return "the kernel's driver finds the command too short or too long"
 	case errors.Is(e.Err, unix.ENODEV):
-		return "the adapter went away, for example because it is being reset"
+		return "the adapter was removed, for example because it is being reset"
 	case errors.Is(e.Err, unix.EACCES), errors.Is(e.Err, unix.EPERM):
 		return "run as root, outside of containers"
 	case errors.Is(e.Err, unix.ENOTTY):
-		return "it is no device node of fwctl"
+		return "it is not a device node of fwctl"
 	case errors.Is(e.Err, unix.ENOENT), errors.Is(e.Err, unix.ENXIO):
 		return "load the kernel module mlx5_fwctl (Linux 6.15 and later)"
 	}

@@ -168,10 +168,10 @@ func TestSocket(t *testing.T) {
 	if _, err := d.Access(t.Context(), register.IDMLOCK, register.Read, make([]byte, 16)); err == nil || !strings.Contains(err.Error(), "does not allow this command") {
 		t.Errorf("error number 74: got %v", err)
 	}
-	if _, err := d.Access(t.Context(), register.IDMLOCK, register.Read, make([]byte, 16)); err == nil || !strings.Contains(err.Error(), "gave 48 bytes where there was room for 32") {
+	if _, err := d.Access(t.Context(), register.IDMLOCK, register.Read, make([]byte, 16)); err == nil || !strings.Contains(err.Error(), "returned 48 bytes, the buffer has 32") {
 		t.Errorf("too long: got %v", err)
 	}
-	if _, err := d.Access(t.Context(), register.IDMLOCK, register.Read, make([]byte, 16)); err == nil || !strings.Contains(err.Error(), "of no use after") {
+	if _, err := d.Access(t.Context(), register.IDMLOCK, register.Read, make([]byte, 16)); err == nil || !strings.Contains(err.Error(), "cannot be used after") {
 		t.Errorf("after an error: got %v", err)
 	}
 }

@@ -112,7 +112,7 @@ func (n *node) rpc(ctx context.Context, r register.RPC) (register.Reply, error) 
 		return register.Reply{}, err
 	}
 	if int64(arg.outLen) > int64(len(out)) {
-		return register.Reply{}, fmt.Errorf("the kernel gave %d bytes where there was room for %d", arg.outLen, len(out))
+		return register.Reply{}, fmt.Errorf("the kernel returned %d bytes, the buffer has %d", arg.outLen, len(out))
 	}
 	return register.Reply{Out: out[:arg.outLen]}, nil
 }

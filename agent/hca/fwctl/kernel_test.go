@@ -109,12 +109,12 @@ func TestErrors(t *testing.T) {
 	}{
 		{"scope too low", kernel{fail: unix.EBADMSG}, unix.EBADMSG, "does not allow this command"},
 		{"too long", kernel{fail: unix.EMSGSIZE}, unix.EMSGSIZE, "too short or too long"},
-		{"gone", kernel{fail: unix.ENODEV}, unix.ENODEV, "went away"},
+		{"gone", kernel{fail: unix.ENODEV}, unix.ENODEV, "was removed"},
 		{"not root", kernel{fail: unix.EPERM}, unix.EPERM, "run as root"},
 		{"refused by the firmware", kernel{out: unhex(t, "04000000 0000beef 0000000000000000")}, register.ErrNotSupported, "/dev/fwctl/fwctl0: MLOCK read"},
 		{"empty", kernel{}, register.ErrShort, "too few bytes"},
 		{"short register", kernel{out: unhex(t, ok+"00000001")}, ErrLength, "4 bytes, want 16"},
-		{"more than there was room for", kernel{out: unhex(t, ok+ok), longer: 1}, nil, "gave 33 bytes where there was room for 32"},
+		{"more than there was room for", kernel{out: unhex(t, ok+ok), longer: 1}, nil, "returned 33 bytes, the buffer has 32"},
 	} {
 		k := tt.kernel
 		fail := k.fail
@@ -139,7 +139,7 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := (&kernel{fail: unix.ENOTTY}).device(t); !errors.Is(err, unix.ENOTTY) {
 		t.Errorf("another device: got %v", err)
 	}
-	if _, err := Open(os.DevNull); err == nil || !strings.Contains(err.Error(), "no device node of fwctl") {
+	if _, err := Open(os.DevNull); err == nil || !strings.Contains(err.Error(), "not a device node of fwctl") {
 		t.Errorf("%s, by the running kernel: got %v", os.DevNull, err)
 	}
 	if _, err := Open(t.TempDir() + "/fwctl0"); err == nil || !strings.Contains(err.Error(), "mlx5_fwctl") {

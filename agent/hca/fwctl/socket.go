@@ -30,7 +30,7 @@ func Dial(ctx context.Context, path string) (*Device, error) {
 // rpc sends a command and waits for its answer until ctx ends.
 func (s *socket) rpc(ctx context.Context, r register.RPC) (register.Reply, error) {
 	if s.broken != nil {
-		return register.Reply{}, fmt.Errorf("the connection is of no use after: %w", s.broken)
+		return register.Reply{}, fmt.Errorf("the connection cannot be used after: %w", s.broken)
 	}
 	deadline, _ := ctx.Deadline() // none: the zero time, which is none for the connection too
 	if err := s.conn.SetDeadline(deadline); err != nil {
@@ -52,7 +52,7 @@ func (s *socket) exchange(r register.RPC) (register.Reply, error) {
 	}
 	reply, err := register.ReadReply(s.conn)
 	if err == nil && len(reply.Out) > r.Room {
-		err = fmt.Errorf("the adapter gave %d bytes where there was room for %d", len(reply.Out), r.Room)
+		err = fmt.Errorf("the adapter returned %d bytes, the buffer has %d", len(reply.Out), r.Room)
 	}
 	return reply, err
 }

@@ -114,7 +114,7 @@ func (l *Library) readFile(root *os.Root, name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("is not a plain file")
+		return errors.New("is not a regular file")
 	}
 	f, err := root.Open(name)
 	if err != nil {
@@ -153,7 +153,7 @@ func (l *Library) add(name string, r *firmware.ImageReport) {
 	case before.clash, twice && before.why == "" && e.why != "": // a good one stays
 		return
 	case twice && before.why == "" && before.digest != e.digest:
-		e = entry{why: fmt.Sprintf("%s: another image of %s %v says the same version", name, k.psid, k.version), clash: true}
+		e = entry{why: fmt.Sprintf("%s: another image of %s %v has the same version", name, k.psid, k.version), clash: true}
 	}
 	l.images[k] = e
 }

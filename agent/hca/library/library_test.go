@@ -151,7 +151,7 @@ func TestOpenRefuses(t *testing.T) {
 			return os.WriteFile(dir+"/pins.yaml", make([]byte, pin.MaxFile+10), 0o644)
 		}, "more than"},
 		{"a link out of it", func(dir string) error { return os.Symlink("/etc/hostname", dir+"/images/x") }, "x: "},
-		{"a folder among the images", func(dir string) error { return os.Mkdir(dir+"/images/y", 0o755) }, "y: is not a plain file"},
+		{"a folder among the images", func(dir string) error { return os.Mkdir(dir+"/images/y", 0o755) }, "y: is not a regular file"},
 	} {
 		dir := folder(t, wanted)
 		must(t, tt.alter(dir))

@@ -102,7 +102,7 @@ var versionPattern = regexp.MustCompile(`\b(?:mft|mstflint) (\d{1,4})\.(\d{1,4})
 func parseVersion(out string) (Version, error) {
 	m := versionPattern.FindStringSubmatch(out)
 	if m == nil {
-		return Version{}, fmt.Errorf("%q tells no version", clip(out))
+		return Version{}, fmt.Errorf("%q contains no version", clip(out))
 	}
 	var n [3]int
 	for i := range n {

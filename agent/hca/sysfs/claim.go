@@ -9,7 +9,7 @@ import (
 )
 
 // ErrClaimed means that another process drives an adapter.
-var ErrClaimed = errors.New("another process of this product drives it")
+var ErrClaimed = errors.New("another process of this product uses it")
 
 // Claim keeps other processes of this product from driving an adapter. It is a lock (flock) on the directory of its PCI
 // function, which needs no file to be written and ends with the process. The vendor's tools ignore it, and any process that

@@ -76,7 +76,7 @@ func (t *Tree) Optional(name string) string {
 var (
 	errNotText = errors.New("is not one line of printable ASCII")
 	errEmpty   = errors.New("is empty")
-	errNotFile = errors.New("is not a plain file")
+	errNotFile = errors.New("is not a regular file")
 )
 
 // read returns one line without the white space around it.

@@ -83,7 +83,7 @@ func Read(data []byte) (*Policy, error) {
 
 func (p *Policy) header(r *reader) {
 	if first := r.u32(); r.err == nil && (first != magic || r.text(r.u32()) != name) {
-		r.err = errors.New("not a policy of Linux: its first bytes are not those of one")
+		r.err = errors.New("not a Linux policy: its first bytes are wrong")
 	}
 	p.Version = r.u32()
 	r.version = p.Version

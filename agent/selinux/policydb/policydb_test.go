@@ -137,7 +137,7 @@ func TestReadRefuses(t *testing.T) {
 		want string
 	}{
 		"nothing":                     {nil, "ends in the middle"},
-		"a module":                    {change(0, 0xf97cff8d), "not a policy"},
+		"a module":                    {change(0, 0xf97cff8d), "not a Linux policy"},
 		"of a version without labels": {change(version, 30), "versions 31 to 34 are read"},
 		"of a later version":          {change(version, 35), "versions 31 to 34 are read"},
 		"with other tables":           {change(tables, 7), "7 tables"},
