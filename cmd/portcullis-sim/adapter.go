@@ -151,7 +151,7 @@ func (p *plugs) find(node string) (*plug, *softhcaserver.Adapter, error) {
 			}
 		}
 	}
-	return nil, nil, fmt.Errorf("%q is no adapter of a host: start the simulator with --adapter %s=DEVICE", node, node)
+	return nil, nil, fmt.Errorf("%q is not the adapter of a host: start the simulator with --adapter %s=DEVICE", node, node)
 }
 
 // plugged is find for an adapter that is in its host.
@@ -178,7 +178,7 @@ func (c *console) plug(args []string) error {
 		return err
 	}
 	if a != nil {
-		return errors.New("it is plugged in already")
+		return errors.New("it is already plugged in")
 	}
 	return c.plugs.plug(one)
 }

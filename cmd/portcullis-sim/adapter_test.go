@@ -97,8 +97,8 @@ func TestConsoleOfAdapters(t *testing.T) {
 		{"firmware h1 ok", "ok"},
 		{"firmware h1 -1s", "error: firmware \"-1s\""},
 		{"fatal h1", "ok"},
-		{"plug h1", "error: it is plugged in already"},
-		{"pull h2", "error: \"h2\" is no adapter"},
+		{"plug h1", "error: it is already plugged in"},
+		{"pull h2", "error: \"h2\" is not the adapter"},
 	} {
 		if got := command(tt.line); !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.line, got, tt.want)

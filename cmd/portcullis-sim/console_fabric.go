@@ -124,7 +124,7 @@ func (c *console) flow(args []string) error {
 		return err
 	}
 	if len(c.flows) >= most {
-		return fmt.Errorf("there are %d flows, the most there can be", most)
+		return fmt.Errorf("there are %d flows, which is the limit", most)
 	}
 	f, err := c.fabric.Flow(from, to, key, sim.FlowOptions{})
 	if err != nil {

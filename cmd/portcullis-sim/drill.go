@@ -24,14 +24,14 @@ func drillCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "drill THREAT...",
-		Short: "Play attacks against the Subnet Manager, and tell what stopped them",
+		Short: "Play attacks against the Subnet Manager, and report what stopped them",
 		Long: "Play threats of the threat model against the Subnet Manager, each on a simulated\n" +
 			"fabric that enforces, in virtual time. THREAT is T17, a range such as T1-T16, or\n" +
-			"all. One drill is told in full, several as a table.\n\n" +
-			"A drill passes if everything it asserts of the fabric and of what is reported\n" +
-			"holds, and the victims lost no packet. One that cannot be played yet says why\n" +
-			"and has not passed. The exit code is 0 if all passed, else 1.\n\n" +
-			"The same seed gives the same results, to the packet.",
+			"all. One drill is shown in full, several as a table.\n\n" +
+			"A drill passes if all its assertions hold, about the fabric and about what is\n" +
+			"reported, and the victims lost no packet. A drill that cannot be played yet says\n" +
+			"why, and has not passed. The exit code is 0 if all passed, and 1 otherwise.\n\n" +
+			"The same seed produces the same results, to the packet.",
 		Example: "  portcullis-sim drill T17\n" +
 			"  portcullis-sim drill all\n" +
 			"  portcullis-sim drill T1-T16 --json\n" +
@@ -62,7 +62,7 @@ func drillCommand() *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of every random choice")
 	f.StringSliceVar(&without, "without", nil, "switch a control off, for example m_key; drill list names them")
 	f.BoolVar(&asJSON, "json", false, "write the results as JSON")
-	f.BoolVar(&long, "long", false, "tell each drill in full")
+	f.BoolVar(&long, "long", false, "show each drill in full")
 	c.AddCommand(drillListCommand())
 	return c
 }

@@ -37,7 +37,7 @@ func generateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "generate KIND",
 		Short: "Print the netlist of a regular fabric",
-		Long:  "Print the netlist of a regular fabric. KIND is one of\n\n" + strings.Join(lines, "\n") + "\n\nThe first host is called sm, the others h1, h2, ...; further HCAs of a host h1-2,\nh1-3, ... The same call gives the same file.",
+		Long:  "Print the netlist of a regular fabric. KIND is one of\n\n" + strings.Join(lines, "\n") + "\n\nThe first host is called sm, the others h1, h2, ...; further HCAs of a host h1-2,\nh1-3, ... The same call produces the same file.",
 		Example: "  portcullis-sim generate ft2 --hosts 36 > fabric.net\n" +
 			"  portcullis-sim generate ft3 --hosts 10000 --link 4xNDR > large.net\n" +
 			"  portcullis-sim generate rail --hosts 128 --link 4xNDR > pod.net\n" +
@@ -62,13 +62,13 @@ func generateCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&shape.Hosts, "hosts", 0, "number of hosts, sm included (default 8, of rail 32)")
-	f.IntVar(&shape.HCAs, "hcas", 0, "HCAs of each host but sm (default 1, of rail 8)")
-	f.IntVar(&shape.Radix, "radix", 0, "ports of a switch (default 36, of rail 64)")
-	f.IntVar(&shape.Leaves, "leaves", 0, "leaf switches of ft2, 0 means as few as fit; of each group of dfplus")
-	f.IntVar(&shape.Spines, "spines", 0, "spine switches of ft2, 0 means as few as fit; of each group of dfplus")
+	f.IntVar(&shape.Hosts, "hosts", 0, "number of hosts, including sm (default 8, for rail 32)")
+	f.IntVar(&shape.HCAs, "hcas", 0, "HCAs of each host except sm (default 1, for rail 8)")
+	f.IntVar(&shape.Radix, "radix", 0, "ports of a switch (default 36, for rail 64)")
+	f.IntVar(&shape.Leaves, "leaves", 0, "leaf switches of ft2, 0 means as few as fit; for dfplus of each group")
+	f.IntVar(&shape.Spines, "spines", 0, "spine switches of ft2, 0 means as few as fit; for dfplus of each group")
 	f.IntVar(&shape.Switches, "switches", 2, "switches of chain, islands and hypercube")
-	f.StringVar(&shape.Size, "size", "", "switches of torus and mesh along each dimension, as 5x4x3 (default 4x4)")
+	f.StringVar(&shape.Size, "size", "", "switches of torus and mesh along each dimension, such as 5x4x3 (default 4x4)")
 	f.IntVar(&shape.Groups, "groups", 0, "groups of dfplus (default 3)")
 	f.IntVar(&shape.Links, "links", 0, "cables between each two groups of dfplus (default 1)")
 	f.IntVar(&shape.Routers, "routers", 0, "routers, each on a free port of a switch, leaves first")

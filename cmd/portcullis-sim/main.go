@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := &cobra.Command{
 		Use:           "portcullis-sim",
 		Short:         "Simulate an InfiniBand fabric",
-		Long:          "portcullis-sim is an InfiniBand fabric without hardware. Clients of ibsim attach\nto it: portcullisd, and through the umad2sim library infiniband-diags and OpenSM.",
+		Long:          "portcullis-sim is an InfiniBand fabric without hardware. Clients of ibsim can attach\nto it: portcullisd, and with the umad2sim library infiniband-diags and OpenSM.",
 		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	fmt.Fprintf(stderr, "portcullis-sim: %v\n", err)
 	var wrong usageError
 	if errors.As(err, &wrong) {
-		fmt.Fprintf(stderr, "portcullis-sim: hint: %s --help tells how to call it\n", c.CommandPath())
+		fmt.Fprintf(stderr, "portcullis-sim: hint: %s --help shows the options\n", c.CommandPath())
 		return exitUsage
 	}
 	return exitError
@@ -75,7 +75,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Say which build this is",
+		Use: "version", Short: "Print the version of this build",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("unexpected argument %q", args[0])}

@@ -30,7 +30,7 @@ func runCommand() *cobra.Command {
 		Short: "Serve a simulated fabric to the clients of ibsim",
 		Long: "Serve a simulated fabric to the clients of ibsim until interrupted. NETLIST is a\n" +
 			"file in ibsim's format or the output of ibnetdiscover; - means standard input.\n\n" +
-			"Unless the netlist comes from there, standard input is a console:\n\n" + consoleHelp(),
+			"Unless the netlist is read from standard input, standard input is a console:\n\n" + consoleHelp(),
 		Example: "  portcullis-sim run fabric.net --socket lab1",
 		Args:    one("one netlist"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -81,11 +81,11 @@ func runCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&socket, "socket", defaultSocket(), "base of the socket names (default from IBSIM_SOCKNAME)")
 	f.Uint64Var(&options.Seed, "seed", 0, "seed of every random choice")
-	f.BoolVar(&modern, "modern", false, "devices with CC, VS and N2N keys, that hold two keys while one is changed")
+	f.BoolVar(&modern, "modern", false, "devices with CC, VS and N2N keys, which keep the old key while one is changed")
 	f.BoolVar(&mute.all, "mute-switches", false, "switches that send no trap 259, but count the packets that they refuse")
 	f.StringArrayVar(&mute.nodes, "mute-switch", nil, "NODE: such a switch (repeat for more)")
 	f.DurationVar(&options.Training, "training", 0, "time that a link takes to come up, for example 2s")
-	f.BoolVar(&options.LoseSilently, "lose-silently", false, "do not hand undeliverable requests back; clients without timeouts then wait for ever")
+	f.BoolVar(&options.LoseSilently, "lose-silently", false, "do not return undeliverable requests; clients without timeouts then wait forever")
 	f.StringVar(&adapters.dir, "cards", "", "put an adapter behind each HCA, and serve its registers on a socket in this directory")
 	f.StringArrayVar(&adapters.keys, "card-key", nil, "UUID=FILE: public key (PEM) that adapters trust to sign settings (repeat for more)")
 	f.StringVar(&adapters.psid, "psid", cardPSID, "board id of the adapters")
