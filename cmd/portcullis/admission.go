@@ -10,16 +10,19 @@ import (
 )
 
 func (a *app) admissionCommand() *cobra.Command {
-	return group("admission", "See and release what stops that many hosts lose memberships at once",
+	return group("admission", "Show and release the brake on automatic withdrawals",
 		group("brake", "Show and release the brake on automatic withdrawals", a.brakeShow(), a.brakeRelease()))
 }
 
 func (a *app) brakeShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show", Short: "Show which memberships are kept although automatic causes would take them", Args: operands(),
-		Long: `Show which memberships are kept although automatic causes would take them, because they are
-of many hosts. Causes are of two classes: evidence (evidence that no longer counts) and place
-(ports that are seen at another place). What operators order is never stopped.`,
+		Use: "show", Short: "Show which memberships a brake keeps in place", Args: operands(),
+		Long: `Show the hosts whose memberships a brake keeps in place. A brake stops withdrawals with
+automatic causes when they would reach too many hosts at once. There is one brake per class
+of causes:
+  evidence  the accepted evidence no longer counts
+  place     the ports are seen at another place
+No brake stops what an operator orders.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -37,9 +40,9 @@ of many hosts. Causes are of two classes: evidence (evidence that no longer coun
 func (a *app) brakeRelease() *cobra.Command {
 	in := v1.BrakeRelease{}
 	c := &cobra.Command{
-		Use: "release --class CLASS --reason WHY", Short: "Have the memberships taken that a brake keeps", Args: operands(),
-		Long: `Have the memberships taken that a brake keeps: each host that it lists loses them now, if the
-cause stands. From then on hosts are counted anew. "portcullis admission brake show" lists them.`,
+		Use: "release --class CLASS --reason WHY", Short: "Release a brake, so that its withdrawals take place", Args: operands(),
+		Long: `Release the brake of a class. Each host that "portcullis admission brake show" lists loses its
+memberships now, if the cause is still there. The count of hosts starts again at zero.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if in.Class == "" || in.Reason == "" {
 				return &usageError{msg: "--class and --reason are needed", hint: "usage: " + cmd.UseLine()}
@@ -55,13 +58,13 @@ cause stands. From then on hosts are counted anew. "portcullis admission brake s
 			return a.print(b, func(w *columns) { showBrakes(w, b) })
 		},
 	}
-	c.Flags().StringVar(&in.Class, "class", "", "of causes: evidence or place")
-	c.Flags().StringVar(&in.Reason, "reason", "", "why, for the audit log")
+	c.Flags().StringVar(&in.Class, "class", "", "class of causes: evidence or place")
+	c.Flags().StringVar(&in.Reason, "reason", "", "reason, for the audit log")
 	return c
 }
 
 func showBrakes(w *columns, all *v1.Brakes) {
-	w.text("at most %d hosts, and at most %s %% of those that have memberships, lose them by themselves within %s",
+	w.text("limit: %d hosts, and %s %% of those with memberships, lose them by automatic causes within %s",
 		all.Limits.Hosts, strconv.FormatFloat(100*all.Limits.Share, 'g', -1, 64), all.Limits.Within)
 	w.gap()
 	w.row("CLASS", "ENGAGED", "SINCE", "HELD", "RECENT", "RELEASED", "BY", "REASON")

@@ -30,12 +30,12 @@ type auditFilter struct {
 }
 
 func (f *auditFilter) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.q.Actor, "actor", "", "of this credential only, or agent:HOST, source:ADDRESS, service")
-	c.Flags().StringVar(&f.q.Action, "action", "", "of this action only; of all that begin with it if it ends in a dot, such as host.")
-	c.Flags().StringVar(&f.q.Object, "object", "", "about this object only, such as host/compute-01")
-	c.Flags().DurationVar(&f.last, "last", 0, "of this time only, such as 24h")
-	c.Flags().StringVar(&f.since, "since", "", "of this time or later, such as 2026-03-01T12:00:00Z")
-	c.Flags().StringVar(&f.until, "until", "", "before this time")
+	c.Flags().StringVar(&f.q.Actor, "actor", "", "only entries of this credential, or of agent:HOST, source:ADDRESS or service")
+	c.Flags().StringVar(&f.q.Action, "action", "", "only this action; a name that ends in a dot, such as host., selects all that begin with it")
+	c.Flags().StringVar(&f.q.Object, "object", "", "only entries about this object, such as host/compute-01")
+	c.Flags().DurationVar(&f.last, "last", 0, "only entries of this last period, such as 24h")
+	c.Flags().StringVar(&f.since, "since", "", "only entries from this time on, such as 2026-03-01T12:00:00Z")
+	c.Flags().StringVar(&f.until, "until", "", "only entries before this time")
 }
 
 func (f *auditFilter) query() (v1.AuditQuery, error) {
@@ -69,8 +69,8 @@ func (a *app) auditList() *cobra.Command {
 	var f auditFilter
 	limit := 100
 	c := &cobra.Command{
-		Use: "list", Short: "List entries of the audit log, the last first", Args: operands(),
-		Long: `List entries of the audit log, the last first: which actor did what to which object, what
+		Use: "list", Short: "List entries of the audit log, newest first", Args: operands(),
+		Long: `List entries of the audit log, newest first: which actor did what to which object, what
 was refused, and what the service decided by itself.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q, err := f.query()
@@ -106,7 +106,7 @@ was refused, and what the service decided by itself.`,
 		},
 	}
 	f.add(c)
-	c.Flags().IntVar(&limit, "limit", limit, "how many at most")
+	c.Flags().IntVar(&limit, "limit", limit, "how many entries at most")
 	return c
 }
 
@@ -115,8 +115,8 @@ func (a *app) auditExport() *cobra.Command {
 	out, after := "", uint64(0)
 	c := &cobra.Command{
 		Use: "export", Short: "Write the audit log as JSON, an entry on each line", Args: operands(),
-		Long: `Write the audit log as JSON, an entry on each line, the first one first. "portcullis audit
-verify --log" verifies such a file if it has all entries. --after SEQ continues an export.`,
+		Long: `Write the audit log as JSON, an entry on each line, oldest first. --after SEQ continues an
+earlier export. "portcullis audit verify --log" verifies such a file if it has all entries.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q, err := f.query()
 			if err != nil {
@@ -148,16 +148,17 @@ verify --log" verifies such a file if it has all entries. --after SEQ continues 
 	}
 	f.add(c)
 	c.Flags().StringVar(&out, "out", "", "file to write; it appears when it is complete (default: standard output)")
-	c.Flags().Uint64Var(&after, "after", 0, "entries after this number only")
+	c.Flags().Uint64Var(&after, "after", 0, "only entries after this number")
 	return c
 }
 
 func (a *app) auditHead() *cobra.Command {
 	return &cobra.Command{
-		Use: "head", Short: "Print the last entry's number and hash, to be noted elsewhere", Args: operands(),
-		Long: `Print number and hash of the last entry of the audit log as a line of JSON. Append it to a file on a
-machine that is not the service's, from time to time; "audit verify --anchor FILE" then shows a log that was
-rolled back or rewritten. The service does so by itself where audit.anchors of its configuration says.`,
+		Use: "head", Short: "Print number and hash of the last entry, to be kept elsewhere", Args: operands(),
+		Long: `Print number and hash of the last entry of the audit log as a line of JSON. Append it
+regularly to a file on another machine. "portcullis audit verify --anchor FILE" then detects
+a log that was rolled back or rewritten. If audit.anchors is configured, the service writes
+such lines itself.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -200,14 +201,16 @@ func (a *app) auditVerify() *cobra.Command {
 	log, keys := "", ""
 	var anchors []string
 	c := &cobra.Command{
-		Use: "verify", Short: "Verify that the audit log is whole, and has what was anchored", Args: operands(),
+		Use: "verify", Short: "Verify that the audit log is complete and has all anchored entries", Args: operands(),
 		Long: `Verify the audit log on this machine: each entry has the hash of the one before it, and
-none is missing or altered, but for breaks that an operator accepted in the log itself (audit accept-break). --anchor FILE compares with heads of the log that were noted
-outside, by the service (audit.anchors of its configuration) or by portcullis audit head: a
-log without one of these entries was rolled back or rewritten. FILE has a JSON object on each
-line, or behind "portcullis-anchor " in it, as a system log has it: grep portcullis-anchor.
---keys JWKS wants each of them signed by one of these keys (portcullis result keys --jwks).
---log FILE verifies an export instead of what the service has now.`,
+none is missing or altered, except for breaks that an operator accepted in the log itself (audit accept-break).
+
+--anchor FILE compares the log with anchors: heads of the log that were recorded elsewhere,
+by the service (audit.anchors in its configuration) or by portcullis audit head. A log without
+one of these entries was rolled back or rewritten. FILE has one JSON object on each line. A
+line of a system log may have it after "portcullis-anchor ": grep portcullis-anchor.
+--keys JWKS requires that one of these keys signed each anchor (portcullis result keys --jwks).
+--log FILE verifies an export instead of the service's log.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			known, err := chain.ReadAnchorFiles(anchors)
 			if err == nil && keys != "" {
@@ -237,7 +240,7 @@ line, or behind "portcullis-anchor " in it, as a system log has it: grep portcul
 				err = k.End(l.Head())
 			}
 			if err != nil {
-				return hint(err, "keep this state and the anchors as they are, and find out which of them is not what it was; docs/operations.md says how")
+				return hint(err, "keep this state and the anchors unchanged, and find out which of them was altered: see docs/operations.md")
 			}
 			v := auditVerdict{
 				Entries: l.Head().Seq, Head: l.Head(), Anchors: len(known), Superseded: k.Superseded(l.Head()), Signed: keys != "" && len(known) > 0,
@@ -245,14 +248,14 @@ line, or behind "portcullis-anchor " in it, as a system log has it: grep portcul
 			}
 			return a.print(v, func(w *columns) {
 				if v.Accepted > 0 {
-					w.text("the audit log has %d breaks, which operators accepted (portcullis audit list --action %s), and is whole but for them: %d entries, the last has hash %s",
+					w.text("the audit log has %d breaks, which operators accepted (portcullis audit list --action %s), and is otherwise complete: %d entries, the last has hash %s",
 						v.Accepted, chain.AcceptAction, v.Entries, v.Head.Hash)
 				} else {
-					w.text("the audit log is whole: %d entries, the last has hash %s", v.Entries, v.Head.Hash)
+					w.text("the audit log is complete: %d entries, the last has hash %s", v.Entries, v.Head.Hash)
 				}
 				switch {
 				case v.Superseded > 0:
-					w.text("%d of %d anchored heads are in it; the others are of before an operator had a state count that was rolled back: portcullis audit list --action %s",
+					w.text("%d of %d anchored heads are in it; the others are older than a rollback that an operator accepted: portcullis audit list --action %s",
 						v.Anchors-v.Superseded, v.Anchors, chain.BranchAction)
 				case v.Anchors > 0:
 					w.text("all %d anchored heads are in it", v.Anchors)
@@ -265,7 +268,7 @@ line, or behind "portcullis-anchor " in it, as a system log has it: grep portcul
 	}
 	c.Flags().StringVar(&log, "log", "", "file of audit export, instead of the service")
 	c.Flags().StringArrayVar(&anchors, "anchor", nil, "file of anchored heads; may be given more than once")
-	c.Flags().StringVar(&keys, "keys", "", "JWK Set of the service, by which each of the anchored heads must be signed")
+	c.Flags().StringVar(&keys, "keys", "", "JWK Set of the service; one of its keys must have signed each anchored head")
 	return c
 }
 
@@ -277,7 +280,7 @@ func (a *app) verifySigned(list []chain.Anchor, file string) error {
 	}
 	keys, err := token.ParseKeys(set)
 	if err != nil {
-		return hint(fmt.Errorf("%s: %w", file, err), "want what the service has at /.well-known/jwks.json: portcullis result keys --jwks")
+		return hint(fmt.Errorf("%s: %w", file, err), "want the content of /.well-known/jwks.json of the service: portcullis result keys --jwks")
 	}
 	for i := range list {
 		content, err := list[i].Content()
@@ -286,7 +289,7 @@ func (a *app) verifySigned(list []chain.Anchor, file string) error {
 		}
 		if err != nil {
 			return hint(fmt.Errorf("the anchor of audit entry %d, of %s: %w", list[i].Seq, list[i].Time.Format(time.RFC3339), err),
-				"it need not be the service's; where a key was rotated, keep the key sets of before, and verify older anchors with those")
+				"the anchor may be forged; after a key rotation, keep the earlier key sets and verify older anchors with them")
 		}
 	}
 	return nil

@@ -11,13 +11,12 @@ import (
 )
 
 func (a *app) authorityCommand() *cobra.Command {
-	c := group("authority", "See what certificates of hosts come from, and change it",
+	c := group("authority", "Show and change the authorities that issue certificates of hosts",
 		a.authorityShow(), a.authorityPEM(), a.authorityRotate())
-	c.Long = `See the authorities that certificates of hosts come from, for whoever wants to know hosts
-by them, and change them. A host gets a certificate when it is handed over, called
-spiffe://TRUST-DOMAIN/host/ID. To the service it proves which host asks for its own status,
-and nothing else; to others it proves no more than that, and not that the host is still
-admitted.`
+	c.Long = `Show and change the authorities that issue certificates of hosts. A host gets a certificate
+when it is handed over. Its name is spiffe://TRUST-DOMAIN/host/ID. To the service the
+certificate proves which host asks for its own status. It does not prove to other parties
+that the host is still admitted.`
 	return c
 }
 
@@ -52,9 +51,9 @@ func showAuthorities(w *columns, all *v1.HostAuthorities) {
 
 func (a *app) authorityPEM() *cobra.Command {
 	return &cobra.Command{
-		Use: "pem", Short: "Print their certificates, for relying parties", Args: operands(),
+		Use: "pem", Short: "Print the authorities' certificates, for relying parties", Args: operands(),
 		Long: `Print the certificates of all authorities that count, also of one that is to sign next. Fetch
-them once a day: the next one is shown a day before it signs.`,
+them once a day: a new authority is published a day before it signs.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := a.authorities(cmd.Context())
 			if err != nil {
@@ -74,16 +73,17 @@ func (a *app) authorityRotate() *cobra.Command {
 	var in v1.AuthorityRotation
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "rotate", Short: "Make the next authority", Args: operands(),
-		Long: `Make the next authority. It signs in a day, and certificates of those before stay valid. With
---at-once it signs now, and all others and their certificates end: for a key that is lost or
-was stolen. Hosts that wait for admission go on with their status tokens.`,
+		Use: "rotate", Short: "Create the next authority", Args: operands(),
+		Long: `Create the next authority. It signs in a day, and certificates of earlier authorities stay
+valid. Use --at-once for a key that is lost or was stolen: the new authority signs now, and
+all other authorities and their certificates end. Hosts that wait for admission continue with
+their status tokens.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if strings.TrimSpace(in.Reason) == "" {
 				return &usageError{msg: "--reason is needed", hint: "say why, for the audit log"}
 			}
 			if in.AtOnce {
-				if err := a.confirm(yes, "all certificates of hosts end, and authorities that relying parties know sign no more"); err != nil {
+				if err := a.confirm(yes, "all certificates of hosts end, and the authorities that relying parties know sign no more"); err != nil {
 					return err
 				}
 			}
@@ -98,8 +98,8 @@ was stolen. Hosts that wait for admission go on with their status tokens.`,
 			return a.print(all, func(w *columns) { showAuthorities(w, all) })
 		},
 	}
-	cmd.Flags().StringVar(&in.Reason, "reason", "", "why, for the audit log")
-	cmd.Flags().BoolVar(&in.AtOnce, "at-once", false, "it signs now, and all others and their certificates end")
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "reason, for the audit log")
+	cmd.Flags().BoolVar(&in.AtOnce, "at-once", false, "sign now, and end all other authorities and their certificates")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, --at-once only says what would be done")
 	return cmd
 }

@@ -24,14 +24,14 @@ func (a *app) backupCommand() *cobra.Command {
 func (a *app) backupCreate() *cobra.Command {
 	out := ""
 	c := &cobra.Command{
-		Use: "create", Short: "Make a backup while everything runs", Args: operands(),
-		Long: `Make a backup of the service's store while everything runs: all records as of one revision,
+		Use: "create", Short: "Create a backup while the service runs", Args: operands(),
+		Long: `Create a backup of the service's store while the service runs: all records of one revision,
 encrypted to the recipients in backup.recipients of portcullisd.yaml. It is written into the
 service's backup.directory, or with --out into a file here.
 
-A backup holds keys of devices, sealed under keys.root. keys.root itself is not in it: keep it
-apart, or an escrow kit (portcullis keys escrow create), else devices whose keys are lost stay
-locked. "portcullisd restore" writes a backup back.`,
+A backup contains keys of devices, sealed under keys.root. It does not contain keys.root: keep
+that apart, or create an escrow kit (portcullis keys escrow create). Without it devices whose
+keys are lost stay locked. "portcullisd restore" writes a backup back.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -54,7 +54,7 @@ locked. "portcullisd restore" writes a backup back.`,
 			return a.print(b, func(w *columns) { backupTable(w, *b) })
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "file to write here, which must not be there; the service keeps none")
+	c.Flags().StringVar(&out, "out", "", "file to write here, which must not exist; the service keeps no copy")
 	return c
 }
 
@@ -81,7 +81,7 @@ func (a *app) secretFile(name string, write func(io.Writer) error) error {
 
 func (a *app) backupList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List backups in the service's directory, the newest first", Args: operands(),
+		Use: "list", Short: "List backups in the service's directory, newest first", Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -99,13 +99,13 @@ func (a *app) backupList() *cobra.Command {
 func (a *app) backupGet() *cobra.Command {
 	out := ""
 	c := &cobra.Command{
-		Use: "get NAME", Short: "Copy a backup of the service's directory here", Args: operands("NAME"),
+		Use: "get NAME", Short: "Copy a backup from the service's directory", Args: operands("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
 				out = args[0]
 			}
 			if strings.ContainsRune(args[0], os.PathSeparator) {
-				return &usageError{msg: fmt.Sprintf("%q is no name of a backup", args[0]), hint: "portcullis backup list shows the names"}
+				return &usageError{msg: fmt.Sprintf("%q is not the name of a backup", args[0]), hint: "portcullis backup list shows the names"}
 			}
 			c, err := a.connect()
 			if err != nil {
@@ -121,7 +121,7 @@ func (a *app) backupGet() *cobra.Command {
 			return a.print(b, func(w *columns) { backupTable(w, *b) })
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "file to write, which must not be there (default: NAME in this directory)")
+	c.Flags().StringVar(&out, "out", "", "file to write, which must not exist (default: NAME in this directory)")
 	return c
 }
 
@@ -130,11 +130,13 @@ func (a *app) backupVerify() *cobra.Command {
 	var anchors []string
 	c := &cobra.Command{
 		Use: "verify FILE", Short: "Verify a backup, here or in the service's directory", Args: operands("FILE"),
-		Long: `Verify a backup. Without an identity its digest is compared with its contents, which shows
-damage and nothing else: who knows the recipients can make such a file. With --identity, on a
-machine that is offline, it is opened: all records must be there, and the audit log in it must
-be whole; --anchor FILE compares that with heads that were noted outside. --service-file has
-the service compare the digest of a file in its directory.`,
+		Long: `Verify a backup.
+
+Without --identity its digest is compared with its contents. That detects damage, not forgery:
+knowing the recipients is enough to make such a file. With --identity, on a machine that is
+offline, the backup is opened: all records must be there, and its audit log must be complete.
+--anchor FILE compares that log with heads that were recorded elsewhere. With --service-file
+the service compares the digest of a file in its directory.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if onService {
 				if identity != "" || len(anchors) > 0 {
@@ -160,14 +162,14 @@ the service compare the digest of a file in its directory.`,
 			return a.print(b, func(w *columns) {
 				backupTable(w, *b)
 				if identity == "" {
-					w.text("the digest is right; what is inside was not looked at: --identity opens it")
+					w.text("the digest is right; the contents were not checked: --identity opens the backup")
 					return
 				}
-				w.text("it opens: %d records, and an audit log of %d entries that is whole", b.Records, b.Audit.Seq)
+				w.text("it opens: %d records, and a complete audit log of %d entries", b.Records, b.Audit.Seq)
 			})
 		},
 	}
-	c.Flags().StringVar(&identity, "identity", "", "file of age-keygen that belongs to one of the recipients")
+	c.Flags().StringVar(&identity, "identity", "", "age identity file of one of the recipients")
 	c.Flags().StringArrayVar(&anchors, "anchor", nil, "file of anchored heads of the audit log; may be given more than once")
 	c.Flags().BoolVar(&onService, "service-file", false, "FILE is a name in the service's directory of backups")
 	return c
@@ -197,7 +199,7 @@ func digestOf(name string) (*v1.Backup, error) {
 // openBackup verifies what is inside, and notes in b how many records there are.
 func (a *app) openBackup(b *v1.Backup, name, identity string, anchors []string) error {
 	if identity == "" {
-		return &usageError{msg: "--anchor wants --identity", hint: "the audit log of a backup is inside, encrypted"}
+		return &usageError{msg: "--anchor needs --identity", hint: "the audit log of a backup is encrypted inside it"}
 	}
 	ids, err := a.identities(identity)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 )
 
 func (a *app) clockCommand() *cobra.Command {
-	return group("clock", "See and set the time that decisions rest on, which does not go back", a.clockShow(), a.clockSet())
+	return group("clock", "Show and set the recorded time, which decisions use and which never goes back", a.clockShow(), a.clockSet())
 }
 
 func (a *app) clockShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show", Short: "Show how the clock of the service's machine stands to the highest time seen", Args: operands(),
-		Long: `Show how the clock of the service's machine stands to the highest time that any instance has
-seen and recorded. While the clock is behind that, or another instance contradicts it, nothing new is granted;
-removals go on.`,
+		Use: "show", Short: "Compare the clock of the service's machine with the recorded time", Args: operands(),
+		Long: `Compare the clock of the service's machine with the recorded time, which is the highest time
+that any instance has seen. Nothing new is granted while the clock is behind it, or while
+another instance contradicts the clock. Removals go on.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -35,11 +35,13 @@ removals go on.`,
 func (a *app) clockSet() *cobra.Command {
 	var reason, is string
 	c := &cobra.Command{
-		Use: "set --reason WHY", Short: "Have the recorded time be what the clock of the service's machine shows", Args: operands(),
-		Long: `Have the recorded time be what the clock of the service's machine shows, for all instances. Do this
-only when the recorded time is the wrong one, and after the clock was corrected. What was over by the
-recorded time alone, such as a waiver, is not over any more: end that first. The clock of this machine, or --time,
-says what time it is; the service refuses where its own differs by more than a minute.`,
+		Use: "set --reason WHY", Short: "Set the recorded time to the clock of the service's machine", Args: operands(),
+		Long: `Set the recorded time to the clock of the service's machine, for all instances. Do this only
+when the recorded time is wrong, and after the clock was corrected. What ended only by the
+recorded time, such as a waiver, is in force again: end it first.
+
+The clock of this machine, or --time, confirms the time. The service refuses if its own clock
+differs by more than a minute.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if reason == "" {
 				return &usageError{msg: "--reason is needed", hint: "usage: " + cmd.UseLine()}
@@ -62,8 +64,8 @@ says what time it is; the service refuses where its own differs by more than a m
 			return a.print(s, func(w *columns) { showClock(w, s) })
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
-	c.Flags().StringVar(&is, "time", "", "what time it is (default: what this machine shows)")
+	c.Flags().StringVar(&reason, "reason", "", "reason, for the audit log")
+	c.Flags().StringVar(&is, "time", "", "the present time (default: the clock of this machine)")
 	return c
 }
 

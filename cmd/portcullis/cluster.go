@@ -76,8 +76,8 @@ func (a *app) clusterCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create CLUSTER --tenant TENANT", Short: "Create a cluster with a P_Key of its own", Args: operands("CLUSTER"),
 		Long: `Create a cluster with a P_Key of its own, which the service chooses. A credential with
-ranges of P_Keys gets one of those, and may name it with --p-key. A shared cluster is that
-of a service, such as storage: others may use it, see "portcullis cluster use".`,
+ranges of P_Keys gets one of those, and may name it with --p-key. Other clusters may use a
+shared cluster, such as that of a storage service: see "portcullis cluster use".`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if tenant == "" {
 				return &usageError{msg: "--tenant is missing", hint: "usage: " + cmd.UseLine()}
@@ -98,7 +98,7 @@ of a service, such as storage: others may use it, see "portcullis cluster use".`
 		},
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant it belongs to")
-	cmd.Flags().BoolVar(&shared, "shared", false, "other clusters may use it")
+	cmd.Flags().BoolVar(&shared, "shared", false, "let other clusters use it")
 	cmd.Flags().StringVar(&key, "p-key", "", "take this P_Key; for credentials with a range of them")
 	return cmd
 }
@@ -106,11 +106,11 @@ of a service, such as storage: others may use it, see "portcullis cluster use".`
 func (a *app) clusterUse() *cobra.Command {
 	var stop bool
 	cmd := &cobra.Command{
-		Use: "use CLUSTER SHARED", Short: "Have the hosts of a cluster use a shared one", Args: operands("CLUSTER", "SHARED"),
-		Long: `Have the hosts of a cluster use a shared one, such as that of a storage service: they
-become limited members of its partition, which reach its hosts and not each other. They
-cannot become full ones. Each takes one more place in its P_Key tables; it is refused if a
-host has none. --stop ends it.`,
+		Use: "use CLUSTER SHARED", Short: "Let the hosts of a cluster use a shared cluster", Args: operands("CLUSTER", "SHARED"),
+		Long: `Let the hosts of a cluster use a shared cluster, such as that of a storage service. They
+become limited members of its partition: they reach its hosts, and not each other. They
+cannot become full members of it. Each port needs one more entry in its P_Key table; the
+command is refused if a port has none left. --stop ends the use.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -134,14 +134,14 @@ host has none. --stop ends it.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&stop, "stop", false, "use it no longer")
+	cmd.Flags().BoolVar(&stop, "stop", false, "stop using it")
 	return cmd
 }
 
 func (a *app) clusterDelete() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete CLUSTER --yes", Short: "Delete a cluster that has no host", Args: operands("CLUSTER"),
+		Use: "delete CLUSTER --yes", Short: "Delete a cluster that has no hosts", Args: operands("CLUSTER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {

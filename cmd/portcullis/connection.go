@@ -67,7 +67,7 @@ func (a *app) dial() (*client.Client, error) {
 	}
 	c, err := client.New(o)
 	if err != nil {
-		return nil, hint(err, fmt.Sprintf("look at --service %s, --ca %s and --token-file %s", a.conn.service, a.conn.ca, a.conn.tokenFile))
+		return nil, hint(err, fmt.Sprintf("check --service %s, --ca %s and --token-file %s", a.conn.service, a.conn.ca, a.conn.tokenFile))
 	}
 	return c, nil
 }
@@ -76,7 +76,7 @@ func (a *app) dial() (*client.Client, error) {
 func (a *app) warnReadable(file string) {
 	info, err := os.Stat(file)
 	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 {
-		fmt.Fprintf(a.stderr, "portcullis: warning: everybody on this machine can read the token in %s\nportcullis: hint: chmod o-r %s\n", file, file)
+		fmt.Fprintf(a.stderr, "portcullis: warning: all users of this machine can read the token in %s\nportcullis: hint: chmod o-r %s\n", file, file)
 	}
 }
 
@@ -95,7 +95,7 @@ func (c *connection) complete() error {
 		return ""
 	}
 	if c.service != "" && c.socket != "" {
-		return &usageError{msg: "--service and --socket name two to ask", hint: "leave one out"}
+		return &usageError{msg: "--service and --socket exclude each other", hint: "leave one out"}
 	}
 	if c.socket = c.localSocket(&file); c.socket != "" {
 		return nil
@@ -155,7 +155,7 @@ func (c *connection) readConfig() (fileConfig, error) {
 		return f, nil
 	}
 	if err := yaml.Load(data, &f, yaml.WithKnownFields()); err != nil {
-		return f, hint(fmt.Errorf("configuration %s: %w", c.configFile, err), "it may hold service, ca, token_file and socket")
+		return f, hint(fmt.Errorf("configuration %s: %w", c.configFile, err), "it may have service, ca, token_file and socket")
 	}
 	dir := filepath.Dir(c.configFile)
 	for _, p := range []*string{&f.CA, &f.TokenFile, &f.Socket} {

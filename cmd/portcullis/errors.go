@@ -121,7 +121,7 @@ func (a *app) connectionHint(err error) string {
 	)
 	switch {
 	case a.conn.socket != "" && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)):
-		return "no subnet manager has this socket: portcullisd sm --socket, or fabric.watch.socket of a service, makes it"
+		return "no subnet manager has this socket: portcullisd sm --socket, or fabric.watch.socket of a service, creates it"
 	case errors.As(err, &unknown):
 		return "the service's certificate is not from the CA you trust; name the right one: --ca FILE"
 	case errors.As(err, &hostname):
@@ -133,7 +133,7 @@ func (a *app) connectionHint(err error) string {
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
 		return "the service did not answer in time: is it reachable at " + a.conn.service + "?"
 	case errors.Is(err, fs.ErrPermission):
-		return "the file belongs to somebody else; ask for read access, or name another"
+		return "the file belongs to another user; ask for read access, or name another file"
 	default:
 		return ""
 	}

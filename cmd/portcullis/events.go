@@ -13,15 +13,15 @@ func (a *app) eventsCommand() *cobra.Command {
 	q := v1.EventQuery{}
 	var last time.Duration
 	c := &cobra.Command{
-		Use: "events", Short: "List what happened to locks of adapters and to evidence, though nobody asked", Args: operands(),
-		Long: `List what happened to locks of adapters and to accepted evidence, the last first: one row
-for a type, host, adapter and cause. COUNT is exact; the log tells only of the 1st, 2nd,
-5th, 10th, 20th, 50th and so on of what hosts cause.
+		Use: "events", Short: "List events of adapter locks and accepted evidence", Args: operands(),
+		Long: `List events of adapter locks and accepted evidence, newest first: one row for each type,
+host, adapter and cause. COUNT is exact. Of events that hosts cause, the log has only the
+1st, 2nd, 5th, 10th, 20th, 50th and so on.
 
-BY is who says so:
-  evidence  the host's TPM vouched for it, from a boot that is trusted
-  host      the host's word alone, from which nothing follows
-  service   the service did it, or found it out`,
+BY is the source:
+  evidence  the host's TPM vouched for it, in a boot that is trusted
+  host      only the host claims it; nothing follows from it
+  service   the service did it or detected it`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if last < 0 {
 				return &usageError{msg: "--last is negative", hint: "for example --last 24h"}
@@ -46,10 +46,10 @@ BY is who says so:
 			})
 		},
 	}
-	c.Flags().StringVar(&q.Type, "type", "", "of this type only: lock.changed, evidence.outdated, ...")
-	c.Flags().StringVar(&q.Host, "host", "", "of this host only")
-	c.Flags().StringVar(&q.Severity, "severity", "", "this severe or more: info, notice, warning or critical")
-	c.Flags().DurationVar(&last, "last", 0, "that happened within this time, such as 24h")
+	c.Flags().StringVar(&q.Type, "type", "", "only this type: lock.changed, evidence.outdated, ...")
+	c.Flags().StringVar(&q.Host, "host", "", "only this host")
+	c.Flags().StringVar(&q.Severity, "severity", "", "only this severity or a higher one: info, notice, warning or critical")
+	c.Flags().DurationVar(&last, "last", 0, "only events of this last period, such as 24h")
 	return c
 }
 

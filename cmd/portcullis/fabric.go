@@ -13,15 +13,15 @@ import (
 )
 
 func (a *app) fabricCommand() *cobra.Command {
-	c := group("fabric", "See the fabric as the subnet manager sees it", a.fabricShow(), a.fabricNodes(), a.fabricPorts(),
+	c := group("fabric", "Show the fabric as the subnet manager sees it", a.fabricShow(), a.fabricNodes(), a.fabricPorts(),
 		a.fabricLinks(), a.fabricRoute(), a.fabricLFTs(), a.fabricDump(), a.fabricDiff(), a.fabricHealth(), a.fabricViolations(), a.fabricTopology(),
 		a.fabricSA(), a.fabricGroups(), a.fabricMembers(), a.fabricServices(), a.fabricSubscriptions(), a.fabricAliases(),
 		a.fabricKeys(), a.fabricReleaseKeys())
-	c.Long = `See the fabric as the subnet manager sees it.
+	c.Long = `Show the fabric as the subnet manager sees it.
 
-Nodes are named by GUID, by the host of the inventory that owns them, by the
-description that they give themselves, or by LID. What stands in a table for a
-node is its description if no other node has the same, and else its GUID.`
+A node is named by GUID, by the host of the inventory that owns it, by the
+description that it reports, or by LID. Tables show the description of a node if
+no other node has the same one, and its GUID otherwise.`
 	return c
 }
 

@@ -16,13 +16,13 @@ import (
 func (a *app) fabricDiff() *cobra.Command {
 	var o netdiff.Options
 	cmd := &cobra.Command{
-		Use: "diff OLD [NEW]", Short: "Tell what changed since a dump, or differs from a plan", Args: oneOrTwo("OLD", "NEW"),
-		Long: `Tell what is gone, new, moved or slower now, compared with OLD: a file that
+		Use: "diff OLD [NEW]", Short: "Show what changed since a dump, or what differs from a plan", Args: oneOrTwo("OLD", "NEW"),
+		Long: `Show what is missing, new, moved or slower now, compared with OLD. OLD is a file that
 "portcullis fabric dump" or ibnetdiscover wrote, or a netlist of a simulator. With
-NEW, two files are compared and nobody is asked.
+NEW the two files are compared, and no service is asked.
 
-Ends with status 0 when there is no difference, 1 when there is one, and 2 when
-the two could not be compared.`,
+Exit status: 0 if there is no difference, 1 if there is one, and 2 if the two could
+not be compared.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			changes, err := a.compare(cmd.Context(), args, o)
 			if err != nil {
@@ -38,9 +38,9 @@ the two could not be compared.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.Names, "names", false, "descriptions count, too")
-	f.BoolVar(&o.LIDs, "lids", false, "LIDs count, too")
-	f.BoolVar(&o.Faster, "faster", false, "links that are faster count, too")
+	f.BoolVar(&o.Names, "names", false, "compare descriptions, too")
+	f.BoolVar(&o.LIDs, "lids", false, "compare LIDs, too")
+	f.BoolVar(&o.Faster, "faster", false, "list links that are faster, too")
 	return cmd
 }
 

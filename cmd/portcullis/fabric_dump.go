@@ -16,9 +16,9 @@ func (a *app) fabricLFTs() *cobra.Command {
 	opensm := false
 	cmd := &cobra.Command{
 		Use: "lfts [SWITCH]", Short: "Show forwarding tables", Args: atMost("SWITCH"),
-		Long: `Show forwarding tables: of all switches in short, or every entry of one switch.
+		Long: `Show forwarding tables: a summary of all switches, or every entry of one switch.
 
---opensm writes them as OpenSM's opensm-lfts.dump.`,
+--opensm writes them in the format of OpenSM's opensm-lfts.dump.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {

@@ -11,9 +11,9 @@ func (a *app) fabricHealth() *cobra.Command {
 		Use: "health", Short: "List ports and switches that are unhealthy or marked, and mark them", Args: operands(),
 		Long: `List switch ports and switches that are unhealthy or that an operator marked.
 
-PLACE is a switch port as SWITCH/PORT, or SWITCH for the whole switch; NODE/PORT of a
-host means the switch port that it is cabled to. What is marked stays so over
-restarts until it is released.`,
+PLACE is a switch port as SWITCH/PORT, or SWITCH for the whole switch. NODE/PORT of a
+host means the switch port that it is cabled to. A mark survives restarts until it is
+released.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -27,9 +27,9 @@ restarts until it is released.`,
 		},
 	}
 	c.AddCommand(
-		a.healthMark("mark", "Mark a port or switch as unhealthy: what follows is fabric.health.marked", v1.MarkUnhealthy, true),
+		a.healthMark("mark", "Mark a port or switch as unhealthy; fabric.health.marked says what follows", v1.MarkUnhealthy, true),
 		a.healthMark("trust", "Mark a port or switch as healthy, whatever it does", v1.MarkHealthy, false),
-		a.healthMark("release", "Take a mark back, and end a quarantine; the rules decide again", v1.MarkNone, false),
+		a.healthMark("release", "Remove a mark and end a quarantine; the rules decide again", v1.MarkNone, false),
 	)
 	return c
 }
@@ -54,7 +54,7 @@ func (a *app) healthMark(name, short, mark string, needsReason bool) *cobra.Comm
 		Use: name + " PLACE", Short: short, Args: operands("PLACE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if needsReason && m.Reason == "" {
-				return &usageError{msg: "no --reason is given", hint: "say in a few words why, for those who find the port closed"}
+				return &usageError{msg: "no --reason is given", hint: "say in a few words why, for operators who find the port closed"}
 			}
 			c, err := a.connect()
 			if err != nil {
@@ -67,7 +67,7 @@ func (a *app) healthMark(name, short, mark string, needsReason bool) *cobra.Comm
 			}
 			return a.print(h, func(w *columns) {
 				if !h.Unhealthy && h.Mark == "" {
-					w.text("%s is neither unhealthy nor marked any longer", h.At)
+					w.text("%s is no longer unhealthy or marked", h.At)
 					return
 				}
 				w.row(healthHeader...)
@@ -76,7 +76,7 @@ func (a *app) healthMark(name, short, mark string, needsReason bool) *cobra.Comm
 		},
 	}
 	if mark != v1.MarkNone {
-		cmd.Flags().StringVar(&m.Reason, "reason", "", "why, for those who read it later")
+		cmd.Flags().StringVar(&m.Reason, "reason", "", "reason, for operators who read it later")
 	}
 	return cmd
 }

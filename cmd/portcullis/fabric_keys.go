@@ -20,15 +20,22 @@ import (
 func (a *app) fabricKeys() *cobra.Command {
 	var old bool
 	c := &cobra.Command{
-		Use: "keys", Short: "List devices with the state and age of their keys; move keys, and retire them", Args: operands(),
-		Long: `List devices with the state and age of their keys; never a key.
+		Use: "keys", Short: "List devices with the state and age of their keys; move or retire keys", Args: operands(),
+		Long: `List devices with the state and age of their keys; keys are never shown.
 
-STATE is held, changing, withheld (the device is not where it was given its key),
-stranded (it answers under none of its keys), refused (it does not keep one), foreign
-(somebody else gave it one), returned or none. OLD says why a key is older than others.`,
+STATE is one of:
+  held      the device has its key
+  changing  a new key is being set
+  withheld  the device is not where it was given its key
+  stranded  the device answers under none of its keys
+  refused   the device does not keep a key
+  foreign   the device has a key that this subnet manager did not set
+  returned  the key was taken off the device
+  none      the device has no key
+OLD is the reason why a key is older than others.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listKeys(cmd.Context(), old) },
 	}
-	c.Flags().BoolVar(&old, "old", false, "only devices whose key is old, or that are not on their key")
+	c.Flags().BoolVar(&old, "old", false, "only devices whose key is old, or that do not have their present key")
 	c.AddCommand(a.fabricMoveKey(), a.fabricRetireKeys())
 	return c
 }
@@ -70,15 +77,15 @@ func (a *app) listKeys(ctx context.Context, old bool) error {
 func showKeys(w *columns, k *v1.FabricKeys) {
 	defer showClasses(w, k.Classes)
 	if !k.Managed {
-		w.text("devices get no M_Keys from this subnet manager")
+		w.text("this subnet manager sets no M_Keys")
 		return
 	}
-	state := "given out where devices are " + k.Places
+	state := "set on devices whose place is " + k.Places
 	switch {
 	case k.Released:
-		state = "given back; portcullis fabric release-keys --resume gives them out again"
+		state = "removed from devices; portcullis fabric release-keys --resume sets them again"
 	case k.Releasing:
-		state = "being given back"
+		state = "being removed from devices"
 	}
 	w.row("Keys", state)
 	w.row("Devices", counts(k.Devices))
@@ -158,7 +165,7 @@ func keyRow(k *v1.FabricKey) []string {
 	}
 	state := k.State
 	if k.Exposed {
-		state += ", shown to somebody else"
+		state += ", shown to another device"
 	}
 	if !k.Lent.IsZero() {
 		state += ", lent until " + stamp(k.Lent)
@@ -168,11 +175,11 @@ func keyRow(k *v1.FabricKey) []string {
 
 func (a *app) fabricMoveKey() *cobra.Command {
 	return &cobra.Command{
-		Use: "move GUID [SWITCH/PORT]", Short: "Say that a device whose key is withheld belongs at another place", Args: cobra.RangeArgs(1, 2),
-		Long: `Say that a device belongs at another switch port than the one it was given its key
-at: whoever is there is then shown that key. Look at the device first, not at the fabric.
-One that was reset is seen, and needs no port; one that holds its key does not answer
-before it is shown.`,
+		Use: "move GUID [SWITCH/PORT]", Short: "Move the key of a device to another switch port", Args: cobra.RangeArgs(1, 2),
+		Long: `Move the key of a device to another switch port than the one where it was given the key. The
+key is sent to that port: inspect the device there first, not only the fabric. SWITCH/PORT is
+needed only for a device that is silent because it holds its key. A device that was reset is
+seen, and needs no port.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := ib.ParseGUID(args[0])
 			if err != nil {
@@ -201,19 +208,19 @@ before it is shown.`,
 func (a *app) fabricRetireKeys() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use: "retire GUID", Short: "Destroy the keys of a device that left for good", Args: operands("GUID"),
-		Long: `Destroy the keys of a device that left for good, as after an RMA: GUID is that of its
-port, of a switch its own. It has to be gone from the fabric. No key of an epoch that it had
-is made again. Should it come back with the keys that it has in its memory, nobody shows it
-any, so that its port stays closed until it is reset. Escrow kits made before still have
-them.`,
+		Use: "retire GUID", Short: "Destroy the keys of a device that left permanently", Args: operands("GUID"),
+		Long: `Destroy the keys of a device that left permanently, for example after an RMA. GUID is that
+of its port, or of the switch. The device must be gone from the fabric. No key of an epoch
+that it had is made again. If the device comes back with its old keys, the service has no key
+to send: its port stays closed until the device is reset. Escrow kits made before still have
+the keys.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := ib.ParseGUID(args[0])
 			if err != nil {
 				return &usageError{msg: err.Error(), hint: "portcullis fabric keys lists port GUIDs"}
 			}
 			if !yes {
-				return &usageError{msg: "a device whose keys are destroyed cannot be asked any more", hint: "say --yes if it is gone for good"}
+				return &usageError{msg: "a device whose keys are destroyed can no longer be managed", hint: "add --yes if it left permanently"}
 			}
 			c, err := a.connect()
 			if err != nil {
@@ -237,20 +244,20 @@ func (a *app) fabricReleaseKeys() *cobra.Command {
 	var yes, resume bool
 	var wait time.Duration
 	c := &cobra.Command{
-		Use: "release-keys", Short: "Have all devices give their keys back, before an uninstall", Args: operands(),
-		Long: `Have all devices give their keys back, so that another subnet manager can take over.
-From then on any host may reprogram them, and no key is given out, not after a restart
-of the service either, until --resume. Waits until it is done, and ends with status 1
-when devices could not be asked: they keep their keys, and so must you keep the store.`,
+		Use: "release-keys", Short: "Remove the keys from all devices, before an uninstall", Args: operands(),
+		Long: `Remove the keys from all devices, so that another subnet manager can take over. From then on
+any host may reprogram the devices. No key is set until --resume, also after a restart of the
+service. The command waits until this is done. It ends with status 1 if devices did not
+answer: they keep their keys, so keep the store.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes && !resume {
-				return &usageError{msg: "this takes the protection off every device of the fabric", hint: "say --yes if that is wanted"}
+				return &usageError{msg: "this removes the protection of every device of the fabric", hint: "add --yes if that is wanted"}
 			}
 			return a.releaseKeys(cmd.Context(), resume, wait)
 		},
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "do it")
-	c.Flags().BoolVar(&resume, "resume", false, "give keys out again")
+	c.Flags().BoolVar(&resume, "resume", false, "set keys again")
 	c.Flags().DurationVar(&wait, "wait", 10*time.Minute, "how long to wait until it is done")
 	return c
 }
@@ -290,7 +297,7 @@ func released(ctx context.Context, c *client.Client, k *v1.FabricKeys, wait time
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-late.C:
-			return nil, hint(fmt.Errorf("not done after %v: %s", wait, counts(k.Devices)), "it goes on; portcullis fabric keys tells how far it is")
+			return nil, hint(fmt.Errorf("not done after %v: %s", wait, counts(k.Devices)), "it goes on; portcullis fabric keys shows the progress")
 		case <-tick.C:
 		}
 		var err error
@@ -312,6 +319,6 @@ func kept(k *v1.FabricKeys) error {
 	if n == 0 {
 		return nil
 	}
-	return hint(errors.New(count(n, "device")+" could not be asked, and kept the key"),
-		"keep the store and its root; portcullis fabric keys lists them, and they give their keys back when they answer")
+	return hint(errors.New(count(n, "device")+" did not answer, and kept the key"),
+		"keep the store and its root; portcullis fabric keys lists these devices, and their keys are removed when they answer")
 }

@@ -108,18 +108,18 @@ func TestFabricKeys(t *testing.T) {
 		code int
 		want []string // in this order
 	}{
-		{"fabric keys", exitOK, []string{"given out where devices are seen", "6 held, 1 withheld", "1 taken over", "4d15h at most", "every 24h0m0s; epoch 3", "leaf1", "h1/1", "taken over"}},
+		{"fabric keys", exitOK, []string{"set on devices whose place is seen", "6 held, 1 withheld", "1 taken over", "4d15h at most", "every 24h0m0s; epoch 3", "leaf1", "h1/1", "taken over"}},
 		{"fabric keys --old", exitOK, []string{"OLD", "h1/1"}},
 		{"fabric keys -o json", exitOK, []string{`"managed": true`, `"items"`, `"guid": "0x0000000000000001"`}},
 		{"fabric keys move x", exitUsage, []string{"x"}},
 		{"fabric keys move 0x1", exitRefused, []string{"not withheld", "look"}},
 		{"fabric keys move 0x2 leaf1/4", exitOK, []string{"leaf1/4", "changing"}},
-		{"fabric keys retire 0x3", exitUsage, []string{"cannot be asked any more", "--yes"}},
+		{"fabric keys retire 0x3", exitUsage, []string{"can no longer be managed", "--yes"}},
 		{"fabric keys retire 0x1 --yes", exitRefused, []string{"seen as leaf1", "take the device away"}},
 		{"fabric keys retire 0x3 --yes", exitOK, []string{"keys of 0x0000000000000003 are destroyed", "6 held"}},
-		{"fabric release-keys", exitUsage, []string{"takes the protection off", "--yes"}},
-		{"fabric release-keys --yes", exitOK, []string{"given back", "7 returned"}},
-		{"fabric release-keys --resume", exitOK, []string{"given out"}},
+		{"fabric release-keys", exitUsage, []string{"removes the protection", "--yes"}},
+		{"fabric release-keys --yes", exitOK, []string{"removed from devices", "7 returned"}},
+		{"fabric release-keys --resume", exitOK, []string{"set on devices"}},
 	} {
 		out := runKeys(t, socket, tt.args, tt.code)
 		at := 0
@@ -139,7 +139,7 @@ func TestFabricKeys(t *testing.T) {
 		t.Errorf("retired %v", k.gone)
 	}
 	k.stays = 2
-	if out := runKeys(t, socket, "fabric release-keys --yes", exitError); !strings.Contains(out, "2 devices could not be asked") {
+	if out := runKeys(t, socket, "fabric release-keys --yes", exitError); !strings.Contains(out, "2 devices did not answer") {
 		t.Errorf("with devices that stay: %s", out)
 	}
 }

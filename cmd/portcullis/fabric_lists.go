@@ -36,9 +36,9 @@ func (a *app) fabricNodes() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Var(&choice{&q.Type, []string{"switch", "CA", "router"}}, "type", "nodes of this type only")
-	f.StringVar(&q.Host, "host", "", "nodes of this host of the inventory only")
-	f.BoolVar(&q.Problem, "problem", false, "nodes with something wrong only")
+	f.Var(&choice{&q.Type, []string{"switch", "CA", "router"}}, "type", "only nodes of this type")
+	f.StringVar(&q.Host, "host", "", "only nodes of this host of the inventory")
+	f.BoolVar(&q.Problem, "problem", false, "only nodes with a problem")
 	return cmd
 }
 
@@ -48,11 +48,11 @@ func (a *app) fabricPorts() *cobra.Command {
 		Use: "ports", Short: "List ports with place, state, link and partitions", Args: operands(),
 		Long: `List ports with place, state, link and partitions.
 
-Ports without a cable are listed only when their switch, their node or their
-state is asked for.`,
+A port without a cable is listed only if its switch, its node or its state is
+selected.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if q.Host != "" && q.Switch != "" || q.Host != "" && q.Node != "" || q.Switch != "" && q.Node != "" {
-				return &usageError{msg: "--host, --switch and --node each say whose ports", hint: "give one of them"}
+				return &usageError{msg: "--host, --switch and --node exclude each other", hint: "use one of them"}
 			}
 			c, err := a.connect()
 			if err != nil {
@@ -67,12 +67,12 @@ state is asked for.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Var(&choice{&q.State, []string{"Down", "Init", "Armed", "Active"}}, "state", "ports in this state only")
-	f.StringVar(&q.Host, "host", "", "ports of this host only, as inventory or its adapter calls it")
+	f.Var(&choice{&q.State, []string{"Down", "Init", "Armed", "Active"}}, "state", "only ports in this state")
+	f.StringVar(&q.Host, "host", "", "only ports of this host, as inventory or its adapter names it")
 	f.StringVar(&q.Switch, "switch", "", "all ports of this switch")
 	f.StringVar(&q.Node, "node", "", "all ports of this node")
-	f.Var(&choice{&q.Type, []string{"switch", "CA", "router"}}, "type", "ports of nodes of this type only")
-	f.BoolVar(&q.Problem, "problem", false, "ports with something wrong only")
+	f.Var(&choice{&q.Type, []string{"switch", "CA", "router"}}, "type", "only ports of nodes of this type")
+	f.BoolVar(&q.Problem, "problem", false, "only ports with a problem")
 	return cmd
 }
 
@@ -102,7 +102,7 @@ func someKeys(keys []ib.PKey) string {
 func (a *app) fabricLinks() *cobra.Command {
 	var q v1.LinkQuery
 	cmd := &cobra.Command{
-		Use: "links", Short: "List cables with both ends, width, speed and what is wrong", Args: operands(),
+		Use: "links", Short: "List cables with both ends, width, speed and problems", Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -123,10 +123,10 @@ func (a *app) fabricLinks() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Node, "node", "", "links of this node only")
-	f.BoolVar(&q.Trunks, "trunks", false, "links between switches only")
-	f.BoolVar(&q.Degraded, "degraded", false, "links below what both ends offer only")
-	f.BoolVar(&q.Problem, "problem", false, "links with something wrong only")
+	f.StringVar(&q.Node, "node", "", "only links of this node")
+	f.BoolVar(&q.Trunks, "trunks", false, "only links between switches")
+	f.BoolVar(&q.Degraded, "degraded", false, "only links below what both ends offer")
+	f.BoolVar(&q.Problem, "problem", false, "only links with a problem")
 	return cmd
 }
 

@@ -16,9 +16,9 @@ import (
 // registeredFlags adds the options of lists of registered objects.
 func registeredFlags(c *cobra.Command, q *v1.RegisteredQuery) {
 	q.Limit = v1.MaxPage
-	c.Flags().StringVar(&q.Port, "port", "", "of this end port only: GUID, LID, NODE or NODE/PORT")
-	c.Flags().StringVar(&q.Host, "host", "", "of this host only, as inventory or its adapter calls it")
-	c.Flags().StringVar(&q.Tenant, "tenant", "", "of hosts of this tenant only")
+	c.Flags().StringVar(&q.Port, "port", "", "only this end port: GUID, LID, NODE or NODE/PORT")
+	c.Flags().StringVar(&q.Host, "host", "", "only this host, as inventory or its adapter names it")
+	c.Flags().StringVar(&q.Tenant, "tenant", "", "only hosts of this tenant")
 }
 
 // showList asks for all pages of a list and prints it.
@@ -40,10 +40,11 @@ func (a *app) fabricGroups() *cobra.Command {
 	var q v1.GroupQuery
 	c := &cobra.Command{
 		Use: "groups", Short: "List multicast groups", Args: operands(),
-		Long: `List multicast groups. With --port, --host or --tenant those that these are members of.
+		Long: `List multicast groups. --port, --host and --tenant select the groups that these are
+members of.
 
-ROOT is the top switch of the tree of the multicast LID, which several groups of a
-partition may share.`,
+ROOT is the top switch of the tree of the multicast LID. Several groups of a partition
+may share one LID.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return showList(a, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricGroup], error] {
 				return c.Groups(ctx, q)
@@ -52,8 +53,8 @@ partition may share.`,
 		},
 	}
 	registeredFlags(c, &q.RegisteredQuery)
-	c.Flags().StringVar(&q.MGID, "mgid", "", "this group only")
-	c.Flags().StringVar(&q.PKey, "p-key", "", "of this partition only")
+	c.Flags().StringVar(&q.MGID, "mgid", "", "only this group")
+	c.Flags().StringVar(&q.PKey, "p-key", "", "only groups of this partition")
 	return c
 }
 
@@ -113,9 +114,9 @@ func (a *app) fabricServices() *cobra.Command {
 		},
 	}
 	registeredFlags(c, &q.RegisteredQuery)
-	c.Flags().StringVar(&q.ID, "service-id", "", "with this ServiceID only")
-	c.Flags().StringVar(&q.Name, "name", "", "with this name only")
-	c.Flags().StringVar(&q.PKey, "p-key", "", "of this partition only")
+	c.Flags().StringVar(&q.ID, "service-id", "", "only services with this ServiceID")
+	c.Flags().StringVar(&q.Name, "name", "", "only services with this name")
+	c.Flags().StringVar(&q.PKey, "p-key", "", "only services of this partition")
 	return c
 }
 
@@ -130,11 +131,11 @@ func serviceRow(s *v1.FabricService) []string {
 func (a *app) fabricSubscriptions() *cobra.Command {
 	var q v1.RegisteredQuery
 	c := &cobra.Command{
-		Use: "subscriptions", Short: "List who is told of which notices", Args: operands(),
+		Use: "subscriptions", Short: "List the ports that subscribed to notices", Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return showList(a, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricSubscription], error] {
 				return c.Subscriptions(ctx, q)
-			}, "nobody has subscribed", registrantHeader("TO", "ABOUT", "QP", "TRUSTED"), subscriptionRow)
+			}, "no port has subscribed", registrantHeader("TO", "ABOUT", "QP", "TRUSTED"), subscriptionRow)
 		},
 	}
 	registeredFlags(c, &q)
@@ -148,11 +149,11 @@ func subscriptionRow(s *v1.FabricSubscription) []string {
 func (a *app) fabricAliases() *cobra.Command {
 	var q v1.RegisteredQuery
 	c := &cobra.Command{
-		Use: "aliases", Short: "List alias GUIDs that ports were given", Args: operands(),
+		Use: "aliases", Short: "List alias GUIDs that are assigned to ports", Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return showList(a, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricAlias], error] {
 				return c.Aliases(ctx, q)
-			}, "no port was given one", registrantHeader("ENTRY", "READ BACK"), aliasRow)
+			}, "no port has one", registrantHeader("ENTRY", "READ BACK"), aliasRow)
 		},
 	}
 	registeredFlags(c, &q)
@@ -165,7 +166,7 @@ func aliasRow(r *v1.FabricAlias) []string {
 
 func (a *app) fabricSA() *cobra.Command {
 	return &cobra.Command{
-		Use: "sa", Short: "Show how subnet administration stands", Args: operands(),
+		Use: "sa", Short: "Show the state of subnet administration", Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -192,11 +193,11 @@ func showSA(w *columns, s *v1.FabricSA) {
 	default:
 		key = fmt.Sprintf("epoch %d, since %s", s.KeyEpoch, stamp(s.KeySince))
 		if !s.KeyGrace.IsZero() {
-			key += "; the one before is taken until " + stamp(s.KeyGrace)
+			key += "; the previous one is accepted until " + stamp(s.KeyGrace)
 		}
 	}
 	w.row("SA_Key", key)
-	w.row("Packets", fmt.Sprintf("%d, of these %d while nobody was answered", s.Packets, s.Unserved))
+	w.row("Packets", fmt.Sprintf("%d, of these %d while hosts were not answered", s.Packets, s.Unserved))
 	w.row("Answers", fmt.Sprintf("%d, and %d tables; %s under way", s.Answers, s.Tables, count(s.Sessions, "message")))
 	r := &s.Reports
 	w.row("Reports", fmt.Sprintf("%d sent, %d again, %d answered, %d failed, %d dropped; %d under way, %d wait",

@@ -13,12 +13,11 @@ import (
 func (a *app) fabricRoute() *cobra.Command {
 	return &cobra.Command{
 		Use: "route A B", Short: "Show how packets get from A to B and back", Args: operands("A", "B"),
-		Long: `Show how packets get from A to B and back, and what keeps the two from
-talking.
+		Long: `Show how packets get from A to B and back, and what prevents the two from talking.
 
-A and B are end ports: a port GUID, a LID, a node, or NODE/PORT. LOAD is how many
-routes between hosts use a link between switches in this direction, if all talk to
-all. Ends with status 1 when packets do not arrive, or when A and B share no
+A and B are end ports: a port GUID, a LID, a node, or NODE/PORT. LOAD is the number of
+routes between hosts that use a link between switches in this direction, if all hosts talk
+to all. Exit status 1 means that packets do not arrive, or that A and B share no
 partition.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()

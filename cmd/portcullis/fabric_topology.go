@@ -8,10 +8,10 @@ import (
 
 func (a *app) fabricTopology() *cobra.Command {
 	return &cobra.Command{
-		Use: "topology", Short: "List where the fabric is not as the declared topology has it", Args: operands(),
-		Long: `List switch ports at which the fabric is not as the declared topology has it: what is
-there, what belongs there, and what is done about it. portcullis topospec status tells
-which topology is in force.`,
+		Use: "topology", Short: "List where the fabric differs from the declared topology", Args: operands(),
+		Long: `List switch ports where the fabric differs from the declared topology: what is there, what
+belongs there, and what is done about it. "portcullis topospec status" shows which topology
+is in force.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -21,7 +21,7 @@ which topology is in force.`,
 			if err != nil {
 				return err
 			}
-			return list(a, page, "the fabric is as declared, or nothing is", differingHeader, differingRow)
+			return list(a, page, "the fabric is as declared, or no topology is declared", differingHeader, differingRow)
 		},
 	}
 }

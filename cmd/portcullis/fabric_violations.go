@@ -11,21 +11,23 @@ import (
 func (a *app) fabricViolations() *cobra.Command {
 	q := v1.ViolationQuery{PageQuery: v1.PageQuery{Limit: v1.MaxPage}}
 	c := &cobra.Command{
-		Use: "violations", Short: "List who tried a wrong key, with whom, and how often", Args: operands(),
-		Long: `List what devices reported of wrong keys and of forged traps since the subnet
-manager was started: one row for a kind, a source, a reporter and what was tried.
+		Use: "violations", Short: "List attempts with wrong keys: source, reporter and count", Args: operands(),
+		Long: `List what devices reported about wrong keys and forged traps since the subnet manager was
+started: one row for each kind, source, reporter and attempted key.
 
-FROM is the switch port that is named, and behind it what names it. Neither of these
-proves who it was:
-  by LID     the source LID of the packet, which other firmware may choose
-  by way     the return path of the SMP, which its sender may have made up
-Without these words a switch port stopped the packet, as the report says, or the subnet
-manager itself has read it there.
-VERDICT says what a report is worth: anybody may send a trap in the name of another.
-  claimed    a trap says so, and nothing proves it or disproves it
-  confirmed  the device that the trap comes from has counted it, whoever did it
-  refuted    that device has counted nothing: somebody else sent the trap
-COUNT is exact; the log tells only of the 1st, 2nd, 5th, 10th, 20th, 50th and so on.`,
+FROM is the switch port that is named, and after it how it was found. Neither of these
+proves the sender:
+  by LID     the source LID of the packet, which modified firmware can choose
+  by way     the return path of the SMP, which its sender can invent
+Without these words the switch port itself stopped the packet, as the report says, or the
+subnet manager has read it there.
+
+VERDICT says how reliable a report is. Any host can send a trap in the name of another one.
+  claimed    a trap says so, and nothing proves or disproves it
+  confirmed  the device in whose name the trap came counted a violation; its author is not proven
+  refuted    that device counted no violation: another host sent the trap
+
+COUNT is exact. The log has only the 1st, 2nd, 5th, 10th, 20th, 50th and so on.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -38,11 +40,11 @@ COUNT is exact; the log tells only of the 1st, 2nd, 5th, 10th, 20th, 50th and so
 			return list(a, page, "nothing was reported", violationHeader, violationRow)
 		},
 	}
-	c.Flags().StringVar(&q.Kind, "kind", "", "of this kind only: m-key, p-key, q-key, cc-key, vs-key, n2n-key, sm-key, forged-trap, host-wrote, ...")
-	c.Flags().StringVar(&q.Verdict, "verdict", "", "with this verdict only: claimed, confirmed or refuted")
-	c.Flags().StringVar(&q.Host, "host", "", "from this host only")
-	c.Flags().StringVar(&q.Tenant, "tenant", "", "from hosts of this tenant only")
-	c.Flags().BoolVar(&q.All, "all", false, "traps that tell of no violation, too")
+	c.Flags().StringVar(&q.Kind, "kind", "", "only this kind: m-key, p-key, q-key, cc-key, vs-key, n2n-key, sm-key, forged-trap, host-wrote, ...")
+	c.Flags().StringVar(&q.Verdict, "verdict", "", "only this verdict: claimed, confirmed or refuted")
+	c.Flags().StringVar(&q.Host, "host", "", "only from this host")
+	c.Flags().StringVar(&q.Tenant, "tenant", "", "only from hosts of this tenant")
+	c.Flags().BoolVar(&q.All, "all", false, "include traps that report no violation")
 	return c
 }
 
@@ -52,7 +54,7 @@ func violationRow(v *v1.FabricViolation) []string {
 	from := v.At
 	switch {
 	case from == "" && v.LID != 0 && !v.Others:
-		from = "LID " + v.LID.String() + ", of nobody"
+		from = "LID " + v.LID.String() + ", of no host"
 	case from == "":
 		from = "unknown"
 	case v.Others:

@@ -17,10 +17,10 @@ import (
 )
 
 func (a *app) firmwareCommand() *cobra.Command {
-	c := group("firmware", "Describe firmware images, judge them, and pin the keys that sign them",
+	c := group("firmware", "Describe and verify firmware images, and pin the keys that sign them",
 		a.firmwareDescribe(), a.firmwareVerify(), a.firmwarePin())
-	c.Long = `Describe firmware images of adapters, judge them, and pin the keys that sign them.
-No service is needed, and no adapter is touched.
+	c.Long = `Describe and verify firmware images of adapters, and pin the keys that sign them. No service is
+needed, and no adapter is accessed.
 
 FILE is an image (layouts FS3, FS4, FS5), a raw dump of a flash, or a package of
 images (MFA2); - is standard input.`
@@ -49,7 +49,7 @@ func (a *app) firmwareFile(name string, f func(r io.ReaderAt, size int64) error)
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return hint(fmt.Errorf("%s is no regular file", name), "read a flash into a file first; - is standard input")
+		return hint(fmt.Errorf("%s is not a regular file", name), "read a flash into a file first; - is standard input")
 	}
 	return named(name, f(file, info.Size()))
 }
@@ -106,13 +106,13 @@ type described struct {
 func (a *app) firmwareDescribe() *cobra.Command {
 	only := -1
 	cmd := &cobra.Command{
-		Use: "describe FILE", Short: "Tell what firmware images say of themselves", Args: operands("FILE"),
-		Long: `Tell what firmware images say of themselves: version, PSID, chips, security
-attributes, digest, sections, the keys they carry, and the GUIDs of a dump of a flash.
-Of a package there is one line an image; --image shows one in full.
+		Use: "describe FILE", Short: "Describe what firmware images contain", Args: operands("FILE"),
+		Long: `Describe what firmware images contain: version, PSID, chips, security attributes, digest,
+sections, the keys they carry, and the GUIDs in a dump of a flash. A package is shown with one
+line for each image; --image shows one image in full.
 
-Nothing of this is proven: who made an image chose it. portcullis firmware verify
-judges.`,
+Nothing of this is proven, because the maker of an image chooses its contents. Use
+"portcullis firmware verify" to check an image.`,
 		Example: "  portcullis firmware describe fw-ConnectX7.bin\n" +
 			"  portcullis firmware describe --image 3 --json package.mfa2",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -208,7 +208,7 @@ func (d *described) show(w *columns) {
 	}
 	if p := d.problems(); p != "" {
 		w.gap()
-		w.text("wrong: %s", p)
+		w.text("problems: %s", p)
 	}
 	if len(d.Sections) > 0 {
 		w.gap()
@@ -224,7 +224,7 @@ func (d *described) show(w *columns) {
 	if len(d.Keys) > 0 {
 		w.gap()
 		showCarried(w, d.Keys)
-		w.text("keys in an image are no reason to believe it")
+		w.text("keys in an image do not prove where the image is from")
 	}
 }
 

@@ -35,34 +35,34 @@ type pinned struct {
 func (a *app) firmwarePin() *cobra.Command {
 	p := pinning{}
 	cmd := &cobra.Command{
-		Use: "pin FILE", Short: "Show the keys that a firmware image carries, and pin those you name", Args: operands("FILE"),
-		Long: `Show the keys that firmware images carry, and pin those you name: put them into the
-file of --pins, which portcullis firmware verify and agents believe firmware by. Keys
-that are in the file stay.
+		Use: "pin FILE", Short: "Show the keys that a firmware image carries, and pin selected keys", Args: operands("FILE"),
+		Long: `Show the keys that firmware images carry, and pin selected keys. Pinning adds them to the file
+of --pins, by which portcullis firmware verify and agents trust firmware. Keys that are already
+in the file stay.
 
-Anybody can make an image with a key of his own. So compare the fingerprint with one
-that came another way (another site, another download, a signed letter), and name it:
---fingerprint. --yes instead pins whatever keys signed the images: do that only with
-files you have reason to believe. Without either, nothing is pinned, with status 1.
+An attacker can make an image with a key of his own. Compare the fingerprint with one from
+another source (another site, another download, a signed letter), and then name it with
+--fingerprint. --yes instead pins all keys that signed the images: use it only for files that
+you have reason to trust. Without either, nothing is pinned, and the exit status is 1.
 
-A fingerprint is the SHA-256 of the key as "openssl pkey -pubin -outform DER" has it.`,
+A fingerprint is the SHA-256 of the key as "openssl pkey -pubin -outform DER" prints it.`,
 		Example: "  portcullis firmware pin fw-ConnectX7.bin\n" +
 			"  portcullis firmware pin fw-ConnectX7.bin --pins pins.yaml --name vendor --fingerprint sha256:4c0f...",
 		RunE: func(_ *cobra.Command, args []string) error { return a.pin(args[0], &p) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&p.pins, "pins", "", "YAML file of pinned keys, which is made or added to")
+	f.StringVar(&p.pins, "pins", "", "YAML file of pinned keys, which is created or extended")
 	f.StringArrayVar(&p.fingerprints, "fingerprint", nil, "pin the key with this fingerprint; may be given more than once")
-	f.BoolVar(&p.yes, "yes", false, "pin the keys that signed the images, unseen")
-	f.StringVar(&p.name, "name", "", "what to call the keys in the file")
-	f.StringVar(&p.by, "by", "", "who pins them, for the file")
+	f.BoolVar(&p.yes, "yes", false, "pin the keys that signed the images, without a comparison")
+	f.StringVar(&p.name, "name", "", "name for the keys in the file")
+	f.StringVar(&p.by, "by", "", "person who pins them, for the file")
 	return cmd
 }
 
 func (a *app) pin(file string, p *pinning) error {
 	asked := p.yes || len(p.fingerprints) > 0
 	if asked && p.pins == "" {
-		return &usageError{msg: "--pins is needed", hint: "name the file that the keys go into"}
+		return &usageError{msg: "--pins is needed", hint: "name the file to add the keys to"}
 	}
 	out := &pinned{File: file, Pinned: []firmware.Signer{}}
 	var err error
@@ -169,7 +169,7 @@ func (p *pinning) choose(keys []firmware.Carried) (chosen []pin.Key, err error) 
 		}
 		i := slices.IndexFunc(keys, func(k firmware.Carried) bool { return k.Fingerprint != nil && *k.Fingerprint == f })
 		if i < 0 {
-			return nil, hint(fmt.Errorf("no key of the file has the fingerprint %v", f), "nothing was pinned; without --fingerprint those of the file are shown")
+			return nil, hint(fmt.Errorf("no key of the file has the fingerprint %v", f), "nothing was pinned; run without --fingerprint to see the keys of the file")
 		}
 		take(keys[i])
 	}
@@ -179,7 +179,7 @@ func (p *pinning) choose(keys []firmware.Carried) (chosen []pin.Key, err error) 
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, hint(errors.New("none of the keys signed an image of the file"), "name one by --fingerprint if you know it another way")
+		return nil, hint(errors.New("none of the keys signed an image of the file"), "if you know a key from another source, name it with --fingerprint")
 	}
 	return chosen, nil
 }
@@ -200,7 +200,7 @@ func (p *pinned) show(w *columns) {
 	showCarried(w, p.Keys)
 	w.gap()
 	if p.Pins == "" {
-		w.text("nothing was pinned: compare a fingerprint with one that came another way, then name it with --pins and --fingerprint")
+		w.text("nothing was pinned: compare a fingerprint with one from another source, then name it with --pins and --fingerprint")
 		return
 	}
 	for _, k := range p.Pinned {
@@ -216,7 +216,7 @@ func unwritten(file string, err error) error {
 		cause = e.Err
 	}
 	if errors.Is(cause, fs.ErrNotExist) {
-		return hint(fmt.Errorf("write %s: there is no folder %s", file, filepath.Dir(file)), "make the folder, or name another file with --pins")
+		return hint(fmt.Errorf("write %s: there is no folder %s", file, filepath.Dir(file)), "create the folder, or name another file with --pins")
 	}
 	return fmt.Errorf("write %s: %w", file, cause)
 }

@@ -129,7 +129,7 @@ func TestFirmwareJSON(t *testing.T) {
 func TestFirmwareDescribe(t *testing.T) {
 	hostile := imageFile(t, func(s *imagetest.Spec) { s.Name, s.PSID, s.BaseGUID = "\x1b[2Jgone\r\n", "TST\x07", 0x0002c90300bb0000 })
 	code, out, errs := firmwareRun(t, "", "describe", hostile)
-	for _, want := range []string{`\x1b[2Jgone\x0d\x0a`, `TST\x07`, "22.47.1088", "ConnectX-7", "0x0002c90300bb0000", "addresses changed     yes", "IMAGE_SIGNATURE_512", "no reason to believe"} {
+	for _, want := range []string{`\x1b[2Jgone\x0d\x0a`, `TST\x07`, "22.47.1088", "ConnectX-7", "0x0002c90300bb0000", "addresses changed     yes", "IMAGE_SIGNATURE_512", "do not prove where"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not show %q", want)
 		}
@@ -143,7 +143,7 @@ func TestFirmwareDescribe(t *testing.T) {
 	}
 	broken := imagetest.New().Build()
 	broken[imagetest.FirstAt] ^= 1
-	if code, out, _ := firmwareRun(t, "", "describe", writeTemp(t, broken)); code != exitOK || !strings.Contains(out, "wrong: MAIN_CODE at 0x6000: its checksum") {
+	if code, out, _ := firmwareRun(t, "", "describe", writeTemp(t, broken)); code != exitOK || !strings.Contains(out, "problems: MAIN_CODE at 0x6000: its checksum") {
 		t.Errorf("a damaged image: exit %d\n%s", code, out)
 	}
 	if code, out, _ := firmwareRun(t, "", "describe", writeTemp(t, broken[:0x8000])); code != exitError || !strings.Contains(out, "run over the end") {
@@ -237,11 +237,11 @@ portcullis: hint: portcullis firmware verify --help names the options`},
 		{"no file, pinned", []string{"pin", absent}, exitError, "firmware pin: open " + absent + ": no such file or directory"},
 		{"pins that are a folder", []string{"verify", "--pins", dir, image}, exitError, "firmware verify: read " + dir + ": is a directory"},
 		{"no pins", []string{"verify", "--pins", absent, image}, exitError, "firmware verify: open " + absent + `: no such file or directory
-portcullis: hint: portcullis firmware pin FILE --pins ` + absent + " makes it; or name another with --pins"},
+portcullis: hint: portcullis firmware pin FILE --pins ` + absent + " creates it; or name another file with --pins"},
 		{"no policy", []string{"verify", "--policy", absent, image}, exitError, "firmware verify: open " + absent + `: no such file or directory
-portcullis: hint: name the site's policy with --policy, or judge without one; docs/firmware.md has its fields`},
+portcullis: hint: name the site's policy with --policy, or verify without one; docs/firmware.md has its fields`},
 		{"no folder for pins", []string{"pin", "--yes", "--pins", absent, image}, exitError, "firmware pin: write " + absent + ": there is no folder " + filepath.Dir(absent) + `
-portcullis: hint: make the folder, or name another file with --pins`},
+portcullis: hint: create the folder, or name another file with --pins`},
 	} {
 		code, _, errs := firmwareRun(t, "", tt.args...)
 		if code != tt.code || errs != "portcullis: "+tt.want+"\n" {

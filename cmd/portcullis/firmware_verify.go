@@ -30,22 +30,22 @@ type verifiedFirmware struct {
 func (a *app) firmwareVerify() *cobra.Command {
 	pins, wanted, only := "", "", -1
 	cmd := &cobra.Command{
-		Use: "verify FILE", Short: "Judge whether firmware images are intact and signed under a pinned key", Args: operands("FILE"),
-		Long: `Judge whether firmware images are intact and signed under a key that the site pinned
-(--pins), and whether the site wants them (--policy). Keys that an image carries do
-not count. Each question is shown with its answer; of a package there is one line an
-image, and --image shows one in full.
+		Use: "verify FILE", Short: "Verify that firmware images are intact and signed with a pinned key", Args: operands("FILE"),
+		Long: `Verify that firmware images are intact and signed with a key that the site pinned (--pins), and
+that the site's policy allows them (--policy). Keys that an image carries do not count. Each
+check is shown with its result. A package is shown with one line for each image; --image shows
+one image in full. The verdicts:
 
   valid           intact, and each of its signatures is right under a pinned key
-  not signed      intact, and nobody signed it
-  invalid         damaged, changed, or signed by a key that is not pinned
+  not signed      intact, without a signature
+  invalid         damaged, changed, or signed with a key that is not pinned
   not verifiable  encrypted, of an unknown layout, or no key is pinned
 
-Valid says who made an image, not that an adapter runs it. Without a policy only debug
-and development firmware, and firmware that takes unsigned updates, is refused.
+Valid says who made an image, not that an adapter runs it. Without --policy, only these are
+refused: debug and development firmware, and firmware that takes unsigned updates.
 
-Ends with status 0 when every image is valid and nothing refuses it, 3 when all are valid
-and the policy refuses one, and else by the worst: 5 invalid, 6 not signed, 7 not
+Exit status: 0 if all images are valid and the policy allows them, 3 if all are valid and the
+policy refuses one. Otherwise the worst verdict counts: 5 invalid, 6 not signed, 7 not
 verifiable. 1 is an error, such as a file that cannot be read.`,
 		Example: "  portcullis firmware verify --pins pins.yaml --policy policy.yaml fw-ConnectX7.bin",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -75,7 +75,7 @@ verifiable. 1 is an error, such as a file that cannot be read.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&pins, "pins", "", "YAML file of pinned keys, as portcullis firmware pin writes it")
-	f.StringVar(&wanted, "policy", "", "YAML file of the firmware that the site wants")
+	f.StringVar(&wanted, "policy", "", "YAML file of the site's policy for firmware")
 	imageFlag(cmd, &only)
 	return cmd
 }
@@ -85,7 +85,7 @@ func (a *app) firmwareSite(pins, wanted string) (site firmware.Site, err error) 
 	if pins != "" {
 		data, err := a.readFile(pins, pin.MaxFile)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = hint(err, "portcullis firmware pin FILE --pins "+pins+" makes it; or name another with --pins")
+			err = hint(err, "portcullis firmware pin FILE --pins "+pins+" creates it; or name another file with --pins")
 		}
 		if err != nil {
 			return site, err
@@ -97,7 +97,7 @@ func (a *app) firmwareSite(pins, wanted string) (site firmware.Site, err error) 
 	if wanted != "" {
 		data, err := a.readFile(wanted, policy.MaxFile)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = hint(err, "name the site's policy with --policy, or judge without one; docs/firmware.md has its fields")
+			err = hint(err, "name the site's policy with --policy, or verify without one; docs/firmware.md has its fields")
 		}
 		if err != nil {
 			return site, err
@@ -145,7 +145,7 @@ func (v *verifiedFirmware) consequence() string {
 	case v.Accepted && v.Policy:
 		return ", and the policy allows it"
 	case v.Accepted:
-		return "; no policy was asked whether the site wants it"
+		return "; no policy was checked"
 	case v.Verdict == firmware.Valid:
 		return ", and refused"
 	default:

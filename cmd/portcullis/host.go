@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) hostCommand() *cobra.Command {
-	return group("host", "See hosts, assign them to clusters and release them",
+	return group("host", "Show hosts, assign them to clusters and release them",
 		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostFence(), a.hostRemove(), a.hostWait(), a.hostResult(), a.hostTPMCleared(), a.hostGUIDResolved())
 }
 
@@ -93,7 +93,7 @@ func showHost(w *columns, h *v1.Host) {
 func assignment(h *v1.Host) string {
 	switch {
 	case h.Epoch == 0:
-		return "none so far"
+		return "none"
 	case h.Cluster == "":
 		return fmt.Sprintf("%d, which ended", h.Epoch)
 	default:
@@ -105,7 +105,7 @@ func assignment(h *v1.Host) string {
 type epochFlag struct{ epoch int64 }
 
 func (e *epochFlag) register(cmd *cobra.Command) {
-	cmd.Flags().Int64Var(&e.epoch, "epoch", -1, "only if the host's last assignment has this number, as host show has it; for scripts that may run late or twice")
+	cmd.Flags().Int64Var(&e.epoch, "epoch", -1, "act only if the host's last assignment has this number (see host show); for scripts that may run late or twice")
 }
 
 // meant returns a context for a command on h, which is refused when the host was assigned again since h was shown.
@@ -124,7 +124,7 @@ func (a *app) hostAssign() *cobra.Command {
 	var e epochFlag
 	cmd := &cobra.Command{
 		Use:   "assign HOST --cluster CLUSTER",
-		Short: "Want a host in a cluster and open its provisioning window",
+		Short: "Assign a host to a cluster and open its provisioning window",
 		Args:  operands("HOST"), ValidArgsFunction: a.completeHosts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cluster == "" {
@@ -152,7 +152,7 @@ func (a *app) hostAssign() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&cluster, "cluster", "", "the cluster to join")
-	cmd.Flags().StringVar(&key, "p-key", "", "only if the cluster has this P_Key, and was not made anew with another one")
+	cmd.Flags().StringVar(&key, "p-key", "", "act only if the cluster has this P_Key, and was not created again with another one")
 	cmd.Flags().DurationVar(&window, "window", 0, "how long the host may provision (default 1h)")
 	e.register(cmd)
 	w.register(cmd, "wait until the host is admitted")
@@ -167,14 +167,14 @@ func (a *app) hostRelease() *cobra.Command {
 		Use: "release HOST --yes", Short: "Withdraw a host's admission", Args: operands("HOST"),
 		Long: `Withdraw a host's admission.
 
-The switch ports close first and are read back, then the HCAs. The host is
-released when its phase is quarantined again; --wait waits for that.
+The switch ports are closed first and read back, then the HCAs. The host is released when its
+phase is quarantined again; --wait waits for that.
 
-Only the assignment that the command has found is ended, and not one that came meanwhile.
-A script that may run late or twice names the one it means with --epoch.
+Only the assignment that the command has found is ended, not a later one. A script that may
+run late or twice names the assignment with --epoch.
 
-With --socket, on the machine of the Subnet Manager, this works also while the
-store is away: it is done in the fabric, and recorded when the store is back.`,
+With --socket, on the machine of the Subnet Manager, this also works while the store is not
+available: the change is made in the fabric, and recorded when the store is back.`,
 		ValidArgsFunction: a.completeHosts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
@@ -182,7 +182,7 @@ store is away: it is done in the fabric, and recorded when the store is back.`,
 				return err
 			}
 			if w.wait && a.conn.socket != "" {
-				return &usageError{msg: "--wait asks the service, and not a socket", hint: "leave --wait out, and see with: portcullis host show HOST"}
+				return &usageError{msg: "--wait needs the service, and does not work with --socket", hint: "leave --wait out, and check with: portcullis host show HOST"}
 			}
 			h, err := c.Host(cmd.Context(), args[0])
 			if err != nil {
@@ -210,10 +210,12 @@ func (a *app) hostFence() *cobra.Command {
 		Use: "fence HOST --reason WHY --yes", Short: "Release a host and close its switch ports", Args: operands("HOST"),
 		Long: `Release a host and close its switch ports.
 
-The host loses its P_Keys as by "host release", and each switch port that it is
-cabled to is marked as unhealthy until the mark is taken back; fabric.health.marked
-of the service says what follows from that. It takes --socket, on the machine of
-the Subnet Manager, and works also while the store is away.`,
+The host loses its P_Keys as with "host release". In addition each switch port that it is
+cabled to is marked as unhealthy; fabric.health.marked of the service says what follows from
+that. The marks stay until an operator removes them.
+
+With --socket, on the machine of the Subnet Manager, this also works while the store is not
+available.`,
 		ValidArgsFunction: a.completeHosts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if reason == "" {
@@ -224,7 +226,7 @@ the Subnet Manager, and works also while the store is away.`,
 				return err
 			}
 			if a.conn.socket == "" {
-				return &usageError{msg: "host fence asks the Subnet Manager's socket", hint: "add --socket PATH on its machine, or use: portcullis host release HOST, and portcullis fabric health mark PLACE"}
+				return &usageError{msg: "host fence needs the Subnet Manager's socket", hint: "add --socket PATH on its machine, or use: portcullis host release HOST, and portcullis fabric health mark PLACE"}
 			}
 			h, err := c.Host(cmd.Context(), args[0])
 			if err != nil {
@@ -241,7 +243,7 @@ the Subnet Manager, and works also while the store is away.`,
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who find the ports closed")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, for operators who find the ports closed")
 	return cmd
 }
 
@@ -250,13 +252,13 @@ func (a *app) hostRemove() *cobra.Command {
 	var in v1.HostRemoval
 	var e epochFlag
 	cmd := &cobra.Command{
-		Use: "remove HOST --reason WHY --yes", Short: "Take a host out of inventory that left for good", Args: operands("HOST"),
+		Use: "remove HOST --reason WHY --yes", Short: "Remove a host from inventory that left permanently", Args: operands("HOST"),
 		Aliases: []string{"decommission"},
-		Long: `Take a host out of inventory that left for good.
+		Long: `Remove a host from inventory that left permanently.
 
-Its adapters, its EK and its switch ports can be those of other hosts then. The host has to
-be released, and each of its P_Keys proven absent from switch port and adapter. If it comes
-back under its id with another EK, that takes two persons, as for a host that never left.`,
+Other hosts can then have its adapters, its EK and its switch ports. The host must be released,
+and each of its P_Keys must be proven absent from switch port and adapter. If the host comes
+back under its id with another EK, two persons must confirm that, as for a host that never left.`,
 		ValidArgsFunction: a.completeHosts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if in.Reason == "" {
@@ -270,7 +272,7 @@ back under its id with another EK, that takes two persons, as for a host that ne
 			if err != nil {
 				return err
 			}
-			if err := a.confirm(yes, fmt.Sprintf("host %s leaves inventory: its %d adapters, its EK and its switch ports can be those of other hosts", h.ID, len(h.HCAs))); err != nil {
+			if err := a.confirm(yes, fmt.Sprintf("host %s leaves inventory: other hosts can then have its %d adapters, its EK and its switch ports", h.ID, len(h.HCAs))); err != nil {
 				return err
 			}
 			if err := c.RemoveHost(e.meant(cmd.Context(), h), args[0], in); err != nil {
@@ -280,7 +282,7 @@ back under its id with another EK, that takes two persons, as for a host that ne
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
-	cmd.Flags().StringVar(&in.Reason, "reason", "", "why it leaves, for the audit log")
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "reason why it leaves, for the audit log")
 	e.register(cmd)
 	return cmd
 }
@@ -288,26 +290,26 @@ back under its id with another EK, that takes two persons, as for a host that ne
 func (a *app) hostTPMCleared() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tpm-cleared HOST --reason WHY", Short: "Acknowledge that a host's TPM was cleared",
-		Long: `Acknowledge that a host's TPM was cleared.
+		Long: `Acknowledge that a host's TPM was cleared on purpose.
 
-Clearing a TPM sets its counts of boots back. Evidence with lower counts than
-before is refused (cleared), until somebody says that the clear was on purpose.`,
+Clearing a TPM resets its boot counters. Evidence with lower counters than before is refused
+(cleared), until an operator acknowledges the clear.`,
 	}
-	return a.withReason(cmd, "why it was cleared, for the audit log", func(ctx context.Context, c *client.Client, host, reason string) (*v1.Host, error) {
+	return a.withReason(cmd, "reason why it was cleared, for the audit log", func(ctx context.Context, c *client.Client, host, reason string) (*v1.Host, error) {
 		return c.AcknowledgeClear(ctx, host, v1.TPMCleared{Reason: reason})
 	})
 }
 
 func (a *app) hostGUIDResolved() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "guid-resolved HOST --reason WHY", Short: "Say who has the GUIDs that a host and others claim",
-		Long: `Say that it was found out who has the GUIDs that a host and others claim, and that cable
-or inventory are right by now.
+		Use: "guid-resolved HOST --reason WHY", Short: "End the GUID conflicts of a host",
+		Long: `End the GUID conflicts of a host, after it was found out which host has the GUIDs and cable or
+inventory were corrected.
 
-Hosts that claim one GUID are held (guid-conflict): they are not admitted, not assigned,
-and get no orders for their adapters. This ends all conflicts of HOST, also for the hosts
-that it has them with; these stay held if there is another one. Evidence that shows such
-a GUID again holds them again.`,
+Hosts that claim the same GUID are held (guid-conflict): they are not admitted, not assigned,
+and get no orders for their adapters. This ends all conflicts of HOST. The other hosts of these
+conflicts stay held if they have another conflict. Evidence that shows such a GUID again holds
+the hosts again.`,
 	}
 	return a.withReason(cmd, "what was found, for the audit log", func(ctx context.Context, c *client.Client, host, reason string) (*v1.Host, error) {
 		return c.ResolveGUID(ctx, host, v1.GUIDResolved{Reason: reason})

@@ -13,11 +13,10 @@ func (a *app) hostList() *cobra.Command {
 		Use: "list", Short: "List hosts and why they are not admitted", Args: operands(),
 		Long: `List hosts and why they are not admitted.
 
-The options leave out hosts; a host is listed if it meets all of them. A host that is
-released belongs to no tenant and no cluster.
+The options select hosts; a host is listed if it meets all of them. A host that is released
+belongs to no tenant and no cluster.
 
-JSON and YAML show all of each host unless --view says otherwise. With many hosts that is
-much: about 2 kB for a host of 8 adapters.`,
+JSON and YAML show all of each host, about 2 kB for a host of 8 adapters. --view shows less.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if view == "" && a.output != formatTable {
 				view = v1.ViewFull
@@ -60,12 +59,12 @@ much: about 2 kB for a host of 8 adapters.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Tenant, "tenant", "", "hosts of clusters of this tenant only")
-	f.StringVar(&q.Cluster, "cluster", "", "hosts of this cluster only")
-	f.Var(&choice{(*string)(&q.Phase), phases()}, "phase", "hosts in this phase only")
-	f.StringVar(&q.Rack, "rack", "", "hosts of this rack only, as inventory has it")
-	f.StringVar(&q.Prefix, "prefix", "", "hosts whose ids begin with this only")
-	f.Var(&choice{&view, []string{v1.ViewFull, v1.ViewSummary, v1.ViewID}}, "view", "how much of each host; JSON and YAML show full without it")
+	f.StringVar(&q.Tenant, "tenant", "", "only hosts of clusters of this tenant")
+	f.StringVar(&q.Cluster, "cluster", "", "only hosts of this cluster")
+	f.Var(&choice{(*string)(&q.Phase), phases()}, "phase", "only hosts in this phase")
+	f.StringVar(&q.Rack, "rack", "", "only hosts of this rack, as inventory has it")
+	f.StringVar(&q.Prefix, "prefix", "", "only hosts whose ids begin with this text")
+	f.Var(&choice{&view, []string{v1.ViewFull, v1.ViewSummary, v1.ViewID}}, "view", "how much to show of each host; JSON and YAML show full without it")
 	return cmd
 }
 

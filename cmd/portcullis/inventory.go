@@ -13,7 +13,7 @@ import (
 const maxFiles = 24 << 20
 
 func (a *app) inventoryCommand() *cobra.Command {
-	return group("inventory", "Tell the service which hosts exist and how they are cabled", a.inventoryImport(), a.inventoryExport(), a.inventoryRepair(), a.inventoryDenied())
+	return group("inventory", "Import and export the inventory of hosts and their cables", a.inventoryImport(), a.inventoryExport(), a.inventoryRepair(), a.inventoryDenied())
 }
 
 func (a *app) inventoryImport() *cobra.Command {
@@ -24,9 +24,9 @@ func (a *app) inventoryImport() *cobra.Command {
 		Short: "Import inventory and cabling files, all or nothing",
 		Long: `Import inventory and cabling files, all or nothing.
 
-A host of which evidence was accepted before gets another EK only by two persons: with
---ticket and --reason its row is staged, the rest is imported, and somebody else confirms
-it with inventory repair. Without a ticket nothing is imported.`,
+A known host, whose evidence was accepted before, gets another EK only with the consent of two
+persons. With --ticket and --reason its row is staged and the rest is imported; another person
+then confirms the row with "inventory repair". Without a ticket nothing is imported.`,
 		Args: operands("FILE..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := a.readFiles(args)
@@ -45,17 +45,17 @@ it with inventory repair. Without a ticket nothing is imported.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&dryRun, "dry-run", false, "say what would change, change nothing")
-	f.StringVar(&t.Ticket, "ticket", "", "of the repair for which known hosts get another EK")
-	f.StringVar(&t.Reason, "reason", "", "why they do, for those who confirm it")
+	f.BoolVar(&dryRun, "dry-run", false, "say what would change, and change nothing")
+	f.StringVar(&t.Ticket, "ticket", "", "ticket of the repair because of which known hosts get another EK")
+	f.StringVar(&t.Reason, "reason", "", "reason for it, for the person who confirms it")
 	return cmd
 }
 
 func (a *app) inventoryExport() *cobra.Command {
 	return &cobra.Command{
 		Use: "export", Short: "Write all inventory as a file that can be imported", Args: operands(),
-		Long: `Write all inventory, with its cables, as a file that inventory import reads. Importing it as
-it is changes nothing.`,
+		Long: `Write all inventory, with its cables, as a file that "inventory import" reads. Importing this
+file unchanged changes nothing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -113,16 +113,16 @@ func showImport(w *columns, r *v1.ImportReport) {
 	}
 	for i := range r.Staged {
 		s := &r.Staged[i]
-		next := "waits for somebody other than " + s.By + ": portcullis inventory repair show " + s.Host
+		next := "waits for a person other than " + s.By + ": portcullis inventory repair show " + s.Host
 		if r.DryRun {
-			next = "for two persons: it would be staged, with --ticket and --reason"
+			next = "needs two persons: with --ticket and --reason it would be staged"
 		}
 		for _, f := range s.Fields {
 			w.row("staged", s.Host, f)
 		}
 		w.row("staged", s.Host, next)
 	}
-	listHosts(w, "not in these files, left alone", r.NotInFile)
+	listHosts(w, "not in these files, unchanged", r.NotInFile)
 }
 
 // mostListed bounds a list that people read; -o json has all of it.

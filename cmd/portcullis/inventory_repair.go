@@ -13,9 +13,9 @@ import (
 func (a *app) inventoryRepair() *cobra.Command {
 	c := group("repair", "Confirm or cancel that a host has another TPM",
 		a.repairList(), a.repairShow(), a.repairConfirm(), a.repairCancel())
-	c.Long = `Confirm or cancel rows of inventory that wait for a second person: a host of which evidence
-was accepted before is to have another EK, or an EK that was replaced is to come back. They
-were staged by inventory import --ticket, and can be confirmed for seven days.`
+	c.Long = `Confirm or cancel rows of inventory that wait for a second person. In such a row a known host
+gets another EK, or a replaced EK comes back. "inventory import --ticket" stages the rows. They
+can be confirmed for seven days.`
 	return c
 }
 
@@ -82,7 +82,7 @@ func showRepair(w *columns, r *v1.Repair, done string) {
 	}
 	w.row("Digest", r.Digest)
 	if done == "" {
-		done = fmt.Sprintf("somebody other than %s: portcullis inventory repair confirm %s --digest %.12s", r.By, r.Host, r.Digest)
+		done = fmt.Sprintf("a person other than %s: portcullis inventory repair confirm %s --digest %.12s", r.By, r.Host, r.Digest)
 	}
 	w.row("Next", done)
 }
@@ -97,30 +97,29 @@ func (a *app) repairShow() *cobra.Command {
 func (a *app) repairConfirm() *cobra.Command {
 	digest, reason := "", ""
 	cmd := a.onRepair(&cobra.Command{
-		Use: "confirm HOST --digest DIGEST", Short: "Put a row that somebody else staged into force",
-		Long: `Put a row into force, by the digest of what you looked at: inventory repair show prints it.
-Who staged it may not confirm it, unless admission.two_persons is false. Release the host
-first.
+		Use: "confirm HOST --digest DIGEST", Short: "Confirm a row that another person staged",
+		Long: `Confirm a row by the digest that "inventory repair show" prints. The person who staged the row
+may not confirm it, unless admission.two_persons is false. Release the host first.
 
-The EK that the host had goes onto the deny list, where inventory denied shows it. Evidence,
-sessions and orders of the host are void: assign it again, and have it attest.`,
+The EK that the host had goes onto the deny list, which "inventory denied" shows. Evidence,
+sessions and orders of the host become void: assign the host again, and let it attest.`,
 		Example: `  portcullis inventory repair show compute-01
   portcullis inventory repair confirm compute-01 --digest 3f2a90b1c4de`,
 	}, "portcullis host assign HOST --cluster CLUSTER opens its window; then it attests with the new TPM",
 		func(ctx context.Context, c *client.Client, host string) (*v1.Repair, error) {
 			if digest == "" {
-				return nil, &usageError{msg: "no --digest is given", hint: fmt.Sprintf("portcullis inventory repair show %s prints that of what you confirm", plain(host))}
+				return nil, &usageError{msg: "no --digest is given", hint: fmt.Sprintf("portcullis inventory repair show %s prints the digest of what you confirm", plain(host))}
 			}
 			return c.ConfirmRepair(ctx, host, v1.RepairConfirm{Digest: digest, Reason: reason})
 		})
-	cmd.Flags().StringVar(&digest, "digest", "", "digest of what you looked at, or its first 12 digits; it must be given")
+	cmd.Flags().StringVar(&digest, "digest", "", "digest of the row, or its first 12 digits; it must be given")
 	wordFlag(cmd, &reason)
 	return cmd
 }
 
 func (a *app) repairCancel() *cobra.Command {
 	reason := ""
-	cmd := a.onRepair(&cobra.Command{Use: "cancel HOST --reason TEXT", Short: "End a row that waits for a second person"}, "nothing: it is cancelled",
+	cmd := a.onRepair(&cobra.Command{Use: "cancel HOST --reason TEXT", Short: "Cancel a row that waits for a second person"}, "nothing: it is cancelled",
 		func(ctx context.Context, c *client.Client, host string) (*v1.Repair, error) {
 			if err := wantReason(reason); err != nil {
 				return nil, err
@@ -134,8 +133,8 @@ func (a *app) repairCancel() *cobra.Command {
 func (a *app) inventoryDenied() *cobra.Command {
 	return &cobra.Command{
 		Use: "denied", Short: "List the EKs of TPMs that were replaced", Args: operands(),
-		Long: `List the EKs of TPMs that were replaced, the newest first. No host attests with one. To give
-one to a host again, import it with --ticket, and have another person confirm it.`,
+		Long: `List the EKs of TPMs that were replaced, newest first. No host can attest with one of these. To
+use one for a host again, import it with --ticket, and let another person confirm it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {

@@ -23,22 +23,24 @@ import (
 )
 
 func (a *app) keysCommand() *cobra.Command {
-	c := group("keys", "Keys of the fabric: backup, rehearsal, recovery; they need no service",
+	c := group("keys", "Back up, rehearse and recover keys of the fabric",
 		a.keysRoot(), a.keysEscrow(), a.keysDigests(), a.keysRehearse(), a.keysRecover(), a.keysInspect(), a.keysExport(), a.keysLend(), a.keysSAKey())
-	c.Long = `Keys of the fabric: backup, rehearsal, recovery; none of them prints a key. --facts
-is the file "facts" in the state directory of "portcullisd sm"; it may be read while
-that runs. Without it the service is asked for what it has stored, which is sealed and
-put into its audit log. --root is the file that opens it; it stays on this machine.`
+	c.Long = `Back up, rehearse and recover keys of the fabric. No command prints a key.
+
+--facts is the file "facts" in the state directory of "portcullisd sm"; it may be read while
+that runs. Without --facts the service sends what it has stored. These keys are sealed, and the
+request is recorded in the audit log. --root is the file with the root secret that opens the
+keys; it stays on this machine.`
 	return c
 }
 
 func (a *app) keysRoot() *cobra.Command {
 	return &cobra.Command{
 		Use:   "root FILE",
-		Short: "Draw the root secret that opens the keys of a subnet manager",
-		Long: `Draw the root secret that opens the keys of a subnet manager, and write it to a
-new file of mode 0600. Keep it apart from the state directory and its backups: who
-has both has all keys. For systemd: systemd-creds encrypt FILE keys-root.cred.`,
+		Short: "Create the root secret that opens the keys of a subnet manager",
+		Long: `Create the root secret that opens the keys of a subnet manager, and write it to a new file of
+mode 0600. Keep it apart from the state directory and its backups: both together open all keys.
+For systemd: systemd-creds encrypt FILE keys-root.cred.`,
 		Args: operands("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			secret, err := vault.NewSecret(rand.Reader)
@@ -54,7 +56,7 @@ has both has all keys. For systemd: systemd-creds encrypt FILE keys-root.cred.`,
 func newSecretFile(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return hint(fmt.Errorf("%s is there already", name), "nothing was written; name a new file")
+		return hint(fmt.Errorf("%s exists already", name), "nothing was written; name a new file")
 	}
 	if err != nil {
 		return err
@@ -125,9 +127,9 @@ func (a *app) keysDigests() *cobra.Command {
 	var state stateFlags
 	c := &cobra.Command{
 		Use:   "digests",
-		Short: "List keyed digests of all keys, to rehearse a kit against",
-		Long: `List keyed digests of all keys as JSON, to rehearse a kit against. The list holds
-no key, and only the kit can compare with it: it may leave the service's machine.`,
+		Short: "List keyed digests of all keys, to rehearse a kit",
+		Long: `List keyed digests of all keys as JSON, to rehearse a kit. The list contains no key, and only
+the kit can be compared with it. It may leave the service's machine.`,
 		Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.contents(cmd.Context(), &state)
@@ -160,10 +162,10 @@ func (a *app) keysInspect() *cobra.Command {
 	var conf string
 	c := &cobra.Command{
 		Use:   "inspect DIR",
-		Short: "Say what there is to take over in OpenSM's or UFM's key files",
-		Long: `Say what there is to take over in the key files that OpenSM or UFM keep in their
-cache directory: guid2mkey, guid2cckey, guid2vskey, guid2_m2n_key, guid2_n2n_key.
-A file with a wrong line is refused whole. Keys that can be guessed are counted.`,
+		Short: "Show what can be imported from OpenSM's or UFM's key files",
+		Long: `Show what can be imported from the key files that OpenSM or UFM keep in their cache directory:
+guid2mkey, guid2cckey, guid2vskey, guid2_m2n_key, guid2_n2n_key. A file with a wrong line is
+refused as a whole. Keys that are easy to guess are counted.`,
 		Args: operands("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.inspectKeys(args[0], conf) },
 	}

@@ -31,23 +31,23 @@ func (a *app) keysEscrow() *cobra.Command {
 	var recipients, out string
 	create := &cobra.Command{
 		Use:   "create",
-		Short: "Make an offline kit from which all keys are recovered",
-		Long: `Make an offline kit from which all keys are recovered when the store is lost: a
-file for age, which each of the recipients can open alone. Recipients are public
-keys of age-keygen, "age1...", one a line. With derived keys a kit stays good when
-keys rotate; with random keys each rotation needs another kit. Rehearse each one.`,
+		Short: "Create an offline kit from which all keys can be recovered",
+		Long: `Create an offline kit from which all keys can be recovered if the store is lost. The kit is an
+age file, which each of the recipients can open alone. Recipients are public keys of age-keygen,
+"age1...", one on each line. With derived keys a kit stays valid when keys rotate. With random
+keys each rotation needs a new kit. Rehearse each kit.`,
 		Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.createKit(cmd.Context(), &state, recipients, out) },
 	}
 	state.add(create)
-	create.Flags().StringVar(&recipients, "recipients", "", "file of age recipients, one a line")
-	create.Flags().StringVar(&out, "out", "", "kit to write; it must not be there")
+	create.Flags().StringVar(&recipients, "recipients", "", "file of age recipients, one on each line")
+	create.Flags().StringVar(&out, "out", "", "kit to write, which must not exist")
 	return group("escrow", "Offline kits with all keys", create)
 }
 
 func (a *app) createKit(ctx context.Context, state *stateFlags, recipients, out string) error {
 	if recipients == "" || out == "" {
-		return &usageError{msg: "--recipients and --out are needed", hint: "age-keygen makes an identity and says its recipient"}
+		return &usageError{msg: "--recipients and --out are needed", hint: "age-keygen creates an identity and prints its recipient"}
 	}
 	text, err := a.readFile(recipients, maxKeyFile)
 	if err != nil {
@@ -125,10 +125,10 @@ func (a *app) keysRehearse() *cobra.Command {
 	var identity, digests string
 	c := &cobra.Command{
 		Use:   "rehearse KIT",
-		Short: "Prove that a kit opens and gives every key of the store",
-		Long: `Prove that a kit opens and gives every key of the store, derived or stored: compare
-it with a list of "portcullis keys digests". Counts are printed, and no key. The
-exit code is 1 if a key is missing: then make another kit.`,
+		Short: "Prove that a kit opens and has every key of the store",
+		Long: `Prove that a kit opens and has every key of the store, derived or stored: compare it with a list
+of "portcullis keys digests". Counts are printed, and no key. The exit status is 1 if a key is
+missing: create another kit then.`,
 		Args: operands("KIT"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.rehearse(args[0], identity, digests) },
 	}
@@ -151,7 +151,7 @@ func (a *app) rehearse(kit, identity, list string) error {
 	}
 	var d escrow.Digests
 	if err := json.Unmarshal(text, &d); err != nil {
-		return hint(fmt.Errorf("%s: no list of digests: %w", list, err), "portcullis keys digests makes one")
+		return hint(fmt.Errorf("%s: not a list of digests: %w", list, err), "create one with: portcullis keys digests")
 	}
 	r, err := c.Rehearse(&d)
 	if err != nil {
@@ -161,7 +161,7 @@ func (a *app) rehearse(kit, identity, list string) error {
 		return err
 	}
 	if len(r.Missing) > 0 {
-		return hint(fmt.Errorf("%d of %d keys are not in the kit", len(r.Missing), r.Keys), "make another: portcullis keys escrow create")
+		return hint(fmt.Errorf("%d of %d keys are not in the kit", len(r.Missing), r.Keys), "create another: portcullis keys escrow create")
 	}
 	return nil
 }
@@ -186,12 +186,14 @@ func (a *app) keysRecover() *cobra.Command {
 	var opensm bool
 	c := &cobra.Command{
 		Use:   "recover KIT",
-		Short: "Make a state directory from a kit, when the store is lost",
-		Long: `Make a state directory for "portcullisd sm --state-dir" from a kit, when the store is
-lost. Its keys are sealed under --root, which "portcullis keys root" makes. If
-derived keys were rotated since the kit was made, --epoch N names the epoch that the
-last rotation told: each device is then tried with the key of the kit and that of N.
---opensm writes guid2mkey and its kin as well, in clear. Make a new kit afterwards.`,
+		Short: "Create a state directory from a kit, when the store is lost",
+		Long: `Create a state directory for "portcullisd sm --state-dir" from a kit, when the store is lost. Its
+keys are sealed under --root, which "portcullis keys root" creates.
+
+If derived keys were rotated since the kit was made, --epoch N names the epoch that the last
+rotation reported. Each device is then tried with the key of the kit and that of epoch N.
+--opensm also writes guid2mkey and the other key files of OpenSM, in clear. Create a new kit
+afterwards.`,
 		Args: operands("KIT"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.recoverKeys(args[0], identity, root, out, keys.Epoch(epoch), opensm)
@@ -199,15 +201,15 @@ last rotation told: each device is then tried with the key of the kit and that o
 	}
 	c.Flags().StringVar(&identity, "identity", "", "file with the age identity of a recipient")
 	c.Flags().StringVar(&root, "root", "", "file with the root secret to seal under")
-	c.Flags().StringVar(&out, "out", "", "directory to make")
-	c.Flags().Uint32Var(&epoch, "epoch", 0, "latest epoch that devices may be on")
+	c.Flags().StringVar(&out, "out", "", "directory to create")
+	c.Flags().Uint32Var(&epoch, "epoch", 0, "latest epoch that devices may have")
 	c.Flags().BoolVar(&opensm, "opensm", false, "write OpenSM's key files too, in clear")
 	return c
 }
 
 func (a *app) recoverKeys(kit, identity, rootFile, out string, epoch keys.Epoch, opensm bool) error {
 	if rootFile == "" || out == "" {
-		return &usageError{msg: "--root and --out are needed", hint: "portcullis keys root FILE makes a root"}
+		return &usageError{msg: "--root and --out are needed", hint: "create a root with: portcullis keys root FILE"}
 	}
 	c, err := a.openKit(kit, identity)
 	if err != nil {

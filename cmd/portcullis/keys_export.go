@@ -23,16 +23,18 @@ func (a *app) keysExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write keys in clear into a new directory, for diagnostics or another subnet manager",
-		Long: `Write the keys that devices hold into a new directory of mode 0700, as guid2mkey and
-its kin in OpenSM's format: in clear. Diagnostics show the key of a device with
-"smpquery --m_key 0xKEY". The file neighbors has what is behind the ports of switches, so
-that another subnet manager finds the way: "fabric.keys.import: DIR" with "import_keep:
-true" has one of ours go on with these keys. A rotation makes the files old. The service puts it into its
-audit log that its keys were asked for. Delete the files after use: shred -u DIR/*.`,
+		Long: `Write the keys that devices hold into a new directory of mode 0700, in clear. The files have
+OpenSM's format: guid2mkey and the others. A diagnostic tool shows the key of a device with
+"smpquery --m_key 0xKEY".
+
+The file neighbors lists what is behind the ports of switches, so that another subnet manager
+finds the way. One of ours continues with these keys by "fabric.keys.import: DIR" and
+"import_keep: true". A rotation makes the files obsolete. The service records the request in its
+audit log. Delete the files after use: shred -u DIR/*.`,
 		Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
-				return &usageError{msg: "--out is needed", hint: "name a directory to make; keys in clear go into it"}
+				return &usageError{msg: "--out is needed", hint: "name a directory to create; keys in clear go into it"}
 			}
 			c, err := a.contents(cmd.Context(), &state)
 			if err != nil {
@@ -54,7 +56,7 @@ audit log that its keys were asked for. Delete the files after use: shred -u DIR
 		},
 	}
 	state.add(c)
-	c.Flags().StringVar(&out, "out", "", "directory to make")
+	c.Flags().StringVar(&out, "out", "", "directory to create")
 	return c
 }
 

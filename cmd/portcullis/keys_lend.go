@@ -38,15 +38,15 @@ func (a *app) keysLend() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lend GUID",
 		Short: "Lend the key of one device to a diagnostic tool, for minutes",
-		Long: `Lend the M_Key of one device to a diagnostic tool, so that protection stays on for its
-sake. GUID is that of a port, of a switch its own. The key is written in clear to a new
-file of mode 0600, in the format of guid2mkey; it opens this device alone:
+		Long: `Lend the M_Key of one device to a diagnostic tool, so that protection can stay on. GUID is that
+of a port, or of a switch. The key is written in clear to a new file of mode 0600, in the format
+of guid2mkey. It opens only this device:
 
     smpquery --m_key $(awk '{print $2}' FILE) portinfo LID
 
-When the time is over the device gets another key and drops this one, also when it or the
-subnet manager was away meanwhile. A rotation may end it earlier. Who lends goes into the
-audit log. --return ends it now.`,
+When the time is over the device gets a new key and drops this one, even if it or the subnet
+manager was down meanwhile. A rotation may end the loan earlier. The audit log records who lent
+the key. --return ends the loan now.`,
 		Example: "  portcullis keys lend 0x0002c90300a1b2c3 --for 15m --root keys.root --out key\n" +
 			"  portcullis keys lend 0x0002c90300a1b2c3 --return",
 		Args: operands("GUID"),
@@ -62,11 +62,11 @@ audit log. --return ends it now.`,
 		},
 	}
 	f := c.Flags()
-	f.DurationVar(&l.period, "for", 15*time.Minute, "for how long, at most 24h")
-	f.StringVar(&l.to, "to", "", "which tool or person it is for, for the log")
-	f.StringVar(&l.out, "out", "", "file to make, with the key in clear")
+	f.DurationVar(&l.period, "for", 15*time.Minute, "how long, at most 24h")
+	f.StringVar(&l.to, "to", "", "tool or person it is for, for the log")
+	f.StringVar(&l.out, "out", "", "file to create, with the key in clear")
 	f.StringVar(&l.root, "root", "", "file with the root secret that opens it")
-	f.BoolVar(&l.giveUp, "return", false, "the tool is done: change the key now")
+	f.BoolVar(&l.giveUp, "return", false, "end the loan: change the key now")
 	return c
 }
 
@@ -87,7 +87,7 @@ func (a *app) lendKey(ctx context.Context, g ib.GUID, l *loan) error {
 	case l.root == "":
 		return &usageError{msg: "--root is needed", hint: "name the file with the root secret, which opens the key"}
 	case l.out == "":
-		return &usageError{msg: "--out is needed", hint: "name a file to make; the key in clear goes into it"}
+		return &usageError{msg: "--out is needed", hint: "name a file to create; the key in clear goes into it"}
 	case l.period < time.Second || l.period > v1.MaxKeyLoan*time.Second:
 		return &usageError{msg: fmt.Sprintf("--for %v: want 1s to %v", l.period, v1.MaxKeyLoan*time.Second), hint: "lend it again when more time is needed"}
 	}
@@ -104,7 +104,7 @@ func (a *app) lendKey(ctx context.Context, g ib.GUID, l *loan) error {
 		return err
 	}
 	if err := writeLent(k, root, l.out); err != nil {
-		return hint(err, fmt.Sprintf("the key is lent all the same; portcullis keys lend %v --return ends that", g))
+		return hint(err, fmt.Sprintf("the key is lent nevertheless; portcullis keys lend %v --return ends that", g))
 	}
 	return a.print(lent{g, k.At, k.Lent, l.out}, func(w *columns) {
 		w.text("%s has the key of %s in clear until %s", l.out, k.At, stamp(k.Lent))
@@ -124,7 +124,7 @@ func writeLent(k *v1.LentKey, root vault.Root, out string) error {
 	}
 	entries := keyfile.Export(opened.Records, keys.MKey)
 	if len(entries) != 1 {
-		return fmt.Errorf("%s: %d keys came, want that of one device", from, len(entries))
+		return fmt.Errorf("%s: got %d keys, want that of one device", from, len(entries))
 	}
 	return newSecretFile(out, keyfile.Format(entries))
 }

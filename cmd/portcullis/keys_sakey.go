@@ -26,15 +26,15 @@ func (a *app) keysSAKey() *cobra.Command {
 	var to, out, rootFile string
 	c := &cobra.Command{
 		Use:   "sa-key",
-		Short: "Write the SA_Key in force to a file, for tools that ask subnet administration",
-		Long: `Write the SA_Key in force to a new file of mode 0600, in clear: who shows it may ask
-subnet administration everything.
+		Short: "Write the SA_Key in force to a file, for tools that query subnet administration",
+		Long: `Write the SA_Key in force to a new file of mode 0600, in clear. A tool that has it may query
+everything in subnet administration:
 
     saquery --smkey $(cat FILE) -p
 
-It is good until the service draws the next one, and for a grace after (fabric.sa in
-portcullisd.yaml). It comes sealed from the service, which puts who asked into the audit
-log; the root secret opens it here.`,
+The key is valid until the service creates the next one, and for a grace period after that
+(fabric.sa in portcullisd.yaml). The service sends it sealed, and records the request in the
+audit log. The root secret opens it here.`,
 		Example: "  portcullis keys sa-key --root keys.root --out sa_key --to saquery",
 		Args:    operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,14 +42,14 @@ log; the root secret opens it here.`,
 			case rootFile == "":
 				return &usageError{msg: "--root is needed", hint: "name the file with the root secret, which opens the key"}
 			case out == "":
-				return &usageError{msg: "--out is needed", hint: "name a file to make; the key in clear goes into it"}
+				return &usageError{msg: "--out is needed", hint: "name a file to create; the key in clear goes into it"}
 			}
 			return a.takeSAKey(cmd.Context(), to, rootFile, out)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&to, "to", "", "which tool or person it is for, for the log")
-	f.StringVar(&out, "out", "", "file to make, with the key in clear")
+	f.StringVar(&to, "to", "", "tool or person it is for, for the log")
+	f.StringVar(&out, "out", "", "file to create, with the key in clear")
 	f.StringVar(&rootFile, "root", "", "file with the root secret that opens it")
 	return c
 }
@@ -95,5 +95,5 @@ func openSAKey(k *v1.SealedKeys, root vault.Root) (keys.Held, error) {
 			return r.Current, nil
 		}
 	}
-	return keys.Held{}, fmt.Errorf("%s: none came", from)
+	return keys.Held{}, fmt.Errorf("%s: no key was received", from)
 }

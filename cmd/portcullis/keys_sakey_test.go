@@ -63,7 +63,7 @@ func TestKeysSAKey(t *testing.T) {
 		{"keys sa-key --out @sa", exitUsage, "--root is needed"},
 		{"keys sa-key --root @root", exitUsage, "--out is needed"},
 		{"keys sa-key --root @root --out @sa --to saquery" + ask, exitOK, "has SA_Key 3 in clear"},
-		{"keys sa-key --root @root --out @sa" + ask, exitError, "is there already"},
+		{"keys sa-key --root @root --out @sa" + ask, exitError, "exists"},
 	} {
 		out := s.do(tt.code, tt.args)
 		if !strings.Contains(out, tt.want) {

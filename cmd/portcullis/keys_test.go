@@ -226,8 +226,8 @@ func TestKeysRefuse(t *testing.T) {
 		code int
 		want string
 	}{
-		{makeKit + "kit", exitError, "is there already"},
-		{"keys root @root", exitError, "is there already"},
+		{makeKit + "kit", exitError, "exists already"},
+		{"keys root @root", exitError, "exists already"},
 		{"keys escrow create --facts @state/facts --root @wrong-root --recipients @recipients --out @x", exitError, "does not open it"},
 		{"keys escrow create --facts @half-facts --root @root --recipients @recipients --out @x", exitError, "not all of one"},
 		{"keys escrow create --facts @state/facts --root @root --recipients @identity --out @x", exitError, "no list of age recipients"},

@@ -14,11 +14,11 @@ import (
 )
 
 func (a *app) lockCommand() *cobra.Command {
-	c := group("lock", "Say how adapters are locked against their hosts, and open those that leave",
+	c := group("lock", "Show how adapters are locked against their hosts, and open those that leave",
 		a.lockList(), a.lockShow(), a.lockRelease(), a.lockRetain(), a.lockRehearse(), a.lockKeys())
-	c.Long = `Say how adapters are locked against the root of the hosts they are in, and open those
-that leave. Keys are never shown: they are derived from the root of the service
-(locks.root), the adapter's node GUID and an epoch, which counts its locks.`
+	c.Long = `Show how adapters are locked against root on their hosts, and open those that leave. Keys are
+never shown. They are derived from the root of the service (locks.root), the adapter's node GUID
+and an epoch, which counts its locks.`
 	return c
 }
 
@@ -26,7 +26,7 @@ that leave. Keys are never shown: they are derived from the root of the service
 func adapterGUID(s string) (ib.GUID, error) {
 	g, err := ib.ParseGUID(s)
 	if err != nil {
-		return 0, &usageError{msg: fmt.Sprintf("%q is no node GUID", plain(s)), hint: "want 0x and 16 hexadecimal digits; portcullis lock list has them"}
+		return 0, &usageError{msg: fmt.Sprintf("%q is not a node GUID", plain(s)), hint: "want 0x and 16 hexadecimal digits; portcullis lock list has them"}
 	}
 	return g, nil
 }
@@ -53,7 +53,7 @@ func (a *app) lockList() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&host, "host", "", "only of this host")
+	cmd.Flags().StringVar(&host, "host", "", "only the adapters of this host")
 	return cmd
 }
 
@@ -105,7 +105,7 @@ func boundTo(b *v1.LockBinding) string {
 		s = "the device " + b.Device
 	}
 	if b.Less != "" {
-		s += ", no more, since: " + plain(b.Less)
+		s += ", not more, because: " + plain(b.Less)
 	}
 	return s
 }
@@ -120,10 +120,10 @@ func (a *app) lockShow() *cobra.Command {
 func (a *app) lockRelease() *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
-		Use: "release GUID", Short: "Decide that an adapter leaves: it is opened for good at its next provisioning", Args: operands("GUID"),
-		Long: `Decide that an adapter leaves, for example to its maker. At the next provisioning of its
-host the agent gets the keys to open it and none to lock it with; the host is not admitted
-with it. The decision stands in the audit log with its reason.`,
+		Use: "release GUID", Short: "Decide that an adapter leaves: it is opened permanently at its next provisioning", Args: operands("GUID"),
+		Long: `Decide that an adapter leaves, for example to its manufacturer. At the next provisioning of its
+host the agent gets the keys to open it, and no key to lock it. The host is not admitted with
+it. The audit log records the decision and its reason.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(reason) == "" {
 				return &usageError{msg: "--reason is needed", hint: "say why the adapter leaves, for the audit log"}
@@ -133,13 +133,13 @@ with it. The decision stands in the audit log with its reason.`,
 			})(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, for the audit log")
 	return cmd
 }
 
 func (a *app) lockRetain() *cobra.Command {
 	return &cobra.Command{
-		Use: "retain GUID", Short: "Take the decision back that an adapter leaves", Args: operands("GUID"),
+		Use: "retain GUID", Short: "Cancel the decision that an adapter leaves", Args: operands("GUID"),
 		RunE: a.onLock(func(ctx context.Context, c *client.Client, g ib.GUID) (*v1.Lock, error) {
 			if err := c.RetainLock(ctx, g); err != nil {
 				return nil, err

@@ -20,7 +20,7 @@ import (
 // lockRoot reads the root of lock keys: 64 hexadecimal digits.
 func lockRoot(file string) (lockkey.Root, error) {
 	if file == "" {
-		return lockkey.Root{}, &usageError{msg: "--root is needed", hint: "the file that locks.root names, or a copy of it from where it is kept"}
+		return lockkey.Root{}, &usageError{msg: "--root is needed", hint: "name the file of locks.root, or a copy of it"}
 	}
 	text, err := input.ReadFile(file, input.Small)
 	if err != nil {
@@ -43,11 +43,10 @@ type rehearsed struct {
 func (a *app) lockRehearse() *cobra.Command {
 	var root, from string
 	c := &cobra.Command{
-		Use: "rehearse", Short: "Show that a copy of the root opens every locked adapter, without opening any", Args: operands(),
-		Long: `Derive the key of every adapter from a copy of the root, and compare it with what the
-service says of it. It is the proof that the loss of the service and of its store locks
-nobody out. --from takes what "lock list --json" printed, so that it also works without
-the service.`,
+		Use: "rehearse", Short: "Prove that a copy of the root opens every locked adapter, without opening any", Args: operands(),
+		Long: `Derive the key of every adapter from a copy of the root, and compare it with the service's
+records. This proves that no adapter stays locked if the service and its store are lost. --from
+uses the output of "lock list --json", so that the service is not needed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := lockRoot(root)
 			if err != nil {
@@ -69,7 +68,7 @@ the service.`,
 				}
 			}
 			if err := a.print(out, func(w *columns) {
-				w.text("%d adapters, %d with another key than this root gives", out.Adapters, len(out.Wrong))
+				w.text("%d adapters, %d with another key than this root derives", out.Adapters, len(out.Wrong))
 				for _, g := range out.Wrong {
 					w.text("%s", g)
 				}
@@ -78,15 +77,15 @@ the service.`,
 			}
 			switch {
 			case len(out.Wrong) > 0:
-				return errors.New("this root does not open these adapters: it is not the one that the service has")
+				return errors.New("this root does not open these adapters: it is not the root of the service")
 			case out.Adapters == 0:
-				return errors.New("no adapter was ever locked: nothing is shown by this")
+				return errors.New("no adapter was ever locked: this proves nothing")
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVar(&root, "root", "", "file with the root, or a copy of it")
-	c.Flags().StringVar(&from, "from", "", `what "lock list --json" printed; the service is asked without it`)
+	c.Flags().StringVar(&from, "from", "", `output of "lock list --json", instead of the service`)
 	return c
 }
 
@@ -107,7 +106,7 @@ func (a *app) lockedAdapters(cmd *cobra.Command, from string) (*v1.List[v1.Lock]
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	if all.Next != "" {
-		return nil, hint(fmt.Errorf("%s has only a page of the locks, and others follow", from), "write it with: portcullis lock list -o json")
+		return nil, hint(fmt.Errorf("%s has only one page of the locks", from), "write it with: portcullis lock list -o json")
 	}
 	return &all, nil
 }
@@ -119,10 +118,11 @@ func (a *app) lockKeys() *cobra.Command {
 	var root, out string
 	last := uint32(8)
 	c := &cobra.Command{
-		Use: "keys GUID", Short: "Write an adapter's keys into a file, in clear, when nothing else is left", Args: operands("GUID"),
-		Long: `Derive the keys of an adapter from a copy of the root and write them into a new file, the
-latest epoch first: for "mstflint -d DEVICE hw_access enable KEY" when the service and its
-store are lost. It needs nothing but the root. Delete the file after use: shred -u FILE.`,
+		Use: "keys GUID", Short: "Write an adapter's keys into a file, in clear, for use without the service", Args: operands("GUID"),
+		Long: `Derive the keys of an adapter from a copy of the root, and write them into a new file, the
+latest epoch first. Use it when the service and its store are lost, with
+"mstflint -d DEVICE hw_access enable KEY". It needs nothing but the root. Delete the file after
+use: shred -u FILE.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			guid, err := adapterGUID(args[0])
 			if err != nil {
@@ -139,8 +139,8 @@ store are lost. It needs nothing but the root. Delete the file after use: shred 
 		},
 	}
 	c.Flags().StringVar(&root, "root", "", "file with the root, or a copy of it")
-	c.Flags().StringVar(&out, "out", "", "file to make")
-	c.Flags().Uint32Var(&last, "epochs", last, "of the epochs 1 to this one")
+	c.Flags().StringVar(&out, "out", "", "file to create")
+	c.Flags().Uint32Var(&last, "epochs", last, "write the keys of epochs 1 to this one")
 	return c
 }
 

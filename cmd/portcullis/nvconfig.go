@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) nvconfigCommand() *cobra.Command {
-	return group("nvconfig", "Settings of adapters as signed files; these need no service",
+	return group("nvconfig", "Build, sign and verify files of adapter settings",
 		a.nvconfigDescribe(), a.nvconfigBuild(), a.nvconfigSign(), a.nvconfigVerify(), a.nvconfigProfile())
 }
 
@@ -20,7 +20,7 @@ const maxNVConfig = 4 * nvconfig.MaxFile
 
 // profileFlag names the profile of a site.
 func profileFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVar(file, "profile", "", "YAML file of the site's profile (default: the list of this program)")
+	cmd.Flags().StringVar(file, "profile", "", "YAML file of the site's profile (default: the built-in list)")
 }
 
 func (a *app) readProfile(file string) (*profile.Profile, error) {
@@ -66,11 +66,12 @@ func (a *app) nvconfigProfile() *cobra.Command {
 	file := ""
 	cmd := &cobra.Command{
 		Use: "profile", Short: "Print the hardening list in force, and why each value is wanted", Args: operands(),
-		Long: `Print the hardening list: each setting, the value it must have before a tenant gets
-the host, and why. "required" means that an adapter which does not know the setting
-does not comply; "where known", that such an adapter is only told; "record", that any
-value will do and is noted. What the site's profile changed is marked, with what this
-program would want.`,
+		Long: `Print the hardening list: each setting, the value it must have before a tenant gets the host,
+and why. The columns say how strict an item is:
+  required     an adapter that does not know the setting does not comply
+  where known  an adapter that does not know the setting is only reported
+  record       any value is allowed, and is recorded
+What the site's profile changed is marked, together with the built-in value.`,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := a.readProfile(file)
 			if err != nil {

@@ -16,7 +16,7 @@ type bindFlags struct{ mac, nonce string }
 
 func (b *bindFlags) on(f *pflag.FlagSet) {
 	f.StringVar(&b.mac, "mac", "", "base MAC of the adapter that the file is bound to, as its challenge names it, with --challenge")
-	f.StringVar(&b.nonce, "challenge", "", "what that adapter drew last, 64 hexadecimal digits")
+	f.StringVar(&b.nonce, "challenge", "", "the adapter's last challenge, 64 hexadecimal digits")
 }
 
 // challenge reads them; nil: the file is bound to no challenge.
@@ -46,7 +46,7 @@ func (b *bindFlags) add(s *settingsFile) error {
 		return err
 	}
 	if s.file.Bound() {
-		return hint(fmt.Errorf("the file is bound to a challenge already"), "make one that is not: portcullis nvconfig build")
+		return hint(fmt.Errorf("the file is already bound to a challenge"), "make a file that is not bound: portcullis nvconfig build")
 	}
 	unique, err := nvconfig.ForChallenges(*c)
 	if err != nil {

@@ -27,17 +27,17 @@ type buildFlags struct {
 func (a *app) nvconfigBuild() *cobra.Command {
 	var b buildFlags
 	cmd := &cobra.Command{
-		Use: "build", Short: "Make a file of the settings that the profile wants, not signed yet", Args: operands(),
-		Long: `Make a file of the settings that the profile wants, for the adapters of one board
-(--psid) or for one device (--device). It has a digest and no signature: portcullis
-nvconfig sign makes one that adapters take.
+		Use: "build", Short: "Build an unsigned file of the settings that the profile wants", Args: operands(),
+		Long: `Build a file of the settings that the profile wants, for the adapters of one board
+(--psid) or for one device (--device). It has a digest and no signature. Sign it with
+"portcullis nvconfig sign" before an adapter takes it.
 
-An item is written whole. Those that hold other settings beside the wanted ones need
-the values of an adapter's factory, which nobody can ask here: they are left out, and
-told. The service makes files for cards that were read, with all of them.
+An item is written as a whole. An item with other settings beside the wanted ones needs the
+factory values of the adapter, which are not known here. Such items are left out and reported.
+The service builds complete files for adapters that were read.
 
-A file for a board can be bound to one adapter of it, and to what that one drew last
-(--mac and --challenge): root of another host, or of this one later, has no use for it.`,
+A file for a board can be bound to one adapter and to its last challenge (--mac and
+--challenge). Root on another host, or on this host later, cannot use such a file.`,
 		Example: `  portcullis nvconfig build --psid MT_0000000838 --file-version 12 --out lock.bin`,
 		RunE: func(*cobra.Command, []string) error {
 			return a.build(b)
@@ -122,7 +122,7 @@ func writeAll(w io.Writer, b []byte) error {
 // toBinary writes bytes that no terminal is for.
 func (a *app) toBinary(name string, data []byte) error {
 	if f, ok := a.stdout.(*os.File); ok && name == "" && isTerminal(f) {
-		return &usageError{msg: "the file is not for a terminal", hint: "name a file: --out FILE"}
+		return &usageError{msg: "a terminal cannot show the file", hint: "name a file: --out FILE"}
 	}
 	return a.toFile(name, func(w io.Writer) error { return writeAll(w, data) })
 }
@@ -133,21 +133,21 @@ func (a *app) nvconfigSign() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sign FILE", Short: "Sign a file of settings with the site's key", Args: operands("FILE"),
 		Long: `Sign a file of settings with the site's key, RSA of 2048 or 4096 bits. A signature
-that is there already is replaced.
+that is already there is replaced.
 
-The key is a PEM file, or stays in a PKCS#11 token, which OpenSC's pkcs11-tool is run
-for: pkcs11:token=LABEL;id=%01?module-path=/FILE.so&pin-source=/FILE. Both files must
-not be readable by others.
+The key is a PEM file, or stays in a PKCS#11 token, for which OpenSC's pkcs11-tool is run:
+pkcs11:token=LABEL;id=%01?module-path=/FILE.so&pin-source=/FILE. Other users must not be able to
+read the PEM file or the PIN file.
 
-Only settings are signed that hold against the host (priority OEM or MLNX, ovr_en 0),
-and never a token of the vendor: whoever has such a file opens the adapter with it.
+Only settings that the host cannot change are signed (priority OEM or MLNX, ovr_en 0). A token
+of the vendor is never signed: a holder of such a file can open the adapter with it.
 
---mac and --challenge bind the file, as it is signed, to one adapter and to what that
-one drew last; mstconfig -tkn CRCS challenge_request has it draw.`,
+--mac and --challenge bind the signed file to one adapter and its last challenge.
+"mstconfig -tkn CRCS challenge_request" creates the challenge.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			id, err := nvconfig.ParseUUID(uuid)
 			if err != nil {
-				return &usageError{msg: "--key-uuid: " + err.Error(), hint: "it is what the adapter finds the key by"}
+				return &usageError{msg: "--key-uuid: " + err.Error(), hint: "the adapter finds the key by its UUID"}
 			}
 			if key == "" {
 				return &usageError{msg: "--key is missing", hint: "name a PEM file or a pkcs11: URI"}
@@ -184,15 +184,15 @@ one drew last; mstconfig -tkn CRCS challenge_request has it draw.`,
 // mayBeSigned refuses what the site's key must not sign.
 func mayBeSigned(s *settingsFile) error {
 	if s.file == nil {
-		return hint(fmt.Errorf("the text form says neither what the file is nor for whom"), "portcullis nvconfig build makes a file that can be signed")
+		return hint(fmt.Errorf("the text form does not say what the file is and which adapters it is for"), "build a file that can be signed with: portcullis nvconfig build")
 	}
 	if s.file.Component != nvconfig.OEMConfig {
-		return hint(fmt.Errorf("it is a file of another kind: %v", s.file.Component), "the site signs settings, as OEM NVCONFIG, and nothing else")
+		return hint(fmt.Errorf("wrong kind of file: %v", s.file.Component), "only OEM NVCONFIG files of settings are signed")
 	}
 	for _, i := range s.file.Settings() {
 		if !i.Locked() {
-			return hint(fmt.Errorf("%v has priority %v and ovr_en %v: the host could write over it", i.Address, i.Priority, i.OverrideEnabled),
-				"portcullis nvconfig build makes settings that hold")
+			return hint(fmt.Errorf("%v has priority %v and ovr_en %v: the host can change it", i.Address, i.Priority, i.OverrideEnabled),
+				"portcullis nvconfig build makes settings that the host cannot change")
 		}
 	}
 	return nil

@@ -48,12 +48,11 @@ func (a *app) nvconfigDescribe() *cobra.Command {
 	file := ""
 	cmd := &cobra.Command{
 		Use: "describe FILE", Short: "Explain a file of settings, signed or not", Args: operands("FILE"),
-		Long: `Explain a file of settings, or its text form: what it is, which adapters it is for,
-whether it is signed, and each setting with its value, priority, ovr_en, what the
-profile wants, and why.
+		Long: `Explain a file of settings, or its text form: what it is, which adapters it is for, whether it
+is signed, and each setting with its value, priority, ovr_en, the profile's value, and why.
 
-Describing verifies no signature: portcullis nvconfig verify does. ovr_en 0 with a
-priority above USER is what an adapter must hold against the host.`,
+This verifies no signature: use "portcullis nvconfig verify". The host cannot change a setting
+with ovr_en 0 and a priority above USER.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := a.readProfile(file)
 			if err != nil {

@@ -25,13 +25,12 @@ type verifiedFile struct {
 func (a *app) nvconfigVerify() *cobra.Command {
 	pins, public, uuid := "", "", ""
 	cmd := &cobra.Command{
-		Use: "verify FILE", Short: "Verify the signature of a file of settings under pinned keys", Args: operands("FILE"),
-		Long: `Verify the signature of a file of settings under keys that the site pinned: those of
-a file of pins that may sign vendor-nvconfig (--pins), or one public key (--public-key,
-with --key-uuid).
+		Use: "verify FILE", Short: "Verify the signature of a file of settings with pinned keys", Args: operands("FILE"),
+		Long: `Verify the signature of a file of settings with keys that the site pinned: the keys of --pins
+that may sign vendor-nvconfig, or one public key (--public-key, with --key-uuid).
 
-Ends with status 0 when one of them signed it, and 1 otherwise: a digest is no
-signature. Which keys an adapter trusts is the adapter's to say.`,
+The exit status is 0 if one of them signed the file, and 1 otherwise. A digest is not a
+signature. This does not say which keys an adapter trusts.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			keys, err := a.settingsKeys(pins, public, uuid)
 			if err != nil {
@@ -87,7 +86,7 @@ func (v *verifiedFile) table(w *columns) {
 func (a *app) settingsKeys(pins, public, uuid string) ([]nvconfig.PinnedKey, error) {
 	switch {
 	case (pins == "") == (public == ""):
-		return nil, &usageError{msg: "want either --pins or --public-key", hint: "a key that nobody pinned verifies nothing"}
+		return nil, &usageError{msg: "want either --pins or --public-key", hint: "a signature is verified with a pinned key only"}
 	case public != "":
 		id, err := nvconfig.ParseUUID(uuid)
 		if err != nil {

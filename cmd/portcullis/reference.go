@@ -16,15 +16,15 @@ import (
 )
 
 func (a *app) referenceCommand() *cobra.Command {
-	c := group("reference", "Say which measured boots of hosts are trusted",
+	c := group("reference", "Manage which measured boots of hosts are trusted",
 		a.referenceList(), a.referenceShow(), a.referencePredict(), a.referenceLearn(), a.referenceWaive(), a.referenceApprove(), a.referenceExpire(), a.referenceDiff())
-	c.Long = `Say which measured boots are trusted, by classes of hosts that boot alike: what inventory
-has as class, or default. A host whose boot no set in force has is refused evidence, with
-reason reference.
+	c.Long = `Manage which measured boots are trusted, by classes of hosts that boot alike. The class of a
+host is that of the inventory, or default. A boot that no set in force contains makes the
+evidence of the host refused, with reason reference.
 
-A set is learned from a boot, approved by somebody else, and ends at a date or by hand.
-Several may be in force at once, as while new firmware is rolled out. A waiver has any
-boot of a class trusted whose event log replays; it always ends.`
+A set is learned from a boot, approved by another person, and ends at a date or by command.
+Several sets may be in force at once, for example during a firmware update. A waiver trusts any
+boot of a class whose event log replays; it always has an end.`
 	return c
 }
 
@@ -33,7 +33,7 @@ func setName(s string) (class string, version uint64, err error) {
 	class, digits, _ := strings.Cut(s, "/")
 	version, e := strconv.ParseUint(digits, 10, 64)
 	if class == "" || e != nil || version == 0 {
-		return "", 0, &usageError{msg: fmt.Sprintf("%q is no set", plain(s)), hint: "want CLASS/VERSION; portcullis reference list has them"}
+		return "", 0, &usageError{msg: fmt.Sprintf("%q is not a set", plain(s)), hint: "want CLASS/VERSION; portcullis reference list has them"}
 	}
 	return class, version, nil
 }
@@ -48,7 +48,7 @@ func moment(flag, s string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, &usageError{msg: fmt.Sprintf("--%s %q is no date", flag, plain(s)), hint: "for example 2027-03-31, or 2027-03-31T18:00:00Z"}
+	return time.Time{}, &usageError{msg: fmt.Sprintf("--%s %q is not a date", flag, plain(s)), hint: "for example 2027-03-31, or 2027-03-31T18:00:00Z"}
 }
 
 func (a *app) referenceList() *cobra.Command {
@@ -73,7 +73,7 @@ func (a *app) referenceList() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&class, "class", "", "only of this class")
+	cmd.Flags().StringVar(&class, "class", "", "only sets of this class")
 	return cmd
 }
 
@@ -86,7 +86,7 @@ func setKind(r *v1.Reference) string {
 
 func (a *app) referenceShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show CLASS/VERSION", Short: "Show a set: each register, and each event that it wants", Args: operands("CLASS/VERSION"),
+		Use: "show CLASS/VERSION", Short: "Show a set: each register, and each event that it requires", Args: operands("CLASS/VERSION"),
 		RunE: a.onSet(func(ctx context.Context, c *client.Client, class string, version uint64) (*v1.Reference, error) {
 			return c.Reference(ctx, class, version)
 		}),
@@ -166,12 +166,12 @@ func (a *app) referenceLearn() *cobra.Command {
 	var l learning
 	cmd := &cobra.Command{
 		Use: "learn CLASS --reason TEXT", Short: "Learn a set from boots, as a draft", Args: operands("CLASS"),
-		Long: `Learn a set from boots, as a draft that somebody else approves: from hosts whose boot
-their TPM has proven and no set in force has (--host), or from event logs (--log).
+		Long: `Learn a set from boots, as a draft that another person approves. The boots are those of hosts
+(--host) whose TPM has proven a boot that no set in force contains, or event logs (--log).
 
-Where boots differ, events of PCR 1, 3, 5 and 6 may be any: what machines of one model
-differ in. In the other registers, which hold code and keys, each digest that was seen is
-good, and no other. --base begins with a set and widens it.`,
+In PCR 1, 3, 5 and 6, which differ between machines of one model, events that differ between
+the boots may have any value. The other registers hold code and keys: they must have one of
+the digests that were seen. --base extends an existing set.`,
 		Example: `  portcullis reference learn gpu-node --host gpu-1 --host gpu-2 --reason "racks 1 to 8 as delivered"
   portcullis reference learn gpu-node --base 1 --host gpu-3 --reason "gpu-3 has another boot option"
   portcullis reference learn gpu-node --log binary_bios_measurements --ignore 1/3 --reason "firmware 2.20.0"`,
@@ -186,11 +186,11 @@ good, and no other. --base begins with a set and widens it.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&l.in.Hosts, "host", nil, "a host to learn from; may be given again")
-	f.StringArrayVar(&l.logs, "log", nil, "a file with an event log, as the kernel has it; may be given again")
-	f.Uint64Var(&l.in.Base, "base", 0, "version of the class to begin with")
-	f.StringArrayVar(&l.ignore, "ignore", nil, "PCR/EVENT, an event that may be any; may be given again")
-	f.StringVar(&l.predicted, "predicted", "", "a file that reference predict wrote, in place of hosts, logs and base")
+	f.StringArrayVar(&l.in.Hosts, "host", nil, "host to learn from; may be given more than once")
+	f.StringArrayVar(&l.logs, "log", nil, "file with an event log, as the kernel has it; may be given more than once")
+	f.Uint64Var(&l.in.Base, "base", 0, "version of the class to extend")
+	f.StringArrayVar(&l.ignore, "ignore", nil, "PCR/EVENT, an event that may have any value; may be given more than once")
+	f.StringVar(&l.predicted, "predicted", "", "file that reference predict wrote, instead of hosts, logs and base")
 	reasonFlag(cmd, &l.in.Reason)
 	return cmd
 }
@@ -203,9 +203,9 @@ func (l *learning) read() error {
 	learned := len(l.in.Hosts) + len(l.logs)
 	switch {
 	case l.predicted != "" && (learned > 0 || l.in.Base != 0):
-		return &usageError{msg: "--predicted stands alone", hint: "values that were predicted are not learned of hosts, logs or a base as well"}
+		return &usageError{msg: "--predicted excludes --host, --log and --base", hint: "a set is either predicted or learned"}
 	case l.predicted == "" && learned == 0:
-		return &usageError{msg: "nothing to learn from", hint: "name hosts with --host, files with --log, or what was predicted with --predicted"}
+		return &usageError{msg: "nothing to learn from", hint: "name hosts with --host, files with --log, or a prediction with --predicted"}
 	}
 	if l.predicted != "" {
 		p, err := readPrediction(l.predicted)
@@ -245,17 +245,17 @@ func (a *app) referenceWaive() *cobra.Command {
 	var in v1.NewWaiver
 	until := ""
 	cmd := &cobra.Command{
-		Use: "waive CLASS --until DATE --reason TEXT", Short: "Draft a waiver: any boot of a class is trusted for some time", Args: operands("CLASS"),
-		Long: `Draft a waiver, which somebody else approves. Until it ends, a boot of the class that no
-set has is trusted if its event log replays. It lasts 30 days at most; you are its owner,
-and each host that is let in by it says so in its verdict and in the audit log.`,
+		Use: "waive CLASS --until DATE --reason TEXT", Short: "Draft a waiver, which trusts any boot of a class for some time", Args: operands("CLASS"),
+		Long: `Draft a waiver, which another person approves. Until it ends, a boot of the class that no set
+contains is trusted if its event log replays. It lasts 30 days at most, and you are its owner.
+The verdict of each host that it admits names it, and so does the audit log.`,
 		Example: `  portcullis reference waive gpu-node --until 2027-03-31 --reason "INC-42: vendor fixes its firmware"`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := wantReason(in.Reason); err != nil {
 				return err
 			}
 			if until == "" {
-				return &usageError{msg: "no --until is given", hint: "a waiver always ends: --until 2027-03-31"}
+				return &usageError{msg: "no --until is given", hint: "a waiver must have an end: --until 2027-03-31"}
 			}
 			in.Class = args[0]
 			if in.Expires, err = moment("until", until); err != nil {
@@ -274,9 +274,9 @@ and each host that is let in by it says so in its verdict and in the audit log.`
 func (a *app) referenceApprove() *cobra.Command {
 	expires, reason := "", ""
 	cmd := &cobra.Command{
-		Use: "approve CLASS/VERSION", Short: "Put a draft into force", Args: operands("CLASS/VERSION"),
-		Long: `Put a draft into force. Who made it may not, unless admission.two_persons is false. Look
-at it first: portcullis reference show.`,
+		Use: "approve CLASS/VERSION", Short: "Approve a draft and put it into force", Args: operands("CLASS/VERSION"),
+		Long: `Approve a draft and put it into force. Its author may not approve it, unless
+admission.two_persons is false. Look at it first: portcullis reference show.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, err := moment("expires", expires)
 			if err != nil {
@@ -287,7 +287,7 @@ at it first: portcullis reference show.`,
 			})(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&expires, "expires", "", "when the set ends by itself")
+	cmd.Flags().StringVar(&expires, "expires", "", "when the set ends automatically")
 	wordFlag(cmd, &reason)
 	return cmd
 }
@@ -296,8 +296,8 @@ func (a *app) referenceExpire() *cobra.Command {
 	at, in := "", v1.ReferenceExpire{}
 	cmd := &cobra.Command{
 		Use: "expire CLASS/VERSION --reason TEXT", Short: "End a set, now or at a date", Args: operands("CLASS/VERSION"),
-		Long: `End a set, now or at a date; a draft is thrown away. Hosts that were admitted stay, until
-they attest again. A date can be made earlier, not later.`,
+		Long: `End a set, now or at a date; a draft is deleted. Admitted hosts stay admitted until they attest
+again. An end can be moved to an earlier date, not to a later one.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := wantReason(in.Reason); err != nil {
 				return err
@@ -310,16 +310,16 @@ they attest again. A date can be made earlier, not later.`,
 			})(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "when; without it, now")
+	cmd.Flags().StringVar(&at, "at", "", "when it ends (default: now)")
 	reasonFlag(cmd, &in.Reason)
 	return cmd
 }
 
 func (a *app) referenceDiff() *cobra.Command {
 	return &cobra.Command{
-		Use: "diff CLASS/VERSION HOST | CLASS/VERSION", Short: "Tell how a host's boot, or another set, differs from a set", Args: operands("CLASS/VERSION", "HOST"),
-		Long: `Tell how the last proven boot of a host, or another set of the class, differs from a set,
-with status 1 if it does. The boot of a host is kept while no set in force has it.`,
+		Use: "diff CLASS/VERSION HOST | CLASS/VERSION", Short: "Show how a host's boot, or another set, differs from a set", Args: operands("CLASS/VERSION", "HOST"),
+		Long: `Show how the last proven boot of a host, or another set of the class, differs from a set. The
+exit status is 1 if it differs. The boot of a host is kept while no set in force contains it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			class, version, err := setName(args[0])
 			if err != nil {

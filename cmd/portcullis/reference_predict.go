@@ -49,13 +49,15 @@ func (a *app) referencePredict() *cobra.Command {
 	var p predicting
 	cmd := &cobra.Command{
 		Use: "predict IMAGE", Short: "Compute reference values of an image that was not booted yet", Args: operands("IMAGE"),
-		Long: `Compute what a unified kernel image, signed or not, leaves in PCR 0 to 9 and 11 to 14. PCR 4,
-8, 9 and 11 to 14 follow from the image; PCR 7 from the machines' Secure Boot variables as
-well; the others are the machines' own. What is known of these comes from event logs of any
-boot of theirs (--log), or from a set of reference values (--base). Without either the
-variables alone give PCR 7, and what is printed is no whole set.
+		Long: `Compute the values that a unified kernel image, signed or not, causes in PCR 0 to 9 and 11 to 14:
+  4, 8, 9, 11 to 14  follow from the image
+  7                  follows also from the Secure Boot variables of the machines
+  0 to 3, 5, 6       follow from the machines
+Values of the machines come from event logs of any of their boots (--log), or from a set of
+reference values (--base). Without these, the variables alone determine PCR 7, and the output
+is not a complete set.
 
-With --out a file is written that portcullis reference learn --predicted takes.`,
+--out writes a file for "portcullis reference learn --predicted".`,
 		Example: `  portcullis reference predict portcullis.efi
   portcullis reference predict portcullis.signed.efi --log binary_bios_measurements --ignore 5/2 --out new.json
   portcullis reference predict portcullis.signed.efi --pk PK.esl --kek KEK.esl --db db.esl --dbx dbx.esl`,
@@ -73,15 +75,15 @@ With --out a file is written that portcullis reference learn --predicted takes.`
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&p.logs, "log", nil, "a file with an event log of the machines; may be given again, for what differs")
+	f.StringArrayVar(&p.logs, "log", nil, "file with an event log of the machines; several show what differs between boots")
 	f.StringVar(&p.base, "base", "", "CLASS/VERSION, a set that the machines' boots meet")
 	for i, name := range []string{"pk", "kek", "db", "dbx"} {
 		f.StringVar(&p.variables[i], name, "", "file with the Secure Boot variable, as signature lists; all four or none")
 	}
 	f.BoolVar(&p.off, "secure-boot-off", false, "with variables: the machines do not check signatures")
-	f.StringVar(&p.phases, "phases", "", "words that systemd-pcrphase measures before the agent, with colons between them")
-	f.StringArrayVar(&p.ignore, "ignore", nil, "PCR/EVENT, an event that may be any; may be given again")
-	f.StringVar(&p.out, "out", "", "write the prediction into this file, which must not be there")
+	f.StringVar(&p.phases, "phases", "", "words that systemd-pcrphase measures before the agent starts, separated by colons")
+	f.StringArrayVar(&p.ignore, "ignore", nil, "PCR/EVENT, an event that may have any value; may be given more than once")
+	f.StringVar(&p.out, "out", "", "write the prediction into this file, which must not exist")
 	return cmd
 }
 
@@ -112,7 +114,7 @@ func (p *predicting) predict(ctx context.Context, a *app, file string) (*predict
 	}
 	for _, x := range positions {
 		if err := reference.Ignore(registers, x.PCR, x.Position); err != nil {
-			return nil, &usageError{msg: err.Error(), hint: "without --ignore the positions are printed"}
+			return nil, &usageError{msg: err.Error(), hint: "run without --ignore to see the positions"}
 		}
 	}
 	sum := sha256.Sum256(b)
@@ -134,10 +136,10 @@ const maxImage = 1 << 30
 
 // platform reads what is known of the machines, and says from where.
 func (p *predicting) platform(ctx context.Context, a *app) (out predict.Platform, from string, err error) {
-	from = "a machine of which nothing is known"
+	from = "an unknown machine"
 	switch {
 	case len(p.logs) > 0 && p.base != "":
-		return out, from, &usageError{msg: "both --log and --base are given", hint: "what is known of the machines comes from one of them"}
+		return out, from, &usageError{msg: "--log and --base exclude each other", hint: "use one of them"}
 	case len(p.logs) > 0:
 		from = fmt.Sprintf("machines of %d event logs", len(p.logs))
 		out, err = platformOfLogs(p.logs)
@@ -213,14 +215,14 @@ func (p *predicting) secureBoot() (*secureboot.Variables, error) {
 	case given == 0:
 		return nil, nil
 	}
-	return nil, &usageError{msg: fmt.Sprintf("%d of the Secure Boot variables are given", given), hint: "--pk, --kek, --db and --dbx go together; an empty file stands for a variable that is not there"}
+	return nil, &usageError{msg: fmt.Sprintf("%d of the Secure Boot variables are given", given), hint: "--pk, --kek, --db and --dbx must be given together; an empty file stands for a variable that does not exist"}
 }
 
 // write writes the prediction for learn, if it is one that a set can be made of.
 func (p *predicted) write(file string) error {
 	set := reference.Set{Class: reference.DefaultClass, Registers: p.Prediction.Registers}
 	if err := set.Check(); err != nil {
-		return fmt.Errorf("no set can be made of what is known: %w: say what is known of the machines with --log or --base", err)
+		return fmt.Errorf("no set can be made of the known values: %w: add values of the machines with --log or --base", err)
 	}
 	b, err := json.MarshalIndent(p.Prediction, "", "  ")
 	if err != nil {
@@ -264,7 +266,7 @@ func readPrediction(file string) (*v1.Prediction, error) {
 	d.DisallowUnknownFields()
 	p := &v1.Prediction{}
 	if err := d.Decode(p); err != nil {
-		return nil, fmt.Errorf("%s: %w: want what portcullis reference predict --out wrote", file, err)
+		return nil, fmt.Errorf("%s: %w: want a file that portcullis reference predict --out wrote", file, err)
 	}
 	return p, nil
 }

@@ -72,7 +72,7 @@ func TestReferencePredict(t *testing.T) {
 		{image + " --pk " + empty + " --kek " + empty + " --db " + empty + " --dbx " + empty, exitError, []string{"PCR 7", "is not signed"}},
 		{image + " --pk " + empty, exitUsage, []string{"1 of the Secure Boot variables"}},
 		{image + " --pk " + image + " --kek " + empty + " --db " + empty + " --dbx " + empty, exitError, []string{"efivars"}},
-		{image + plain + " --base gpu/3", exitUsage, []string{"both --log and --base"}},
+		{image + plain + " --base gpu/3", exitUsage, []string{"--log and --base exclude"}},
 		{image + " --out " + filepath.Join(dir, "none"), exitError, []string{"no set can be made"}},
 		{image + " --log " + image, exitError, []string{"event log"}},
 		{old, exitError, []string{"known from 6.1 on"}},

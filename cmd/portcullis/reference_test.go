@@ -115,14 +115,14 @@ func TestReferenceCommands(t *testing.T) {
 		{"show gpu", exitUsage, []string{"want CLASS/VERSION"}},
 		{"show gpu/0", exitUsage, []string{"want CLASS/VERSION"}},
 		{"learn gpu --predicted " + predicted + " --reason new", exitOK, []string{"gpu/3", "draft", "predicted of portcullis.efi", "4    1", eventlog.Separator.String()}},
-		{"learn gpu --predicted " + predicted + " --host h1 --reason x", exitUsage, []string{"--predicted stands alone"}},
-		{"learn gpu --predicted " + file + " --reason x", exitError, []string{"want what portcullis reference predict"}},
+		{"learn gpu --predicted " + predicted + " --host h1 --reason x", exitUsage, []string{"--predicted excludes --host"}},
+		{"learn gpu --predicted " + file + " --reason x", exitError, []string{"want a file that portcullis reference predict"}},
 		{"learn gpu --reason x", exitUsage, []string{"nothing to learn from"}},
 		{"learn gpu --host h1", exitUsage, []string{"no --reason is given"}},
 		{"learn gpu --host h1 --ignore 1 --reason x", exitUsage, []string{"want PCR/EVENT"}},
 		{"learn gpu --log /nonexistent --reason x", exitError, []string{"no such file"}},
 		{"waive gpu --reason x", exitUsage, []string{"no --until is given"}},
-		{"waive gpu --until tomorrow --reason x", exitUsage, []string{"is no date"}},
+		{"waive gpu --until tomorrow --reason x", exitUsage, []string{"is not a date"}},
 		{"expire gpu/3", exitUsage, []string{"no --reason is given"}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {

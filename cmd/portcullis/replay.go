@@ -17,10 +17,10 @@ import (
 func (a *app) replayCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay FILE",
-		Short: "Play a record of the Subnet Manager to a fresh one, and compare",
-		Long: `Play the record of "portcullisd sm --record FILE" to a fresh Subnet Manager, and
-say whether it does the same at each step; if not, what differs first. It needs no
-service. A record that ends in the middle is played up to there.`,
+		Short: "Replay a record of the Subnet Manager, and compare the outputs",
+		Long: `Replay the record of "portcullisd sm --record FILE" with a new Subnet Manager, and compare the
+outputs at each step. The first difference is shown, with exit status 1. No service is needed.
+A record that ends in the middle is replayed up to there.`,
 		Args: operands("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.replay(args[0]) },
 	}

@@ -13,20 +13,21 @@ import (
 )
 
 func (a *app) restoreCommand() *cobra.Command {
-	return group("restore", "Compare a restored state with the fabric, and decide", a.restoreReview(), a.restoreDecide("approve"), a.restoreDecide("reject"), a.restoreEnd())
+	return group("restore", "Compare a restored state with the fabric, and decide on the differences", a.restoreReview(), a.restoreDecide("approve"), a.restoreDecide("reject"), a.restoreEnd())
 }
 
 func (a *app) restoreReview() *cobra.Command {
 	return &cobra.Command{
-		Use: "review", Short: "Show what the restored state and the fabric differ in", Args: operands(),
-		Long: `Show what the restored state and the fabric differ in. After "portcullisd restore", and when
-the service finds by its anchors that the state was rolled back, it grants only what both have. KIND is one of
-  state-only   the backup grants it, and the switch port does not have it: released since? It is
-               not granted before the host is approved
-  fabric-only  the switch port has it, and no record explains it: admitted since? It stays until
-               the host is decided about, or the review ends
+		Use: "review", Short: "Show how the restored state and the fabric differ", Args: operands(),
+		Long: `Show how the restored state and the fabric differ. A review begins after "portcullisd restore",
+and when the service finds by its anchors that the state was rolled back. During the review the
+service grants only what both the state and the fabric have. KIND is one of
+  state-only   the backup has the grant, and the switch port does not: it may have been released
+               since. It is not granted before the host is approved
+  fabric-only  the switch port has the P_Key, and no record explains it: it may have been granted
+               since. It stays until the host is decided on, or the review ends
   other-form   full membership here, limited there: it stays as the switch port has it
-  unseen       the backup grants it, and no port is seen at the place`,
+  unseen       the backup has the grant, and no port is seen at the place`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -48,7 +49,7 @@ func (a *app) printReview(r *v1.Review) error {
 			return
 		}
 		if b := r.RolledBack; b != nil {
-			w.text("rolled back (%s): audit entry %d was anchored at %s in %s; the audit log ended at entry %d, of %s, when the service found that",
+			w.text("rolled back (%s): audit entry %d was anchored at %s in %s; the audit log ended at entry %d, of %s, when the service detected this",
 				b.Cause, b.Anchor.Seq, stamp(b.Anchored), b.Source, b.Head.Seq, stamp(r.Taken))
 		}
 		if len(r.Recovered) > 0 {
@@ -78,17 +79,18 @@ func (a *app) printReview(r *v1.Review) error {
 func (a *app) restoreDecide(verb string) *cobra.Command {
 	in := v1.ReviewDecision{}
 	c := &cobra.Command{
-		Use: verb + " [HOST...]", Short: "Have the restored state count for hosts",
-		Long: `Have the restored state count for hosts: what it grants them is granted as soon as all guards are met,
-and P_Keys that it does not explain are taken off their switch ports. It is refused where another port
-has the same P_Key and the state does not know why: another tenant may have it by now.`,
+		Use: verb + " [HOST...]", Short: "Approve the restored state of hosts",
+		Long: `Approve the restored state of hosts. Its grants take effect as soon as all guards are met, and
+P_Keys that it does not explain are removed from the switch ports of the hosts. The command is
+refused if another port has the same P_Key and the state does not explain why: the P_Key may
+belong to another tenant now.`,
 	}
 	decide := (*client.Client).ApproveReview
 	if verb == "reject" {
-		c.Short = "Release hosts, and take all P_Keys of tenants off their ports"
-		c.Long = `Release hosts of the restored state, and take all P_Keys of tenants off their ports, also those that
-the state does not explain. Hosts that were admitted since the backup was made are assigned and
-attested anew after that.`
+		c.Short = "Release hosts, and remove all P_Keys of tenants from their ports"
+		c.Long = `Release hosts of the restored state, and remove all P_Keys of tenants from their ports, also those
+that the state does not explain. Hosts that were admitted after the backup must then be assigned
+again and attest again.`
 		decide = (*client.Client).RejectReview
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -97,12 +99,12 @@ attested anew after that.`
 		case in.All == (len(args) > 0):
 			return &usageError{msg: "want hosts or --all", hint: "portcullis restore review lists the hosts"}
 		case in.Reason == "":
-			return &usageError{msg: "--reason is missing", hint: "say what was found; it goes into the audit log"}
+			return &usageError{msg: "--reason is missing", hint: "say what was found, for the audit log"}
 		}
 		return a.review(cmd, func(ctx context.Context, c *client.Client) (*v1.Review, error) { return decide(c, ctx, in) })
 	}
-	c.Flags().BoolVar(&in.All, "all", false, "all hosts with differences about which nothing was decided")
-	c.Flags().StringVar(&in.Reason, "reason", "", "why, for the audit log")
+	c.Flags().BoolVar(&in.All, "all", false, "all hosts with differences that are not decided yet")
+	c.Flags().StringVar(&in.Reason, "reason", "", "reason, for the audit log")
 	return c
 }
 
@@ -110,17 +112,17 @@ func (a *app) restoreEnd() *cobra.Command {
 	in := v1.ReviewEnd{}
 	c := &cobra.Command{
 		Use: "end", Short: "End the review", Args: operands(),
-		Long: `End the review, when every host with a difference was approved or rejected. With --strip P_Keys of
-switch ports that no record explains, and that belong to no host of the inventory, are taken off.`,
+		Long: `End the review, after every host with a difference was approved or rejected. --strip removes
+P_Keys that no record explains from switch ports that belong to no host of the inventory.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if in.Reason == "" {
-				return &usageError{msg: "--reason is missing", hint: "say what was found; it goes into the audit log"}
+				return &usageError{msg: "--reason is missing", hint: "say what was found, for the audit log"}
 			}
 			return a.review(cmd, func(ctx context.Context, c *client.Client) (*v1.Review, error) { return c.EndReview(ctx, in) })
 		},
 	}
-	c.Flags().BoolVar(&in.Strip, "strip", false, "take P_Keys off that no record explains")
-	c.Flags().StringVar(&in.Reason, "reason", "", "why, for the audit log")
+	c.Flags().BoolVar(&in.Strip, "strip", false, "remove P_Keys that no record explains")
+	c.Flags().StringVar(&in.Reason, "reason", "", "reason, for the audit log")
 	return c
 }
 

@@ -23,10 +23,10 @@ import (
 )
 
 func (a *app) resultCommand() *cobra.Command {
-	c := group("result", "Verify attestation results of hosts, and see to the keys that sign them",
+	c := group("result", "Verify attestation results of hosts, and manage the keys that sign them",
 		a.resultVerify(), a.resultKeys(), a.resultRotate())
-	c.Long = `Verify attestation results: signed tokens that say how a host was judged
-(portcullis host result), for parties who trust the service and ask it nothing.`
+	c.Long = `Verify attestation results: signed tokens that say how a host was judged (portcullis host
+result). They are for relying parties that trust the service and do not query it.`
 	return c
 }
 
@@ -39,7 +39,7 @@ func nonceOf(text string) ([]byte, error) {
 	if err != nil || len(n) < result.MinNonce || len(n) > result.MaxNonce {
 		return nil, &usageError{
 			msg:  fmt.Sprintf("--nonce: want %d to %d bytes in base64 with padding", result.MinNonce, result.MaxNonce),
-			hint: `draw one: --nonce "$(openssl rand -base64 32)"`,
+			hint: `create one: --nonce "$(openssl rand -base64 32)"`,
 		}
 	}
 	return n, nil
@@ -48,10 +48,11 @@ func nonceOf(text string) ([]byte, error) {
 func (a *app) hostResult() *cobra.Command {
 	var nonce, out string
 	cmd := &cobra.Command{
-		Use: "result HOST", Short: "Have a token signed that says to others how a host was judged", Args: operands("HOST"),
-		Long: `Have a token signed that says to others where a host stands now: what was accepted and still
-counts. It is good for ten minutes at most and grants nothing at the service. With --nonce
-it answers whoever drew that. portcullis result verify checks it, as any JOSE library does.`,
+		Use: "result HOST", Short: "Create a signed token that says how a host was judged", Args: operands("HOST"),
+		Long: `Create a signed token for relying parties that says how the host was judged: what was accepted
+and still counts. It is valid for ten minutes at most, and grants nothing at the service. --nonce
+binds the token to a nonce of the relying party. "portcullis result verify" or any JOSE library
+verifies it.`,
 		Example: `  portcullis host result compute-01 --nonce "$(openssl rand -base64 32)" --out result.jwt`,
 
 		ValidArgsFunction: a.completeHosts,
@@ -82,8 +83,8 @@ it answers whoever drew that. portcullis result verify checks it, as any JOSE li
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&nonce, "nonce", "", "8 to 64 bytes in base64 that the result has to answer")
-	cmd.Flags().StringVar(&out, "out", "", "file to write the token to; standard output otherwise")
+	cmd.Flags().StringVar(&nonce, "nonce", "", "8 to 64 bytes in base64, which the token must contain")
+	cmd.Flags().StringVar(&out, "out", "", "file to write the token to (default: standard output)")
 	return cmd
 }
 
@@ -97,16 +98,18 @@ func (a *app) resultVerify() *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use: "verify FILE --keys JWKS", Short: "Verify an attestation result without the service", Args: operands("FILE"),
-		Long: `Verify an attestation result without the service: that one of the keys signed it, by ES256
-alone; that it is of our profile, about this host, by this issuer, an answer to this nonce,
-and in force; and that no status in it promises more than it stands on. Then show what it
-says. FILE - is standard input.
+		Long: `Verify an attestation result without the service, and show what it says. These must hold:
+  - one of the keys signed it, with ES256
+  - it has our profile, and is about this host, by this issuer and with this nonce
+  - it is in force
+  - no status in it is better than its facts allow
+FILE - is standard input.
 
-The keys are what the service has at /.well-known/jwks.json; get them over a connection
-that you trust (portcullis result keys --jwks), and anew when a key is unknown.
+The keys are those of /.well-known/jwks.json of the service. Get them over a connection that you
+trust (portcullis result keys --jwks), and again when a key is unknown.
 
-The end is 0 only if the status is affirming, with --accept warning also a warning; else 3.
-A result that does not verify ends with 1.`,
+The exit status is 0 only if the status of the host is affirming; with --accept warning also for
+a warning. Otherwise it is 3. A result that does not verify ends with 1.`,
 		Example: `  portcullis result verify result.jwt --keys jwks.json --host compute-01 --issuer https://portcullis.example:8443`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			accept, err := f.accepted()
@@ -140,11 +143,11 @@ type verifyFlags struct {
 func (f *verifyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.keys, "keys", "", "JWK Set of the service")
 	cmd.Flags().StringVar(&f.nonce, "nonce", "", "the nonce that was sent, in base64")
-	cmd.Flags().StringVar(&f.host, "host", "", "the host that it has to be about")
-	cmd.Flags().StringVar(&f.issuer, "issuer", "", "who has to have issued it")
-	cmd.Flags().StringVar(&f.at, "at", "", "judge it as of then, as an auditor does, instead of now")
-	cmd.Flags().StringVar(&f.accept, "accept", "affirming", "worst status that is good enough: affirming or warning")
-	cmd.Flags().DurationVar(&f.skew, "skew", time.Minute, "how far the clocks of service and reader may differ")
+	cmd.Flags().StringVar(&f.host, "host", "", "host that the result must be about")
+	cmd.Flags().StringVar(&f.issuer, "issuer", "", "issuer that the result must name")
+	cmd.Flags().StringVar(&f.at, "at", "", "time to verify at, for example for an audit (default: now)")
+	cmd.Flags().StringVar(&f.accept, "accept", "affirming", "lowest status to accept: affirming or warning")
+	cmd.Flags().DurationVar(&f.skew, "skew", time.Minute, "how far the clocks of service and verifier may differ")
 }
 
 func (f *verifyFlags) accepted() (result.Tier, error) {
@@ -154,7 +157,7 @@ func (f *verifyFlags) accepted() (result.Tier, error) {
 	case "warning":
 		return result.Warning, nil
 	default:
-		return 0, &usageError{msg: fmt.Sprintf("--accept %q: want affirming or warning", plain(f.accept)), hint: "none and contraindicated say nothing for a host"}
+		return 0, &usageError{msg: fmt.Sprintf("--accept %q: want affirming or warning", plain(f.accept)), hint: "none and contraindicated never count in favour of a host"}
 	}
 }
 
@@ -181,7 +184,7 @@ func (f *verifyFlags) verify(stdin io.Reader, file string) (*verified, error) {
 	}
 	keys, err := token.ParseKeys(set)
 	if err != nil {
-		return nil, hint(fmt.Errorf("%s: %w", f.keys, err), "want what the service has at /.well-known/jwks.json: portcullis result keys --jwks")
+		return nil, hint(fmt.Errorf("%s: %w", f.keys, err), "want the content of /.well-known/jwks.json of the service: portcullis result keys --jwks")
 	}
 	text, err := readBounded(stdin, file, token.MaxSize+2)
 	if err != nil {
@@ -189,14 +192,14 @@ func (f *verifyFlags) verify(stdin io.Reader, file string) (*verified, error) {
 	}
 	claims, kid, err := token.Verify(string(bytes.TrimSpace(text)), keys)
 	if err != nil {
-		return nil, hint(fmt.Errorf("%s: %w", file, err), "nothing in it may be believed")
+		return nil, hint(fmt.Errorf("%s: %w", file, err), "do not trust anything in it")
 	}
 	c, err := result.Decode(claims)
 	if err == nil {
 		err = c.Check(e)
 	}
 	if err != nil {
-		return nil, hint(fmt.Errorf("%s: %s", file, strings.ReplaceAll(err.Error(), "\n", "; ")), "it is genuine, and does not count: ask for another")
+		return nil, hint(fmt.Errorf("%s: %s", file, strings.ReplaceAll(err.Error(), "\n", "; ")), "it is genuine, but not valid here: ask for another")
 	}
 	return &verified{kid, c}, nil
 }
@@ -294,9 +297,9 @@ func stampOf(seconds int64) string {
 func (a *app) resultKeys() *cobra.Command {
 	jwks := false
 	cmd := &cobra.Command{
-		Use: "keys", Short: "List the keys that attestation results are signed by", Args: operands(),
-		Long: `List the keys that attestation results are signed by. With --jwks print their public halves
-as a JWK Set, which is also at /.well-known/jwks.json for everybody.`,
+		Use: "keys", Short: "List the keys that sign attestation results", Args: operands(),
+		Long: `List the keys that sign attestation results. --jwks prints their public halves as a JWK Set, which
+is also public at /.well-known/jwks.json.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -332,20 +335,21 @@ func (a *app) resultRotate() *cobra.Command {
 	var reason string
 	var drop, yes bool
 	cmd := &cobra.Command{
-		Use: "rotate --reason WHY", Short: "Have another key sign attestation results", Args: operands(),
-		Long: `Have another key sign attestation results. It is published at once and signs ten minutes
-later; the one before is published until its last token is over. The service does so by
-itself, by age (results.key_life). Until the next one signs there is no further one.
+		Use: "rotate --reason WHY", Short: "Rotate the key that signs attestation results", Args: operands(),
+		Long: `Rotate the key that signs attestation results. The new key is published at once, and signs ten
+minutes later. The previous key stays published until its last token has expired. The service
+rotates automatically, by age (results.key_life). Until the new key signs, no other rotation
+begins.
 
-With --drop all keys before are taken back at once, and the new one signs at once: if one
-was stolen, or if the root that opens them is lost. Results of before are refused from then
-on, wherever the keys are asked for anew.`,
+Use --drop if a key was stolen, or if the root that opens the keys is lost. All earlier keys are
+withdrawn and the new key signs at once. Earlier results are then refused wherever the keys are
+fetched again.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if strings.TrimSpace(reason) == "" {
 				return &usageError{msg: "--reason is missing", hint: "say why, for the audit log"}
 			}
 			if drop {
-				if err := a.confirm(yes, "all keys of attestation results are taken back, and results signed by them are refused"); err != nil {
+				if err := a.confirm(yes, "all keys of attestation results are withdrawn, and results that they signed are refused"); err != nil {
 					return err
 				}
 			}
@@ -358,13 +362,13 @@ on, wherever the keys are asked for anew.`,
 				return err
 			}
 			if len(keys.Keys) == 0 {
-				return errors.New("the service answered with no key")
+				return errors.New("the service did not return a key")
 			}
 			return a.print(keys, func(w *columns) { showResultKeys(w, keys) })
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
-	cmd.Flags().BoolVar(&drop, "drop", false, "take back all keys before, at once")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, for the audit log")
+	cmd.Flags().BoolVar(&drop, "drop", false, "withdraw all earlier keys at once")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, --drop only says what would be done")
 	return cmd
 }

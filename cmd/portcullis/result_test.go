@@ -181,7 +181,7 @@ func TestResultUsage(t *testing.T) {
 		"result verify " + file: "--keys is missing",
 		"result verify " + file + " --keys " + d.path("jwks.json") + " --nonce AAAA":  "8 to 64 bytes",
 		"result verify " + file + " --keys " + d.path("jwks.json") + " --accept none": "want affirming or warning",
-		"result verify " + file + " --keys " + d.path("jwks.json") + " --at noon":     "is no date",
+		"result verify " + file + " --keys " + d.path("jwks.json") + " --at noon":     "is not a date",
 		"result verify " + file + " --keys " + d.path("jwks.json") + " --skew 25h":    "want 0 to 1h",
 		"result rotate":                    "--reason is missing",
 		"result rotate --reason r --drop":  "not done",

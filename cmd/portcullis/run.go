@@ -60,15 +60,16 @@ func (a *app) root() *cobra.Command {
 	root := group("portcullis", "Admit attested hosts to InfiniBand partitions")
 	root.Long = `Admit attested hosts to InfiniBand partitions.
 
-The service is named by --service, --ca and --token-file; or by the environment
-(PORTCULLIS_SERVICE, PORTCULLIS_CA, PORTCULLIS_TOKEN_FILE); or by service, ca and
-token_file in ~/.config/portcullis/config.yaml. The first of these that says it
-counts. What the fabric and the subnet manager show can also be asked of a subnet
-manager on this machine, by --socket, PORTCULLIS_SOCKET or socket.
+The connection to the service is set by the first of these that has it:
+  --service, --ca and --token-file
+  PORTCULLIS_SERVICE, PORTCULLIS_CA and PORTCULLIS_TOKEN_FILE
+  service, ca and token_file in ~/.config/portcullis/config.yaml
+Commands that show the fabric and the subnet manager can also ask a subnet manager on this
+machine: use --socket, PORTCULLIS_SOCKET or socket.
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service or by the
-policy for firmware, 4 not converged in the time given to --wait; firmware that is 5
-invalid, 6 not signed, 7 not verifiable.`
+policy for firmware, 4 not converged within the time of --timeout; for firmware 5 invalid, 6 not
+signed, 7 not verifiable.`
 	root.PersistentPreRun = func(*cobra.Command, []string) {
 		if a.json {
 			a.output = formatJSON
@@ -84,11 +85,11 @@ invalid, 6 not signed, 7 not verifiable.`
 		return &usageError{msg: err.Error(), hint: c.CommandPath() + " --help names the options"}
 	})
 	f := root.PersistentFlags()
-	f.VarP(&a.output, "output", "o", "how to print: table, json or yaml")
+	f.VarP(&a.output, "output", "o", "output format: table, json or yaml")
 	f.BoolVar(&a.json, "json", false, "short for --output json")
 	f.StringVar(&a.conn.service, "service", "", "URL of the service, https://HOST:PORT")
 	f.StringVar(&a.conn.socket, "socket", "", "unix socket of a subnet manager on this machine, instead of a service")
-	f.StringVar(&a.conn.ca, "ca", "", "PEM file of the CA that the service's certificate comes from")
+	f.StringVar(&a.conn.ca, "ca", "", "PEM file of the CA that issued the service's certificate")
 	f.StringVar(&a.conn.tokenFile, "token-file", "", "file that holds the operator token")
 	f.StringVar(&a.conn.configFile, "config", "", "configuration file (default ~/.config/portcullis/config.yaml)")
 	root.AddCommand(a.hostCommand(), a.tenantCommand(), a.clusterCommand(), a.inventoryCommand(), a.referenceCommand(), a.lockCommand(), a.resultCommand(), a.authorityCommand(), a.eventsCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(),
@@ -131,7 +132,7 @@ func operands(names ...string) cobra.PositionalArgs {
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Say which build this is", Args: operands(),
+		Use: "version", Short: "Print the version of this build", Args: operands(),
 		RunE: func(*cobra.Command, []string) error {
 			if a.output != formatTable {
 				return a.print(map[string]string{"version": version.Short()}, nil)

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) smCommand() *cobra.Command {
-	return group("sm", "See the subnet manager", a.smStatus(), a.smTop(), a.smForget(), a.smStepDown())
+	return group("sm", "Show and control the subnet manager", a.smStatus(), a.smTop(), a.smForget(), a.smStepDown())
 }
 
 func (a *app) smStatus() *cobra.Command {
@@ -37,10 +37,10 @@ func (a *app) smStatus() *cobra.Command {
 func (a *app) smForget() *cobra.Command {
 	var reason string
 	c := &cobra.Command{
-		Use: "forget --reason WHY", Short: "Hold the nodes that are out of sight for gone", Args: operands(),
-		Long: `Hold the nodes that are out of sight for gone, such as those of a hall that was taken out
-of service. The subnet manager is partly blind because of them no longer, and what was
-stopped meanwhile goes on. "portcullis sm status" says which they are.`,
+		Use: "forget --reason WHY", Short: "Treat the nodes that are out of sight as removed", Args: operands(),
+		Long: `Treat the nodes that are out of sight as removed, for example those of a hall that was taken out of
+service. They no longer make the subnet manager partly blind, and stopped work continues.
+"portcullis sm status" lists them.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if reason == "" {
 				return &usageError{msg: "--reason is missing", hint: "usage: " + cmd.UseLine()}
@@ -54,21 +54,21 @@ stopped meanwhile goes on. "portcullis sm status" says which they are.`,
 				return err
 			}
 			return a.print(was, func(w *columns) {
-				w.text("%d nodes, %d ports and %d hosts that were out of sight are held for gone", was.Nodes, was.Ports, was.Hosts)
+				w.text("%d nodes, %d ports and %d hosts that were out of sight are treated as removed", was.Nodes, was.Ports, was.Hosts)
 			})
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why they do not come back, for the audit log")
+	c.Flags().StringVar(&reason, "reason", "", "reason why they do not come back, for the audit log")
 	return c
 }
 
 func (a *app) smStepDown() *cobra.Command {
 	var reason string
 	c := &cobra.Command{
-		Use: "step-down --reason WHY", Short: "Have another instance lead as Subnet Manager", Args: operands(),
-		Long: `Have the instance that leads end its term, for another one to lead, such as before its
-machine is repaired. No LID, route or P_Key is written, and no packet is lost.
-"portcullis sm status" says which instance leads.`,
+		Use: "step-down --reason WHY", Short: "Let another instance lead as Subnet Manager", Args: operands(),
+		Long: `End the term of the leading instance, so that another one leads, for example before its machine
+is repaired. No LID, route or P_Key is written, and no packet is lost. "portcullis sm status"
+shows which instance leads.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if reason == "" {
 				return &usageError{msg: "--reason is missing", hint: "usage: " + cmd.UseLine()}
@@ -87,7 +87,7 @@ machine is repaired. No LID, route or P_Key is written, and no packet is lost.
 			return a.print(was.Leadership, func(w *columns) { w.text("%s steps down; portcullis sm status shows its successor", was.Leader) })
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
+	c.Flags().StringVar(&reason, "reason", "", "reason, for the audit log")
 	return c
 }
 
@@ -105,7 +105,7 @@ func showSM(w *columns, s *v1.SM) {
 	if len(s.Mute) > 0 {
 		w.row("Mute switches", strconv.Itoa(len(s.Mute)))
 		for _, g := range s.Mute {
-			w.text("mute: switch %s sends no trap 259 of a wrong P_Key", guid(g))
+			w.text("mute: switch %s sends no trap 259 for a wrong P_Key", guid(g))
 		}
 	}
 	if len(s.Problems) > 0 {
@@ -184,7 +184,7 @@ func lidText(l ib.LID) string {
 }
 
 func (a *app) pkeyCommand() *cobra.Command {
-	return group("pkey", "See P_Keys that wait to be given out again", a.pkeyList())
+	return group("pkey", "Show P_Keys that wait to be used again", a.pkeyList())
 }
 
 func (a *app) pkeyList() *cobra.Command {

@@ -31,10 +31,10 @@ func (a *app) smTop() *cobra.Command {
 	once, refresh := false, defaultRefresh
 	cmd := &cobra.Command{
 		Use: "top", Short: "Watch the subnet manager at work", Args: operands(),
-		Long: `Watch the subnet manager at work: what it has found, what it asks and how fast,
-what waits, what is wrong, and what happened last. q quits.
+		Long: `Watch the subnet manager at work: what it has found, what it requests and how fast, what waits,
+what is wrong, and what happened last. q quits.
 
-Without a terminal, and with --once or --json, it prints the present state once.`,
+Without a terminal, and with --once or --json, the present state is printed once.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if refresh < leastRefresh {
 				return &usageError{msg: fmt.Sprintf("--interval %v is too short", refresh), hint: "want 100ms or more"}

@@ -42,9 +42,9 @@ func (a *app) tenantCreate() *cobra.Command {
 	var ranges []string
 	cmd := &cobra.Command{
 		Use: "create TENANT", Short: "Create a tenant", Args: operands("TENANT"),
-		Long: `Create a tenant. With --p-keys its clusters get P_Keys out of these ranges, and a credential
-that has them all (p_keys in the file of tokens) may make clusters for it and delete it. A
-tenant that such a credential creates has the ranges of the credential.`,
+		Long: `Create a tenant. With --p-keys the P_Keys of its clusters are taken from these ranges. A credential
+that has all of them (p_keys in the file of tokens) may create clusters for the tenant and delete
+it. A tenant that such a credential creates has the ranges of the credential.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -57,13 +57,13 @@ tenant that such a credential creates has the ranges of the credential.`,
 			return a.print(t, func(w *columns) { tenantTable(w, *t) })
 		},
 	}
-	cmd.Flags().StringSliceVar(&ranges, "p-keys", nil, "ranges that its clusters get P_Keys out of, such as 0x0100-0x01ff")
+	cmd.Flags().StringSliceVar(&ranges, "p-keys", nil, "ranges for the P_Keys of its clusters, such as 0x0100-0x01ff")
 	return cmd
 }
 
 func (a *app) tenantDelete() *cobra.Command {
 	return &cobra.Command{
-		Use: "delete TENANT", Short: "Delete a tenant that has no cluster", Args: operands("TENANT"),
+		Use: "delete TENANT", Short: "Delete a tenant that has no clusters", Args: operands("TENANT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {

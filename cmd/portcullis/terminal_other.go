@@ -13,5 +13,5 @@ func isTerminal(*os.File) bool { return false }
 func terminalSize(*os.File) (width, height int) { return 80, 24 }
 
 func keysAtOnce(*os.File) (restore func(), err error) {
-	return nil, errors.New("drawing on this system's terminals is not built")
+	return nil, errors.New("drawing on terminals of this system is not supported")
 }

@@ -22,22 +22,21 @@ func (a *app) topospecCommand() *cobra.Command {
 		a.topospecCheck(), a.topospecConvert(), a.topospecGenerate(), a.topospecImport(), a.topospecDiff(), a.topospecSimulate(),
 		a.topospecStatus(), a.topospecRevisions(), a.topospecShow(), a.topospecDraft(), a.topospecApprove(), a.topospecReject(),
 		a.topospecActivate(), a.topospecRollback(), a.topospecRMA())
-	c.Short = "Keep declared topologies: draft, check, simulate, approve, activate, roll back"
-	c.Long = `Check, convert, generate and compare declared topologies: which device belongs
-behind which switch port; and take the revisions that the service keeps through their
-life: draft, check, simulate, approve, activate, rollback.
+	c.Short = "Manage declared topologies: draft, check, simulate, approve, activate, roll back"
+	c.Long = `Check, convert, generate and compare declared topologies. A topology says which device belongs
+behind which switch port. The service keeps topologies as revisions: draft, check, simulate,
+approve, activate and rollback manage them.
 
-A FILE is a native revision (JSON or YAML), a topoconfig.conf, or what
-ibnetdiscover printed or ibsim reads; which one it is shows by its first line.
-- is standard input. Where a FILE is wanted, a number is a revision of the service;
-a file of such a name is ./NAME. With files alone no service is needed, and nothing
-changes but the file that --out names.`
+A FILE is a native revision (JSON or YAML), a topoconfig.conf, or what ibnetdiscover printed or
+ibsim reads; its first line shows which one it is. - is standard input. Where a FILE is wanted,
+a number is a revision of the service; a file with such a name is ./NAME. With files alone no
+service is needed, and nothing is changed except the file of --out.`
 	return c
 }
 
 // draftFlag lets files be read that are still being worked on.
 func draftFlag(cmd *cobra.Command, draft *bool) {
-	cmd.Flags().BoolVar(draft, "draft", false, "take native files whose end is missing or has another digest")
+	cmd.Flags().BoolVar(draft, "draft", false, "accept native files whose end is missing or has another digest")
 }
 
 // readInput reads a whole file, or standard input.
@@ -83,19 +82,19 @@ func (a *app) writeSpec(s *topospec.Spec, form, file string) error {
 func (a *app) topospecConvert() *cobra.Command {
 	form, file, draft := forms.Names()[0], "", false
 	cmd := &cobra.Command{
-		Use: "convert FILE", Short: "Write a topology in another form", Args: operands("FILE"),
-		Long: `Write a topology in another form:
+		Use: "convert FILE", Short: "Convert a topology to another format", Args: operands("FILE"),
+		Long: `Convert a topology to another format:
 
-  json, yaml        our native form, sealed with counts and digest
+  json, yaml        native format, sealed with counts and digest
   topoconfig        topoconfig.conf of OpenSM and UFM
   topoconfig-types  the same with our neighbour types Ca, Switch, Router, An
-  ibnetdiscover     what ibnetdiscover would print of it
+  ibnetdiscover     what ibnetdiscover would print
   slurm             topology.conf of Slurm's tree plugin
   ndt               a cabling plan as UFM's NDT plugin reads it, with State and Domain
   root-guids, cn-guids, io-guids, allowed-guids
-                    lists for OpenSM, one GUID a line
+                    lists for OpenSM, one GUID on each line
 
-A native file that was edited is sealed again with --draft --to json (or yaml).`,
+To seal an edited native file again: --draft --to json (or yaml).`,
 		Example: `  portcullis topospec convert --to topoconfig rail-a.yaml --out topoconfig.conf
   portcullis topospec convert --draft --to yaml edited.yaml --out sealed.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -107,7 +106,7 @@ A native file that was edited is sealed again with --draft --to json (or yaml).`
 		},
 	}
 	draftFlag(cmd, &draft)
-	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "which form")
+	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "output format")
 	outFlag(cmd, &file)
 	return cmd
 }
@@ -157,12 +156,12 @@ func (a *app) observed(ctx context.Context, name string, s *topospec.Spec, sm st
 func (a *app) topospecGenerate() *cobra.Command {
 	form, file, slots := "yaml", "", false
 	cmd := &cobra.Command{
-		Use: "generate DESIGN [MANIFEST]", Short: "Make a topology of a design and a manifest of GUIDs", Args: oneOrTwo("DESIGN", "MANIFEST"),
-		Long: `Make a topology of a design and a manifest of the GUIDs that were delivered.
+		Use: "generate DESIGN [MANIFEST]", Short: "Generate a topology from a design and a manifest of GUIDs", Args: oneOrTwo("DESIGN", "MANIFEST"),
+		Long: `Generate a topology from a design and a manifest of the GUIDs that were delivered.
 
-DESIGN is YAML: template (rail_pod, fat_tree or racks), units, hosts_per_unit,
-rails, switch_model and more; docs/topospec.md has all. MANIFEST is CSV with a header;
-the columns name and guid must be there. --slots prints a manifest to be filled in.`,
+DESIGN is YAML: template (rail_pod, fat_tree or racks), units, hosts_per_unit, rails, switch_model
+and more; docs/topospec.md has all fields. MANIFEST is CSV with a header; the columns name and
+guid are required. --slots prints a manifest to fill in.`,
 		Example: `  portcullis topospec generate --slots pod.yaml > manifest.csv
   portcullis topospec generate pod.yaml manifest.csv --out rail-a.yaml`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -178,7 +177,7 @@ the columns name and guid must be there. --slots prints a manifest to be filled 
 				return a.printSlots(d)
 			}
 			if len(args) < 2 {
-				return &usageError{msg: "MANIFEST is missing", hint: "--slots prints one to be filled in"}
+				return &usageError{msg: "MANIFEST is missing", hint: "--slots prints one to fill in"}
 			}
 			text, err := a.readInput(args[1])
 			if err != nil {
@@ -199,7 +198,7 @@ the columns name and guid must be there. --slots prints a manifest to be filled 
 			return a.writeSpec(s, form, file)
 		},
 	}
-	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "which form")
+	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "output format")
 	cmd.Flags().BoolVar(&slots, "slots", false, "print the manifest that the design needs, without GUIDs")
 	outFlag(cmd, &file)
 	return cmd

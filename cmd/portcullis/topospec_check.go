@@ -38,17 +38,17 @@ type checked struct {
 func (a *app) topospecCheck() *cobra.Command {
 	draft, cables := false, false
 	cmd := &cobra.Command{
-		Use: "check FILE", Aliases: []string{"validate"}, Short: "Read a topology and tell what is wrong or suspicious in it", Args: operands("FILE"),
-		Long: `Read a topology strictly, and tell what is suspicious in it: ports that a model has
-not, an aggregation node that was forgotten, rails that cross, unequal numbers of
-cables, what no Subnet Manager reaches.
+		Use: "check FILE", Aliases: []string{"validate"}, Short: "Check a topology for errors and suspicious items", Args: operands("FILE"),
+		Long: `Check a topology for errors and suspicious items: ports that a model does not have, a missing
+aggregation node, rails that cross, unequal numbers of cables, and devices that no Subnet
+Manager reaches.
 
-What cannot be law at all (a GUID or port used twice, a cut file, an unknown word)
-is an error with line, object, cause and what to do, and status 1. So is a finding;
-0 means that there is none.
+A file that cannot be used at all (a GUID or port used twice, a truncated file, an unknown word)
+is an error with line, object, cause and cure. The exit status is 1 for an error or a finding,
+and 0 otherwise.
 
-With the number of a revision the service checks it, notes that, and tells the guards
-that refuse it whatever the fabric shows, with status 3.`,
+With the number of a revision the service checks it, and records the check. It also reports the
+guards that refuse the revision independent of the fabric, with exit status 3.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if number, ok := revisionNumber(args[0]); ok {
 				return a.validateOnline(cmd.Context(), number)
@@ -77,7 +77,7 @@ that refuse it whatever the fabric shows, with status 3.`,
 }
 
 func (c *checked) table(w *columns) {
-	w.text("%s revision %d, %d devices, %d links, %d of them to be up, %s", c.Fabric, c.Revision, c.Devices, c.Links, c.Active, c.Digest)
+	w.text("%s revision %d, %d devices, %d links, %d of them expected up, %s", c.Fabric, c.Revision, c.Devices, c.Links, c.Active, c.Digest)
 	w.gap()
 	if len(c.Findings) > 0 {
 		w.row("RULE", "WHERE", "FINDING")
@@ -98,12 +98,12 @@ func (a *app) topospecDiff() *cobra.Command {
 	draft, ufm, cables := false, false, false
 	cmd := &cobra.Command{
 		Use: "diff EXPECTED ACTUAL", Short: "Compare two topologies, in physical terms", Args: operands("EXPECTED", "ACTUAL"),
-		Long: `Compare two topologies, in physical terms: rack, unit, name, port and the label
-beside it. --cables compares only what a fabric shows: use it when ACTUAL is what
-ibnetdiscover printed. --ufm prints the shape of UFM's Topology_Compare.
+		Long: `Compare two topologies, in physical terms: rack, unit, name, port and the label beside it.
+--cables compares only what a fabric shows: use it if ACTUAL is the output of ibnetdiscover.
+--ufm prints the result in the format of UFM's Topology_Compare.
 
-Ends with status 0 when there is no difference, 1 when there is one, and 2 when the
-two could not be compared.`,
+Exit status: 0 if there is no difference, 1 if there is one, and 2 if the two could not be
+compared.`,
 		Example: `  ibnetdiscover | portcullis topospec diff --cables rail-a.yaml -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x, err := a.readSpec(cmd.Context(), args[0], draft)
@@ -135,7 +135,7 @@ two could not be compared.`,
 	}
 	draftFlag(cmd, &draft)
 	cmd.Flags().BoolVar(&cables, "cables", false, "compare cables and devices only, as a fabric shows them")
-	cmd.Flags().BoolVar(&ufm, "ufm", false, "print JSON as UFM's Topology_Compare does")
+	cmd.Flags().BoolVar(&ufm, "ufm", false, "print JSON in the format of UFM's Topology_Compare")
 	return cmd
 }
 
@@ -152,19 +152,19 @@ func showDifferences(w *columns, r *diff.Report) {
 func (a *app) topospecSimulate() *cobra.Command {
 	active, sm, mode, draft := "", "", "", false
 	cmd := &cobra.Command{
-		Use: "simulate NEXT [OBSERVED]", Short: "Tell what activating a topology would do to a fabric", Args: oneOrTwo("NEXT", "OBSERVED"),
-		Long: `Tell what activating a topology would do to a fabric as ibnetdiscover sees it: which
-ports enforcement would switch off or hold, whose they are, how many links it
-covers, and which guards refuse it. Nothing is changed.
+		Use: "simulate NEXT [OBSERVED]", Short: "Simulate what activating a topology does to a fabric", Args: oneOrTwo("NEXT", "OBSERVED"),
+		Long: `Simulate what activating a topology does to a fabric as ibnetdiscover sees it: which ports
+enforcement would switch off or hold, whose ports they are, how many links it covers, and which
+guards refuse it. Nothing is changed.
 
---active names the revision in force. --sm names the node GUID of the Subnet Manager,
-if NEXT has no device of role sm.
+--active names the revision in force. --sm names the node GUID of the Subnet Manager, if NEXT has
+no device of role sm.
 
-With the number of a revision and without OBSERVED the service tells what it would do
-to the fabric as it is seen now, in the mode that --mode names: whose hosts and tenants
-the ports are, too. It notes that somebody looked.
+With the number of a revision and without OBSERVED the service simulates it with the fabric as it
+is seen now, in the mode of --mode. The result also names the hosts and tenants of the ports. The
+service records that the revision was simulated.
 
-Ends with status 0 when it may be activated, and 3 when a guard refuses it.`,
+Exit status: 0 if it may be activated, and 3 if a guard refuses it.`,
 		Example: `  ibnetdiscover > now.topo
   portcullis topospec simulate --active rail-a-41.yaml rail-a-42.yaml now.topo
   portcullis topospec simulate 42`,
@@ -207,7 +207,7 @@ Ends with status 0 when it may be activated, and 3 when a guard refuses it.`,
 
 func showSimulation(w *columns, r *simulate.Report) {
 	w.text("%d of %d expected links verified (%v), %d missing; it has %v of the %d links that are up", r.Verified, r.Expected, r.Score, r.Missing, r.Covered, r.Live)
-	w.text("%d ports would change, %d may; %d would be acted on, %s", r.Flips, r.Limit, len(r.Hits), count(r.Hosts, "host"))
+	w.text("%d ports would change, the limit is %d; %d would be acted on, %s", r.Flips, r.Limit, len(r.Hits), count(r.Hosts, "host"))
 	w.gap()
 	if len(r.Hits) > 0 {
 		w.row("PORT", "ACTION", "VERDICT", "EXPECTED", "THERE IS", "HOST")

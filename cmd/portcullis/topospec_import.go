@@ -25,16 +25,16 @@ type importing struct {
 func (a *app) topospecImport() *cobra.Command {
 	in, form, file := importing{from: topospecInputs[0]}, "yaml", ""
 	cmd := &cobra.Command{
-		Use: "import FILE...", Short: "Make a draft of an observed fabric or of cabling plans", Args: operands("FILE..."),
-		Long: `Make a draft of an observed fabric or of cabling plans.
+		Use: "import FILE...", Short: "Make a draft from an observed fabric or from cabling plans", Args: operands("FILE..."),
+		Long: `Make a draft from an observed fabric or from cabling plans.
 
---format observed, the default, takes one FILE: what ibnetdiscover printed or ibsim
-reads. What is learned from a running fabric blesses whatever is wrong in it: compare
-the draft with the design before it becomes law.
+--format observed, the default, takes one FILE: what ibnetdiscover printed or ibsim reads. Such a
+draft contains the faults of the running fabric: compare it with the design before you activate
+it.
 
---format ndt takes the CSV plans of UFM's NDT plugin, all of a fabric together. Plans
-have names and no GUIDs: --manifest names the CSV of "topospec generate", with a line
-for each device of the plans. Lines of other networks are left out, and counted.`,
+--format ndt takes the CSV plans of UFM's NDT plugin, all plans of a fabric together. Plans have
+names and no GUIDs: --manifest names the CSV of "topospec generate", with a line for each device
+of the plans. Lines of other networks are left out, and counted.`,
 		Example: `  ibnetdiscover | portcullis topospec import --fabric rail-a - --out draft.yaml
   portcullis topospec import --format ndt --manifest guids.csv switches.csv hosts.csv --out draft.yaml`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ for each device of the plans. Lines of other networks are left out, and counted.
 	cmd.Flags().StringVar(&in.fabric, "fabric", "", "name of the fabric")
 	cmd.Flags().Var(&choice{&in.from, topospecInputs}, "format", "what FILE is: observed or ndt")
 	cmd.Flags().StringVar(&in.manifest, "manifest", "", "CSV with the GUIDs of the devices that plans name")
-	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "which form")
+	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "output format")
 	outFlag(cmd, &file)
 	return cmd
 }

@@ -48,32 +48,32 @@ func (a *app) fetchRevision(ctx context.Context, number uint64) (*topospec.Revis
 var topospecModes = []string{topospec.Observe.String(), topospec.Warn.String(), topospec.Enforce.String()}
 
 func modeFlag(cmd *cobra.Command, mode *string) {
-	cmd.Flags().Var(&choice{mode, topospecModes}, "mode", "mode to be in force in: "+strings.Join(topospecModes, ", ")+" (default: the present one)")
+	cmd.Flags().Var(&choice{mode, topospecModes}, "mode", "mode to activate: "+strings.Join(topospecModes, ", ")+" (default: the present one)")
 }
 
 func reasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "why, for those who read it later; it must be given")
+	cmd.Flags().StringVar(reason, "reason", "", "reason, for operators who read it later; it must be given")
 }
 
 // wordFlag adds the flag for the reason of an operator who approves a change. The author of the change wrote the reason for
 // it.
 func wordFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "why, for the audit log")
+	cmd.Flags().StringVar(reason, "reason", "", "reason, for the audit log")
 }
 
 func wantReason(reason string) error {
 	if strings.TrimSpace(reason) == "" {
-		return &usageError{msg: "no --reason is given", hint: "say in a few words why, for those who read it later"}
+		return &usageError{msg: "no --reason is given", hint: "say in a few words why, for operators who read it later"}
 	}
 	return nil
 }
 
 func (a *app) topospecStatus() *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Tell which topology is in force, and what becomes of it", Args: operands(),
-		Long: `Tell which revision is in force and in which mode, who put it there and why, whether
-the Subnet Manager has it, how many links are verified, and until when it is rolled
-back by itself if it makes things worse.`,
+		Use: "status", Short: "Show which topology is in force", Args: operands(),
+		Long: `Show which revision is in force and in which mode, who activated it and why, whether the Subnet
+Manager has it, and how many links are verified. While an automatic rollback is possible, its end
+is shown.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -96,14 +96,14 @@ func showTopospec(w *columns, t *v1.Topospec) {
 		w.text("fabric.topology.file of the configuration is in force; %s", count(t.Drafts, "draft"))
 	default:
 		w.text("revision %d (%.12s) in mode %s, by %s at %s: %s", t.Revision, strings.TrimPrefix(t.Digest, "sha256:"), t.Mode, t.By, stamp(t.Since), t.Reason)
-		w.text("%s wait for somebody", count(t.Drafts, "draft"))
+		w.text("%s not decided yet", count(t.Drafts, "draft"))
 	}
 	if p := t.InForce; p != nil {
 		w.text("the subnet manager compares with revision %d of %s in mode %s: %d of %d links verified (%d.%d%%), %d missing, %s differ",
 			p.Revision, p.Fabric, p.Mode, p.Verified, p.Expected, p.Score/10, p.Score%10, p.Missing, count(p.Differ, "port"))
 	}
 	if x := t.Watch; x != nil {
-		w.text("watched until %s: with fewer than %d verified links revision %d in mode %s comes back", stamp(x.Until), x.Least, x.Back, x.BackMode)
+		w.text("watched until %s: if fewer than %d links are verified, revision %d in mode %s comes back", stamp(x.Until), x.Least, x.Back, x.BackMode)
 	}
 	if t.Problem != "" {
 		w.text("problem: %s", t.Problem)
@@ -113,7 +113,7 @@ func showTopospec(w *columns, t *v1.Topospec) {
 func (a *app) topospecRevisions() *cobra.Command {
 	q := v1.TopospecQuery{}
 	cmd := &cobra.Command{
-		Use: "revisions", Short: "List the revisions that the service keeps, the newest first", Args: operands(),
+		Use: "revisions", Short: "List the revisions that the service keeps, newest first", Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -134,7 +134,7 @@ func (a *app) topospecRevisions() *cobra.Command {
 		},
 	}
 	statuses := []string{"draft", "active", "superseded", "rolled_back", "rejected"}
-	cmd.Flags().Var(&choice{&q.Status, statuses}, "status", "only those of this status: "+strings.Join(statuses, ", "))
+	cmd.Flags().Var(&choice{&q.Status, statuses}, "status", "only revisions of this status: "+strings.Join(statuses, ", "))
 	return cmd
 }
 
@@ -163,10 +163,9 @@ func shortDigest(d string) string { return fmt.Sprintf("%.12s", strings.TrimPref
 func (a *app) topospecShow() *cobra.Command {
 	form, file := "", ""
 	cmd := &cobra.Command{
-		Use: "show REVISION", Short: "Show a revision that the service keeps, or write what it says", Args: operands("REVISION"),
-		Long: `Show a revision that the service keeps: who drafted and approved it, where it is in
-its life, and the digest that an approval is for. --to writes what it says in a form
-of topospec convert instead.`,
+		Use: "show REVISION", Short: "Show a revision that the service keeps, or write its contents", Args: operands("REVISION"),
+		Long: `Show a revision that the service keeps: who drafted and approved it, its status, and the digest
+that an approval must name. --to writes its contents in a format of "topospec convert" instead.`,
 		Example: `  portcullis topospec show 42
   portcullis topospec show 42 --to yaml --out rail-a-42.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -192,7 +191,7 @@ of topospec convert instead.`,
 			return a.print(r, func(w *columns) { showRevision(w, r) })
 		},
 	}
-	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "write what it says in this form")
+	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "write the contents in this format")
 	outFlag(cmd, &file)
 	return cmd
 }
@@ -205,7 +204,7 @@ func showRevision(w *columns, r *v1.TopospecRevision) {
 	}
 	w.row("fabric", r.Fabric)
 	w.row("devices", strconv.Itoa(r.Devices))
-	w.row("links", fmt.Sprintf("%d, of which %d are to be up", r.Links, r.Expected))
+	w.row("links", fmt.Sprintf("%d, of which %d are expected up", r.Links, r.Expected))
 	w.row("digest", r.Digest)
 	if r.Parent != "" {
 		w.row("made from", r.Parent)
@@ -253,7 +252,7 @@ func (a *app) validateOnline(ctx context.Context, number uint64) error {
 }
 
 func showValidation(w *columns, r *v1.TopospecCheck) {
-	w.text("%s revision %d, %d devices, %d links, %d of them to be up, %d otherwise than in force, %s", r.Fabric, r.Revision, r.Devices, r.Links, r.Expected, r.Changed, r.Digest)
+	w.text("%s revision %d, %d devices, %d links, %d of them expected up, %d that differ from the revision in force, %s", r.Fabric, r.Revision, r.Devices, r.Links, r.Expected, r.Changed, r.Digest)
 	w.gap()
 	if len(r.Findings) > 0 {
 		w.row("RULE", "WHERE", "FINDING")
@@ -269,7 +268,7 @@ func showValidation(w *columns, r *v1.TopospecCheck) {
 func (a *app) simulateOnline(ctx context.Context, operand, mode string) error {
 	number, ok := revisionNumber(operand)
 	if !ok {
-		return &usageError{msg: "OBSERVED is missing", hint: "name what ibnetdiscover printed, or the number of a revision of the service"}
+		return &usageError{msg: "OBSERVED is missing", hint: "name the output of ibnetdiscover, or the number of a revision of the service"}
 	}
 	c, err := a.connect()
 	if err != nil {
@@ -293,9 +292,9 @@ func permille(n int) string { return fmt.Sprintf("%d.%d%%", n/10, n%10) }
 func showOnlineSimulation(w *columns, r *v1.TopospecSimulation) {
 	w.text("revision %d (%s) in mode %s, against the fabric as of %s", r.Revision, shortDigest(r.Digest), r.Mode, stamp(r.Observed))
 	w.text("%d of %d expected links verified (%s), %d missing; it has %s of the %d links that are up", r.Verified, r.Expected, permille(r.Score), r.Missing, permille(r.Covered), r.Live)
-	w.text("%d ports would change, %d may; %d differ, of %s and %s", r.Flips, r.Limit, len(r.Hits)+r.More, count(r.Hosts, "host"), count(len(r.Tenants), "tenant"))
+	w.text("%d ports would change, the limit is %d; %d differ, of %s and %s", r.Flips, r.Limit, len(r.Hits)+r.More, count(r.Hosts, "host"), count(len(r.Tenants), "tenant"))
 	if !r.Would && len(r.Hits) > 0 {
-		w.text("nothing would be done to them in this mode; under enforce it would be:")
+		w.text("this mode changes no port; enforce would:")
 	}
 	w.gap()
 	if len(r.Hits) > 0 {

@@ -16,13 +16,13 @@ import (
 func (a *app) topospecRMA() *cobra.Command {
 	c := group("rma", "Replace adapters and switches of the declared topology",
 		a.rmaHCA(), a.rmaSwitch(), a.rmaList(), a.rmaShow(), a.rmaConfirm(), a.rmaCancel())
-	c.Long = `Replace adapters and switches: a window is opened for one place and a limited time, the
-new device is seen and held there, a host attests a new adapter, and a second person
-confirms each step, which is a revision with all its guards. In the last one the new
-GUID has the place of the old one, and the old one is retired: it is cut off wherever
-it is shown again.
+	c.Long = `Replace adapters and switches of the declared topology. A window is opened for one place and a
+limited time. The new device is seen and held there, and a host attests a new adapter. A second
+person confirms each step. Each step is a revision, with all its guards. The last one assigns the
+place of the old GUID to the new GUID, and retires the old one: wherever the old GUID is seen
+again, it is cut off.
 
-A new device must be a spare of the topology, of the model of the old one.`
+A new device must be a spare of the topology, of the same model as the old one.`
 	return c
 }
 
@@ -36,7 +36,7 @@ type replacing struct {
 
 func (r *replacing) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.in.Ticket, "ticket", "", "what the replacement is called; it must be given")
+	f.StringVar(&r.in.Ticket, "ticket", "", "number or name of the repair ticket; it must be given")
 	f.DurationVar(&r.window, "window", 4*time.Hour, "how long the place may be under maintenance")
 	reasonFlag(cmd, &r.in.Reason)
 	r.files.flags(cmd)
@@ -54,13 +54,16 @@ func (a *app) rmaHCA() *cobra.Command {
 	r := replacing{in: v1.NewRMA{Kind: v1.RMAAdapter}}
 	cmd := &cobra.Command{
 		Use: "hca OLD [NEW]", Short: "Replace an adapter", Args: oneOrTwo("OLD", "NEW"),
-		Long: `Open the replacement of the adapter with the node GUID OLD. Confirm it (somebody else),
-release the host, put the new adapter in, import the inventory with it, assign the
-host and have it attest; then confirm again. topospec rma show tells what is next.
+		Long: `Open the replacement of the adapter with the node GUID OLD. Then:
+  1. another person confirms it
+  2. release the host, and put the new adapter in
+  3. import the inventory with the new adapter, assign the host and let it attest
+  4. another person confirms again
+"portcullis topospec rma show" shows the next step.
 
-Which spare it is shows by itself: the one that is seen at the place and that the host
-attests. With --file nothing is asked of a service: the revision of --step, window or
-replace, is made of FILE, for NEW.`,
+The spare need not be named: it is the one that is seen at the place and that the host attests.
+With --file no service is asked: the revision of --step (window or replace) is made from FILE,
+for NEW.`,
 		Example: `  portcullis topospec rma hca 0x0002c90300a1b2c0 --ticket RMA-7 --reason "port errors"
   portcullis topospec rma hca 0x0002c90300a1b2c0 --ticket RMA-7 --file rail-a.yaml --step window --out open.yaml
   portcullis topospec rma hca 0x0002c90300a1b2c0 0x0002c90300ffee00 --ticket RMA-7 --file open.yaml --step replace`,
@@ -74,20 +77,21 @@ func (a *app) rmaSwitch() *cobra.Command {
 	r := replacing{in: v1.NewRMA{Kind: v1.RMASwitch}}
 	cmd := &cobra.Command{
 		Use: "switch OLD NEW", Short: "Replace a switch", Args: operands("OLD", "NEW"),
-		Long: `Open the replacement of the switch with the node GUID OLD by the spare NEW. Confirm it
-(somebody else), exchange the switches, each cable to the port that it was at; confirm
-that NEW has the place, with the ports of its hosts off; and when its cables to other
-switches are verified, confirm that its hosts are let in. Keys and inventory follow.
+		Long: `Open the replacement of the switch with the node GUID OLD by the spare NEW. Then:
+  1. another person confirms it
+  2. exchange the switches, with each cable at the same port as before
+  3. confirm that NEW has the place; the ports of its hosts stay off
+  4. when its cables to other switches are verified, confirm that its hosts are let in
+Keys and inventory follow.
 
-With --file nothing is asked of a service: the revision of --step, window, replace or
-open, is made of FILE. Step open needs --observed, in which the cables between switches
-must be as FILE has them.`,
+With --file no service is asked: the revision of --step (window, replace or open) is made from
+FILE. Step open needs --observed, in which the cables between switches must be as FILE has them.`,
 		Example: `  portcullis topospec rma switch 0x0002c90200000010 0x0002c90200000099 --ticket RMA-8 --reason "fan failed"`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.openRMA(cmd, args, &r) },
 	}
 	r.flags(cmd)
 	cmd.Flags().StringVar(&r.an, "aggregation-node", "", "node GUID of the aggregation node inside NEW, if the model has one")
-	cmd.Flags().StringVar(&r.files.observed, "observed", "", "what ibnetdiscover printed after step replace, with --step open")
+	cmd.Flags().StringVar(&r.files.observed, "observed", "", "output of ibnetdiscover after step replace, with --step open")
 	cmd.Flags().StringVar(&r.files.sm, "sm", "", "node GUID that the Subnet Manager runs on, with --observed")
 	return cmd
 }
@@ -95,7 +99,7 @@ must be as FILE has them.`,
 // openRMA opens a replacement, or makes one revision of it.
 func (a *app) openRMA(cmd *cobra.Command, args []string, r *replacing) (err error) {
 	if r.in.Ticket == "" {
-		return &usageError{msg: "no --ticket is given", hint: "name it as your ticket of the repair is called"}
+		return &usageError{msg: "no --ticket is given", hint: "name the ticket of the repair"}
 	}
 	if r.in.Old, err = nodeGUID(args[0]); err != nil {
 		return err
@@ -114,7 +118,7 @@ func (a *app) openRMA(cmd *cobra.Command, args []string, r *replacing) (err erro
 		return a.writeRMA(cmd.Context(), r)
 	}
 	if r.in.Kind == v1.RMAAdapter && r.in.New != 0 {
-		return &usageError{msg: "NEW is for --file", hint: "the service takes the adapter that is seen and attested"}
+		return &usageError{msg: "NEW needs --file", hint: "the service takes the adapter that is seen and attested"}
 	}
 	if err := wantReason(r.in.Reason); err != nil {
 		return err
@@ -163,7 +167,7 @@ func showRMA(w *columns, r *v1.RMA) {
 
 func (a *app) rmaList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List replacements, the newest first", Args: operands(),
+		Use: "list", Short: "List replacements, newest first", Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -186,7 +190,7 @@ func (a *app) rmaList() *cobra.Command {
 
 func (a *app) rmaShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show TICKET", Short: "Tell where a replacement stands, and what is to be done next", Args: operands("TICKET"),
+		Use: "show TICKET", Short: "Show the state of a replacement, and its next step", Args: operands("TICKET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.rmaStep(cmd.Context(), func(ctx context.Context, c *client.Client) (*v1.RMA, error) { return c.RMA(ctx, args[0]) })
 		},
@@ -196,11 +200,11 @@ func (a *app) rmaShow() *cobra.Command {
 func (a *app) rmaConfirm() *cobra.Command {
 	in := v1.RMAConfirm{}
 	cmd := &cobra.Command{
-		Use: "confirm TICKET", Short: "Take the step of a replacement that waits for a second person", Args: operands("TICKET"),
-		Long: `Take the step that waits for a second person, as topospec rma show tells: the revision
-is drafted for whoever opened the window, approved by you and put into force, if its
-guards allow it. Who opened it cannot confirm it, unless fabric.topology.two_persons is
-false.`,
+		Use: "confirm TICKET", Short: "Confirm the step of a replacement that waits for a second person", Args: operands("TICKET"),
+		Long: `Confirm the step that waits for a second person (see "topospec rma show"). The revision is drafted
+in the name of the person who opened the window, approved by you, and activated if its guards
+allow it. The person who opened the window cannot confirm it, unless
+fabric.topology.two_persons is false.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.rmaStep(cmd.Context(), func(ctx context.Context, c *client.Client) (*v1.RMA, error) { return c.ConfirmRMA(ctx, args[0], in) })
 		},
@@ -212,9 +216,9 @@ false.`,
 func (a *app) rmaCancel() *cobra.Command {
 	in := v1.RMACancel{}
 	cmd := &cobra.Command{
-		Use: "cancel TICKET", Short: "End a replacement before the new device has the place", Args: operands("TICKET"),
-		Long: `End a replacement. If the place is under maintenance, the revision that ends that is
-drafted; somebody else approves and activates it.`,
+		Use: "cancel TICKET", Short: "Cancel a replacement before the new device has the place", Args: operands("TICKET"),
+		Long: `Cancel a replacement. If the place is under maintenance, a revision is drafted that ends this.
+Another person approves and activates it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := wantReason(in.Reason); err != nil {
 				return err

@@ -26,9 +26,9 @@ type rmaFiles struct {
 
 func (f *rmaFiles) flags(cmd *cobra.Command) {
 	f.step, f.form = rmaSteps[0], "yaml"
-	cmd.Flags().StringVar(&f.name, "file", "", "make one revision of this file, and ask no service")
+	cmd.Flags().StringVar(&f.name, "file", "", "make one revision from this file, without a service")
 	cmd.Flags().Var(&choice{&f.step, rmaSteps}, "step", "which revision, with --file: "+strings.Join(rmaSteps, ", "))
-	cmd.Flags().Var(&choice{&f.form, forms.Names()}, "to", "which form, with --file")
+	cmd.Flags().Var(&choice{&f.form, forms.Names()}, "to", "output format, with --file")
 	outFlag(cmd, &f.out)
 }
 
@@ -100,7 +100,7 @@ func (a *app) switchRevision(ctx context.Context, s *topospec.Spec, r *replacing
 // other switches.
 func (a *app) openedSwitch(ctx context.Context, s *topospec.Spec, r *replacing) (*topospec.Revision, error) {
 	if r.files.observed == "" {
-		return nil, &usageError{msg: "--observed is missing", hint: "the cables of the new switch to others must be seen first: ibnetdiscover > now.topo"}
+		return nil, &usageError{msg: "--observed is missing", hint: "the cables between the new switch and others must be seen first: ibnetdiscover > now.topo"}
 	}
 	f, sm, err := a.observed(ctx, r.files.observed, s, r.files.sm)
 	if err != nil {

@@ -65,7 +65,7 @@ func TestRMACommands(t *testing.T) {
 		{"rma show RMA-9", exitError, []string{"no replacement has the ticket"}},
 		{"rma cancel RMA-7", exitUsage, []string{"no --reason is given"}},
 		{"rma hca " + old + " --reason broken", exitUsage, []string{"no --ticket is given"}},
-		{"rma hca " + old + " " + spare + " --ticket RMA-7 --reason x", exitUsage, []string{"NEW is for --file"}},
+		{"rma hca " + old + " " + spare + " --ticket RMA-7 --reason x", exitUsage, []string{"NEW needs --file"}},
 		{"rma switch " + old + " --ticket RMA-7 --reason x", exitUsage, []string{"NEW is missing"}},
 		{"rma hca nonsense --ticket RMA-7 --reason x", exitUsage, []string{"want 0x and 16"}},
 	} {

@@ -15,11 +15,10 @@ import (
 func (a *app) topospecDraft() *cobra.Command {
 	reason, draft := "", false
 	cmd := &cobra.Command{
-		Use: "draft FILE", Short: "Hand a topology in as a draft", Args: operands("FILE"),
-		Long: `Hand a native revision or a topoconfig.conf in to the service, which keeps it as a
-draft. It gets the next number, and the revision in force as its parent. What cannot
-be law at all is refused with each line that is wrong; so is a file that is empty, cut
-off or of another fabric.`,
+		Use: "draft FILE", Short: "Submit a topology as a draft", Args: operands("FILE"),
+		Long: `Submit a native revision or a topoconfig.conf to the service, which keeps it as a draft. It gets
+the next number, and the revision in force as its parent. A file that cannot be used is refused,
+with each wrong line. So is a file that is empty, truncated or of another fabric.`,
 		Example: `  portcullis topospec draft rail-a.yaml --reason "host gpu-17 moved to rack 4"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := wantReason(reason); err != nil {
@@ -76,28 +75,28 @@ func (a *app) revisionStep(cmd *cobra.Command, do func(ctx context.Context, c *c
 func (a *app) topospecApprove() *cobra.Command {
 	digest, reason := "", ""
 	cmd := a.revisionStep(&cobra.Command{
-		Use: "approve REVISION", Short: "Approve a draft that somebody else wrote",
-		Long: `Approve a draft, by the digest of what you looked at: topospec show prints it, topospec
-diff and simulate tell what it changes. Who drafted it may not approve it, unless
-fabric.topology.two_persons is false. Two approvals are needed for changes that
-two_persons of the policy in force names.`,
+		Use: "approve REVISION", Short: "Approve a draft of another person",
+		Long: `Approve a draft of another person, by the digest that "topospec show" prints. Use "topospec diff"
+and "topospec simulate" to see what it changes. Its author may not approve it, unless
+fabric.topology.two_persons is false. Changes that two_persons of the policy in force names need
+two approvals.`,
 		Example: `  portcullis topospec diff 41 42
   portcullis topospec simulate 42
   portcullis topospec approve 42 --digest 3f2a90b1c4de`,
 	}, func(ctx context.Context, c *client.Client, number uint64) (*v1.TopospecRevision, error) {
 		if digest == "" {
-			return nil, &usageError{msg: "no --digest is given", hint: fmt.Sprintf("portcullis topospec show %d prints that of what you approve", number)}
+			return nil, &usageError{msg: "no --digest is given", hint: fmt.Sprintf("portcullis topospec show %d prints the digest of what you approve", number)}
 		}
 		return c.ApproveTopospec(ctx, number, "", v1.TopospecApprove{Digest: digest, Reason: reason})
 	})
-	cmd.Flags().StringVar(&digest, "digest", "", "digest of what you looked at, or its first 12 digits; it must be given")
+	cmd.Flags().StringVar(&digest, "digest", "", "digest of the draft, or its first 12 digits; it must be given")
 	wordFlag(cmd, &reason)
 	return cmd
 }
 
 func (a *app) topospecReject() *cobra.Command {
 	reason := ""
-	cmd := a.revisionStep(&cobra.Command{Use: "reject REVISION", Short: "End a draft"},
+	cmd := a.revisionStep(&cobra.Command{Use: "reject REVISION", Short: "Reject a draft"},
 		func(ctx context.Context, c *client.Client, number uint64) (*v1.TopospecRevision, error) {
 			if err := wantReason(reason); err != nil {
 				return nil, err
@@ -111,17 +110,16 @@ func (a *app) topospecReject() *cobra.Command {
 func (a *app) topospecActivate() *cobra.Command {
 	in, w := v1.TopospecActivate{}, waitFlags{}
 	cmd := &cobra.Command{
-		Use: "activate REVISION", Short: "Put an approved draft into force, or what is in force into another mode", Args: operands("REVISION"),
-		Long: `Put an approved draft into force, in the mode of the one before unless --mode names a
-milder one; or put what is in force into another mode. It is simulated against the
-fabric as it is seen now, and guards refuse it as topospec simulate tells.
+		Use: "activate REVISION", Short: "Activate an approved draft, or change the mode of the revision in force", Args: operands("REVISION"),
+		Long: `Activate an approved draft, or change the mode of the revision in force. A draft gets the mode of
+the revision before it, unless --mode names a milder one. It is first simulated with the fabric
+as it is seen now, and guards may refuse it (see "topospec simulate").
 
-The first revision begins in mode observe. A person promotes it after a look at
-topospec status: activate the same revision with --mode warn or enforce.
+The first revision starts in mode observe. To promote it, look at "topospec status", and then
+activate the same revision with --mode warn or enforce.
 
-For a while afterwards (fabric.topology.watch) what was in force before comes back by
-itself, if fewer links are verified than was foretold. --wait waits until the Subnet
-Manager has it.`,
+For some time afterwards (fabric.topology.watch) the previous state comes back automatically if
+fewer links are verified than predicted. --wait waits until the Subnet Manager has the revision.`,
 		Example: `  portcullis topospec activate 42 --reason "ticket 1234" --wait
   portcullis topospec activate 42 --mode enforce --reason "score is 100%"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -152,12 +150,11 @@ Manager has it.`,
 func (a *app) topospecRollback() *cobra.Command {
 	in, w := v1.TopospecRollback{}, waitFlags{}
 	cmd := &cobra.Command{
-		Use: "rollback [REVISION]", Short: "Put a revision that was in force into force again", Args: cobra.MaximumNArgs(1),
-		Long: `Put the revision that was in force before the present one into force again, or an
-earlier one that is named. No approval is needed: it was approved once. Its mode is the
-milder one of the present mode and of that which it had, unless --mode names a milder
-one still. Under enforce it must have most of the links that are up, and the Subnet
-Manager's way; how many of its own are lost does not count.`,
+		Use: "rollback [REVISION]", Short: "Activate an earlier revision again", Args: cobra.MaximumNArgs(1),
+		Long: `Activate the previous revision again, or an earlier one that is named. It was approved before, so no
+approval is needed. Its mode is the milder one of its earlier mode and the present mode; --mode may
+name an even milder one. Under enforce it must contain most of the links that are up, and the
+Subnet Manager's path. The number of its own links that are missing does not count.`,
 		Example: `  portcullis topospec rollback --reason "hosts of rack 7 went dark"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -198,7 +195,7 @@ func (a *app) showApplied(ctx context.Context, c *client.Client, t *v1.Topospec,
 		late := func() error {
 			return &notConverged{
 				msg:  fmt.Sprintf("revision %d is wanted in mode %s, and after %v the subnet manager has not taken it: %s", t.Revision, t.Mode, w.timeout, t.Problem),
-				hint: "portcullis topospec status and portcullis sm status tell more; the service goes on trying",
+				hint: "see portcullis topospec status and portcullis sm status; the service continues to try",
 			}
 		}
 		for !t.Applied {
@@ -215,7 +212,7 @@ func (a *app) showApplied(ctx context.Context, c *client.Client, t *v1.Topospec,
 				return err
 			}
 			if next.Version != wanted {
-				return fmt.Errorf("revision %d is wanted in mode %s by %s: %s", next.Revision, next.Mode, next.By, next.Reason)
+				return fmt.Errorf("another change was made: revision %d in mode %s, by %s: %s", next.Revision, next.Mode, next.By, next.Reason)
 			}
 			t = next
 		}

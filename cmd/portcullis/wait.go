@@ -121,5 +121,5 @@ func timedOut(h *v1.Host, timeout time.Duration, phase v1.Phase) error {
 	if len(missing) > 0 {
 		msg += ": " + strings.Join(missing, "; ")
 	}
-	return &notConverged{msg: msg, hint: "portcullis host show " + h.ID + " tells more; the service goes on trying"}
+	return &notConverged{msg: msg, hint: "portcullis host show " + h.ID + " shows more; the service continues to try"}
 }
