@@ -214,7 +214,7 @@ The host loses its P_Keys as with "host release". In addition each switch port t
 cabled to is marked as unhealthy; fabric.health.marked of the service says what follows from
 that. The marks stay until an operator removes them.
 
-With --socket, on the machine of the Subnet Manager, this also works while the store is not
+It needs --socket, on the machine of the Subnet Manager, and also works while the store is not
 available.`,
 		ValidArgsFunction: a.completeHosts,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -13,7 +13,7 @@ import (
 const maxHexDump = 64 << 10
 
 func (a *app) madCommand() *cobra.Command {
-	return group("mad", "Tools for management datagrams; they need no service", a.madDecode())
+	return group("mad", "Decode management datagrams, without a service", a.madDecode())
 }
 
 func (a *app) madDecode() *cobra.Command {

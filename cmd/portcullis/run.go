@@ -60,7 +60,7 @@ func (a *app) root() *cobra.Command {
 	root := group("portcullis", "Admit attested hosts to InfiniBand partitions")
 	root.Long = `Admit attested hosts to InfiniBand partitions.
 
-The connection to the service is set by the first of these that has it:
+Each setting of the connection is taken from the first of these that has it:
   --service, --ca and --token-file
   PORTCULLIS_SERVICE, PORTCULLIS_CA and PORTCULLIS_TOKEN_FILE
   service, ca and token_file in ~/.config/portcullis/config.yaml
