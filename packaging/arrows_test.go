@@ -110,7 +110,7 @@ var arrows = []arrow{
 	{from: "api/leader", may: []string{"api/store"}, why: "leadership is a record of the store, whatever is led"},
 	{
 		from: "api/admission",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/inventory", "api/audit", "api/events", "api/review", "api/fabric/ledger"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/inventory", "api/audit", "api/events", "api/review", "api/fabric/ledger", "fabricsm/vault"},
 		not: []string{
 			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
 			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",
