@@ -89,7 +89,7 @@ boot: package ## Boot a system in a container and try our packages and units in 
 
 image: package ## Build the provisioning image of the site folder CONFIG into dist/image; SIGN_KEY, SIGN_CERT, LOCK
 	packaging/setup.sh image
-	go run ./packaging/image -site '$(or $(CONFIG),$(error say CONFIG=folder: docs/image.md tells what is in it))' -agent dist/portcullis-agent_*_amd64.deb \
+	go run ./packaging/image -site '$(or $(CONFIG),$(error say CONFIG=folder: docs/operate/image.md tells what is in it))' -agent dist/portcullis-agent_*_amd64.deb \
 		-version '$(VERSION)' $(if $(KERNEL),-kernel '$(KERNEL)') $(if $(LOCK),-lock '$(LOCK)') $(if $(SIGN_KEY),-sign-key '$(SIGN_KEY)' -sign-cert '$(SIGN_CERT)')
 
 vm: package ## Boot virtual machines and try everything on a real kernel, TPM, firmware and systemd; needs root, not KVM

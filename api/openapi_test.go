@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/openapi.yaml")
+var update = flag.Bool("update", false, "rewrite docs/reference/openapi.yaml")
 
-const committed = "../docs/openapi.yaml"
+const committed = "../docs/reference/openapi.yaml"
 
 // The committed document is what reviewers and client authors read; it must be
 // the one that is served.

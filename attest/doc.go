@@ -3,7 +3,7 @@
 // The host proves with its TPM 2.0 which host it is, which InfiniBand HCA GUIDs it has, which firmware and locks these
 // have, and in which boot it said so. The roles are those of RFC 9334: the agent is the attester, this package the
 // verifier, package admission the relying party. The exchange is three requests, the first two on one TLS connection;
-// docs/evidence.md has every byte of it:
+// docs/reference/evidence.md has every byte of it:
 //
 //	agent      -> SessionRequest   host id, EK certificate, what was measured, two keys
 //	Begin      -> Session          credential for the first key, nonce, PCR list

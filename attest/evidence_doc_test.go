@@ -15,7 +15,7 @@ import (
 	"portcullis/attest/attesttest"
 )
 
-// row is one of the tests in docs/evidence.md.
+// row is one of the tests in docs/reference/evidence.md.
 type row struct {
 	id      string
 	reasons []string
@@ -27,7 +27,7 @@ func table(t *testing.T, head string) (rows []row) {
 	t.Helper()
 	_, rest, ok := strings.Cut(readDoc(t), "| "+head+" | Attack | Reason | Test |\n|---|---|---|---|\n")
 	if !ok {
-		t.Fatalf("docs/evidence.md has no table of %q", head)
+		t.Fatalf("docs/reference/evidence.md has no table of %q", head)
 	}
 	for line := range strings.Lines(rest) {
 		if !strings.HasPrefix(line, "|") {
@@ -50,7 +50,7 @@ func table(t *testing.T, head string) (rows []row) {
 
 func readDoc(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile("../docs/evidence.md")
+	b, err := os.ReadFile("../docs/reference/evidence.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func sources(t *testing.T, patterns ...string) string {
 	return all.String()
 }
 
-// TestNegativeTestsAreThere compares the tables of docs/evidence.md with the sources: all 72 tests, the threats, and the
+// TestNegativeTestsAreThere compares the tables of docs/reference/evidence.md with the sources: all 72 tests, the threats, and the
 // data that hosts hold. Each test is there by its name, and each reason is a code.
 func TestNegativeTestsAreThere(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestNegativeTestsAreThere(t *testing.T) {
 	}
 }
 
-// TestKeyBytes compares docs/evidence.md with the required public area of a key.
+// TestKeyBytes compares docs/reference/evidence.md with the required public area of a key.
 func TestKeyBytes(t *testing.T) {
 	t.Parallel()
 	h := attesttest.NewAttempt().Host
@@ -147,12 +147,12 @@ func TestKeyBytes(t *testing.T) {
 	}
 	for _, documented := range []string{"`0023 000b`", "`00050432`", "`0010 0018 000b 0003 0010`", "`008000` for PCR 15"} {
 		if !strings.Contains(readDoc(t), documented) {
-			t.Errorf("docs/evidence.md does not say %s", documented)
+			t.Errorf("docs/reference/evidence.md does not say %s", documented)
 		}
 	}
 }
 
-// TestEveryFieldIsDocumented checks that docs/evidence.md names every field that is sent.
+// TestEveryFieldIsDocumented checks that docs/reference/evidence.md names every field that is sent.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	t.Parallel()
 	doc := readDoc(t)
@@ -170,7 +170,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 			f := at.Field(i)
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !strings.Contains(doc, "`"+name+"`") && !strings.Contains(doc, "."+name+"`") {
-				t.Errorf("docs/evidence.md does not name %s of %v", name, at)
+				t.Errorf("docs/reference/evidence.md does not name %s of %v", name, at)
 			}
 			walk(f.Type)
 		}

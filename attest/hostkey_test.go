@@ -264,7 +264,7 @@ func TestHostKeyEveryPrefix(t *testing.T) {
 	}
 }
 
-// TestHostKeyBytes compares docs/evidence.md with the required public area of the key.
+// TestHostKeyBytes compares docs/reference/evidence.md with the required public area of the key.
 func TestHostKeyBytes(t *testing.T) {
 	t.Parallel()
 	k := newKeyed(t)

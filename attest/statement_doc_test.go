@@ -16,13 +16,13 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// exampleStatement returns the statement that docs/evidence.md has as an example, and the digest that it has of it.
+// exampleStatement returns the statement that docs/reference/evidence.md has as an example, and the digest that it has of it.
 func exampleStatement(t *testing.T) (*attest.Statement, []byte) {
 	t.Helper()
 	_, rest, ok := strings.Cut(readDoc(t), "```json\n")
 	text, _, ended := strings.Cut(rest, "\n```\n")
 	if !ok || !ended {
-		t.Fatal("docs/evidence.md has no example of a statement")
+		t.Fatal("docs/reference/evidence.md has no example of a statement")
 	}
 	s, err := attest.ParseStatement([]byte(text))
 	if err != nil {
@@ -31,7 +31,7 @@ func exampleStatement(t *testing.T) (*attest.Statement, []byte) {
 	return s, []byte(text)
 }
 
-// documentedType says what docs/evidence.md has as the type of a field.
+// documentedType says what docs/reference/evidence.md has as the type of a field.
 func documentedType(t *testing.T, at reflect.Type) string {
 	t.Helper()
 	switch {
@@ -64,7 +64,7 @@ func documentedType(t *testing.T, at reflect.Type) string {
 	case reflect.Struct:
 		return "object"
 	default:
-		t.Fatalf("a statement has a field of kind %v, for which docs/evidence.md has no word", at.Kind())
+		t.Fatalf("a statement has a field of kind %v, for which docs/reference/evidence.md has no word", at.Kind())
 		return ""
 	}
 }
@@ -75,7 +75,7 @@ func TestStatementTable(t *testing.T) {
 	t.Parallel()
 	_, rest, ok := strings.Cut(readDoc(t), "| Field | Type | Not known | Content |\n|---|---|---|---|\n")
 	if !ok {
-		t.Fatal("docs/evidence.md has no table of types")
+		t.Fatal("docs/reference/evidence.md has no table of types")
 	}
 	var rows []string
 	for line := range strings.Lines(rest) {
@@ -159,6 +159,6 @@ func TestExampleStatement(t *testing.T) {
 	}
 	sum := sha256.Sum256(text)
 	if want := "its S is `" + hex.EncodeToString(sum[:]) + "`"; !strings.Contains(readDoc(t), want) {
-		t.Errorf("docs/evidence.md does not say %q", want)
+		t.Errorf("docs/reference/evidence.md does not say %q", want)
 	}
 }

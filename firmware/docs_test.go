@@ -11,10 +11,10 @@ import (
 	"portcullis/firmware/policy"
 )
 
-// TestDocs holds the codes of docs/firmware.md to those of the code, which are
+// TestDocs holds the codes of docs/understand/firmware.md to those of the code, which are
 // read out of its source.
 func TestDocs(t *testing.T) {
-	page, err := os.ReadFile("../docs/firmware.md")
+	page, err := os.ReadFile("../docs/understand/firmware.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func TestDocs(t *testing.T) {
 	documented := map[string][]string{}
 	verdicts, wanted, ok := strings.Cut(string(page), "## Policy")
 	if !ok {
-		t.Fatal("docs/firmware.md has no section Policy")
+		t.Fatal("docs/understand/firmware.md has no section Policy")
 	}
 	for part, text := range map[string]string{"verdict.go": verdicts, "policy/policy.go": wanted} {
 		for _, m := range row.FindAllStringSubmatch(text, -1) {
@@ -39,7 +39,7 @@ func TestDocs(t *testing.T) {
 		slices.Sort(codes)
 		slices.Sort(documented[part])
 		if !slices.Equal(codes, documented[part]) {
-			t.Errorf("%s has the codes %v, and docs/firmware.md %v", part, codes, documented[part])
+			t.Errorf("%s has the codes %v, and docs/understand/firmware.md %v", part, codes, documented[part])
 		}
 	}
 	if !slices.Contains(documented["verdict.go"], string(firmware.CodeKeyDiffers)) || !slices.Contains(documented["policy/policy.go"], string(policy.BelowFloor)) {

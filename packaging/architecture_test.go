@@ -12,23 +12,23 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// section returns the text below a heading of docs/architecture.md.
+// section returns the text below a heading of docs/reference/packages.md.
 func section(t *testing.T, heading string) string {
 	t.Helper()
-	page, err := os.ReadFile("../docs/architecture.md")
+	page, err := os.ReadFile("../docs/reference/packages.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, below, found := strings.Cut(string(page), "\n## "+heading+"\n")
 	if !found {
-		t.Fatalf("docs/architecture.md has no heading %q", heading)
+		t.Fatalf("docs/reference/packages.md has no heading %q", heading)
 	}
 	text, _, _ := strings.Cut(below, "\n## ")
 	return text
 }
 
 // TestArchitectureNamesPackages looks for every package in the map of
-// docs/architecture.md: its folder with a slash, or a program's name.
+// docs/reference/packages.md: its folder with a slash, or a program's name.
 func TestArchitectureNamesPackages(t *testing.T) {
 	words := strings.FieldsFunc(section(t, "Packages"), func(r rune) bool { return strings.ContainsRune(" ,;\n`", r) })
 	for _, p := range goList(t, "./...") {
@@ -41,7 +41,7 @@ func TestArchitectureNamesPackages(t *testing.T) {
 			named = slices.Contains(words, tail+"/") || path == "cmd/"+tail && slices.Contains(words, tail)
 			_, shorter, more := strings.Cut(tail, "/")
 			if !named && !more {
-				t.Errorf("docs/architecture.md, Packages: %s/ is not there: say in half a sentence what it does", path)
+				t.Errorf("docs/reference/packages.md, Packages: %s/ is not there: say in half a sentence what it does", path)
 				break
 			}
 			tail = shorter
@@ -49,7 +49,7 @@ func TestArchitectureNamesPackages(t *testing.T) {
 	}
 }
 
-// TestArchitectureArrows compares the table of docs/architecture.md with the
+// TestArchitectureArrows compares the table of docs/reference/packages.md with the
 // arrows that packages are held to. A row without names in its second column
 // says it in words.
 func TestArchitectureArrows(t *testing.T) {
@@ -85,9 +85,9 @@ func TestArchitectureArrows(t *testing.T) {
 		held[a.from] = may
 	}
 	if d := cmp.Diff(slices.Sorted(maps.Keys(held)), slices.Sorted(maps.Keys(drawn))); d != "" {
-		t.Errorf("rows of the table (-arrows_test.go +docs/architecture.md):\n%s", d)
+		t.Errorf("rows of the table (-arrows_test.go +docs/reference/packages.md):\n%s", d)
 	}
 	if d := cmp.Diff(held, drawn, cmpopts.EquateEmpty()); d != "" {
-		t.Errorf("what may be imported (-arrows_test.go +docs/architecture.md):\n%s", d)
+		t.Errorf("what may be imported (-arrows_test.go +docs/reference/packages.md):\n%s", d)
 	}
 }

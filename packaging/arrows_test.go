@@ -15,7 +15,7 @@ type arrow struct {
 	why  string
 }
 
-// arrows are those of docs/architecture.md. The longest from that fits a
+// arrows are those of docs/reference/packages.md. The longest from that fits a
 // package is the one that counts.
 var arrows = []arrow{
 	{from: "fabricsm/ib", why: "ib imports nothing of ours"},

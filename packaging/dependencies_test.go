@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDependenciesAreExplained holds docs/dependencies.md to the direct
+// TestDependenciesAreExplained holds docs/reference/dependencies.md to the direct
 // dependencies in go.mod.
 func TestDependenciesAreExplained(t *testing.T) {
 	cmd := exec.Command("go", "mod", "edit", "-json")
@@ -26,7 +26,7 @@ func TestDependenciesAreExplained(t *testing.T) {
 	if err := json.Unmarshal(out, &module); err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../docs/dependencies.md")
+	page, err := os.ReadFile("../docs/reference/dependencies.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +35,13 @@ func TestDependenciesAreExplained(t *testing.T) {
 		if !r.Indirect {
 			direct[r.Path] = true
 			if !strings.Contains(string(page), "\n| `"+r.Path+"` |") {
-				t.Errorf("docs/dependencies.md has no row for %s", r.Path)
+				t.Errorf("docs/reference/dependencies.md has no row for %s", r.Path)
 			}
 		}
 	}
 	for row := range strings.SplitSeq(string(page), "\n| `") {
 		if path, _, ok := strings.Cut(row, "` |"); ok && !direct[path] && strings.Contains(path, ".") {
-			t.Errorf("docs/dependencies.md explains %s, which is no direct dependency", path)
+			t.Errorf("docs/reference/dependencies.md explains %s, which is no direct dependency", path)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const plan = "../docs/hardware-test-plan.md"
+const plan = "../docs/reference/hardware-test-plan.md"
 
 var (
 	planItem = regexp.MustCompile(`^\d+\. `)

@@ -11,8 +11,11 @@ import (
 	"testing"
 )
 
-// skips are the methods that skip a test.
-var skips = []string{"Skip", "Skipf", "SkipNow"}
+// skips are the methods that skip a test, and tests are the names that variables of a test have.
+var (
+	skips = []string{"Skip", "Skipf", "SkipNow"}
+	tests = []string{"t", "b", "f", "tb", "rt"}
+)
 
 // TestSkips finds tests that skip themselves. parttest alone does so: it fails instead where every real part is required.
 func TestSkips(t *testing.T) {
@@ -36,7 +39,11 @@ func TestSkips(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if method, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(skips, method.Sel.Name) {
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if of, ok := method.X.(*ast.Ident); ok && slices.Contains(tests, of.Name) && slices.Contains(skips, method.Sel.Name) {
 				if path != filepath.Join("..", "packaging", "parttest", "parttest.go") {
 					t.Errorf("%v skips: call parttest.Need, which fails where every real part is required", set.Position(call.Pos()))
 				}

@@ -217,7 +217,7 @@ func TestFollow(t *testing.T) {
 
 // Each type, with its causes, stands in the table for operators.
 func TestTypesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations.md")
+	page, err := os.ReadFile("../../docs/operate/events.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,11 +229,11 @@ func TestTypesAreDocumented(t *testing.T) {
 			}
 		}
 		if row == "" {
-			t.Errorf("docs/operations.md has no row for %s, %s", k.Type, k.Severity)
+			t.Errorf("docs/operate/events.md has no row for %s, %s", k.Type, k.Severity)
 		}
 		for _, c := range k.Causes {
 			if !strings.Contains(row, "`"+c+"`") {
-				t.Errorf("docs/operations.md: row %s lacks cause %s", k.Type, c)
+				t.Errorf("docs/operate/events.md: row %s lacks cause %s", k.Type, c)
 			}
 		}
 	}

@@ -364,7 +364,7 @@ func refuse(k admission.Kind, code, hint, format string, args ...any) error {
 }
 
 func invalid(code string, err error) error {
-	return &admission.Error{Code: code, Status: admission.Invalid, Detail: err.Error(), Hint: "docs/measured-boot.md says what a set may have", Err: err}
+	return &admission.Error{Code: code, Status: admission.Invalid, Detail: err.Error(), Hint: "docs/understand/measured-boot.md says what a set may have", Err: err}
 }
 
 // explain turns errors of the store into refusals.

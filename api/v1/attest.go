@@ -18,7 +18,7 @@ type AttestResult struct {
 	// /v1/attest/locks), once. Then there is nothing else: attest again when they
 	// are locked.
 	LockTicket string `json:"lock_ticket,omitempty"`
-	// Result is a token that says so to others (docs/evidence.md): verified, and not
+	// Result is a token that says so to others (docs/reference/evidence.md): verified, and not
 	// handed over yet. Left out where the service signs none.
 	Result string `json:"result,omitempty"`
 	// DrawChallenges has the agent let each adapter draw a challenge, and send it with

@@ -11,7 +11,7 @@ type ResultRequest struct {
 // who does not look into it.
 type AttestationResult struct {
 	Host    string    `json:"host"`
-	Result  string    `json:"result" doc:"JWT of the profile urn:portcullis:attestation-result:1 (docs/evidence.md); grants nothing here"`
+	Result  string    `json:"result" doc:"JWT of the profile urn:portcullis:attestation-result:1 (docs/reference/evidence.md); grants nothing here"`
 	Status  string    `json:"status" doc:"affirming, warning, contraindicated or none"`
 	State   string    `json:"state" doc:"unattested, expired, held, verified, sealed or admitted"`
 	Expires time.Time `json:"expires"`

@@ -33,7 +33,7 @@ func (a *app) selinuxCommand() *cobra.Command {
 The service names the partitions ("portcullis host show HOST --json"). A file of the
 site names the domains and categories that may use them. From the host itself come
 only the names of its devices and its P_Key tables: each entry must have a label. See
-/usr/share/doc/portcullis-agent/selinux.md.
+/usr/share/doc/portcullis-agent/understand/selinux.md.
 
 With --check no module is written. The policy that the kernel has loaded, or that of
 --policy, is compared with the module: the labels, and which domains may use a

@@ -240,7 +240,7 @@ line of a system log may have it after "portcullis-anchor ": grep portcullis-anc
 				err = k.End(l.Head())
 			}
 			if err != nil {
-				return hint(err, "keep this state and the anchors unchanged, and find out which of them was altered: see docs/operations.md")
+				return hint(err, "keep this state and the anchors unchanged, and find out which of them was altered: see docs/operate/audit.md")
 			}
 			v := auditVerdict{
 				Entries: l.Head().Seq, Head: l.Head(), Anchors: len(known), Superseded: k.Superseded(l.Head()), Signed: keys != "" && len(known) > 0,

@@ -239,7 +239,7 @@ portcullis: hint: portcullis firmware verify --help names the options`},
 		{"no pins", []string{"verify", "--pins", absent, image}, exitError, "firmware verify: open " + absent + `: no such file or directory
 portcullis: hint: portcullis firmware pin FILE --pins ` + absent + " creates it; or name another file with --pins"},
 		{"no policy", []string{"verify", "--policy", absent, image}, exitError, "firmware verify: open " + absent + `: no such file or directory
-portcullis: hint: name the site's policy with --policy, or verify without one; docs/firmware.md has its fields`},
+portcullis: hint: name the site's policy with --policy, or verify without one; docs/understand/firmware.md has its fields`},
 		{"no folder for pins", []string{"pin", "--yes", "--pins", absent, image}, exitError, "firmware pin: write " + absent + ": there is no folder " + filepath.Dir(absent) + `
 portcullis: hint: create the folder, or name another file with --pins`},
 	} {

@@ -97,13 +97,13 @@ func (a *app) firmwareSite(pins, wanted string) (site firmware.Site, err error) 
 	if wanted != "" {
 		data, err := a.readFile(wanted, policy.MaxFile)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = hint(err, "name the site's policy with --policy, or verify without one; docs/firmware.md has its fields")
+			err = hint(err, "name the site's policy with --policy, or verify without one; docs/understand/firmware.md has its fields")
 		}
 		if err != nil {
 			return site, err
 		}
 		if site.Policy, err = policy.Parse(wanted, data); err != nil {
-			return site, hint(err, "docs/firmware.md has the fields of a policy")
+			return site, hint(err, "docs/understand/firmware.md has the fields of a policy")
 		}
 	}
 	return site, nil

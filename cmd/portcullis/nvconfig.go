@@ -33,7 +33,7 @@ func (a *app) readProfile(file string) (*profile.Profile, error) {
 	}
 	p, err := profile.Load(data)
 	if err != nil {
-		return nil, hint(fmt.Errorf("%s: %w", file, err), "docs/lock.md has the fields of a profile")
+		return nil, hint(fmt.Errorf("%s: %w", file, err), "docs/understand/lock.md has the fields of a profile")
 	}
 	return p, nil
 }

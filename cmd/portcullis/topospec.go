@@ -160,7 +160,7 @@ func (a *app) topospecGenerate() *cobra.Command {
 		Long: `Generate a topology from a design and a manifest of the GUIDs that were delivered.
 
 DESIGN is YAML: template (rail_pod, fat_tree or racks), units, hosts_per_unit, rails, switch_model
-and more; docs/topospec.md has all fields. MANIFEST is CSV with a header; the columns name and
+and more; docs/understand/topospec.md has all fields. MANIFEST is CSV with a header; the columns name and
 guid are required. --slots prints a manifest to fill in.`,
 		Example: `  portcullis topospec generate --slots pod.yaml > manifest.csv
   portcullis topospec generate pod.yaml manifest.csv --out rail-a.yaml`,

@@ -18,7 +18,7 @@ import (
 // parseDesign reads the file of a design.
 func parseDesign(name string, data []byte) (d generate.Design, err error) {
 	if err := yaml.Load(data, &d, yaml.WithKnownFields()); err != nil {
-		return d, hint(fmt.Errorf("%s: %w", name, err), "docs/topospec.md has the fields of a design")
+		return d, hint(fmt.Errorf("%s: %w", name, err), "docs/understand/topospec.md has the fields of a design")
 	}
 	return d, nil
 }

@@ -173,22 +173,22 @@ var openSMKeyOptions = []string{
 	"service_name2key_map_file",
 }
 
-// keyOptionTable gives the lines of the table of docs/keys.md.
+// keyOptionTable gives the lines of the table of docs/understand/keys.md.
 func keyOptionTable(t *testing.T) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/keys.md")
+	page, err := os.ReadFile("../../docs/understand/keys.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, ok := strings.Cut(string(page), "| OpenSM, UFM | here | |\n|---|---|---|\n")
 	if !ok {
-		t.Fatal("docs/keys.md has no table of options")
+		t.Fatal("docs/understand/keys.md has no table of options")
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	return table
 }
 
-// The table of docs/keys.md names every option about keys, with a key that there
+// The table of docs/understand/keys.md names every option about keys, with a key that there
 // is, or why there is none.
 func TestKeyOptionsAreMapped(t *testing.T) {
 	have, mapped := map[string]bool{}, map[string]bool{}

@@ -180,7 +180,7 @@ func TestServiceShowsNoKey(t *testing.T) {
 // are in place of parameters.
 func getRoutes(t *testing.T, f *keyFabric) (paths []string) {
 	t.Helper()
-	doc, err := os.ReadFile("../../docs/openapi.yaml")
+	doc, err := os.ReadFile("../../docs/reference/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// keyEffects says of each option of OpenSM and UFM that docs/keys.md maps to a key of
+// keyEffects says of each option of OpenSM and UFM that docs/understand/keys.md maps to a key of
 // ours what to write there, other than the default, and what of the core's configuration
 // then differs; or how the value is refused that would have that effect.
 var keyEffects = map[string]struct {
@@ -46,7 +46,7 @@ var keyEffects = map[string]struct {
 	"sm_key": {"sm.key", func(c *sm.Config) any { return !c.SMKey.IsZero() }, ""},
 }
 
-// TestKeyOptionsHaveEffect: what docs/keys.md calls an option of OpenSM or UFM is taken
+// TestKeyOptionsHaveEffect: what docs/understand/keys.md calls an option of OpenSM or UFM is taken
 // by the configuration, and changes what the core does; a value that is refused is
 // refused with the reason.
 func TestKeyOptionsHaveEffect(t *testing.T) {
@@ -91,7 +91,7 @@ func TestKeyOptionsHaveEffect(t *testing.T) {
 	}
 	for option := range keyEffects {
 		if !seen[option] {
-			t.Errorf("docs/keys.md does not map %s to a key", option)
+			t.Errorf("docs/understand/keys.md does not map %s to a key", option)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func configured(dir, key, value string) (core *sm.Config, mode string, err error
 	return &got, c.Fabric.Keys.Mode, err
 }
 
-// mappedKeyOptions gives the options of the table of docs/keys.md that are a key here.
+// mappedKeyOptions gives the options of the table of docs/understand/keys.md that are a key here.
 func mappedKeyOptions(t *testing.T) map[string]string {
 	t.Helper()
 	out := make(map[string]string)

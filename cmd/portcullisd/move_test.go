@@ -18,7 +18,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// TestServiceMovesToAnotherMachine is the recovery of docs/operations.md, "The service host
+// TestServiceMovesToAnotherMachine is the recovery of docs/operate/when.md, "The service host
 // is lost": state directory and configuration are copied to another machine, whose adapter
 // is at another switch, and the service is started there. With M_Keys, a declared topology
 // that is enforced, and admitted hosts that talk to each other, no LID, route, M_Key or

@@ -21,13 +21,13 @@ var openSMPortOptions = []string{
 // The table for people who come from OpenSM names every option of ports, and
 // only keys and options that there are.
 func TestOpenSMOptionsAreMapped(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations.md")
+	page, err := os.ReadFile("../../docs/start/subnet-manager.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, ok := strings.Cut(string(page), "| opensm.conf | here | |\n")
 	if !ok {
-		t.Fatal("docs/operations.md has no table of OpenSM's options")
+		t.Fatal("docs/start/subnet-manager.md has no table of OpenSM's options")
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	keys := map[string]bool{"fabric.health": true}

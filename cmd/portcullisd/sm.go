@@ -84,7 +84,7 @@ Options:
   --keys-root FILE      give devices M_Keys, sealed under FILE of "portcullis keys root"
                         in DIR of --state-dir
   --topology FILE       which device belongs behind which switch port: a native revision
-                        or a topoconfig.conf (docs/topospec.md)
+                        or a topoconfig.conf (docs/understand/topospec.md)
   --topology-mode MODE  observe, warn, or enforce: ports that differ are switched off
   --guid2lid FILE       LIDs for ports that have none in DIR, as OpenSM kept them
   --qos                 program quality of service: SL-to-VL and arbitration tables

@@ -49,7 +49,7 @@ func parseFlags(args []string, stderr io.Writer) (*options, error) {
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("argument %q: want flags alone", f.Arg(0))
 	case o.site == "" || o.agent == "":
-		return nil, errors.New("-site and -agent must be given: \"make image CONFIG=folder\" does so, docs/image.md says what is in the folder")
+		return nil, errors.New("-site and -agent must be given: \"make image CONFIG=folder\" does so, docs/operate/image.md says what is in the folder")
 	case o.level < 1 || o.level > 19:
 		return nil, fmt.Errorf("-level %d, want 1 to 19", o.level)
 	case (o.key == "") != (o.cert == ""):

@@ -18,7 +18,7 @@ var fabricTools = []string{
 	"opensm", "ibsim",
 }
 
-// TestUMAD runs on Linux's ib_umad what docs/hardware-test-plan.md wants and needs no silicon, in one machine.
+// TestUMAD runs on Linux's ib_umad what docs/reference/hardware-test-plan.md wants and needs no silicon, in one machine.
 func TestUMAD(t *testing.T) {
 	t.Parallel()
 	k := debian(t)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Attests this host with tpm2-tools, openssl and curl alone, step by step as
-# docs/evidence.md describes it. It shows that the protocol needs no program of
+# docs/reference/evidence.md describes it. It shows that the protocol needs no program of
 # ours on the host, and is run against a software TPM by a test.
 #
 #   SERVICE=https://HOST:PORT CA=ca.pem HOST=compute-01 packaging/walkthrough/attest.sh

@@ -7,6 +7,6 @@
 // after the same Options return the same answers.
 //
 // It shows how the product behaves when an adapter works as published, or as badly as Traits allow. It shows nothing about
-// real firmware. Where the public sources are silent, a Trait says which way the model goes, and docs/hardware-test-plan.md
+// real firmware. Where the public sources are silent, a Trait says which way the model goes, and docs/reference/hardware-test-plan.md
 // has the check that only hardware can make.
 package card

@@ -13,7 +13,7 @@ var testName = regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)`")
 
 // The page on cards names tests for all that it claims, and every trait.
 func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/cards.md")
+	page, err := os.ReadFile("../../../docs/understand/cards.md")
 	if err != nil {
 		t.Fatal(err)
 	}

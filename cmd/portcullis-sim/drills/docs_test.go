@@ -15,12 +15,12 @@ import (
 	"portcullis/fabricsm/drill"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of docs/drills.md")
+var update = flag.Bool("update", false, "rewrite the tables of docs/reference/drills.md")
 
-// TestDocs compares the tables of docs/drills.md with the drills. Rewrite them with
+// TestDocs compares the tables of docs/reference/drills.md with the drills. Rewrite them with
 // -update.
 func TestDocs(t *testing.T) {
-	const file = "../../../docs/drills.md"
+	const file = "../../../docs/reference/drills.md"
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ type difference struct {
 	down         bool // the port is Down
 }
 
-// accepted has the reasons why records may differ, by attribute; docs/sa.md has the same table.
+// accepted has the reasons why records may differ, by attribute; docs/understand/sa.md has the same table.
 var accepted = map[mad.AttrID][]struct {
 	why      string
 	may      func(d *difference) bool

@@ -11,7 +11,7 @@ import (
 
 // accepted is a way in which we answer otherwise than OpenSM.
 type accepted struct {
-	told  string // how its row of docs/sa.md begins
+	told  string // how its row of docs/understand/sa.md begins
 	where func(d *difference) bool
 }
 
@@ -216,7 +216,7 @@ func acceptedAs(d *difference) string {
 
 // TestDifferencesAreTold holds the reasons against the page for operators.
 func TestDifferencesAreTold(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/sa.md")
+	page, err := os.ReadFile("../../../docs/understand/sa.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestDifferencesAreTold(t *testing.T) {
 	}
 	for _, line := range told {
 		if !strings.Contains(string(page), "\n"+line) {
-			t.Errorf("docs/sa.md has no line that begins with %q", line)
+			t.Errorf("docs/understand/sa.md has no line that begins with %q", line)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestAnswersAgree(t *testing.T) {
 	}
 	for i := range differences {
 		if told := differences[i].told; used[told] == 0 {
-			t.Errorf("nothing differs any more as docs/sa.md tells: %s", told)
+			t.Errorf("nothing differs any more as docs/understand/sa.md tells: %s", told)
 		}
 	}
 	t.Logf("accepted differences: %v", used)

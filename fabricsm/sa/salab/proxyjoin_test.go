@@ -84,7 +84,7 @@ func TestProxyJoin(t *testing.T) {
 			t.Errorf("saquery --proxy_join 1 prints\n%s\nwant h9 alone", got)
 		}
 	})
-	if doc, err := os.ReadFile("../../../docs/sa.md"); err != nil || !strings.Contains(string(doc), "\n| ProxyJoin | the lowest bit") {
-		t.Errorf("docs/sa.md does not tell where ProxyJoin is: %v", err)
+	if doc, err := os.ReadFile("../../../docs/understand/sa.md"); err != nil || !strings.Contains(string(doc), "\n| ProxyJoin | the lowest bit") {
+		t.Errorf("docs/understand/sa.md does not tell where ProxyJoin is: %v", err)
 	}
 }

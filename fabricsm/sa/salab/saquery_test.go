@@ -200,7 +200,7 @@ func (p *place) untrustedCalls(host string) (calls []call) {
 	return calls
 }
 
-// said lists accepted differences of the output of saquery, by the beginning of their rows in docs/sa.md.
+// said lists accepted differences of the output of saquery, by the beginning of their rows in docs/understand/sa.md.
 var said = []struct {
 	told  string
 	where func(c *call, theirs, ours *heard) bool
@@ -362,7 +362,7 @@ func TestSaqueryAgrees(t *testing.T) {
 	}
 	for _, d := range said {
 		if used[d.told] == 0 {
-			t.Errorf("nothing that saquery prints differs any more as docs/sa.md tells: %s", d.told)
+			t.Errorf("nothing that saquery prints differs any more as docs/understand/sa.md tells: %s", d.told)
 		}
 	}
 	t.Logf("accepted differences: %v", used)

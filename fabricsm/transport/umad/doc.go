@@ -2,7 +2,7 @@
 // library and no helper.
 //
 // It has not yet been run on hardware. Its bytes and calls are tested against the kernel's own header, and against the
-// library that connects libibumad programs to the simulator ibsim. docs/hardware-test-plan.md lists the tests for a machine
+// library that connects libibumad programs to the simulator ibsim. docs/reference/hardware-test-plan.md lists the tests for a machine
 // with an HCA.
 //
 // # Behaviour of the kernel

@@ -15,7 +15,7 @@ import (
 const portEnv = "PORTCULLIS_UMAD_PORT"
 
 // TestHardware runs on a machine with an HCA, where no subnet manager runs:
-// docs/hardware-test-plan.md. It changes nothing in the fabric but the IsSM bit
+// docs/reference/hardware-test-plan.md. It changes nothing in the fabric but the IsSM bit
 // of our own port, for a moment.
 func TestHardware(t *testing.T) {
 	o, err := ParseSpec(os.Getenv(portEnv))

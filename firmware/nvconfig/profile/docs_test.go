@@ -11,16 +11,16 @@ import (
 	"portcullis/firmware/nvconfig/profile"
 )
 
-var update = flag.Bool("update", false, "write the list of docs/lock.md")
+var update = flag.Bool("update", false, "write the list of docs/understand/lock.md")
 
 const (
 	listBegins = "<!-- list: made by go test ./firmware/nvconfig/profile -run TestDocs -update -->\n"
 	listEnds   = "<!-- end of list -->\n"
 )
 
-// TestDocs holds the list of docs/lock.md to Default.
+// TestDocs holds the list of docs/understand/lock.md to Default.
 func TestDocs(t *testing.T) {
-	const file = "../../../docs/lock.md"
+	const file = "../../../docs/understand/lock.md"
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestDocs(t *testing.T) {
 	head, rest, begins := strings.Cut(string(page), listBegins)
 	_, tail, ends := strings.Cut(rest, listEnds)
 	if !begins || !ends {
-		t.Fatal("docs/lock.md has no place for the list")
+		t.Fatal("docs/understand/lock.md has no place for the list")
 	}
 	var list strings.Builder
 	list.WriteString("\n| Setting | Item | Value | Need | Why |\n|---|---|---|---|---|\n")
@@ -44,13 +44,13 @@ func TestDocs(t *testing.T) {
 		return
 	}
 	if string(page) != want {
-		t.Error("docs/lock.md lists something else than Default wants: go test ./firmware/nvconfig/profile -run TestDocs -update")
+		t.Error("docs/understand/lock.md lists something else than Default wants: go test ./firmware/nvconfig/profile -run TestDocs -update")
 	}
 }
 
-// TestDocsExample reads the profile that docs/lock.md shows.
+// TestDocsExample reads the profile that docs/understand/lock.md shows.
 func TestDocsExample(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/lock.md")
+	page, err := os.ReadFile("../../../docs/understand/lock.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build vm
 
-// Package umad_test runs what docs/hardware-test-plan.md wants on Linux's ib_umad, in a machine whose adapters are softhca's.
+// Package umad_test runs what docs/reference/hardware-test-plan.md wants on Linux's ib_umad, in a machine whose adapters are softhca's.
 // Each test has a fabric of its own, into which this machine is cabled with one adapter or several: our Subnet Manager is on
 // the first, and Debian's tools, which judge it, come from another node.
 package umad_test
