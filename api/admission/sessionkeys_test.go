@@ -17,7 +17,7 @@ import (
 // texts are the forms in which a secret might stand in a text.
 func texts(secret string) []string {
 	b := []byte(secret)
-	return []string{secret, hex.EncodeToString(b), base64.StdEncoding.EncodeToString(b), base64.RawURLEncoding.EncodeToString(b), fmt.Sprint(b)}
+	return []string{secret, hex.EncodeToString(b), base64.StdEncoding.EncodeToString(b), base64.RawURLEncoding.EncodeToString(b), fmt.Sprintf("%d", b)}
 }
 
 // TestSessionKeysAreSealed: the store has no key of sessions in clear, and no key is printed.
