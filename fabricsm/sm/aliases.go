@@ -13,8 +13,8 @@ import (
 // AliasesSet replaces the alias GUIDs of the ports it names. Others keep theirs.
 type AliasesSet struct{ Ports []AliasGUIDs }
 
-// AliasGUIDs gives an end port GUIDs beside its own, for virtual functions. They
-// are honoured only while the port is seen at exactly that place.
+// AliasGUIDs assigns GUIDs to an end port in addition to its own, for virtual functions. They take effect only while the
+// port is seen at exactly that place.
 type AliasGUIDs struct {
 	GUID  ib.GUID  // port GUID
 	Place ib.Place // switch port it must be cabled to
@@ -68,7 +68,7 @@ type aliases struct {
 	waited  map[ib.GUID]time.Time // since when its owner waits, by alias that another port holds
 	refused map[ib.GUID]bool      // ports that do not have all that was asked
 	shown   *aliasesShown
-	stale   bool // shown is to be made anew
+	stale   bool // shown has to be built again
 }
 
 type aliasPort struct {
@@ -174,7 +174,7 @@ func (c *Core) conflict(guid, alias ib.GUID) string {
 	return ""
 }
 
-// allotRefused tries again what was refused because somebody else had it.
+// allotRefused tries again to allot the aliases that were refused because another port had them.
 func (c *Core) allotRefused() {
 	if len(c.aliases.refused) == 0 {
 		return

@@ -87,7 +87,7 @@ func TestAliasGUIDs(t *testing.T) {
 	e.mustSettle(10 * time.Second)
 	e.holds("after a reboot", &hs[0], 0xA1, 0, 0xA3)
 
-	// Somebody else writes; the audit repairs it.
+	// Another manager writes; the audit repairs it.
 	e.write(hs[0].node.Name, func(m *mad.MAD, route *mad.Route) {
 		mad.NewSMP(m, mad.Header{Method: mad.MethodSet, TID: 0x7777, Attr: mad.AttrGUIDInfo}, route, ib.MKey{})
 		if err := mad.Encode(m.Data(), &mad.GUIDInfo{GUID: [8]ib.GUID{0, 0xBAD}}); err != nil {
@@ -107,7 +107,7 @@ func TestAliasGUIDs(t *testing.T) {
 	e.holds("taken away", &hs[1])
 }
 
-// write sends an SMP of somebody else to a host.
+// write sends an SMP of another manager to a host.
 func (e *env) write(node string, fill func(*mad.MAD, *mad.Route)) {
 	e.t.Helper()
 	st, err := e.fab.Station(node, false)
@@ -237,8 +237,8 @@ func TestAliasAgainstNewcomer(t *testing.T) {
 	}
 }
 
-// TestAliasesOfAStubbornDevice: one that answers without an error and keeps
-// nothing is told and left alone.
+// TestAliasesOfAStubbornDevice checks that a device that answers without an error and keeps nothing is reported and left
+// alone.
 func TestAliasesOfAStubbornDevice(t *testing.T) {
 	l := tree(t, 4, 4)
 	hs := hosts(l)
@@ -306,9 +306,8 @@ func TestAliasChangesItsOwner(t *testing.T) {
 	}
 }
 
-// TestRandomAliases changes aliases at random while hosts move, reboot and lose
-// their cables, packets are lost and the subnet manager starts anew. In the end
-// every port holds what it is to have.
+// TestRandomAliases changes aliases at random while hosts move, reboot and lose their cables, packets are lost and the
+// subnet manager restarts. In the end every port holds the aliases that are wanted.
 func TestRandomAliases(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {

@@ -89,8 +89,8 @@ func (c *Core) aliasesFit(p topo.PortID, a *aliasPort, blocks int) string {
 	}
 }
 
-// wantGUIDs gives a block as it should be. Entry 0 is the port's own and never
-// changes; what does not fit, or has no place here, is left empty.
+// wantGUIDs returns the wanted content of a block. Entry 0 is the port's own GUID and never changes. Aliases that do not
+// fit, or have no place here, are left empty.
 func (c *Core) wantGUIDs(p topo.PortID, a *aliasPort, block int) (want mad.GUIDInfo) {
 	if block == 0 {
 		want.GUID[0] = a.have[0]
@@ -240,7 +240,7 @@ func (c *Core) auditAliases(p topo.PortID) {
 // aliasesShown is what views show of aliases. It is immutable.
 type aliasesShown struct{ byPort map[topo.PortID][]ib.GUID }
 
-// showAliases gives the aliases that were read back, by port.
+// showAliases returns the aliases that were read back, by port.
 func (c *Core) showAliases() *aliasesShown {
 	if !c.aliases.stale {
 		return c.aliases.shown
@@ -256,8 +256,8 @@ func (c *Core) showAliases() *aliasesShown {
 	return shown
 }
 
-// Aliases gives the alias GUIDs that a port holds, as they were read back: entries
-// of GUIDInfo from 1 on, 0 for unused ones. It must not be written to.
+// Aliases returns the alias GUIDs that a port holds, as they were read back: entries of GUIDInfo from 1 on, 0 for unused
+// ones. The caller must not write to the result.
 func (v *View) Aliases(p topo.PortID) []ib.GUID { return v.aliases.of(p) }
 
 func (a *aliasesShown) of(p topo.PortID) []ib.GUID {

@@ -6,16 +6,15 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// allowance bounds how often a port is worked on: a device that never answers
-// twice the same would else be asked, and written to, without end. Every port
-// has one, so times are kept in milliseconds.
+// allowance bounds how often a port is worked on. Without it, a device that never answers twice the same would be asked,
+// and written to, without end. Every port has one, so times are kept in milliseconds.
 type allowance struct {
 	since uint32 // of the core's life; it wraps after 49 days, which costs an allowance
 	pause uint32
 	used  [numClasses]uint16
 }
 
-// millis gives the age of the core.
+// millis returns the age of the core in milliseconds.
 func (c *Core) millis() uint32 { return uint32(c.now.Sub(c.born) / time.Millisecond) }
 
 // allowanceWindow is the time an allowance is for. A port that overdraws it

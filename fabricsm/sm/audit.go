@@ -10,8 +10,8 @@ import (
 // auditTick is the step of the background audit.
 const auditTick = time.Second
 
-// audit re-reads so many ports that all of them have their turn within
-// Config.AuditPeriod. What it finds changed is repaired like any change.
+// audit reads again as many ports as needed for each port to have its turn within Config.AuditPeriod. A changed value that
+// it finds is repaired like any change.
 func (c *Core) audit() {
 	c.after(auditTick, timerAudit, ref{})
 	n := len(c.ports)
@@ -73,8 +73,8 @@ func (c *Core) background(p topo.PortID) {
 	c.markPort(clsInfo, p)
 }
 
-// auditIdentity asks again who is at the end of a link, and a switch what it
-// can: what was misread, or changed unseen, would else be believed for ever.
+// auditIdentity asks again for the identity of the node at the end of a link, and for the capabilities of a switch.
+// Otherwise a value that was misread, or changed unseen, would be believed for ever.
 func (c *Core) auditIdentity(p topo.PortID) {
 	pt := &c.ports[p]
 	switch {

@@ -107,7 +107,7 @@ func TestAuditRepairs(t *testing.T) {
 	}
 }
 
-// near gives a host on the switch that the subnet manager is on.
+// near returns a host on the switch that the subnet manager is attached to.
 func near(t *testing.T, e *env) *endPort {
 	t.Helper()
 	for _, h := range hosts(e.list) {

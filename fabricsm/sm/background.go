@@ -6,10 +6,9 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// What nobody waits for is asked in the background, at a paced rate, once the
-// fabric is settled: names of nodes, and those blocks of P_Key tables that are
-// most likely empty. It does not make the fabric unsettled, unless it finds what
-// has to be written.
+// Data that no other work waits for is requested in the background, at a paced rate, once the fabric is settled. These are
+// names of nodes, and those blocks of P_Key tables that are most likely empty. Background work does not make the fabric
+// unsettled, unless it finds something that has to be written.
 
 const (
 	// backgroundTick and backgroundBatch pace it: 4,000 requests a second.
@@ -21,7 +20,7 @@ const (
 	backgroundAnswers = time.Second
 )
 
-// background is the work that nobody waits for.
+// background is the work that no other work waits for.
 type background struct {
 	ring
 	armed bool      // timerBackground runs
@@ -73,7 +72,7 @@ func (c *Core) backgroundDone() {
 	}
 }
 
-// backgroundOne puts one item into the queue. What it is about may have gone.
+// backgroundOne puts one item into the queue. The node or port of the item may be gone.
 func (c *Core) backgroundOne(x ref) {
 	if x.class == clsProbe {
 		c.confirmInBackground(topo.PortID(x.id))
@@ -107,13 +106,11 @@ func (c *Core) backgroundOne(x ref) {
 	}
 }
 
-// mayStayUnread reports a block of a P_Key table that is left to the background:
-// nothing is wanted in it, its link came up without configuration, and were
-// there something in it, it would give nobody access. That is so for an adapter
-// whose switch port checks P_Keys, and for a port of a switch that was reset: its
-// LinearFDBTop was 0, which no subnet manager leaves so, and a reset empties the
-// tables (IBTA volume 1, 10.9.1). The first block is always written. Where
-// something is granted, or to be proven gone, every block is read.
+// mayStayUnread reports whether a block of a P_Key table is left to the background. Nothing is wanted in such a block, its
+// link came up without configuration, and an entry in it would grant no access. That is so for an adapter whose switch port
+// checks P_Keys. It is also so for a port of a switch that was reset: its LinearFDBTop was 0, which no subnet manager
+// leaves so, and a reset empties the tables (IBTA volume 1, 10.9.1). The first block is always written. Where something is
+// granted, or to be proven gone, every block is read.
 func (c *Core) mayStayUnread(p topo.PortID, block int) bool {
 	pt := &c.ports[p]
 	if block == 0 || c.members.keep || !c.freshKeys(p) || c.concerns(p) {

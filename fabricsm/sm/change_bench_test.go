@@ -88,7 +88,7 @@ func (r *running) intent() sm.Intent {
 	return in
 }
 
-// rest lets what nobody waits for be done.
+// rest lets the background work be done.
 func (r *running) rest() {
 	r.env.run(30 * time.Second)
 	r.mustSettle(time.Minute)
@@ -101,14 +101,14 @@ func (r *running) sent() (n int) {
 	return n
 }
 
-// move gives a host to another tenant.
+// move moves a host to another tenant.
 func (r *running) move(turn int) {
 	h := 1 + turn%3
 	r.tenant[h] = (r.tenant[h] + 1) % dealtOver
 	r.step(&sm.IntentSet{Intent: r.intent()})
 }
 
-// moveAlone does the same and tells the core no more than that.
+// moveAlone does the same and sends the core only that change.
 func (r *running) moveAlone(turn int) {
 	h := 1 + turn%3
 	before := r.all[h].grant(ib.PKey(0x9000 + r.tenant[h]))
@@ -158,7 +158,7 @@ var rounds = []struct {
 	}},
 }
 
-// hostOf gives the host of a turn, so that none flaps.
+// hostOf returns the host of a turn, so that none flaps.
 func (r *running) hostOf(turn int) *endPort { return &r.all[len(r.all)*3/4+turn%7] }
 
 // round makes a round of changes, each settled before the next, and measures what

@@ -236,7 +236,7 @@ func (s *schedule) otherIntent(revision int64) {
 	s.want(in)
 }
 
-// cableOf gives the index of the cable of a place.
+// cableOf returns the index of the cable of a place.
 func (s *schedule) cableOf(place int) int {
 	h := &s.w.hosts[place]
 	return slices.IndexFunc(s.all, func(c cable) bool { return c.node == h.peer && c.num == h.pnum })

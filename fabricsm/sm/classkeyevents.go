@@ -18,9 +18,8 @@ type ClassKeyProblem struct {
 	Reason string
 }
 
-// ClassKeyViolation says that a device was sent MADs of a class with a wrong key.
-// The device itself counted them. Who sent the last one is what its trap said,
-// as far as one came.
+// ClassKeyViolation says that a device received MADs of a class with a wrong key. The device itself counted them. The
+// sender of the last one is known from its trap, if one came.
 type ClassKeyViolation struct {
 	Kind   keys.Kind
 	GUID   ib.GUID  // of the device that refused them, and its place
@@ -39,12 +38,12 @@ type ClassKeyViolation struct {
 	Mod    uint32
 }
 
-// Quiet reports an event that is not for the log: of a device and class whose like was
-// told often, all but number 1, 2, 5, 10, 20, 50 and so on.
+// Quiet reports whether the event is left out of the log. For a device and class whose event is frequent, only numbers 1,
+// 2, 5, 10, 20, 50 and so on are logged.
 func (e *ClassKeyViolation) Quiet() bool { return !rows.Tells(e.Times) }
 
-// ClassKeyFalseTrap says that a trap told of a wrong key, and that the device it
-// came from counted none or does not send such traps. Nothing was changed.
+// ClassKeyFalseTrap says that a trap reported a wrong key, but the device that it came from counted none or does not send
+// such traps. Nothing was changed.
 type ClassKeyFalseTrap struct {
 	Kind   keys.Kind
 	LID    ib.LID // it came from

@@ -6,23 +6,20 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// ClassKeysConfig is about the keys of the general management classes that have
-// one: congestion control (CC), vendor specific (VS) and node to node (N2N). The
-// core gives none of them out; package keymgr does, beside it.
+// ClassKeysConfig is about the keys of the general management classes that have one: congestion control (CC), vendor
+// specific (VS) and node to node (N2N). The core assigns none of them; package keymgr does, beside it.
 type ClassKeysConfig struct {
 	// Source makes the keys of devices that have none yet. Required as soon as a
 	// class is at KeyEnable.
 	Source keys.Source
 	// CC, VS and N2N say what becomes of the keys of classes 0x21, 0x0A and 0x0C.
 	CC, VS, N2N ClassKeyConfig
-	// Import is what is known of the keys that another manager gave out, by port GUID,
-	// of a switch that of port 0. Devices of which nothing is recorded are asked under
-	// them, at verified places alone, and get one of their own. Of N2NNodeKey it needs
-	// to know nothing: who has the manager key writes it.
+	// Import holds the known keys that another manager assigned, by port GUID, for a switch that of port 0. Devices without
+	// a record are asked under them, at verified places only, and get a key of their own. Import needs no N2NNodeKey: the
+	// holder of the manager key writes it.
 	Import map[keys.Kind]map[ib.GUID]keys.Key
-	// FullSwitches makes switches full members of the default partition, so that what
-	// they tell each other in class 0x0C arrives. Then hosts can send them GMPs, too,
-	// of all classes.
+	// FullSwitches makes switches full members of the default partition, so that the messages that they send each other in
+	// class 0x0C arrive. Then hosts, too, can send them GMPs of all classes.
 	FullSwitches bool
 	// Rotation says how keys change from time to time; a zero Period: they do not.
 	Rotation keys.RotationConfig
@@ -31,12 +28,11 @@ type ClassKeysConfig struct {
 // ClassKeyConfig is about the key of one class.
 type ClassKeyConfig struct {
 	Enable KeyEnable
-	// Readable lets everybody read the key from a device. By default each MAD of
-	// the class needs it: the protect bit is set.
+	// Readable lets any sender read the key from a device. By default each MAD of the class needs it: the protect bit is
+	// set.
 	Readable bool
-	// Lease is how many seconds protection outlives a violation that nobody
-	// reacts to; 0, the default, is for ever. With one, each device is asked at
-	// least twice in that time.
+	// Lease is how many seconds protection outlives a violation that no manager reacts to; 0, the default, is for ever.
+	// With one, each device is asked at least twice in that time.
 	Lease uint16
 	// Window is how many requests of the class are out at once, 1 to 500; default
 	// 500. Small: slow, and silent devices hold the others up.
@@ -121,8 +117,8 @@ type KeyPort struct {
 	Doubts uint64
 }
 
-// KeyPort tells what is known of an end port now; false of what is none, or has no
-// GUID of its own.
+// KeyPort returns the present state of an end port. It returns false for a port that is not an end port, or has no GUID of
+// its own.
 func (c *Core) KeyPort(p topo.PortID) (KeyPort, bool) {
 	if p < 0 || int(p) >= len(c.ports) || !c.nodes[c.ports[p].node].alive || !c.isEnd(p) {
 		return KeyPort{}, false

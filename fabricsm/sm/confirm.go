@@ -5,12 +5,10 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Who is behind a switch port is asked when its link is found. By the time the
-// link is Armed, the cable may be in another host: while it was in Init nothing
-// showed that it was out. A link that was Armed and then out is in Init again,
-// though, and cannot be made Active from there (IBTA volume 1, 7.2.7). So where
-// a grant depends on it, the host is asked once more who it is while the link is
-// Armed; elsewhere that is done in the background.
+// The host behind a switch port is asked for its identity when its link is found. By the time the link is Armed, the cable
+// may be in another host: while the link was in Init nothing showed that the cable was out. A link that was Armed and then
+// out is in Init again, though, and cannot be made Active from there (IBTA volume 1, 7.2.7). So where a grant depends on
+// it, the host is asked once more for its identity while the link is Armed. Elsewhere that is done in the background.
 
 // noteArmed keeps account of whether the host behind a switch port was asked
 // since its link was armed. It is called with every PortInfo.
@@ -28,8 +26,8 @@ func (c *Core) noteArmed(p topo.PortID) {
 	}
 }
 
-// asksTwice reports a switch port behind which nobody is let in before they were asked
-// once more: something is granted there, or the declared topology is enforced.
+// asksTwice reports whether the host behind a switch port has to be asked once more before it is let in. That is so where
+// something is granted, or where the declared topology is enforced.
 func (c *Core) asksTwice(p topo.PortID) bool { return c.law.enforces() || c.concerns(p) }
 
 // confirm takes that a probe which was sent at some time found who was expected.

@@ -82,7 +82,7 @@ type Core struct {
 
 	deadLinks []silentLink // that fell silent last, of devices with M_Keys
 
-	// told
+	// reports to the owner
 	out       Output
 	unsettled bool
 	settledAt time.Time
@@ -272,7 +272,7 @@ func (c *Core) load(facts []Fact) {
 	}
 }
 
-// wake gives the earliest time at which something has to happen.
+// wake returns the earliest time at which something has to happen.
 func (c *Core) wake(late time.Time) time.Time {
 	next := late
 	sooner := func(t time.Time) {

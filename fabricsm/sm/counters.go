@@ -30,9 +30,8 @@ func (k *configChecker) counters(c *CountersConfig) {
 	}
 }
 
-// CountersReset says that the counters of a device went backwards, and that it was not
-// restarted: somebody has reset them. Whoever reaches the device may do that, for the
-// class has no key.
+// CountersReset says that the counters of a device went backwards although it was not restarted: another manager or a tool
+// has reset them. Any sender that reaches the device may do that, for the class has no key.
 type CountersReset struct {
 	GUID  ib.GUID  // port GUID, of a switch that of port 0
 	Place ib.Place // zero for a switch

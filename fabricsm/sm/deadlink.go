@@ -11,16 +11,15 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// A device that has an M_Key answers nobody who does not show it, and keys are shown
-// where they belong alone. So of a cable that leads to the wrong device, or back to
-// us, nothing is seen but silence. What can be said is who was looked for there, and
-// which other link fell silent with it.
+// A device that has an M_Key does not answer a request without it, and keys are shown only where they belong. So a cable
+// that leads to the wrong device, or back to us, shows nothing but silence. An event can report which device was looked for
+// there, and which other link fell silent at about the same time.
 
-// deadPair is how long after one link another may fall silent to be told with it: a
-// cable that is moved is out of its place for longer than the tries of a probe.
+// deadPair is the longest time between the silence of two links that are reported together. A cable that is moved is out of
+// its place for longer than the tries of a probe.
 const deadPair = 30 * time.Second
 
-// maxDead bounds the silent links that are remembered to be told with others.
+// maxDead bounds the silent links that are remembered to be reported with others.
 const maxDead = 64
 
 // silentLink is a link behind which a device with an M_Key was looked for in vain.
@@ -29,7 +28,7 @@ type silentLink struct {
 	since time.Time
 }
 
-// tellUnreachable says, once, that nobody answers behind a link.
+// tellUnreachable reports, once, that no device answers behind a link.
 func (c *Core) tellUnreachable(p topo.PortID) {
 	if c.ports[p].told {
 		return
@@ -71,8 +70,7 @@ func (c *Core) lookedFor(p topo.PortID) []ib.GUID {
 	return kept
 }
 
-// deadWith gives the link that fell silent before this one, if it is silent still,
-// and remembers this one.
+// deadWith returns the link that fell silent before this one, if it is silent still, and remembers this one.
 func (c *Core) deadWith(at ib.Place) (with ib.Place) {
 	kept := c.deadLinks[:0]
 	for _, d := range c.deadLinks {

@@ -11,9 +11,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestSwappedCablesOfKeyedHosts: two hosts that keep their M_Keys change places. Nobody
-// shows them a key there, so nothing answers, and that is told with who belongs there
-// and with the other one.
+// TestSwappedCablesOfKeyedHosts: two hosts that keep their M_Keys change places. No manager shows them a key there, so
+// nothing answers. The report names the device that belongs there and the other link.
 func TestSwappedCablesOfKeyedHosts(t *testing.T) {
 	l, err := netlist.Single(netlist.Shape{Hosts: 5, Radix: 6})
 	e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, keyed(t), 1)

@@ -26,7 +26,7 @@ func (c *Core) gotDescription(id topo.NodeID, m *mad.MAD, status mad.Status) {
 	c.topo.SetNode(id, tn)
 }
 
-// cleanText gives what a device calls itself, fit to be printed.
+// cleanText returns the name that a device reports of itself, fit to be printed.
 func cleanText(b []byte) string {
 	out := make([]rune, 0, len(b))
 	for _, r := range string(b) {

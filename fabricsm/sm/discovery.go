@@ -285,13 +285,12 @@ func (c *Core) linkedBut(id topo.NodeID, q topo.PortID) bool {
 	return false
 }
 
-// keyCap gives the size of P_Key tables that NodeInfo shows, within bounds.
+// keyCap returns the size of P_Key tables that NodeInfo shows, within bounds.
 func keyCap(ni *mad.NodeInfo) uint16 { return min(max(1, ni.PartitionCap), maxKeys) }
 
-// seenAgain takes NodeInfo of a node that was known: what it says of its tables
-// may have been misread before. Where an adapter has several cables, a port that
-// says something else is looked at anew, as one that may be another host's: the
-// tables of all would else shrink for what one says.
+// seenAgain takes NodeInfo of a node that was known: the sizes of its tables may have been misread before. Where an adapter
+// has several cables, a port that reports another size is probed again, as one that may belong to another host. Otherwise
+// the tables of all ports would shrink because of one answer.
 func (c *Core) seenAgain(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	tn := c.topo.Node(id)
 	if keys := keyCap(ni); tn.PartitionCap != keys {

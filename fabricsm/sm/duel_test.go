@@ -283,8 +283,7 @@ func TestThree(t *testing.T) {
 	}
 }
 
-// TestResign: a master that ends in order gives the fabric to a standby, which
-// need not find out.
+// TestResign checks that a master that resigns hands the fabric over to a standby, which need not detect its end.
 func TestResign(t *testing.T) {
 	d := newDuel(t, tree(t, 4, 4))
 	e := d.start("sm", 9, 9, "h2")

@@ -101,8 +101,8 @@ func (d *duel) rules(master string, within time.Duration) time.Duration {
 	return 0
 }
 
-// lids gives the LIDs of all end ports as the fabric has them, and fails if a
-// cabled port is not Active or does not know the master.
+// lids returns the LIDs of all end ports as the fabric has them. It fails if a cabled port is not Active or does not know
+// the master.
 func (d *duel) lids(master string) map[string]ib.LID {
 	d.t.Helper()
 	lids := make(map[string]ib.LID)

@@ -110,8 +110,7 @@ func (c *Core) shut(p topo.PortID) {
 	c.takeDown(p, ib.PhysNop)
 }
 
-// seenAt gives the place at which an end port, or the node of a switch port, is
-// seen.
+// seenAt returns the place at which an end port, or the node of a switch port, is seen.
 func (c *Core) seenAt(p topo.PortID) ib.Place {
 	if p == topo.None {
 		return ib.Place{}
@@ -119,7 +118,7 @@ func (c *Core) seenAt(p topo.PortID) ib.Place {
 	return c.placeOf(p)
 }
 
-// firstLink gives the far end of the first cable of a node.
+// firstLink returns the far end of the first cable of a node.
 func (c *Core) firstLink(id topo.NodeID) topo.PortID {
 	tn := c.topo.Node(id)
 	for i := 1; i <= int(tn.NumPorts); i++ {
@@ -150,8 +149,8 @@ func (c *Core) evict(guid ib.GUID, p topo.PortID) {
 	}
 }
 
-// unname takes the GUID from a port of an adapter that has no cable any longer,
-// when it answers as the GUID of another: nobody holds a GUID by having shown it.
+// unname removes the GUID from a port of an adapter that no longer has a cable, when a port of another node answers under
+// that GUID. A port does not own a GUID because it has shown it.
 func (c *Core) unname(ni *mad.NodeInfo) {
 	q, ok := c.byPort[ni.PortGUID]
 	if !ok || c.isCabled(q) || c.nodeGUID(c.ports[q].node) == ni.NodeGUID && c.ports[q].num == ni.LocalPortNum {
@@ -197,10 +196,9 @@ func (c *Core) evictHosts(ni *mad.NodeInfo, p topo.PortID) {
 	}
 }
 
-// giveName gives a host that a grant names at its place another node GUID when a
-// different node has the one it shows. Nobody vouches for node GUIDs, and whoever
-// shows that of another host must not keep it out of the fabric. The name stays
-// until the link goes, so that others cannot change it to and fro.
+// giveName assigns another node GUID to a host that a grant names at its place, when a different node has the one that it
+// shows. No authority vouches for node GUIDs, and a host that shows the GUID of another host must not keep that host out of
+// the fabric. The name stays until the link goes, so that others cannot change it to and fro.
 func (c *Core) giveName(p topo.PortID, ni *mad.NodeInfo) {
 	if ni.NodeType == ib.NodeSwitch || !c.external(p) || !c.entitled(ni.PortGUID, c.placeOf(p)) {
 		return
@@ -223,7 +221,7 @@ func (c *Core) giveName(p topo.PortID, ni *mad.NodeInfo) {
 	ni.NodeGUID = name
 }
 
-// localGUID is the bit of an EUI-64 that makes it one that no vendor gives.
+// localGUID is the bit of an EUI-64 that marks it as locally administered: no vendor assigns such a GUID.
 const localGUID ib.GUID = 2 << 56
 
 // entitled reports that a grant names a GUID at a place.

@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// bounce gives a node other GUIDs while the cables of its ports are out.
+// bounce changes the GUIDs of a node while the cables of its ports are out.
 func bounce(e *env, node string, guid ib.GUID) {
 	e.t.Helper()
 	n := e.list.Find(node)
@@ -186,7 +186,7 @@ func TestSilentSecondPort(t *testing.T) {
 	}
 }
 
-// lastSwitch gives the switch that a route leaves by its last hop.
+// lastSwitch returns the switch that a route leaves by its last hop.
 func (e *env) lastSwitch(route mad.Route) string {
 	at := e.list.Find("sm")
 	for i := range route.Len() - 1 {

@@ -20,10 +20,9 @@ type ElectionConfig struct {
 	// so that mastership does not go to and fro. Default: Config.Priority.
 	MasterPriority uint8
 
-	// Allowed are the other SMs that this one works with. With a list nobody
-	// else is believed, and the SM_Key is shown to those on it and to nobody
-	// else. Without one this SM yields to whoever shows the SM_Key, obeys nobody's
-	// commands, and ours is shown to nobody.
+	// Allowed are the other SMs that this one works with. With a list no other SM is believed, and the SM_Key is shown only
+	// to those on it. Without one this SM yields to any SM that shows the SM_Key, obeys no commands, and shows its own
+	// SM_Key to no SM.
 	Allowed []AllowedSM
 
 	// PollEvery is how often a standby asks the master for its SMInfo; default
@@ -60,7 +59,7 @@ type election struct {
 	waitFor   topo.PortID // master of lower rank that is to hand over to us, None
 	quietAt   time.Time   // when discovery first had nothing left but what does not answer
 	asked     bool        // the others were asked again after discovery had come to rest
-	stubborn  bool        // nobody of higher rank became master: yield to masters only
+	stubborn  bool        // no SM of higher rank became master: yield to masters only
 	foreign   bool        // another SM ruled since we last did: LIDs may have changed
 	ticks     uint
 	mandate   topo.PortID // who handed over: it need not be asked again before we are master
@@ -72,11 +71,11 @@ type election struct {
 	nudge    nudge
 }
 
-// smState is the state that others are told. After a handover this SM reads the
-// fabric again before it writes, but nobody else is to become master meanwhile.
+// smState returns the state that is reported to other SMs. After a handover this SM reads the fabric again before it
+// writes, but no other SM is to become master meanwhile.
 func (c *Core) smState() ib.SMState {
 	if c.election.resigning || c.barred {
-		return ib.SMNotActive // so that nobody gives the fabric back
+		return ib.SMNotActive // so that no SM hands the fabric back
 	}
 	if c.state == ib.SMDiscovering && c.election.claim {
 		return ib.SMMaster
@@ -84,7 +83,7 @@ func (c *Core) smState() ib.SMState {
 	return c.state
 }
 
-// priority is the priority that others are told.
+// priority returns the priority that is reported to other SMs.
 func (c *Core) priority() uint8 {
 	if c.smState() == ib.SMMaster {
 		return c.cfg.Election.MasterPriority & 0xF
@@ -109,8 +108,7 @@ func (c *Core) elect() bool {
 		return false
 	}
 	if !e.asked {
-		// Who was asked early may not have known yet that we may be shown its
-		// key, or what its own state would be.
+		// An SM that was asked early may not have known yet that it may show us its key, or what its own state would be.
 		e.asked = true
 		if c.askOthers() {
 			return true
@@ -128,8 +126,8 @@ func (c *Core) elect() bool {
 	return true
 }
 
-// ruler gives the port of the SM to which discovery has to yield: a master,
-// else one of higher rank that is about to be. None: nobody.
+// ruler returns the port of the SM to which discovery has to yield: a master, else one of higher rank that is about to be.
+// It returns None if there is no such SM.
 func (c *Core) ruler() topo.PortID {
 	var best *otherSM
 	for guid, o := range c.others {
@@ -269,10 +267,9 @@ func (c *Core) disable(by topo.PortID) {
 	c.viewDue = true
 }
 
-// takeOver begins anew, from what is on the fabric now: what was read before
-// may have been changed by the master that was. Nodes, cables and routes are
-// kept as far as they turn out to be still true. With a mandate others are told
-// that we are master already.
+// takeOver begins again, from the present state of the fabric: the old master may have changed what was read before. Nodes,
+// cables and routes are kept as far as they turn out to be still true. With a mandate this SM reports itself to others as
+// master already.
 func (c *Core) takeOver(mandate bool, reason string) {
 	c.renewAll()
 	c.retake(mandate, reason)
@@ -378,9 +375,8 @@ func (c *Core) askOthers() bool {
 // hide another SM.
 const lookOn = time.Second
 
-// looksOn reports that another SM may still be found: what was lost on the way
-// is asked again first. Where nobody would be believed there is nothing to wait
-// for.
+// looksOn reports whether another SM may still be found: requests that were lost on the way are sent again first. Where no
+// SM would be believed there is nothing to wait for.
 func (c *Core) looksOn() bool {
 	e := &c.election
 	if c.cfg.SMKey.IsZero() {

@@ -20,8 +20,7 @@ var (
 	wrongKey = ib.NewSMKey(0x5ec4e6)
 )
 
-// routeBetween gives the directed route from one host to another on a fabric of
-// one switch.
+// routeBetween returns the directed route from one host to another on a fabric of one switch.
 func routeBetween(l *netlist.Netlist, to string) mad.Route {
 	return mad.MakeRoute(1, l.Find(to).Ports[1].PeerPort)
 }
@@ -65,7 +64,7 @@ func (e *env) talk(st *sim.Station, method mad.Method, control mad.SMInfoControl
 	return said{}
 }
 
-// stateFor gives the SM state that a station is told.
+// stateFor returns the SM state that is reported to a station.
 func (e *env) stateFor(st *sim.Station) ib.SMState {
 	e.t.Helper()
 	s := e.talk(st, mad.MethodGet, 0, mad.SMInfo{}, 0)
@@ -136,7 +135,7 @@ func TestCommandsByRight(t *testing.T) {
 		control     mad.SMInfoControl
 		sender, own ib.SMState
 	}
-	// What is legal, and the state others are told afterwards.
+	// These commands are legal. The value is the state that others see afterwards.
 	legal := map[key]ib.SMState{
 		{mad.SMInfoHandover, ib.SMMaster, ib.SMDiscovering}: ib.SMMaster,
 		{mad.SMInfoHandover, ib.SMMaster, ib.SMStandby}:     ib.SMMaster,
@@ -167,7 +166,7 @@ func TestCommandsByRight(t *testing.T) {
 							t.Error("it was not reported")
 						}
 					}
-					// Discovering ends soon, with who is what: look at what was told.
+					// Discovering ends soon, and the state after it depends on the other SM: look at the events.
 					discovers := func(ev sm.Event) bool { c, is := ev.(*sm.StateChanged); return is && c.State == ib.SMDiscovering }
 					if ok && after == ib.SMDiscovering {
 						if !slices.ContainsFunc(e.events, discovers) {
@@ -184,9 +183,8 @@ func TestCommandsByRight(t *testing.T) {
 
 func isRefusal(ev sm.Event) bool { _, ok := ev.(*sm.SMInfoRefused); return ok }
 
-// TestCommandsWithoutRight sends every control code to an SM in every state from
-// those who may not: nothing is answered, nothing changes, and it is told from
-// where it came, ever more rarely.
+// TestCommandsWithoutRight sends every control code to an SM in every state from senders without the right to do so.
+// Nothing is answered and nothing changes. The source of the command is reported, ever more rarely.
 func TestCommandsWithoutRight(t *testing.T) {
 	for _, own := range smStates {
 		for _, tt := range []struct {
@@ -206,7 +204,7 @@ func TestCommandsWithoutRight(t *testing.T) {
 			{name: "routed by LID", from: "h1", byLID: true, want: "where it comes from is not known"},
 		} {
 			if tt.byLID && own != ib.SMMaster {
-				continue // nobody has a LID yet
+				continue // no port has a LID yet
 			}
 			t.Run(fmt.Sprintf("%s to %v", tt.name, own), func(t *testing.T) {
 				e, peer := inState(t, own)
@@ -274,7 +272,7 @@ func TestWhoIsShownTheKey(t *testing.T) {
 			{"peer", peer, 0, true}, {"host", host, 0, false}, {"peer by LID", peer, lid, false}, {"host by LID", host, lid, false},
 		} {
 			if tt.lid == 0 && strings.Contains(tt.name, "LID") {
-				continue // nobody has one yet
+				continue // no port has one yet
 			}
 			s := e.talk(tt.st, mad.MethodGet, 0, mad.SMInfo{GUID: peer.GUID(), SMKey: rightKey, SMState: ib.SMMaster}, tt.lid)
 			if !s.answered || s.info.SMKey.IsZero() == tt.shown || tt.shown && s.info.SMKey != rightKey {
@@ -284,9 +282,8 @@ func TestWhoIsShownTheKey(t *testing.T) {
 	}
 }
 
-// TestForgedReturnPath: a directed route that came from a LID passed no switch
-// that wrote its return path, and its answer would go to that LID. Whatever the
-// path says, it neither brings out the key nor commands.
+// TestForgedReturnPath: a directed route that came from a LID passed no switch that wrote its return path, and its answer
+// would go to that LID. Such a request neither brings out the key nor commands, whatever its path says.
 func TestForgedReturnPath(t *testing.T) {
 	const host = ib.LID(77)
 	for _, own := range smStates {
@@ -329,7 +326,7 @@ func placeOf(l *netlist.Netlist, host string) ib.Place {
 	return ib.Place{Switch: l.Find(p.Peer).GUID, Port: p.PeerPort}
 }
 
-// TestPinnedPeer: an SM that is allowed at one switch port is nobody elsewhere.
+// TestPinnedPeer checks that an SM that is allowed at one switch port is not accepted elsewhere.
 func TestPinnedPeer(t *testing.T) {
 	for _, tt := range []struct {
 		at   string // the place that is allowed is that of this host

@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// find gives the first event of a kind that ok accepts.
+// find returns the first event of a kind that ok accepts.
 func find[E sm.Event](events []sm.Event, ok func(E) bool) (found E, is bool) {
 	for _, ev := range events {
 		if e, match := ev.(E); match && ok(e) {
@@ -101,8 +101,8 @@ func dropBitsUnless(set bool, m *mad.MAD) {
 	}
 }
 
-// TestSwitchWithoutTables: what a switch without P_Key tables can and cannot do
-// is told before anybody is granted anything there.
+// TestSwitchWithoutTables checks that the limits of a switch without P_Key tables are reported before anything is granted
+// there.
 func TestSwitchWithoutTables(t *testing.T) {
 	for _, mode := range []sm.Enforcement{sm.Verified, sm.Accepted} {
 		t.Run(mode.String(), func(t *testing.T) {

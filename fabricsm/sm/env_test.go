@@ -362,7 +362,7 @@ func (e *env) problems() []string {
 	return e.view.Problems
 }
 
-// takeEvents gives the events since the last call.
+// takeEvents returns the events since the last call.
 func (e *env) takeEvents() []sm.Event {
 	out := e.events
 	e.events = nil

@@ -19,7 +19,7 @@ type endPort struct {
 	pnum  ib.PortNum
 }
 
-// hosts gives all CA ports but that of the SM, in the order of the netlist.
+// hosts returns all CA ports but that of the SM, in the order of the netlist.
 func hosts(list *netlist.Netlist) (out []endPort) {
 	for i := range list.Nodes {
 		n := &list.Nodes[i]

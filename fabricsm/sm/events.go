@@ -81,8 +81,7 @@ type MembershipRefused struct {
 	Reason   string
 }
 
-// RouteRefused says that a routing engine gave no tables, or the checker did
-// not accept them. The old tables stay.
+// RouteRefused says that a routing engine returned no tables, or the checker did not accept them. The old tables stay.
 type RouteRefused struct{ Reason string }
 
 // Routed says that new tables are wanted.
@@ -98,14 +97,14 @@ type NodeUnreachable struct {
 	GUID  ib.GUID  // zero: the node has never answered
 	Place ib.Place // link behind which it is
 
-	// Of a link behind which nobody answers although devices with M_Keys belong
-	// there: whoever is there may have a key of its own, and is not shown theirs.
+	// These are set for a link behind which no device answers although devices with M_Keys belong there. The device there
+	// may have a key of its own, and is not shown theirs.
 	Keyed    []ib.GUID // end ports under whose keys it was asked, by GUID
 	Where    string    // the place as it is declared: rack, unit, device and port; "" if it is not
 	Declared string    // who belongs there, in the same words
 	With     ib.Place  // another such link that fell silent at about the same time; zero: none
 
-	// Of the cable of the subnet manager's own adapter.
+	// These are set for the cable of the subnet manager's own adapter.
 	Own       ib.GUID   // its port GUID; zero: it is another link
 	Neighbour ib.GUID   // port GUID of the switch that belongs there; zero: nothing says which
 	By        string    // what says it
@@ -124,7 +123,7 @@ type ForeignSM struct {
 	Priority uint8
 	Trusted  bool      // it showed the SM_Key that is configured, from where it is allowed
 	Path     mad.Route // the way from us to it, by which it was asked
-	Count    uint64    // times that it told something new of itself
+	Count    uint64    // times that it reported something new of itself
 }
 
 // SMInfoRefused reports an attempt to command this SM that was not obeyed: the
@@ -309,8 +308,7 @@ func (e *StrayAnswer) String() string {
 	return fmt.Sprintf("answer %v from LID %v to nothing that was asked, number %d: another subnet manager was here, or somebody forges answers", e.Attr, e.LID, e.Count)
 }
 
-// Administration makes an Event of what subnet administration, which is no part of the
-// core, has to tell: embed it.
+// Administration makes an Event of a report of subnet administration, which is no part of the core: embed it.
 type Administration struct{}
 
 var _ interface{ event() } = Administration{}

@@ -13,7 +13,7 @@ func (c *Core) ShowsAllKeys(v *View) bool {
 	return v.pkeys.Len() == len(c.ports)
 }
 
-// Hops gives the length of the directed route to a node.
+// Hops returns the length of the directed route to a node.
 func (c *Core) Hops(id topo.NodeID) int { return c.hopsTo(id) }
 
 // Adopts reports that a job looks for what can be kept in tables that were found.

@@ -18,8 +18,8 @@ type failure struct {
 	answers uint32 // the target had given when the first try failed
 }
 
-// nearRetry is the first pause after "nobody is there": an answer that takes no
-// time must not use up all tries at once.
+// nearRetry is the first pause after an "undelivered" reply: an answer that takes no time must not use up all tries at
+// once.
 const nearRetry = 5 * time.Millisecond
 
 // failed decides what follows from a request without an answer.
@@ -93,9 +93,8 @@ func (c *Core) spoke(r *request, status mad.Status) {
 	}
 }
 
-// deadEnd takes that a port of an adapter is silent which was entered by
-// itself. That says nothing of the other ports: whoever is there might only
-// claim to be a port of that node.
+// deadEnd records that a port of an adapter that was entered by itself is silent. That proves nothing about the other
+// ports: the device there might only claim to be a port of that node.
 func (c *Core) deadEnd(r *request) {
 	delete(c.failures, r.ref)
 	p := c.peer(topo.PortID(r.ref.id))
@@ -262,9 +261,8 @@ func (c *Core) silence(id topo.NodeID) {
 	c.after(n.pause, timerRetry, ref{clsProbe, int32(n.up)})
 }
 
-// steadyFor is how many times its last pause a node has to answer before the
-// next silence counts as its first: one that answers now and then would else be
-// told silent and back without end.
+// steadyFor is how many times its last pause a node has to answer before the next silence counts as its first. Otherwise a
+// node that answers now and then would be reported silent and back without end.
 const steadyFor = 4
 
 // heard takes a sign of life.

@@ -17,7 +17,7 @@ type Fault struct {
 	Text  string   // a sentence for people
 }
 
-// Kinds of faults that readers tell from others.
+// Kinds of faults that readers distinguish from others.
 const (
 	FaultNodeSilent = "node-silent" // the node with the GUID does not answer
 	FaultLinkSlow   = "link-slow"   // the link at the place is below what both ends offer
@@ -43,7 +43,7 @@ type wrong struct {
 	problems []string
 }
 
-// showWrong gives what is wrong for a view, which must not write to it.
+// showWrong returns the present faults and their texts for a view, which must not write to them.
 func (c *Core) showWrong() ([]Fault, []string) {
 	if w := &c.wrong; w.stale {
 		w.stale, w.faults = false, c.faults()
@@ -79,8 +79,7 @@ func (c *Core) faults() []Fault {
 	return list
 }
 
-// texts gives the sentences of the first faults, as many as a view lists, and
-// says how many of all there are more.
+// texts returns the sentences of the first faults, as many as a view lists, and says how many more there are.
 func texts(faults []Fault, all int) []string {
 	if len(faults) == 0 {
 		return nil

@@ -6,11 +6,10 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// FDR10 is a speed of NVIDIA's that PortInfo shows as QDR; only MlnxExtendedPortInfo
-// tells them apart. It is read in the background, and only where PortInfo shows QDR
-// on a device of theirs: faster links cost nothing. A policy of link speeds is then
-// put into force there, too: FDR10 is enabled by one that reaches up to it, and
-// disabled by one that ends at QDR.
+// FDR10 is a speed of NVIDIA's that PortInfo shows as QDR; only MlnxExtendedPortInfo distinguishes the two. It is read in
+// the background, and only where PortInfo shows QDR on a device of theirs: faster links cost nothing. A policy of link
+// speeds is then put into force there, too. A policy that reaches up to FDR10 enables it, and a policy that ends at QDR
+// disables it.
 
 // fdr10 is what is known of it on a port.
 type fdr10 uint8
@@ -38,8 +37,7 @@ func (c *Core) noteFDR10(p topo.PortID, was ib.PortState) {
 	c.inBackground(ref{clsVendor, int32(p)})
 }
 
-// workVendor reads MlnxExtendedPortInfo, for whoever asked: the rotation of keys, or
-// the speed of the link.
+// workVendor reads MlnxExtendedPortInfo, for the work that asked for it: the rotation of keys, or the speed of the link.
 func (c *Core) workVendor(p topo.PortID) {
 	pt := &c.ports[p]
 	if c.mkeys.rotation.dual[p] != dualAsked && pt.fdr10&fdr10Asked == 0 {
@@ -96,7 +94,7 @@ func (c *Core) gotVendor(r *request, m *mad.MAD, status mad.Status) {
 	}
 	if r.method == mad.MethodSet && can {
 		pt.retuned = true
-		c.markPort(clsSet, p) // it may be trained anew
+		c.markPort(clsSet, p) // it may be trained again
 	}
 	if pt.fdr10 != was {
 		c.copyPort(p)
@@ -105,7 +103,7 @@ func (c *Core) gotVendor(r *request, m *mad.MAD, status mad.Status) {
 	}
 }
 
-// orFDR10 gives FDR10 in place of QDR.
+// orFDR10 returns FDR10 for a link at QDR that is FDR10, and the given speed otherwise.
 func orFDR10(s ib.Speed, is bool) ib.Speed {
 	if is && s == ib.QDR {
 		return ib.FDR10

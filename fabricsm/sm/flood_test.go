@@ -54,7 +54,7 @@ func TestTrapFlood(t *testing.T) {
 	before, lid := requests(e), e.lidOf(&bad)
 	for range 5000 {
 		e.trapFrom(lid, mad.TrapLocalChange)
-		e.trapFrom(0xB000+ib.LID(e.steps%1000), mad.TrapLinkStateChange) // nobody has those
+		e.trapFrom(0xB000+ib.LID(e.steps%1000), mad.TrapLinkStateChange) // no port has those
 		e.run(time.Millisecond)
 	}
 	if n := requests(e) - before; n > 60 {
@@ -87,8 +87,7 @@ func requests(e *env) (n int) {
 	return n
 }
 
-// TestHalfAliveNode: a host that answers one request in ten is not told silent
-// and back all the time.
+// TestHalfAliveNode checks that a host that answers one request in ten is not reported silent and back all the time.
 func TestHalfAliveNode(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)

@@ -41,7 +41,7 @@ func (s *blockSet) excuses(b int, kept bool) bool {
 	return excused
 }
 
-// first gives the lowest member that is in none of some sets, -1 for none.
+// first returns the lowest member that is in none of some sets, -1 for none.
 func (s blockSet) first(except ...blockSet) int {
 	for i, w := range s {
 		for _, x := range except {
@@ -56,7 +56,7 @@ func (s blockSet) first(except ...blockSet) int {
 	return -1
 }
 
-// last gives the highest member, -1 without one.
+// last returns the highest member, -1 without one.
 func (s blockSet) last() int {
 	for i := len(s) - 1; i >= 0; i-- {
 		if s[i] != 0 {
@@ -68,9 +68,8 @@ func (s blockSet) last() int {
 
 func (s blockSet) empty() bool { return s.first() < 0 }
 
-// lft is what is known of the linear forwarding table of a switch. Blocks that
-// are as wanted are not kept twice: the wanted row, which nobody changes, stands
-// for them.
+// lft is the known state of the linear forwarding table of a switch. Blocks that are as wanted are not kept twice: the
+// wanted row, which is never changed, stands for them.
 type lft struct {
 	row     []ib.PortNum           // wanted when blocks were compared last
 	same    blockSet               // blocks that are known to be as in row
@@ -91,7 +90,7 @@ func (l *lft) forget() { *l = lft{busy: l.busy, set: l.set, rolling: l.rolling, 
 // done reports that nothing is left to be asked of the switch.
 func (l *lft) done() bool { return !l.pending && l.write.empty() && l.read.empty() }
 
-// have gives the content of a block, nil if it is not known.
+// have returns the content of a block, nil if it is not known.
 func (l *lft) have(b int) []ib.PortNum {
 	if l.same.has(b) {
 		return blockOf(l.row, b)
@@ -99,7 +98,7 @@ func (l *lft) have(b int) []ib.PortNum {
 	return l.other[int32(b)]
 }
 
-// all gives the whole table as far as it is known, nil if nothing of it is.
+// all returns the whole table as far as it is known, nil if nothing of it is.
 func (l *lft) all() []ib.PortNum {
 	var row []ib.PortNum
 	for b := max(l.same.last(), l.lastOther()); b >= 0; b-- {
@@ -176,7 +175,7 @@ func sameRow(a, b []ib.PortNum) bool { return len(a) == len(b) && (len(a) == 0 |
 // a time, slices of a type of one's own are not.
 func sameEntries(a, b []ib.PortNum) bool { return string(a) == string(b) }
 
-// blockOf gives a block of a row, nil where it ends before.
+// blockOf returns a block of a row, nil where it ends before.
 func blockOf(row []ib.PortNum, b int) []ib.PortNum {
 	if (b+1)*lidsPerBlock > len(row) {
 		return nil
@@ -184,8 +183,7 @@ func blockOf(row []ib.PortNum, b int) []ib.PortNum {
 	return row[b*lidsPerBlock : (b+1)*lidsPerBlock]
 }
 
-// readLFT has the table of a switch read that somebody programmed before us, so
-// that only what differs is written.
+// readLFT reads the table of a switch that another manager programmed before us, so that only what differs is written.
 func (c *Core) readLFT(id topo.NodeID) {
 	n := &c.nodes[id]
 	top := int(n.info.LinearFDBTop)
@@ -302,11 +300,11 @@ func (c *Core) lostLFT(id topo.NodeID, r *request) {
 	l := &c.nodes[id].lft
 	l.busy.remove(int(r.mod))
 	delete(l.set, int32(r.mod))
-	c.rolledOut(l, int(r.mod)) // a silent switch holds nobody up
+	c.rolledOut(l, int(r.mod)) // a silent switch does not hold up the others
 }
 
-// updateForwarding counts a switch whose forwarding is not in place. One that
-// is silent or refuses holds nobody up.
+// updateForwarding counts a switch whose forwarding is not in place. A switch that is silent or refuses does not hold up
+// the others.
 func (c *Core) updateForwarding(id topo.NodeID) {
 	n := &c.nodes[id]
 	t := c.routing.tables

@@ -18,9 +18,8 @@ type Join struct {
 	State mcast.JoinState
 }
 
-// GroupsSet replaces all multicast groups: those of MLIDs, with the members that
-// Joins names and no others. What is no multicast LID is ignored. It comes with
-// the first groups after a start: before it nothing is known, and no table is
+// GroupsSet replaces all multicast groups: those of MLIDs, with the members that Joins names and no others. A LID that is
+// not multicast is ignored. It comes with the first groups after a start: before it nothing is known, and no table is
 // touched.
 type GroupsSet struct {
 	MLIDs []ib.LID
@@ -55,7 +54,7 @@ type groups struct {
 	joins  map[ib.GUID][]Join // by port GUID, each by multicast LID
 	seated map[ib.GUID]seat   // where its joins are counted
 
-	ready  bool // groups were told
+	ready  bool // the first groups have arrived
 	stale  bool // the ground is not that of the tables
 	fabric *topo.Fabric
 	tables *route.Tables
@@ -168,8 +167,7 @@ func (c *Core) forgetIfIdle(guid ib.GUID) {
 	}
 }
 
-// seatOf gives where packets for an end port leave the switches, if it is there
-// and its place is told.
+// seatOf returns where packets for an end port leave the switches, if it is there and its place is reported.
 func (c *Core) seatOf(guid ib.GUID) (seat, bool) {
 	p, ok := c.byPort[guid]
 	if !ok {
@@ -256,7 +254,7 @@ func (c *Core) makeGround() {
 	}
 }
 
-// tellLeft tells of groups whose members cannot all be reached.
+// tellLeft reports groups whose members cannot all be reached.
 func (c *Core) tellLeft() {
 	m := &c.groups
 	for _, mlid := range m.forest.Planned() {
@@ -276,8 +274,7 @@ func (c *Core) tellLeft() {
 	}
 }
 
-// multicastView gives the multicast part of a view, the one before if nothing
-// changed.
+// multicastView returns the multicast part of a view, the one before if nothing changed.
 func (c *Core) multicastView() *Multicast {
 	m := &c.groups
 	trees := m.forest.Trees()

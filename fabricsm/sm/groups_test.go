@@ -17,7 +17,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// wanted is which hosts are in which groups, kept beside what the core was told.
+// wanted records which hosts are in which groups, kept beside the inputs of the core.
 type wanted map[ib.LID]map[string]mcast.JoinState
 
 func (w wanted) mlids() (all []ib.LID) {
@@ -59,9 +59,8 @@ func (w wanted) join(e *env, mlid ib.LID, host string, state mcast.JoinState) {
 	e.step(in)
 }
 
-// judge sends a packet from every member through the tables that the simulated
-// switches have: all receiving members whose link is up, and can be reached at
-// all, get one copy, and nobody else any.
+// judge sends a packet from every member through the tables that the simulated switches have. All receiving members whose
+// link is up, and that can be reached at all, get one copy, and no other host gets any.
 func (w wanted) judge(e *env) {
 	e.t.Helper()
 	reach := islandsOf(e)
@@ -88,7 +87,7 @@ func (w wanted) judge(e *env) {
 	}
 }
 
-// islandsOf gives for each node one that stands for what it is connected with.
+// islandsOf returns for each node a node that stands for all that it is connected with.
 func islandsOf(e *env) map[string]string {
 	head := make(map[string]string)
 	for i := range e.list.Nodes {

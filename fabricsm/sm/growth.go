@@ -8,13 +8,11 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Where inventory knows of no host, whoever says that it is a switch is believed,
-// so one host can show a fabric without end. It is bounded by size: a node counts
-// one, and one more for each 16 ports.
+// Where inventory knows of no host, any device that reports itself as a switch is believed, so one host can show a fabric
+// without end. It is bounded by size: a node counts one, and one more for each 16 ports.
 
-// GrowthConfig bounds what may be found. What goes beyond it is not looked at for
-// a while (see HealthConfig.Recover): the link in front of it is held, as with
-// NoDiscover, until the pause is over or an operator marks it healthy.
+// GrowthConfig bounds what may be found. Nodes beyond the bound are not looked at for a while (see HealthConfig.Recover).
+// The link in front of them is held, as with NoDiscover, until the pause is over or an operator marks it healthy.
 type GrowthConfig struct {
 	// Ceiling is the size of the largest fabric there may be; default 81920,
 	// which 49151 hosts on 64-port switches have.
@@ -75,7 +73,7 @@ type growth struct {
 
 func sizeOf(ports uint8) int { return 1 + int(ports)/16 }
 
-// newWindow begins to count anew when it is time.
+// newWindow begins to count again from zero when it is time.
 func (c *Core) newWindow() *growth {
 	g := &c.growth
 	if w := 1 + uint32(c.now.Sub(c.born)/c.cfg.Growth.Window); w != g.window {
@@ -110,8 +108,7 @@ func (c *Core) turnAway(p topo.PortID) {
 	c.after(c.cfg.RetryMax, timerRetry, ref{clsProbe, int32(p)})
 }
 
-// counts reports a node that counts as growth: this SM is master and never gave
-// it a LID.
+// counts reports whether a node counts as growth: this SM is master and never assigned it a LID.
 func (c *Core) counts(ni *mad.NodeInfo) bool {
 	_, known := c.lids.byGUID[ni.PortGUID]
 	return !known && c.writing()
@@ -137,8 +134,8 @@ func (c *Core) young(id topo.NodeID) bool {
 	return at != 0 && at+youngFor > c.growth.window
 }
 
-// grownMost gives the port of the fabric as it was behind which most was found in
-// this window, None if nowhere is too much.
+// grownMost returns the port behind which most was found in this window, among the ports of the fabric as it was before. It
+// returns None if nowhere is too much.
 func (c *Core) grownMost() topo.PortID {
 	sums := c.subtrees(func(id topo.NodeID) bool { return c.nodes[id].grown == c.growth.window })
 	best, most := topo.PortID(topo.None), c.cfg.Growth.Entry-1
@@ -153,9 +150,8 @@ func (c *Core) grownMost() topo.PortID {
 	return best
 }
 
-// widest gives the port behind which there is too much for no good reason: on the
-// way to where most is, the last that has as much behind it as one entry may have.
-// Nearer to us there may be honest nodes behind the same port.
+// widest returns the port behind which there is too much for no good reason. It is the last port, on the way to where most
+// is, that has as much behind it as one entry may have. Nearer to us there may be honest nodes behind the same port.
 func (c *Core) widest() topo.PortID {
 	if c.root == topo.None {
 		return topo.None

@@ -13,9 +13,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// endless is a host that shows a tree of switches without end behind its port:
-// each of as many ports as fan says, every one with a link. fresh gives other
-// GUIDs each time that a switch is asked who it is.
+// endless is a host that shows a tree of switches without end behind its port. Each switch has fan ports, every one with a
+// link. With fresh a switch returns other GUIDs each time that it is asked for its identity.
 type endless struct {
 	fan   uint8
 	fresh bool
@@ -137,8 +136,8 @@ func TestEndlessFabric(t *testing.T) {
 	}
 }
 
-// What an operator calls healthy is let in, as far as the ceiling; what is held
-// stays so over a restart.
+// TestHeldEntryIsReleased checks that nodes behind a port that an operator marks healthy are let in, up to the ceiling. A
+// held link stays held over a restart.
 func TestHeldEntryIsReleased(t *testing.T) {
 	const ceiling = 300
 	l := tree(t, 16, 8)

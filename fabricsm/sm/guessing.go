@@ -9,24 +9,21 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Who tries keys. A place is acted upon only if two things are proven: that a wrong
-// key was shown, and by which way it came. No trap proves either, and a LID proves no
-// way. What does:
+// Detection of hosts that guess keys. A place is acted upon only if two things are proven: that a wrong key was shown, and
+// the path by which it came. No trap proves either, and a LID proves no path. These do:
 //
 //   - a notice that a switch of the declared topology has queued, read with a Get
-//     under its key. It shows the way of a directed route, which the switches wrote;
+//     under its key. It shows the path of a directed route, which the switches wrote;
 //   - a command with a wrong SM_Key that came to ourselves by a directed route.
 //
-// What that proves is not beyond doubt: an SMP whose hop pointer is already past its hop
-// count is taken by the first that gets it (IBTA volume 1, C14-9), with a return path that
-// its sender made up, and neither shows afterwards. So the default is that a place is
-// only told of. Whoever knows that his devices discard such SMPs may have it switched off.
+// This proof is not beyond doubt: an SMP whose hop pointer is already past its hop count is taken by the first node that
+// gets it (IBTA volume 1, C14-9), with a return path that its sender made up, and neither shows afterwards. So by default a
+// place is only reported. An operator whose devices discard such SMPs may have the place switched off.
 //
-// Adapters are not believed, since their hosts may have changed them; nor are ways
-// over a switch that the declared topology does not vouch for. Most devices of today
-// queue no notices: who tries M_Keys of those is told of, see KeyGuessing, and it is
-// for a person to decide. A host counts as guessing when it shows one device another
-// key than before; a tool with no key, or with an old one for each device, does not.
+// Adapters are not believed, since their hosts may have changed them. Paths over a switch that the declared topology does
+// not vouch for are not believed either. Most devices of today queue no notices: a host that tries M_Keys of those is only
+// reported, see KeyGuessing, and an operator has to decide. A host counts as guessing when it shows one device another key
+// than before; a tool with no key, or with an old one for each device, does not.
 
 // trial is the wrong key that a place showed to a device last.
 type trial struct {
@@ -157,10 +154,9 @@ func (c *Core) guessedSMKey(way *mad.Route, key ib.SMKey) {
 	c.showedKey(c.vouchedEnd(c.root, back), c.own(), key.Reveal())
 }
 
-// vouchedEnd walks the ports back by which a directed route came into each node,
-// the last first, and gives the adapter that it began at; None unless the declared
-// topology has that where it is, and all switches on the way. Entries beyond the
-// adapter are its own invention. Our own adapter is vouched for by being ours.
+// vouchedEnd walks back along the ports by which a directed route came into each node, the last first, and returns the
+// adapter that it began at. It returns None unless the declared topology has that adapter where it is, and all switches on
+// the way. Entries beyond the adapter are its own invention. Our own adapter is vouched for by being ours.
 func (c *Core) vouchedEnd(at topo.NodeID, back []ib.PortNum) topo.PortID {
 	for i, num := range back {
 		p := c.topo.PortOf(at, num)

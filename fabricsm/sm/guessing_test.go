@@ -60,13 +60,13 @@ func (e *env) isOff(h *endPort) bool {
 	return e.fab.PortInfo(h.peer, h.pnum).PortPhysicalState == ib.PhysDisabled
 }
 
-// acted gives the first action that was taken for guessing.
+// acted returns the first action that was taken for guessing.
 func acted(events []sm.Event) *sm.Unhealthy {
 	u, _ := find(events, func(u *sm.Unhealthy) bool { return u.Condition == sm.Guessing && u.Action != sm.Report })
 	return u
 }
 
-// wantOn demands that nobody but one was acted upon.
+// wantOn fails the test if a port other than one was switched off.
 func (e *env) wantOn(but *endPort, hs []endPort) {
 	e.t.Helper()
 	for i := range hs {
@@ -76,8 +76,8 @@ func (e *env) wantOn(but *endPort, hs []endPort) {
 	}
 }
 
-// TestGuessingIsCutOff: who tries M_Keys is switched off after the tenth that is
-// proven, for ever longer, until a person lets him go; nobody else feels it.
+// TestGuessingIsCutOff checks that a host that tries M_Keys is switched off after the tenth proven try, for ever longer,
+// until an operator releases it. No other host is affected.
 func TestGuessingIsCutOff(t *testing.T) {
 	e, hs := guarded(t, 8, nil)
 	bad := &hs[0]
@@ -272,9 +272,8 @@ func TestNoticesCostLittle(t *testing.T) {
 	}
 }
 
-// TestGuessingSMKeys: who sends commands with one SM_Key after the other is switched
-// off; who sends them under another's LID, or is an allowed subnet manager whose key
-// is out of date, has nobody switched off.
+// TestGuessingSMKeys checks that a host that sends commands with one SM_Key after the other is switched off. A host that
+// sends them under another's LID, or an allowed subnet manager with an old key, causes no port to be switched off.
 func TestGuessingSMKeys(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -287,7 +286,7 @@ func TestGuessingSMKeys(t *testing.T) {
 		{"by LID, under another's", false, func(i int) uint64 { return offered + uint64(i) }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			// With M_Keys our own port lets nobody through who has to guess.
+			// With M_Keys our own port lets no host through that has to guess.
 			e, hs := guarded(t, 0, func(c *sm.Config) { c.MKey = sm.MKeyConfig{} })
 			bad := &hs[0]
 			way := e.routeToSM(bad)
@@ -321,7 +320,7 @@ func TestGuessingSMKeys(t *testing.T) {
 	}
 }
 
-// routeToSM gives a directed route from a host to the subnet manager.
+// routeToSM returns a directed route from a host to the subnet manager.
 func (e *env) routeToSM(h *endPort) mad.Route {
 	e.t.Helper()
 	type step struct {
@@ -351,9 +350,8 @@ func (e *env) routeToSM(h *endPort) mad.Route {
 	return mad.Route{}
 }
 
-// TestMixedRoutesTraceNobody: a host sends SMPs whose last part is routed by LID. The
-// path that the device reports ends at another switch, where the port of the same
-// number may be anybody's. Nobody is traced by it, nor acted upon.
+// TestMixedRoutesTraceNobody: a host sends SMPs whose last part is routed by LID. The path that the device reports ends at
+// another switch, where the port of the same number may belong to any host. No host is traced by it, nor acted upon.
 func TestMixedRoutesTraceNobody(t *testing.T) {
 	e, hs := guarded(t, 8, nil)
 	bad := &hs[0]
@@ -389,8 +387,8 @@ func TestMixedRoutesTraceNobody(t *testing.T) {
 	e.wantOn(nil, hs)
 }
 
-// TestGuessingClassKeys: what a device has counted of wrong keys of a class is told
-// as guessing, too, by kind of key.
+// TestGuessingClassKeys checks that wrong keys of a class that a device has counted are reported as guessing, too, by kind
+// of key.
 func TestGuessingClassKeys(t *testing.T) {
 	e, hs := settledKeyed(t)
 	guid := hs[0].node.PortGUID(hs[0].num)

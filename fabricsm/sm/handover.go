@@ -16,8 +16,8 @@ type command struct {
 	state   ib.SMState // that it shows as ours
 }
 
-// judgeCommand judges a Set of SMInfo. Without right it is dropped and told;
-// answer is false then. One that is not legal now is answered with a status.
+// judgeCommand judges a Set of SMInfo. A command without right is dropped and reported, and answer is false. A command that
+// is not legal now is answered with a status.
 func (c *Core) judgeCommand(in *Received, from topo.PortID) (status mad.Status, answer bool) {
 	var si mad.SMInfo
 	control := mad.SMInfoControl(in.MAD.Mod())
@@ -127,8 +127,7 @@ func (c *Core) obey(from topo.PortID, control mad.SMInfoControl) {
 	}
 }
 
-// handOver gives the fabric to an SM of higher rank, which has shown the key.
-// This one stops writing at once.
+// handOver hands the fabric over to an SM of higher rank, which has shown the key. This one stops writing at once.
 func (c *Core) handOver(p topo.PortID, o *otherSM) {
 	if o.declined > 0 && c.now.Before(o.declinedAt.Add(min(c.cfg.RetryMin<<min(o.declined, 16), c.cfg.RetryMax))) {
 		return
@@ -166,8 +165,7 @@ func (c *Core) workCommand(p topo.PortID) {
 	}
 	c.encode(mad.Encode(m.Data(), &si))
 	if cmd.control == mad.SMInfoAcknowledge {
-		// Nobody waits for the answer, least of all our own discovery: the old
-		// master may have ended.
+		// No work waits for the answer, least of all our own discovery: the old master may have ended.
 		c.wire.notFresh(&c.wire.slots[c.out.Send[len(c.out.Send)-1].ID&slotMask])
 	}
 }

@@ -6,16 +6,13 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// A fabric that one host makes up hangs on the real one by a cable, however many
-// switches it shows and whatever names it gives them; real parts of a fabric that are
-// large hang on it by many. So what hangs by one cable is bounded apart from the whole
-// (GrowthConfig.Cable), in discovery as well as later.
+// A fabric that one host makes up hangs on the real one by a cable, however many switches it shows and whatever names it
+// assigns them; real parts of a fabric that are large hang on it by many. So the part that hangs by one cable is bounded
+// apart from the whole (GrowthConfig.Cable), in discovery as well as later.
 //
-// Discovery goes level by level (readLevel). At the end of a level all cables between
-// the switches found so far are known, and that is when cables are looked at on which a
-// part hangs alone. Within the next level what is found behind such a cable is counted,
-// and when it is too much the rest of it is put off until the level ends: by then it
-// may have shown another way.
+// Discovery goes level by level (readLevel). At the end of a level all cables between the switches found so far are known.
+// Then the cables on which a part hangs alone are looked at. Within the next level the nodes found behind such a cable are
+// counted. When they are too many, the rest is put off until the level ends: by then the part may have shown another way.
 
 // cables is what is known of parts that hang by one cable.
 type cables struct {
@@ -48,8 +45,8 @@ func (c *Core) mayHang(p topo.PortID, ni *mad.NodeInfo) bool {
 	return false
 }
 
-// knownBefore reports a port that had a LID when this core began. One that got it since
-// is not vouched for by that: whoever answers gets one.
+// knownBefore reports whether a port had a LID when this core began. A LID assigned since then does not vouch for a port:
+// any port that answers gets one.
 func (c *Core) knownBefore(guid ib.GUID) bool {
 	l, ok := c.lids.byGUID[guid]
 	return ok && !c.lids.isNew(l)
@@ -77,9 +74,9 @@ func (c *Core) fellOff(id topo.NodeID) {
 	}
 }
 
-// waits reports work that waits because it is on a part that hangs by one cable, and as
-// many answers are late as the window has requests: whoever answers late on purpose, ever
-// at another node, must not use up what silent nodes leave to the others.
+// waits reports whether work has to wait. It does if it is on a part that hangs by one cable, and as many answers are late
+// as the window has requests. A host that answers late on purpose, ever at another node, must not use up what silent nodes
+// leave to the others.
 func (c *Core) waits(x ref, target topo.NodeID) bool {
 	if c.wire.out-c.wire.fresh < c.cfg.Window {
 		return false
@@ -97,8 +94,8 @@ func (c *Core) waits(x ref, target topo.NodeID) bool {
 	return true
 }
 
-// holdsUp reports a request about such a part, while more of them wait: nobody else waits
-// for the answers.
+// holdsUp reports whether a request is about such a part while more work on such parts waits. No other work waits for the
+// answer.
 func (c *Core) holdsUp(r *request) bool {
 	id := r.node
 	if id == topo.None && r.ref.class == clsProbe {
@@ -284,7 +281,7 @@ func (c *Core) walkSwitches() *walk {
 	return w
 }
 
-// firstSwitch gives the switch next to us.
+// firstSwitch returns the switch next to us.
 func (c *Core) firstSwitch() topo.NodeID {
 	if c.root == topo.None || c.topo.Node(c.root).Type == ib.NodeSwitch {
 		return c.root
@@ -301,8 +298,8 @@ func (c *Core) holdsAlone(w *walk, id topo.NodeID) bool {
 	return w.bridge[id] && !c.nodes[id].vouched && c.holdable(w.in[id]) && !(w.stem && c.ports[w.in[id]].node == w.order[0])
 }
 
-// divide says of each node which part it hangs with: that of the cable nearest to us.
-// Whatever hangs with none has shown that it is no part of one, once and for all.
+// divide records for each node the part it hangs with: that of the cable nearest to us. A node that hangs with none has
+// shown that it is no part of one, once and for all.
 func (c *Core) divide(w *walk) {
 	s := &c.cables
 	s.parts = append(s.parts[:0], part{port: topo.None})
@@ -330,11 +327,10 @@ func (c *Core) divide(w *walk) {
 	}
 }
 
-// hangsMost gives the cable to hold of a part that is too large: its own, where all of
-// it begins. Hosts that nothing is wrong with may hang with it, though; then it is one
-// further in that nearly all of it hangs by, and they do not. But where something is
-// held in the part already it is its own again: else whoever shows it, hosts included,
-// would be met anew at each of its switches.
+// hangsMost returns the cable to hold for a part that is too large. By default it is the part's own cable, where all of it
+// begins. But honest hosts may hang with it; then it is a cable further in, by which nearly all of the part hangs but those
+// hosts do not. Where something is held in the part already, it is the part's own cable again. Otherwise a device that
+// makes up the part, hosts included, would be met again at each of its switches.
 func (c *Core) hangsMost(w *walk, outer topo.PortID) topo.PortID {
 	top := c.ports[c.peer(outer)].node
 	for _, pl := range c.health.sick {

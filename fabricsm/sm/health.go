@@ -23,7 +23,7 @@ const (
 	Marked                         // an operator says that it is unhealthy
 	Overgrown                      // more is found behind it than GrowthConfig allows
 	Guessing                       // it tries M_Keys or SM_Keys; see guessing.go
-	RefusesKey                     // its host gave it another M_Key, several times; see refusing.go
+	RefusesKey                     // its host set another M_Key several times; see refusing.go
 	numConditions
 )
 
@@ -62,7 +62,7 @@ func (a Action) String() string {
 	return fmt.Sprintf("action %d", uint8(a))
 }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // UnmarshalText reads a name.
@@ -163,7 +163,7 @@ const (
 
 var markNames = map[Mark]string{MarkHealthy: "healthy", MarkUnhealthy: "unhealthy"}
 
-// String gives "healthy", "unhealthy", or nothing for MarkNone.
+// String returns "healthy", "unhealthy", or nothing for MarkNone.
 func (m Mark) String() string { return markNames[m] }
 
 // HealthMarked is the input by which an operator overrides the rules at a place;
@@ -247,8 +247,8 @@ type record struct {
 // maxRecords bounds the places whose health is known.
 const maxRecords = 1 << 14
 
-// suspectPlace gives the place that answers for what a node does: a switch
-// itself, or the switch port in front of a host. Zero is nobody's.
+// suspectPlace returns the place that answers for the behaviour of a node: a switch itself, or the switch port in front of
+// a host. It returns zero if there is none.
 func (c *Core) suspectPlace(id topo.NodeID) ib.Place {
 	if tn := c.topo.Node(id); tn.Type == ib.NodeSwitch {
 		return ib.Place{Switch: tn.GUID}
@@ -268,8 +268,8 @@ func (c *Core) strike(pl ib.Place, guid ib.GUID, cond Condition) {
 	c.strikeBy(c.cfg.Health.rule(cond), pl, guid, cond)
 }
 
-// strikeUnproven notes that somebody says so, or that somebody misbehaved under its
-// name: it is reported, and nothing else follows.
+// strikeUnproven records a condition that is only claimed, or that was caused under the name of the node: it is reported,
+// and nothing else follows.
 func (c *Core) strikeUnproven(pl ib.Place, guid ib.GUID, cond Condition) {
 	rule := c.cfg.Health.rule(cond)
 	if rule.Action != Ignore && !c.cfg.Weakness.TrustsTraps {

@@ -229,7 +229,7 @@ func TestMarkedSwitch(t *testing.T) {
 	}
 }
 
-// TestConditions: each condition is counted and told.
+// TestConditions checks that each condition is counted and reported.
 func TestConditions(t *testing.T) {
 	silent := func([]ib.PortNum, *sm.Request) (mad.MAD, bool) { return mad.MAD{}, true }
 	refuse := func(attr mad.AttrID, method mad.Method) liar {

@@ -49,7 +49,7 @@ func (c *Core) marked(in *HealthMarked) {
 	c.health.noteMark(in.Place, in.Mark)
 	switch {
 	case in.Mark == MarkUnhealthy:
-		r.sick = false // begin anew, whatever it was
+		r.sick = false // begin again, whatever it was
 		c.health.drop(in.Place)
 		a := c.cfg.Health.Marked
 		if c.untouchable(in.Place) {
@@ -89,8 +89,7 @@ func (h *records) noteMark(pl ib.Place, m Mark) {
 	}
 }
 
-// CleanReason gives what of an operator's words is kept: what can be printed, at most
-// MaxReason bytes.
+// CleanReason returns the part of an operator's words that is kept: what can be printed, at most MaxReason bytes.
 func CleanReason(words string) string {
 	words = cleanText([]byte(words))
 	if len(words) > MaxReason {
@@ -115,8 +114,8 @@ func (e *Unhealthy) cause() string {
 	}
 }
 
-// healthStates gives all places that are unhealthy or marked, in order. The list
-// is made anew when something changed, and not written to afterwards.
+// healthStates returns all places that are unhealthy or marked, in order. The list is built again when something changed,
+// and not written to afterwards.
 func (c *Core) healthStates() []HealthState {
 	h := &c.health
 	if !h.changed {

@@ -170,7 +170,7 @@ func TestEverNewGUIDsAtOnePlace(t *testing.T) {
 	}
 }
 
-// What a device calls itself cannot steer a terminal.
+// TestHostileNames checks that the name that a device reports of itself cannot steer a terminal.
 func TestHostileNames(t *testing.T) {
 	l := tree(t, 2, 4)
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)

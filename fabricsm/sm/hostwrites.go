@@ -8,12 +8,11 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// What a host writes into its own adapter. No device checks the M_Key of an SMP that its
-// own host sends, so root writes there what it likes, unless the adapter's SMP firewall is
-// on. What this subnet manager reads there and had left otherwise is reported by field, with
-// the place, as a row of kind HostWrote; it is written back as any other difference. LIDs
-// are read more often than the rest: with another tenant's a host asks in its name, and
-// nothing in the fabric checks source LIDs.
+// Values that a host writes into its own adapter. No device checks the M_Key of an SMP that its own host sends. So root can
+// write any value there, unless the adapter's SMP firewall is on. A value that this subnet manager reads there and had left
+// otherwise is reported by field, with the place, as a row of kind HostWrote. It is written back like any other difference.
+// LIDs are read more often than the rest: with another tenant's LID a host sends requests in its name, and nothing in the
+// fabric checks source LIDs.
 
 // hostField is a part of an adapter that its host can write.
 type hostField uint32
@@ -156,8 +155,8 @@ func (c *Core) workStrangeGUIDs(p topo.PortID) {
 	c.auditing = false
 }
 
-// gotStrangeGUIDs takes a block of GUIDs of an adapter that is to have no aliases. What is
-// another port's is reported and taken away; other entries are left.
+// gotStrangeGUIDs takes a block of GUIDs of an adapter that is to have no aliases. A GUID of another port is reported and
+// removed; other entries are left.
 func (c *Core) gotStrangeGUIDs(p topo.PortID, r *request, got *mad.GUIDInfo) {
 	if r.method != mad.MethodGet || !c.writing() {
 		return

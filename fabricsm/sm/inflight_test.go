@@ -37,9 +37,8 @@ func (e *env) untilDone(n int) bool {
 	return false
 }
 
-// TestIntentChangesInFlight withdraws, gives back or exchanges a grant after
-// each single step of carrying out the one before. The watcher holds what is
-// told to what the devices hold at that moment.
+// TestIntentChangesInFlight withdraws, restores or exchanges a grant after each single step of carrying out the one before.
+// The watcher compares the events with the content of the devices at that moment.
 func TestIntentChangesInFlight(t *testing.T) {
 	grant := func(g sm.Grant) sm.Intent { return sm.Intent{Grants: []sm.Grant{g}} }
 	absent := func(g sm.Grant) sm.Intent { return sm.Intent{Absent: []sm.Grant{g}} }
@@ -81,8 +80,7 @@ func TestIntentChangesInFlight(t *testing.T) {
 	}
 }
 
-// checkAccount: in the end the last thing told of each membership is what the
-// intent says.
+// checkAccount checks that in the end the last event of each membership agrees with the intent.
 func checkAccount(t *testing.T, when string, e *env, g sm.Grant) {
 	t.Helper()
 	last := make(map[sm.Grant]sm.Event)
@@ -115,9 +113,8 @@ func checkAccount(t *testing.T, when string, e *env, g sm.Grant) {
 	}
 }
 
-// TestHCAWithholdsItsAnswer: an HCA takes a key and then says no more. Its
-// removal is told once the switch port is proven, without proof of the HCA;
-// when it speaks again it is cleaned.
+// TestHCAWithholdsItsAnswer: an HCA takes a key and then answers no more. Its removal is reported once the switch port is
+// proven, without proof of the HCA. When the HCA answers again it is cleaned.
 func TestHCAWithholdsItsAnswer(t *testing.T) {
 	for n, done := 0, false; !done; n++ {
 		e, w, h := proven(t)

@@ -5,8 +5,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// What is done with a fabric that another SM ruled: everything it may have
-// changed is read again, and what it left is kept as far as it is right.
+// Treatment of a fabric that another SM ruled: all state that the other SM may have changed is read again, and its settings
+// are kept as far as they are right.
 
 // doubtAll has everything read again that another SM may have changed.
 func (c *Core) doubtAll() {
@@ -33,8 +33,8 @@ func (c *Core) doubtAll() {
 	c.wantRoutes()
 }
 
-// unprove forgets which memberships were told to be in force: another SM may
-// have changed that, and it is told again when it was read back again.
+// unprove forgets which memberships were reported to be in force. Another SM may have changed them, so they are reported
+// again when they were read back again.
 func (m *members) unprove() {
 	for _, list := range m.byGUID {
 		for _, ms := range list {

@@ -8,9 +8,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestRoutesAreAdopted: what another master, or a run before, left on the
-// switches is looked through before routing, and only that: in a fabric that
-// nobody routed it would cost as much as routing.
+// TestRoutesAreAdopted checks that routes of another master, or of a run before, are examined before routing. This is done
+// only if there are any: in a fabric without routes it would cost as much as routing.
 func TestRoutesAreAdopted(t *testing.T) {
 	e := newEnv(t, tree(t, 16, 8), sim.Options{}, sm.Config{}, 1)
 	adopted, jobs := false, 0

@@ -36,22 +36,21 @@ type Outcome uint8
 const (
 	Answered    Outcome = iota // an answer came
 	TimedOut                   // none came in time
-	Undelivered                // the transport says nobody is there, at once
+	Undelivered                // the transport reports at once that there is no receiver
 )
 
 // IntentSet replaces all that is wanted.
 type IntentSet struct{ Intent Intent }
 
-// IntentChanged changes what is wanted: beside what it names all stays. For the
-// first intent it is the same as IntentSet with these grants. What is in both lists
-// is granted.
+// IntentChanged changes the intent: grants that it does not name stay. For the first intent it is the same as IntentSet
+// with these grants. A grant that is in both lists is granted.
 type IntentChanged struct {
 	Revision int64
 	Grant    []Grant // in any order
 	Withdraw []Grant // in any order; what is not granted is ignored
 }
 
-// Then gives one change for two that follow each other.
+// Then returns one change for two that follow each other.
 func (in *IntentChanged) Then(next *IntentChanged) *IntentChanged {
 	but := func(list, not []Grant) []Grant {
 		either := func(g Grant) Grant { g.PKey = g.PKey.Base(); return g } // full or limited
@@ -83,15 +82,14 @@ type Intent struct {
 	// Keep has a switch port whose link is Armed or Active keep the P_Keys that no other list has for its place, for
 	// the port behind it, and a switch port without a port behind it keep all. The zero value takes them off.
 	Keep bool
-	// Hosts lists the places where inventory has a host. Whoever says there that
-	// it is a switch is left out: a switch is believed to check no P_Keys for us.
+	// Hosts lists the places where inventory has a host. A device that reports itself as a switch there is left out: a
+	// switch is believed to check no P_Keys for us.
 	Hosts []ib.Place
 }
 
-// Grant puts an end port into a partition. It is honoured only while the GUID is
-// seen at exactly that place. Of two grants that differ in the membership bit alone
-// the later change counts, within one intent the limited one. For what is withdrawn
-// or absent the bit means nothing.
+// Grant puts an end port into a partition. It is honoured only while the GUID is seen at exactly that place. Where two
+// grants differ in the membership bit alone, the later change counts, within one intent the limited one. For memberships
+// that are withdrawn or absent the bit means nothing.
 type Grant struct {
 	GUID  ib.GUID  // port GUID
 	PKey  ib.PKey  // with the membership bit: full members reach all, limited ones only full ones

@@ -88,8 +88,7 @@ func (c *Core) intended(revision int64) {
 	}
 }
 
-// want grants, and gives the membership. A grant with the other membership bit than
-// before changes it.
+// want adds a grant and returns the membership. A grant with the other membership bit than before changes it.
 func (m *members) want(g Grant) *membership {
 	ms := m.find(g)
 	switch {
@@ -121,7 +120,7 @@ func (m *members) leave(ms *membership) {
 	}
 }
 
-// find gives the membership of a grant, full or limited, nil without one.
+// find returns the membership of a grant, full or limited, nil without one.
 func (m *members) find(g Grant) *membership {
 	for _, ms := range m.byGUID[g.GUID] {
 		if ms.PKey.Base() == g.PKey.Base() && ms.Place == g.Place {

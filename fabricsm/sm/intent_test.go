@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestChangedIntent tells a core what is wanted by changes alone.
+// TestChangedIntent sends a core its intent by changes alone.
 func TestChangedIntent(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1, IntentWait: time.Hour}, 1)

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/keys"
 )
 
-// Kinds of facts that whoever stores them makes itself, and the core never sees.
+// Kinds of facts that the store makes itself, and the core never sees.
 const (
 	// FactVault: the header of the vault that seals the keys.
 	FactVault FactKind = "vault"
@@ -32,10 +32,10 @@ func KeyFact(k keys.Kind) FactKind { return FactKind(keyPrefix + k.String()) }
 // RotationFact is the kind of the one fact about the rotation of a kind of key.
 func RotationFact(k keys.Kind) FactKind { return FactKind(rotationPrefix + k.String()) }
 
-// KeyKind gives the kind of key that a KeyFact is about.
+// KeyKind returns the kind of key that a KeyFact is about.
 func (k FactKind) KeyKind() (keys.Kind, bool) { return k.keyKind(keyPrefix) }
 
-// RotationKind gives the kind of key that a RotationFact is about.
+// RotationKind returns the kind of key that a RotationFact is about.
 func (k FactKind) RotationKind() (keys.Kind, bool) { return k.keyKind(rotationPrefix) }
 
 func (k FactKind) keyKind(prefix string) (kind keys.Kind, ok bool) {
@@ -63,20 +63,20 @@ func (f *Fact) Vital() bool {
 	return key || rotation || f.Kind.ofStore() || f.Kind == FactReleased || f.Kind == FactLent
 }
 
-// ofStore reports a kind that only whoever stores facts makes and reads.
+// ofStore reports whether only the store of facts makes and reads a kind.
 func (k FactKind) ofStore() bool { return k == FactVault || k == FactMaster || k == FactCheck }
 
-// KeyFactOf gives the fact that saves a record.
+// KeyFactOf returns the fact that saves a record.
 func KeyFactOf(r keys.Record) Fact {
 	return Fact{Kind: KeyFact(r.Kind), GUID: r.GUID, Key: &r}
 }
 
-// RotationFactOf gives the fact that saves a cycle.
+// RotationFactOf returns the fact that saves a cycle.
 func RotationFactOf(c keys.Cycle) Fact {
 	return Fact{Kind: RotationFact(c.Kind), GUID: ib.GUID(0), Cycle: &c}
 }
 
-// KeyRecords gives the records of keys that facts hold, the last of each.
+// KeyRecords returns the records of keys that facts hold, the last of each.
 func KeyRecords(facts []Fact) []keys.Record {
 	type name struct {
 		kind keys.Kind

@@ -76,7 +76,7 @@ func (c *Core) mapsLanes(p topo.PortID) bool {
 // needsLanes reports that SL-to-VL tables are programmed.
 func (c *Core) needsLanes() bool { return c.lanes.layered || c.cfg.QoS.Enabled || c.undoing() }
 
-// lanesFor gives what the tables of a port are to be made for.
+// lanesFor returns the lanes for which the tables of a port have to be made.
 func (c *Core) lanesFor(p topo.PortID) laneID {
 	l := &c.lanes
 	switch {
@@ -98,9 +98,8 @@ func (c *Core) lanesFor(p topo.PortID) laneID {
 	return firstLanes + laneID(i)
 }
 
-// lanesOf gives the lane for each service level of packets that leave by a port
-// and came in by another of its switch. Only links between switches can be part
-// of a credit loop: to and from hosts the lanes that there are do for all.
+// lanesOf returns the lane for each service level of packets that leave by a port and came in by another of its switch.
+// Only links between switches can be part of a credit loop: to and from hosts the present lanes are enough for all levels.
 func (c *Core) lanesOf(p topo.PortID, in ib.PortNum) [16]ib.VL {
 	l := &c.lanes
 	pt := &c.ports[p]
@@ -131,13 +130,13 @@ func foldLanes(want *[16]ib.VL, vls ib.VLCap) {
 	}
 }
 
-// vlsOf gives the virtual lanes that a port is to have.
+// vlsOf returns the virtual lanes that a port is to have.
 func (c *Core) vlsOf(p topo.PortID) ib.VLCap {
 	w, _ := c.wantInfo(p)
 	return w.OperationalVLs
 }
 
-// kindOf gives the kind of a port for quality of service.
+// kindOf returns the kind of a port for quality of service.
 func (c *Core) kindOf(p topo.PortID) qos.Kind {
 	return kindOfPort(c.topo.Node(c.ports[p].node).Type, c.ports[p].num)
 }
@@ -184,8 +183,7 @@ func (c *Core) relane() {
 	}
 }
 
-// oneLane gives the tables of routes on one lane, when other traffic has
-// another.
+// oneLane returns the tables of routes on one lane, when other traffic has another.
 func oneLane() (vl [16]ib.VL) {
 	for sl := 1; sl < len(vl); sl++ {
 		vl[sl] = ib.VL15
@@ -264,9 +262,8 @@ func (c *Core) openLanes() bool {
 	return waited
 }
 
-// laneCap gives the virtual lanes that routes may use on a port: what it has,
-// as far as policy allows and the device keeps; one if its tables cannot be
-// programmed.
+// laneCap returns the virtual lanes that routes may use on a port: those that it has, as far as policy allows and the
+// device keeps them. It returns one lane if its tables cannot be programmed.
 func (c *Core) laneCap(p topo.PortID) ib.VLCap {
 	pt := &c.ports[p]
 	most := pt.info.VLCap
@@ -298,8 +295,8 @@ func (c *Core) recapLanes(id topo.NodeID) {
 	})
 }
 
-// smSL gives the service level that an end port is to use towards this SM: that
-// of the routes between them. Before there are routes it stays as it was found.
+// smSL returns the service level that an end port is to use towards this SM: that of the routes between them. Before there
+// are routes it stays as it was found.
 func (c *Core) smSL(p topo.PortID) ib.SL {
 	switch {
 	case c.routing.tables == nil:

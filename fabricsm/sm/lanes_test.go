@@ -49,8 +49,8 @@ func torusEnv(t *testing.T, o sim.Options, cfg sm.Config) *env {
 	return e
 }
 
-// torus gives the netlist of a torus with a host on port 1 of each switch, and
-// ports 2 to 5 to the neighbours in +x, -x, +y and -y.
+// torus returns the netlist of a torus with a host on port 1 of each switch, and ports 2 to 5 to the neighbours in +x,
+// -x, +y and -y.
 func torus(x, y int) string {
 	var b strings.Builder
 	name := func(i, j int) string { return fmt.Sprintf("s%d_%d", (i+x)%x, (j+y)%y) }

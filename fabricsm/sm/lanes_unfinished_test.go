@@ -14,8 +14,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// lanesEnv gives a settled fabric with quality of service, and the name and the
-// number of ports of the switch behind the subnet manager.
+// lanesEnv returns a settled fabric with quality of service, and the name and the number of ports of the switch behind the
+// subnet manager.
 func lanesEnv(t *testing.T) (e *env, sw string, ports ib.PortNum) {
 	t.Helper()
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Leaves: 2, Spines: 2, Radix: 8})
@@ -31,8 +31,7 @@ func lanesEnv(t *testing.T) (e *env, sw string, ports ib.PortNum) {
 	return nil, "", 0
 }
 
-// spoilLanes gives pairs of ports of the switch behind the subnet manager the
-// tables that it powers on with.
+// spoilLanes sets pairs of ports of the switch behind the subnet manager to the tables that it powers on with.
 func spoilLanes(e *env, out ib.PortNum, in ...ib.PortNum) {
 	e.t.Helper()
 	var found mad.SLtoVLMappingTable
@@ -83,9 +82,8 @@ func TestAdapterResetWhileInInit(t *testing.T) {
 	}
 }
 
-// TestUnfinishedLanes crashes the subnet manager after each Set of those that
-// repair SL-to-VL tables. Whoever comes next is to see that they are unfinished,
-// however often they were, and has no other memory than the tables.
+// TestUnfinishedLanes crashes the subnet manager after each Set of those that repair SL-to-VL tables. The next subnet
+// manager has to see that the repair is unfinished, after any number of crashes. It has no other memory than the tables.
 func TestUnfinishedLanes(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

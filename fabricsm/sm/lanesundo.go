@@ -7,11 +7,10 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Once quality of service, or routes on several lanes, are switched off, what was
-// written for them is still in the devices: a service level may be dropped, or a
-// lane starve. Only the subnet manager that wrote it can know, also after a
-// restart. So that it did is a fact, and what it wrote is set to the defaults as
-// soon as nothing else is wanted. Tables that nobody of ours wrote are left alone.
+// After quality of service, or routes on several lanes, are switched off, the tables written for them are still in the
+// devices: a service level may be dropped, or a lane starve. Only the subnet manager that wrote them can know, also after a
+// restart. So a fact records that it wrote them, and they are set to the defaults as soon as nothing else is wanted. Tables
+// that no subnet manager of ours wrote are left alone.
 
 // lanesWritten is what of lanes was written to devices and may still be there
 // when something else is wanted.
@@ -23,11 +22,11 @@ const (
 	sharesWritten                          // VL arbitration tables
 )
 
-// marks gives the words of a fact, by bit.
+// marks returns the words of a fact, by bit.
 func (lanesWritten) marks() [3]string { return [...]string{"maps", "pairs", "shares"} }
 
-// undoing reports that tables are to be the defaults again. Before there are
-// routes nobody knows.
+// undoing reports whether tables are to be the defaults again. Before there are routes that is not known, and it returns
+// false.
 func (c *Core) undoing() bool {
 	return c.lanes.written != 0 && c.lanes.routes != nil && !c.lanes.layered && !c.cfg.QoS.Enabled
 }
@@ -75,9 +74,8 @@ func (c *Core) mixed(want laneID) bool {
 	return want != lanesByPort && (c.lanes.written&pairsWritten != 0 || c.undoing())
 }
 
-// undone forgets that tables were written, once a fabric is settled in which no
-// port has them any longer. What refuses others was told, and is not asked for
-// ever.
+// undone forgets that tables were written, once a fabric is settled in which no port has them any longer. A device that
+// refuses other tables was reported, and is not asked without end.
 func (c *Core) undone() {
 	l := &c.lanes
 	pairs := l.written&pairsWritten != 0 && !(l.layered && c.routing.tables.LanesByPort())

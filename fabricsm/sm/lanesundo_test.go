@@ -77,8 +77,8 @@ func TestLanesAreUndone(t *testing.T) {
 	}
 }
 
-// firstAndLast gives the tables that the first and the last input port of a
-// switch have for an output port, where others have other ones.
+// firstAndLast returns the tables that the first and the last input port of a switch have for an output port, where other
+// input ports have other tables.
 func firstAndLast(e *env) string {
 	e.t.Helper()
 	for i := range e.list.Nodes {

@@ -14,7 +14,7 @@ import (
 // directed route behind the node; false lets the node itself answer.
 type liar func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool)
 
-// lie gives the answer of the first liar on the way of a request.
+// lie returns the answer of the first liar on the way of a request.
 func (e *env) lie(r *sm.Request) (mad.MAD, bool) {
 	route := r.MAD.Route()
 	at := e.list.Find(cmp.Or(e.node, "sm"))

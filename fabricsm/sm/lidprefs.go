@@ -58,7 +58,7 @@ func (c *Core) preferLIDs() {
 	}
 }
 
-// ownerIn gives the first owner of LIDs of a range, 0 if all are free.
+// ownerIn returns the first owner of LIDs of a range, 0 if all are free.
 func (s *lidSpace) ownerIn(l ib.LID, lmc ib.LMC) ib.GUID {
 	for i := range ib.LID(1) << lmc {
 		if g := s.at(l + i); g != 0 {

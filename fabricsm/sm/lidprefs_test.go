@@ -21,8 +21,8 @@ func lidsRefused(events []sm.Event) (out []sm.LIDRefused) {
 	return out
 }
 
-// TestPreferredLIDs: what is preferred comes before what a port shows, and what
-// was saved comes before both. What contradicts something is told.
+// TestPreferredLIDs checks that a preferred LID comes before the LID that a port shows, and a saved LID before both. A
+// preference that contradicts another LID is reported.
 func TestPreferredLIDs(t *testing.T) {
 	l := tree(t, 8, 8)
 	hs := hosts(l)
@@ -66,9 +66,8 @@ func TestPreferredLIDs(t *testing.T) {
 	}
 }
 
-// TestLIDsOnTheWire: without anything saved, ports of a fabric that is in use keep
-// the LIDs they show; of two that show the same one gets another, and that is
-// told.
+// TestLIDsOnTheWire: without anything saved, ports of a fabric that is in use keep the LIDs they show. If two ports show
+// the same LID, one gets another, and that is reported.
 func TestLIDsOnTheWire(t *testing.T) {
 	l := tree(t, 8, 8)
 	hs := hosts(l)
@@ -103,7 +102,7 @@ func TestLIDsOnTheWire(t *testing.T) {
 		if !lies || set || m.Attr() != mad.AttrPortInfo || mad.Decode(m.Data(), &pi) != nil || pi.LID != 42 {
 			return
 		}
-		pi.LID = 40 // somebody wrote it while nobody looked
+		pi.LID = 40 // another manager wrote it while no manager looked
 		if err := mad.Encode(m.Data(), &pi); err != nil {
 			t.Fatal(err)
 		}

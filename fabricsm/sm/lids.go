@@ -101,7 +101,7 @@ func (s *lidSpace) release(g ib.GUID) {
 	delete(s.away, g)
 }
 
-// free reports whether an aligned range of LIDs belongs to nobody but one GUID.
+// free reports whether an aligned range of LIDs has no owner other than one GUID.
 func (s *lidSpace) free(l ib.LID, lmc ib.LMC, but ib.GUID) bool {
 	if !ranges(l, lmc) {
 		return false
@@ -129,10 +129,9 @@ func (s *lidSpace) setNew(l ib.LID) {
 
 func (s *lidSpace) leave(pt *port) { pt.lid = 0 }
 
-// pick gives a GUID the LIDs it had, if those are as many as wanted, or those
-// around the base LID it had or was found with if they are free, or the first
-// that are. fresh says that this is new and must be saved. taken are the GUIDs
-// that lost their LIDs because no others were left; keeps reports those that do not.
+// pick returns LIDs for a GUID: those it had, if they are as many as wanted. Otherwise it takes those around the base LID
+// it had or was found with if they are free, or the first that are. fresh says that this is new and must be saved. taken
+// are the GUIDs that lost their LIDs because no others were left; keeps reports those that do not.
 func (s *lidSpace) pick(g ib.GUID, found ib.LID, lmc ib.LMC, keeps func(ib.GUID) bool) (l ib.LID, fresh bool, taken []ib.GUID) {
 	had, ok := s.byGUID[g]
 	if ok && s.lmc[g] == lmc {
@@ -156,7 +155,7 @@ func (s *lidSpace) pick(g ib.GUID, found ib.LID, lmc ib.LMC, keeps func(ib.GUID)
 	return l, true, taken
 }
 
-// first gives the first free range of LIDs, 0 if there is none.
+// first returns the first free range of LIDs, 0 if there is none.
 func (s *lidSpace) first(lmc ib.LMC, g ib.GUID) ib.LID {
 	size := ib.LID(1) << lmc
 	for l := s.next[lmc]; ranges(l, lmc); l += size {
@@ -200,8 +199,8 @@ func (s *lidSpace) takeSpare(lmc ib.LMC, but ib.GUID, keeps func(ib.GUID) bool) 
 	return 0, nil
 }
 
-// lmcOf gives the LMC that an end port is to have: switches need one LID, unless
-// they have an enhanced port 0 and are to have more.
+// lmcOf returns the LMC that an end port is to have: switches need one LID, unless they have an enhanced port 0 and are to
+// have more.
 func (c *Core) lmcOf(p topo.PortID) ib.LMC {
 	pt := &c.ports[p]
 	switch {
@@ -218,8 +217,7 @@ func (c *Core) lmcOf(p topo.PortID) ib.LMC {
 	}
 }
 
-// settleLID gives an end port its LID, once this SM is master, and tells where
-// the port is.
+// settleLID assigns an end port its LID, once this SM is master, and reports where the port is.
 func (c *Core) settleLID(p topo.PortID) {
 	pt := &c.ports[p]
 	guid := c.guidOf(p)
@@ -281,7 +279,7 @@ func (c *Core) undecided(p topo.PortID, guid ib.GUID) bool {
 	return n.lft.read.has(b) && !n.lft.refused.has(b) && c.failures[ref{clsLFT, int32(id)}].rounds == 0
 }
 
-// settleOpen gives the ports their LIDs whose switches have spoken, or will not.
+// settleOpen assigns LIDs to the waiting ports whose switches have answered, or will not.
 func (c *Core) settleOpen() {
 	if !c.lids.spoken {
 		return
@@ -311,9 +309,8 @@ func (c *Core) newGuest(guid ib.GUID, pl ib.Place) {
 	c.lids.guests[pl] = list
 }
 
-// foundLID gives the LID that a port is found with, 0 if its switch does not
-// forward it there: a host that shows any LID it likes would else make all
-// switches hold tables up to the highest.
+// foundLID returns the LID that a port is found with, 0 if its switch does not forward it there. Otherwise a host that
+// shows an arbitrary LID would make all switches hold tables up to the highest.
 func (c *Core) foundLID(p topo.PortID) ib.LID {
 	l, sp := c.ports[p].info.LID, c.forwards(p)
 	if sp == topo.None {
@@ -326,8 +323,7 @@ func (c *Core) foundLID(p topo.PortID) ib.LID {
 	return l
 }
 
-// forwards gives the port of a switch by which packets reach an end port, None if there
-// is no switch before it.
+// forwards returns the port of a switch by which packets reach an end port, None if there is no switch before it.
 func (c *Core) forwards(p topo.PortID) topo.PortID {
 	if c.ports[p].num == 0 {
 		return p

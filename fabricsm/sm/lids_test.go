@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// owners gives who owns each LID by what was saved.
+// owners returns the saved LID of each GUID.
 func owners(t *testing.T, facts []sm.Fact) map[ib.GUID]ib.LID {
 	t.Helper()
 	byGUID, byLID := make(map[ib.GUID]ib.LID), make(map[ib.LID]ib.GUID)
@@ -30,8 +30,8 @@ func owners(t *testing.T, facts []sm.Fact) map[ib.GUID]ib.LID {
 	return byGUID
 }
 
-// TestLIDSpaceIsFull: when every LID belongs to somebody, those that are away
-// lose theirs, one by one, and what is saved stays true.
+// TestLIDSpaceIsFull: when every LID has an owner, ports that are away lose theirs, one by one, and the saved facts stay
+// true.
 func TestLIDSpaceIsFull(t *testing.T) {
 	l := tree(t, 4, 4)
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
@@ -92,8 +92,8 @@ func TestEverNewGUIDs(t *testing.T) {
 	}
 }
 
-// TestOtherLMC: with more LIDs for each host than before, ranges are aligned and
-// nobody's LIDs are another's; base LIDs stay where there is room.
+// TestOtherLMC: with more LIDs for each host than before, ranges are aligned and do not overlap. Base LIDs stay where there
+// is room.
 func TestOtherLMC(t *testing.T) {
 	l := tree(t, 8, 4)
 	var facts []sm.Fact

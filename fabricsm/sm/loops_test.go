@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestLoops: cables that lead back to where they come from harm nobody else.
+// TestLoops checks that cables that lead back to where they come from harm no other node.
 func TestLoops(t *testing.T) {
 	type loop func(e *env, a, b *endPort) (closed []ib.Place)
 	for name, plug := range map[string]loop{
@@ -116,8 +116,8 @@ func wantServed(t *testing.T, e *env, hs []endPort, grants []sm.Grant) {
 	}
 }
 
-// TestTwinsAtTheStart: two nodes show one GUID from the start on. Who has the
-// grant works, whoever is found first; the rest settles; both places are told.
+// TestTwinsAtTheStart: two nodes show one GUID from the start on. The node with the grant works, even if the other one is
+// found first. The rest settles, and both places are reported.
 func TestTwinsAtTheStart(t *testing.T) {
 	for _, c := range []struct {
 		name    string

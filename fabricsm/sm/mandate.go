@@ -5,13 +5,12 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Mandate says whether the owner may change the fabric now: several instances of a service
-// share a fabric, and a lease outside of it says which of them may. A core that is never
-// told has it for good.
+// Mandate says whether the owner may change the fabric now. Several instances of a service share a fabric, and a lease
+// outside of it decides which of them may. A core that never receives a Mandate has it permanently.
 //
-// Without it the core sends no Set. It reads on, answers, and keeps its picture of the
-// fabric. Other subnet managers are told that it is not active, and none of them can give
-// it the fabric. With it again, it reads all that may have been changed before it writes.
+// Without it the core sends no Set. It reads on, answers, and keeps its picture of the fabric. It reports to other subnet
+// managers that it is not active, and none of them can hand the fabric over to it. With it again, it reads all that may
+// have been changed before it writes.
 //
 // A core that has no mandate from the beginning stands by: see standby.go.
 type Mandate struct {

@@ -30,8 +30,7 @@ type mft struct {
 	audit      blockSet         // to be read again in the background
 }
 
-// mftOf gives the multicast table of a switch, nil while nothing is wanted of
-// it or it has none.
+// mftOf returns the multicast table of a switch, nil while nothing is wanted of it or it has none.
 func (c *Core) mftOf(id topo.NodeID) *mft {
 	n := &c.nodes[id]
 	if !n.alive || !n.infoKnown || n.info.MulticastFDBCap == 0 || c.groups.blocks == 0 {
@@ -58,7 +57,7 @@ func (c *Core) widen(top ib.LID) {
 	}
 }
 
-// blocksTo gives the number of blocks up to a multicast LID, none up to 0.
+// blocksTo returns the number of blocks up to a multicast LID, none up to 0.
 func blocksTo(top ib.LID) int {
 	if top == 0 {
 		return 0
@@ -66,8 +65,8 @@ func blocksTo(top ib.LID) int {
 	return int(top-ib.MinMulticastLID)/mad.MLIDsPerBlock + 1
 }
 
-// sized gives a multicast table all blocks that are in use. What the forest
-// wants of new ones is filled in.
+// sized extends a multicast table to all blocks that are in use. The wanted entries of new blocks are filled in from the
+// forest.
 func (c *Core) sized(id topo.NodeID, t *mft) {
 	blocks := min(c.groups.blocks, (int(c.nodes[id].info.MulticastFDBCap)+mad.MLIDsPerBlock-1)/mad.MLIDsPerBlock)
 	if len(t.want) >= blocks*t.positions {
@@ -167,12 +166,12 @@ func (c *Core) workMFT(id topo.NodeID) {
 	c.mark(x)
 }
 
-// mod gives the attribute modifier of a block.
+// mod returns the attribute modifier of a block.
 func (t *mft) mod(i int) uint32 {
 	return mad.MulticastForwardingMod(uint8(i%t.positions), uint16(i/t.positions))
 }
 
-// at gives the block of an attribute modifier.
+// at returns the block of an attribute modifier.
 func (t *mft) at(mod uint32) int { return int(mod&0x1FF)*t.positions + int(mod>>28) }
 
 // auditMFT reads the next block for the audit.
@@ -255,9 +254,8 @@ func (c *Core) forgetMFT(id topo.NodeID) {
 	c.diffMFT(id)
 }
 
-// wantMulticast fills in the fields of SwitchInfo that are about multicast, once
-// groups were told: the end of what is in use, and that packets no entry
-// matches are dropped.
+// wantMulticast fills in the fields of SwitchInfo that are about multicast, once the first groups have arrived. These are
+// the end of the blocks that are in use, and that packets no entry matches are dropped.
 func (c *Core) wantMulticast(id topo.NodeID, want *mad.SwitchInfo) {
 	n := &c.nodes[id]
 	if want.MulticastFDBCap == 0 || !c.groups.ready {

@@ -11,9 +11,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestRefusedMulticastTables has a switch that takes no block of its multicast
-// table. It is asked again after ever longer pauses, told of once, and has what
-// is wanted once it takes blocks again.
+// TestRefusedMulticastTables has a switch that takes no block of its multicast table. It is asked again after ever longer
+// pauses and reported once. It has the wanted table once it takes blocks again.
 func TestRefusedMulticastTables(t *testing.T) {
 	for name, how := range map[string]func(m *mad.MAD){
 		"with an error":       func(m *mad.MAD) { m.SetStatus(mad.StatusInvalidField) },

@@ -38,7 +38,7 @@ type members struct {
 type membership struct {
 	Grant
 	leaving bool   // to be proven absent
-	applied bool   // MembershipApplied was told
+	applied bool   // MembershipApplied was reported
 	held    bool   // granted only once the switch port was read with it
 	kept    bool   // the intent does not name it; the switch port had it
 	round   uint32 // the last intent that names it, of those that replace all
@@ -94,8 +94,7 @@ func (c *Core) concerns(p topo.PortID) bool {
 	return m.at(c.placeOf(p)) || !c.external(p) && len(m.byGUID[c.guidOf(p)]) > 0
 }
 
-// granted reports whether a key is granted to somebody at a place, full or limited
-// as it says; anyhow: in either form.
+// granted reports whether a key is granted to a port at a place, full or limited as k is; with anyhow, in either form.
 func (m *members) granted(pl ib.Place, k ib.PKey, anyhow bool) bool {
 	for _, g := range m.byPlace[pl] {
 		for _, ms := range m.byGUID[g] {
@@ -155,7 +154,7 @@ func (c *Core) absent(guid ib.GUID) {
 	c.judgeLeaving(guid)
 }
 
-// judge tells which memberships of a GUID have become true, and which cannot.
+// judge reports which memberships of a GUID have become true, and which cannot.
 func (c *Core) judge(guid ib.GUID) {
 	list := c.members.byGUID[guid]
 	if len(list) == 0 || !c.writing() {
@@ -231,7 +230,7 @@ func (c *Core) refuseMember(h topo.PortID, ms *membership, plan *partition.PortP
 		&MembershipRefused{GUID: ms.GUID, PKey: ms.PKey, Place: ms.Place, Revision: c.members.revision, Reason: reason})
 }
 
-// judgeLeaving tells which removals are proven.
+// judgeLeaving reports which removals are proven.
 func (c *Core) judgeLeaving(guid ib.GUID) {
 	if !c.writing() {
 		return
@@ -256,8 +255,8 @@ func (c *Core) judgeLeaving(guid ib.GUID) {
 	}
 }
 
-// goneFrom reports that a switch port does not give a membership any longer:
-// it was read back without the key, or holds it for another grant.
+// goneFrom reports whether a switch port no longer grants a membership: it was read back without the key, or holds it for
+// another grant.
 func (c *Core) goneFrom(sp topo.PortID, ms *membership) bool {
 	if c.tableless(sp) {
 		return true

@@ -16,8 +16,8 @@ import (
 type MKeyConfig struct {
 	// Source makes the keys of devices that have none yet.
 	Source keys.Source
-	// Protection is the protection level that devices get: 2, the default,
-	// answers nobody without the key. 1 hides the key only. 3 is as 2.
+	// Protection is the protection level that devices get. At 2, the default, a device answers no request without the key.
+	// 1 hides the key only. 3 is as 2.
 	Protection uint8
 	// Lease is how many seconds protection outlives a violation that this SM does
 	// not react to; 0, the default, is for ever. See ib-sm.md 6.1. With one, every
@@ -44,11 +44,10 @@ const (
 	// PlacesDeclared: the declared topology has the device there. Without one,
 	// no device gets a key.
 	PlacesDeclared KeyPlaces = iota
-	// PlacesSeen: the first place at which a device is seen is its place. It
-	// trusts whoever shows a GUID first.
+	// PlacesSeen: the first place at which a device is seen is its place. It trusts the first device that shows a GUID.
 	PlacesSeen
-	// PlacesAuto: declared while enforcement is asked for, and seen otherwise, so that a
-	// topology that is only observed locks nobody out.
+	// PlacesAuto: declared while enforcement is asked for, and seen otherwise, so that a topology that is only observed
+	// locks no device out.
 	PlacesAuto
 )
 
@@ -63,7 +62,7 @@ func (p KeyPlaces) String() string {
 	}
 }
 
-// keyPlaces gives what proves now that a device is where it belongs: declared or seen.
+// keyPlaces returns what proves now that a device is where it belongs: declared or seen.
 func (c *Core) keyPlaces() KeyPlaces {
 	switch {
 	case c.cfg.MKey.Places != PlacesAuto:
@@ -96,7 +95,7 @@ type mkeys struct {
 	shown               showing
 	rotation            rotation
 	releasing, released bool                 // all keys are given back; and were, as far as they can
-	exposed             map[ib.GUID]exposure // whose key somebody else has
+	exposed             map[ib.GUID]exposure // devices whose key another party has
 	lent                map[ib.GUID]keyLease // whose key a tool has
 	retired             []ib.GUID            // for views: whose keys were destroyed last
 	states              keyStates            // for views
@@ -114,8 +113,8 @@ func newMKeys() mkeys {
 	}
 }
 
-// loadKeys takes the records that were saved. Whoever loads them checks them: if
-// one makes no sense, no key is used, and devices that have one do not answer.
+// loadKeys takes the records that were saved. The caller has to check them. If one makes no sense, no key is used, and
+// devices that have one do not answer.
 func (c *Core) loadKeys(facts []Fact) {
 	ours := slices.DeleteFunc(KeyRecords(facts), func(r keys.Record) bool { return r.Kind != keys.MKey })
 	book, err := keys.NewBook(ours)
@@ -128,7 +127,7 @@ func (c *Core) loadKeys(facts []Fact) {
 	c.mkeys.releasing = c.mkeys.releasing || c.cfg.MKey.Release
 }
 
-// keyPort gives the port whose M_Key guards what a piece of work asks a node.
+// keyPort returns the port whose M_Key guards the attribute that a piece of work requests from a node.
 func (c *Core) keyPort(x ref, n topo.NodeID) topo.PortID {
 	if tn := c.topo.Node(n); tn.Type == ib.NodeSwitch {
 		return tn.FirstPort
@@ -142,7 +141,7 @@ func (c *Core) keyPort(x ref, n topo.NodeID) topo.PortID {
 	return c.rootPort
 }
 
-// ring gives what is known of the key of an end port, nil for nothing.
+// ring returns the known keys of an end port, nil for none.
 func (c *Core) ring(p topo.PortID) *keys.Ring {
 	if g := c.guidOf(p); g != 0 {
 		return c.mkeys.book.Ring(keys.MKey, g)
@@ -150,8 +149,8 @@ func (c *Core) ring(p topo.PortID) *keys.Ring {
 	return nil
 }
 
-// keyedAt gives the place of an end port as its key is bound to it: none for a
-// switch, which may be entered by many ports. We ourselves are where we are.
+// keyedAt returns the place of an end port as its key is bound to it. It returns none for a switch, which may be entered by
+// many ports. Our own port is always where it is.
 func (c *Core) keyedAt(p topo.PortID) ib.Place {
 	if c.ports[p].num == 0 {
 		return ib.Place{}
@@ -256,7 +255,7 @@ func (c *Core) opened(p topo.PortID) {
 	}
 }
 
-// headerKey gives the M_Key that a request shows: the target's own, or none.
+// headerKey returns the M_Key that a request shows: the target's own, or none.
 func (c *Core) headerKey(x ref, n topo.NodeID) ib.MKey {
 	if !c.cfg.MKey.on() {
 		return ib.MKey{}
@@ -279,8 +278,8 @@ func (c *Core) headerKey(x ref, n topo.NodeID) ib.MKey {
 	return k.M()
 }
 
-// probeKey gives the M_Key for a NodeInfo that is asked of whoever is there: of
-// the devices whose place that is, one key after the other, and of nobody else.
+// probeKey returns the M_Key for a NodeInfo request to an unknown device. It tries the keys of the devices whose place that
+// is, one after the other, and no others.
 func (c *Core) probeKey(x ref) ib.MKey {
 	cands := c.candidates(x)
 	if len(cands) == 0 {
@@ -322,9 +321,8 @@ func (c *Core) candidates(x ref) (out []candidate) {
 		return nil
 	}
 	if peer := c.peer(p); peer != topo.None {
-		// Who got its key here is asked under it although another one claims to be
-		// it elsewhere: else it could not answer, and its silence would prove the
-		// other one right.
+		// A device that got its key here is asked under it although another device claims its identity elsewhere. Otherwise
+		// it could not answer, and its silence would prove the other one right.
 		guid, place := c.guidOf(c.entryPort(peer)), c.cableAt(p)
 		if c.verified(c.entryPort(peer)) || c.keyedHere(guid, place) || guid != 0 && c.mkeys.behind[place] == guid {
 			add(guid)
@@ -358,7 +356,7 @@ func (c *Core) candidates(x ref) (out []candidate) {
 	return append(out, c.imported(p)...)
 }
 
-// entryPort gives the end port that answers for a port: itself, or port 0.
+// entryPort returns the end port that answers for a port: itself, or port 0.
 func (c *Core) entryPort(p topo.PortID) topo.PortID {
 	if c.isEnd(p) {
 		return p
@@ -421,9 +419,8 @@ func (c *Core) provenSwitch(p topo.PortID) bool {
 	return ok && !k.IsZero()
 }
 
-// toldKey takes who answered a probe: if keys were shown to somebody else than
-// their owners, those get new ones. Whoever answers may have been silent to the
-// first of them.
+// toldKey handles the answer to a probe: if keys were shown to a device other than their owners, those owners get new ones.
+// The device that answers may have been silent to the first of the keys.
 func (c *Core) toldKey(p topo.PortID, ni *mad.NodeInfo) {
 	shown := c.mkeys.shown.to[p]
 	delete(c.mkeys.shown.to, p)

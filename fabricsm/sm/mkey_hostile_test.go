@@ -15,10 +15,9 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// watchKeys fails the test when a key of one device is shown to another one: to
-// that at the end of the directed route, as cables really are, or to an adapter
-// on the way, which passes nothing on. Where places are those seen, switches may
-// be shown keys of one another: whoever shows a GUID is trusted.
+// watchKeys fails the test when a key of one device is shown to another one. That other one is the device at the end of the
+// directed route, as cables really are, or an adapter on the way, which forwards nothing. Where places are those seen,
+// switches may be shown keys of one another: a device that shows a GUID is trusted.
 func (e *env) watchKeys() {
 	told := make(map[string]bool)
 	e.logSend = func(r *sm.Request) {
@@ -42,7 +41,7 @@ func (e *env) watchKeys() {
 	}
 }
 
-// reached gives the node at which a directed route ends, "" for none.
+// reached returns the node at which a directed route ends, "" for none.
 func (e *env) reached(m *mad.MAD) string {
 	route := m.Route()
 	at := cmp.Or(e.node, "sm")
@@ -72,9 +71,8 @@ func keyPlaces(t *testing.T, l *netlist.Netlist) map[string]sm.Config {
 	return out
 }
 
-// TestSwitchKeyIsNotForAdapters: a host shows the port GUID of a switch before
-// that is found after a restart. The key of a switch, which is bound to no place,
-// is not told to it.
+// TestSwitchKeyIsNotForAdapters: after a restart, a host shows the port GUID of a switch before the switch is found. The
+// key of a switch, which is bound to no place, is not shown to the host.
 func TestSwitchKeyIsNotForAdapters(t *testing.T) {
 	l := tree(t, 4, 4)
 	for name, cfg := range keyPlaces(t, l) {
@@ -173,8 +171,8 @@ func posesAs(s *netlist.Node, port ib.PortNum) liar {
 	}
 }
 
-// TestRotationDespiteHosts: what a host does not answer, or answers with an error,
-// keeps nobody else from getting new keys.
+// TestRotationDespiteHosts: a host that does not answer a request, or answers it with an error, does not keep other devices
+// from getting new keys.
 func TestRotationDespiteHosts(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -253,9 +251,8 @@ func TestKeysOfGUIDsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestEachShownKeyIsRenewed: two adapters were given keys at one place, one after
-// the other. Somebody who is silent when asked under the first key has seen that,
-// too.
+// TestEachShownKeyIsRenewed: two adapters were assigned keys at one place, one after the other. A device that is silent
+// when asked under the first key has seen that, too.
 func TestEachShownKeyIsRenewed(t *testing.T) {
 	l, err := netlist.Single(netlist.Shape{Hosts: 4, Radix: 6})
 	e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, keyed(t), 1)

@@ -209,8 +209,7 @@ func TestMKeysUnderLoss(t *testing.T) {
 	}
 }
 
-// give sets the M_Key of an end port by its own host, before any subnet manager
-// came.
+// give sets the M_Key of an end port by its own host, before any subnet manager came.
 func (e *env) give(node string, key uint64, level uint8) {
 	e.t.Helper()
 	st, err := e.fab.Station(node, false)
@@ -232,8 +231,8 @@ func (e *env) give(node string, key uint64, level uint8) {
 	st.Close()
 }
 
-// TestMKeyOfSomebodyElse: a device that holds a key of somebody else stays out,
-// is told of, and holds nobody up.
+// TestMKeyOfSomebodyElse: a device that holds a key of another manager stays out, is reported, and does not hold up other
+// devices.
 func TestMKeyOfSomebodyElse(t *testing.T) {
 	for level := range uint8(4) {
 		t.Run(fmt.Sprintf("level %d", level), func(t *testing.T) {
@@ -259,9 +258,8 @@ func TestMKeyOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestMKeyIsRenewedAfterItWasShown: somebody else answers where a device
-// belongs. He has seen its key then, so it gets another, and his own is never
-// that of the device.
+// TestMKeyIsRenewedAfterItWasShown: another device answers where a device belongs. It has seen the key of the owner, so the
+// owner gets another. The other device never gets the key of the owner.
 func TestMKeyIsRenewedAfterItWasShown(t *testing.T) {
 	l, err := netlist.Single(netlist.Shape{Hosts: 4, Radix: 6})
 	e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, keyed(t), 1)
