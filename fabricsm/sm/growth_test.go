@@ -172,7 +172,7 @@ func TestHeldEntryIsReleased(t *testing.T) {
 	}
 }
 
-// weigh gives the size of a fabric as GrowthConfig counts it.
+// weigh returns the size of a fabric as GrowthConfig counts it.
 func weigh(f *topo.Fabric) (n int) {
 	for i := range f.Nodes() {
 		if tn := f.Node(i); tn.Type != 0 {

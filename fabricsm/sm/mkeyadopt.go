@@ -6,10 +6,9 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// KeyImport is what is known of the M_Keys that another subnet manager gave out.
-// While there is one, devices of which nothing is recorded are asked under the key
-// that they are said to have, and get one of their own once that is confirmed. A
-// single key is shown to whoever answers: take the import away when all is done.
+// KeyImport holds the known M_Keys that another subnet manager assigned. While there is one, devices without a record are
+// asked under the key that the import has for them, and get one of their own once that is confirmed. A single key is shown
+// to any device that answers: remove the import when all is done.
 type KeyImport struct {
 	Keys   map[ib.GUID]keys.Key // by port GUID, of a switch that of port 0; zero: it is known to have none
 	Single keys.Key             // of all devices that Keys does not name; zero: there is none
@@ -27,7 +26,7 @@ func (k *KeyImport) kept(guid ib.GUID, key keys.Key) bool {
 	return k != nil && k.Keep && k.Keys[guid] == key && keys.Check(key) == nil
 }
 
-// key gives the key that a device is said to have.
+// key returns the key that the import has for a device.
 func (k *KeyImport) key(guid ib.GUID) (keys.Key, bool) {
 	if k == nil {
 		return keys.Key{}, false
@@ -55,8 +54,7 @@ func (k *KeyImport) neighbour(guid ib.GUID, num ib.PortNum) (out ib.GUID) {
 	return out
 }
 
-// imported gives the keys to try on whatever is behind a port of which nothing
-// is recorded.
+// imported returns the keys to try on a device behind a port for which nothing is recorded.
 func (c *Core) imported(p topo.PortID) (out []candidate) {
 	in := c.cfg.MKey.Import
 	if in == nil {
@@ -85,8 +83,8 @@ func (c *Core) importedAt(guid ib.GUID, place ib.Place) bool {
 	return keyed && in.Behind[ib.Place{Switch: c.guidOf(c.entryPort(p)), Port: place.Port}] == guid
 }
 
-// takeOverKey records the key that a device is said to have, once it is where it
-// belongs; a Get has to confirm it. It gives the ring, nil for none.
+// takeOverKey records the key that the import has for a device, once the device is where it belongs; a Get has to confirm
+// it. It returns the ring, nil for none.
 func (c *Core) takeOverKey(p topo.PortID) *keys.Ring {
 	guid, at := c.guidOf(p), c.keyedAt(p)
 	key, ok := c.cfg.MKey.Import.key(guid)
@@ -102,8 +100,8 @@ func (c *Core) takeOverKey(p topo.PortID) *keys.Ring {
 	return r
 }
 
-// wronglyImported destroys a key that was taken over for a device which turns
-// out to hold none: it gets one of its own, and never the one of somebody else.
+// wronglyImported destroys a key that was taken over for a device which turns out to hold none. The device gets one of its
+// own, and never the one of another manager.
 func (c *Core) wronglyImported(p topo.PortID, r *keys.Ring, seen keys.Seen) {
 	rec := r.Record()
 	if rec.Current.Origin != keys.OriginImported || !rec.Pending.IsZero() || !seen.Key.IsZero() || seen.Hidden {
@@ -113,8 +111,8 @@ func (c *Core) wronglyImported(p topo.PortID, r *keys.Ring, seen keys.Seen) {
 	c.saveKey(r)
 }
 
-// replaceImported gives a device that is known to be on a key that was taken over
-// one of its own, unless it is to stay on that key.
+// replaceImported assigns a new key to a device that is known to be on a key that was taken over, unless it is to stay on
+// that key.
 func (c *Core) replaceImported(p topo.PortID, r *keys.Ring) {
 	rec := r.Record()
 	switch {

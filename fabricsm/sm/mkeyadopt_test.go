@@ -21,8 +21,7 @@ func (k sameKey) Make(_ keys.Kind, _ ib.GUID, epoch keys.Epoch, now time.Time) (
 
 const theirKey = 0x3c5a_9617_d2e8_4b01
 
-// locked gives a fabric that another subnet manager has locked, and the keys it
-// gave out.
+// locked returns a fabric that another subnet manager has locked, and the keys that it assigned.
 func locked(t *testing.T, l *netlist.Netlist, source keys.Source) (*env, map[ib.GUID]ib.MKey) {
 	t.Helper()
 	theirs := keyed(t)
@@ -138,9 +137,8 @@ func TestTakeOverKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestTakeOverOfSome: a device that has no key although the import says so gets
-// one of its own, and never that of the import; one with another key stays out, and
-// is told of.
+// TestTakeOverOfSome: a device that has no key although the import has one for it gets a key of its own, and never that of
+// the import. A device with another key stays out, and is reported.
 func TestTakeOverOfSome(t *testing.T) {
 	l, err := netlist.Single(netlist.Shape{Hosts: 4, Radix: 5})
 	e, had := locked(t, list(t, l, err), nil)
@@ -168,8 +166,7 @@ func TestTakeOverOfSome(t *testing.T) {
 	}
 }
 
-// TestNoKeyIsGuessed: without an import, a fabric that somebody else has locked is
-// shown no key at all.
+// TestNoKeyIsGuessed: without an import, a fabric that another subnet manager has locked is shown no key at all.
 func TestNoKeyIsGuessed(t *testing.T) {
 	l, err := netlist.Single(netlist.Shape{Hosts: 3, Radix: 4})
 	e, had := locked(t, list(t, l, err), nil)

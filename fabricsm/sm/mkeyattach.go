@@ -24,7 +24,7 @@ type neighbour struct {
 	by   string
 }
 
-// What says which switch our own port is cabled to.
+// Sources from which it is known which switch our own port is cabled to.
 const (
 	bySetting  = "the setting attached_to"
 	byTopology = "the declared topology"

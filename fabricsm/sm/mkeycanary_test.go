@@ -31,7 +31,7 @@ func TestCoreShowsNoKey(t *testing.T) {
 	plant()
 	e.run(80 * time.Second) // a rotation, and its end
 	plant()
-	e.give(hosts(l)[0].node.Name, theirKey, 1) // by whoever is root there
+	e.give(hosts(l)[0].node.Name, theirKey, 1) // by root on that host
 	e.run(5 * time.Second)
 	e.step(&sm.ReleaseKeys{})
 	e.run(5 * time.Second)

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// exposure is how far it is to make a key worthless that somebody else has.
+// exposure is the progress of making a key worthless that another party has.
 type exposure uint8
 
 const (
@@ -36,7 +36,7 @@ func (m *mkeys) loadExposed(f *Fact) {
 	}
 }
 
-// expose notes how far it is with a key that somebody else has.
+// expose records the progress of replacing a key that another party has.
 func (c *Core) expose(guid ib.GUID, to exposure) {
 	if c.mkeys.exposed[guid] == to {
 		return
@@ -59,8 +59,8 @@ func (c *Core) expose(guid ib.GUID, to exposure) {
 	c.showKeyOf(guid)
 }
 
-// renewKeys goes on with all devices whose keys somebody else has: those that answered
-// before this subnet manager was master would wait for the audit.
+// renewKeys goes on with all devices whose keys another party has. Otherwise those that answered before this subnet manager
+// was master would wait for the audit.
 func (c *Core) renewKeys() {
 	for _, guid := range slices.Sorted(maps.Keys(c.mkeys.exposed)) {
 		if p, here := c.byPort[guid]; here {
@@ -71,9 +71,8 @@ func (c *Core) renewKeys() {
 	}
 }
 
-// renewKey goes on with a device whose key somebody else has, once it is known
-// which key it is on: it gets another, and is then made to drop the first, which
-// it would else obey until the next rotation.
+// renewKey goes on with a device whose key another party has, once it is known which key it is on. The device gets another
+// key, and is then made to drop the first. Otherwise it would obey the first until the next rotation.
 func (c *Core) renewKey(p topo.PortID, r *keys.Ring) {
 	guid := c.guidOf(p)
 	x := c.mkeys.exposed[guid]

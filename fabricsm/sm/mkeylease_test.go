@@ -39,7 +39,7 @@ func (e *env) obeys(from endPort, key ib.MKey) bool {
 	return len(st.Exchange([]transport.Packet{p}, nil)) > 0
 }
 
-// told gives the events of one kind since they were last taken.
+// told returns the events of one kind since they were last taken.
 func told[E sm.Event](e *env) (out []E) {
 	for _, ev := range e.takeEvents() {
 		if x, ok := ev.(E); ok {
@@ -120,8 +120,7 @@ func TestLeaseOfWhoIsAway(t *testing.T) {
 	e.checkKeys()
 }
 
-// TestShownKeyIsDropped: a device that holds two keys stops to obey the one that
-// somebody else saw.
+// TestShownKeyIsDropped: a device that holds two keys stops obeying the one that another device saw.
 func TestShownKeyIsDropped(t *testing.T) {
 	e := dualKeyed(t)
 	h := hosts(e.list)[2]

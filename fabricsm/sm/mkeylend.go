@@ -10,11 +10,10 @@ import (
 	"portcullis/fabricsm/keys"
 )
 
-// LendKey says that a tool has the M_Key of one device from now on, and until
-// when. Then the device gets another key and drops that one, also if this subnet
-// manager or the device was away meanwhile. Said again, it gives another time.
-// Whoever hands a key out says so first, and waits until the view shows it: what
-// was not saved would never end.
+// LendKey says that a tool has the M_Key of one device from now on, and until when. Then the device gets another key and
+// drops that one, also if this subnet manager or the device was away meanwhile. A second LendKey sets another time. A
+// caller that hands a key out sends LendKey first, and waits until the view shows it: a lease that was not saved would
+// never end.
 type LendKey struct {
 	GUID  ib.GUID   // port GUID, of a switch that of port 0
 	Until time.Time // at most MaxKeyLease from now, else that; not after now: it ends
@@ -42,7 +41,7 @@ type KeyLent struct {
 type KeyLeaseEnded struct {
 	GUID ib.GUID
 	To   string
-	Late time.Duration // after its time: nobody could end it before
+	Late time.Duration // after its time: it could not be ended before
 }
 
 func (*LendKey) input()       {}
@@ -149,7 +148,7 @@ func (c *Core) endLease(guid ib.GUID) {
 	c.event(&KeyLeaseEnded{GUID: guid, To: l.to, Late: max(0, c.now.Sub(l.until)).Truncate(time.Second)})
 	c.viewDue = true
 	if r := c.mkeys.book.Ring(keys.MKey, guid); r == nil || len(c.tryOf(r)) == 0 {
-		return // it gave its key back, or is retired
+		return // its key was removed, or it is retired
 	}
 	c.expose(guid, exposedKey)
 	if p, ok := c.byPort[guid]; ok {

@@ -6,10 +6,9 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// MoveKey says that an operator has verified a device at a place: its M_Key,
-// which was given out at another one, may be shown there. A device that holds a key
-// does not even say who it is at a place where nobody shows it that key, so the
-// place may be one at which nobody is seen.
+// MoveKey says that an operator has verified a device at a place: its M_Key, which was assigned at another place, may be
+// shown there. A device that holds a key does not even report its identity unless it is shown that key. So the place may be
+// one at which no device is seen.
 type MoveKey struct {
 	GUID  ib.GUID  // port GUID of a CA or router
 	Place ib.Place // zero: where it is seen now, unless that is disputed

@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestNoOwnViolations: bringing a fabric with M_Keys and members of partitions up,
-// also after a restart, shows no device a wrong key: a violation is somebody else's.
+// TestNoOwnViolations checks that bringing up a fabric with M_Keys and members of partitions shows no device a wrong key,
+// also after a restart. So a violation is never caused by the subnet manager.
 func TestNoOwnViolations(t *testing.T) {
 	l := tree(t, 12, 8)
 	for name, cfg := range keyPlaces(t, l) {

@@ -6,11 +6,9 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// ReleaseKeys has all devices give their M_Keys back, so that another subnet
-// manager can take over a fabric that nothing locks. What cannot be asked keeps
-// its key, which stays saved; KeysReleased says how many those are. No device gets
-// a key any more, not after a restart either, until ResumeKeys. Asked again, it
-// says again how it ended.
+// ReleaseKeys removes the M_Keys of all devices, so that another subnet manager can take over a fabric that nothing locks.
+// A device that cannot be asked keeps its key, which stays saved; KeysReleased says how many those are. No device gets a
+// key any more, not after a restart either, until ResumeKeys. A second ReleaseKeys reports again how it ended.
 type ReleaseKeys struct{}
 
 // ResumeKeys has devices get keys again after ReleaseKeys.
@@ -19,7 +17,7 @@ type ResumeKeys struct{}
 func (*ReleaseKeys) input() {}
 func (*ResumeKeys) input()  {}
 
-// releaseKeys begins to give all keys back.
+// releaseKeys begins to remove all keys.
 func (c *Core) releaseKeys() {
 	if !c.cfg.MKey.on() {
 		return
@@ -34,7 +32,7 @@ func (c *Core) releaseKeys() {
 	c.touchKeyed()
 }
 
-// resumeKeys begins to give out keys again.
+// resumeKeys begins to assign keys again.
 func (c *Core) resumeKeys() {
 	if !c.cfg.MKey.on() || !c.mkeys.releasing || c.cfg.MKey.Release {
 		return

@@ -9,10 +9,9 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// RetireKey says that a device has left for good: its M_Key is destroyed, and no
-// key of an epoch that it had is made again. A device that is seen keeps its key:
-// it would be out of reach. Whatever comes back with that key is never shown
-// another one's; it stays out until it is reset.
+// RetireKey says that a device has left permanently: its M_Key is destroyed, and no key of an epoch that it had is made
+// again. A device that is seen keeps its key: without it the device would be out of reach. A device that comes back with
+// that key is never shown another one's; it stays out until it is reset.
 type RetireKey struct {
 	GUID ib.GUID // port GUID, of a switch that of port 0
 }
@@ -58,7 +57,7 @@ func (c *Core) retireKey(in *RetireKey) {
 	c.noteRetired(in.GUID)
 	c.disturb()
 	if sp := c.portAt(rec.Place); sp != topo.None && c.peer(sp) == topo.None {
-		c.markPort(clsProbe, sp) // whoever is there now may have waited behind that key
+		c.markPort(clsProbe, sp) // the device there now may have waited behind that key
 	}
 }
 

@@ -52,7 +52,7 @@ func (r *rotation) learnDual(p topo.PortID, d dualness) {
 // mayRotate reports that it is known which devices there are and can be rotated.
 func (c *Core) mayRotate() bool {
 	r := &c.mkeys.rotation
-	// Who fell silent before it was asked is waited for no longer than the others.
+	// A device that fell silent before it was asked is waited for no longer than the others.
 	return c.writing() && c.members.ready && r.settled && (r.asking == 0 || !c.idleWork.armed)
 }
 
@@ -166,9 +166,8 @@ func (c *Core) turned(p topo.PortID) {
 	c.endTurn(guid, ok)
 }
 
-// turnPatience is how long a device may take to get onto its new key: one that
-// answers with errors, or whose port cannot be written, would else end the rotation
-// for all others. Its record keeps both keys, and it gets there when it can.
+// turnPatience is how long a device may take to get onto its new key. Otherwise a device that answers with errors, or whose
+// port cannot be written, would end the rotation for all others. Its record keeps both keys, and it gets there when it can.
 const turnPatience = 30 * time.Second
 
 // turnOver ends the turn of a device that had all the time there is.

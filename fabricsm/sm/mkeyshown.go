@@ -8,26 +8,25 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Who may have seen a key. A device that protects its key answers nothing to who does
-// not show it, not even who it is. So a key is shown to whoever is at the end of the
-// cable, and all that can be done is to have no device use one that another may have
-// seen: it gets another key when it is back, before it gets anything else. Seen it has
+// Parties that may have seen a key. A device that protects its key answers no request without it, not even with its
+// identity. So a key is shown to any device at the end of the cable. The only remedy is that no device uses a key that
+// another may have seen: it gets another key when it is back, before it gets anything else. A key may have been seen by
 //
-//   - who answered a probe under it with another GUID (toldKey),
-//   - who was silent to such probes (nobodyTold),
-//   - who may have been there already when the last requests went out, before the loss
+//   - a device that answered a probe under it with another GUID (toldKey),
+//   - a device that was silent to such probes (nobodyTold),
+//   - a device that may have been there already when the last requests went out, before the loss
 //     of the link became known (lostKey). Siblings that read along show keys, too, at times
 //     and over links that this one does not know: then any loss counts.
 
-// lossTime is how long before its loss becomes known a link may have been gone: the
-// trap that tells of it is repeated, by a switch, at about this pace.
+// lossTime is how long before its loss becomes known a link may have been gone: a switch repeats the trap that reports the
+// loss at about this pace.
 const lossTime = time.Second
 
-// showing remembers to whom keys were shown.
+// showing records the ports to which keys were shown.
 type showing struct {
 	at   []uint32                  // by topo.PortID: when the last request under its key went out, in milliseconds, 0 for never
 	to   map[topo.PortID][]ib.GUID // probed: whose keys were shown since an answer came from there
-	told map[ib.GUID]bool          // keys that somebody else has seen for certain, and not given out anew
+	told map[ib.GUID]bool          // keys that another device has seen for certain, and that were not replaced since
 }
 
 func newShowing() showing {
@@ -50,8 +49,7 @@ func (c *Core) showsTo(p topo.PortID, guid ib.GUID) {
 	}
 }
 
-// nobodyTold takes that no probe of a port was answered: somebody may be there and
-// listen.
+// nobodyTold handles that no probe of a port was answered: a device may be there and listen.
 func (c *Core) nobodyTold(p topo.PortID) {
 	for _, guid := range c.mkeys.shown.to[p] {
 		if c.keptKey(guid) {

@@ -22,8 +22,8 @@ func keyedSwitch(t *testing.T) (*env, []endPort) {
 	return e, hosts(l)
 }
 
-// listens lets what is at a host's place read every request and answer none of those
-// that tell it lets through. It gives the keys that were shown there.
+// listens makes the device at a host's place read every request and answer only those for which answers returns true. It
+// returns the keys that were shown there.
 func (e *env) listens(h *endPort, answers func(*sm.Request) bool) map[ib.MKey]bool {
 	shown := make(map[ib.MKey]bool)
 	e.hostile = map[string]liar{h.node.Name: func(_ []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
@@ -113,8 +113,8 @@ func TestKeyShownToASilentListener(t *testing.T) {
 	}
 }
 
-// TestShownKeyIsReplacedAfterARestart: a device whose key somebody has seen answers a
-// subnet manager before that one is master, and gets another key as soon as it is.
+// TestShownKeyIsReplacedAfterARestart: a device whose key another device has seen answers a subnet manager before that one
+// is master, and gets another key as soon as it is.
 func TestShownKeyIsReplacedAfterARestart(t *testing.T) {
 	e, hs := keyedSwitch(t)
 	h := &hs[0]
@@ -129,8 +129,8 @@ func TestShownKeyIsReplacedAfterARestart(t *testing.T) {
 	}
 }
 
-// TestKeyOutlastsARestart: a host that is restarted long after it was last asked, as
-// hosts are, keeps its key: nobody has seen it.
+// TestKeyOutlastsARestart: a host that is restarted long after it was last asked, as hosts are, keeps its key: no other
+// device has seen it.
 func TestKeyOutlastsARestart(t *testing.T) {
 	e, hs := keyedSwitch(t)
 	h := &hs[0]

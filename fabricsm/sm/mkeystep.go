@@ -54,7 +54,7 @@ func (c *Core) tryOf(r *keys.Ring) []keys.Held {
 	return rec.Try()
 }
 
-// planKey begins to give a device a new key.
+// planKey makes a new key for a device and plans the change to it. It reports whether that succeeded.
 func (c *Core) planKey(r *keys.Ring, guid ib.GUID) bool {
 	h, err := c.cfg.MKey.Source.Make(keys.MKey, guid, r.NextEpoch(), c.now)
 	if err == nil {
@@ -114,7 +114,7 @@ func (c *Core) wantKey(p topo.PortID, w *mad.PortInfo) (differs, may bool) {
 	return pt.setKey || have.MKeyProtectBits != w.MKeyProtectBits || have.MKeyLeasePeriod != w.MKeyLeasePeriod, true
 }
 
-// keySent takes that the Set of a key ended, and tells its ring how.
+// keySent handles the end of the Set of a key, and applies its outcome to the ring.
 func (c *Core) keySent(p topo.PortID, ended func(*keys.Ring)) {
 	pt := &c.ports[p]
 	if !pt.setKey {
@@ -190,7 +190,7 @@ func (c *Core) keyAnswered(p topo.PortID, pi *mad.PortInfo, f keys.Finding, was 
 	}
 }
 
-// keyVerdict tells what is wrong with the key of a device, if anything is.
+// keyVerdict reports the problem with the key of a device, if there is one.
 func (c *Core) keyVerdict(p topo.PortID, r *keys.Ring) {
 	c.showKey(p)
 	guid := c.guidOf(p)
@@ -268,9 +268,8 @@ func (c *Core) keyed(p topo.PortID) bool {
 	}
 }
 
-// keyTo gives the M_Key to show to an end port, none if it has none. It is not sure
-// while the port may have one and it is not known which: a guess would tell it to
-// somebody else, or be taken for an attack.
+// keyTo returns the M_Key to show to an end port, none if it has none. sure is false while the port may have a key and it
+// is not known which: a guess would show it to another device, or be taken for an attack.
 func (c *Core) keyTo(p topo.PortID) (key ib.MKey, sure bool) {
 	switch {
 	case !c.cfg.MKey.on():

@@ -30,7 +30,7 @@ type MKeyState struct {
 	Standing KeyStanding
 	Pending  bool      // it is to get another key
 	Dual     bool      // it accepts two keys for a while
-	Exposed  bool      // its key was shown to somebody else
+	Exposed  bool      // its key was shown to another device
 	Lent     time.Time // until when a tool has its key; zero: none has
 }
 
@@ -45,15 +45,15 @@ const (
 	KeyWithheld                    // it is not where it was given its key
 	KeyStranded                    // it answers under none of its keys
 	KeyRefused                     // it does not keep the key it is given
-	KeyForeign                     // somebody else gave it a key
-	KeyReturned                    // it gave its key back
+	KeyForeign                     // another manager set its key
+	KeyReturned                    // its key was removed
 )
 
 var standingNames = [...]string{"none", "held", "changing", "withheld", "stranded", "refused", "foreign", "returned"}
 
 func (s KeyStanding) String() string { return standingNames[s] }
 
-// MKey gives what there is to say of the M_Key of an end port; nil for nothing.
+// MKey returns the state of the M_Key of an end port; nil for none.
 func (v *View) MKey(p topo.PortID) *MKeyState {
 	if int(p) >= v.mkeys.Len() {
 		return nil
@@ -87,7 +87,7 @@ type keyStates struct {
 	stale map[topo.PortID]struct{}  // changed since the last view
 }
 
-// showKey has the next view show the key of an end port anew.
+// showKey makes the next view show the present key state of an end port.
 func (c *Core) showKey(p topo.PortID) {
 	if c.mkeys.states.stale == nil {
 		c.mkeys.states.stale = make(map[topo.PortID]struct{})
@@ -101,7 +101,7 @@ func (c *Core) showKeyOf(guid ib.GUID) {
 	}
 }
 
-// showMKeys gives what a view says of keys.
+// showMKeys returns the key states for a view.
 func (c *Core) showMKeys() (*MKeysView, topo.Pages[*MKeyState]) {
 	m := &c.mkeys
 	if !c.cfg.MKey.on() {

@@ -7,10 +7,9 @@ import (
 	"portcullis/fabricsm/topospec/judge"
 )
 
-// Who answers for a device decides who sees the key that it is asked under. So a
-// key goes out only over switches that are who they say they are: else a host that
-// shows the GUIDs of a switch which is not found yet, after a restart or while that
-// is off, would be told its key, and those of all that belongs behind it.
+// The device that answers a request sees the key of that request. So a key is sent only over switches that are what they
+// claim to be. Otherwise a host could show the GUIDs of a switch that is not found yet, after a restart or while that is
+// off. It would be shown the key of the switch, and those of all devices that belong behind it.
 
 // wayKnown reports that each switch on the way to a node, the node included if it
 // is one, is where its key may be shown.
@@ -51,16 +50,16 @@ func (c *Core) hopKnown(up topo.PortID, id topo.NodeID) bool {
 		return c.law.judge.Trusts(c.nodeGUID(id))
 	}
 	if at := c.placeOf(up); !c.lawful(at) {
-		// What else is wrong there, it is the device that belongs there.
+		// Even if something else is wrong there, the device is the one that belongs there.
 		_, v, _ := c.law.judge.At(at)
 		return v == judge.WrongPort || v == judge.Attributes
 	}
 	return true
 }
 
-// keptKey reports an end port that was seen on a key that we know. One that was taken
-// over for it and not confirmed yet proves nothing of where it is: the packets that
-// would have told were lost, and it is asked again wherever it shows itself.
+// keptKey reports whether an end port was seen on a key that we know. A key that was taken over for it and not confirmed
+// yet proves nothing about its place: the packets that would have confirmed it were lost. Such a port is asked again
+// wherever it shows itself.
 func (c *Core) keptKey(guid ib.GUID) bool {
 	r := c.mkeys.book.Ring(keys.MKey, guid)
 	if r == nil {
