@@ -18,8 +18,8 @@ type AliasesSet struct{ Ports []AliasGUIDs }
 type AliasGUIDs struct {
 	GUID  ib.GUID  // port GUID
 	Place ib.Place // switch port it must be cabled to
-	// Aliases are the entries of GUIDInfo from 1 on, 0 for one that is unused. Not
-	// any means that the port is to have none: what it holds is taken away.
+	// Aliases are the entries of GUIDInfo from 1 on, 0 for one that is unused. An empty list means that the port is to have
+	// none: the aliases that it holds are removed.
 	Aliases []ib.GUID
 }
 
@@ -89,7 +89,7 @@ func newAliases() aliases {
 	return aliases{byPort: make(map[ib.GUID]*aliasPort), owner: make(map[ib.GUID]ib.GUID), refused: make(map[ib.GUID]bool), holder: make(map[ib.GUID]ib.GUID), waited: make(map[ib.GUID]time.Time)}
 }
 
-// setAliases takes what is wanted of some ports.
+// setAliases takes the wanted aliases of some ports.
 func (c *Core) setAliases(in *AliasesSet) {
 	for _, w := range in.Ports {
 		a := c.aliases.byPort[w.GUID]
@@ -121,8 +121,8 @@ func (c *Core) giveBack(guid ib.GUID, a *aliasPort) {
 	a.given, a.told, a.rounds = nil, false, 0
 }
 
-// allot decides which of the aliases asked for a port gets: port and alias GUIDs
-// share one space, in which who was first keeps what it has.
+// allot decides which of the aliases asked for a port gets. Port and alias GUIDs share one space, in which the first owner
+// keeps its GUIDs.
 func (c *Core) allot(guid ib.GUID, a *aliasPort) {
 	given := make([]ib.GUID, len(a.asked))
 	refused := make(map[ib.GUID]string)
@@ -220,9 +220,8 @@ func (c *Core) touchAliases(p topo.PortID) {
 	}
 }
 
-// claimed reports that a port that was found shows a GUID that is an alias of
-// another, and closes it. Only a port that a grant names at its place comes
-// before an alias.
+// claimed reports whether a port that was found shows a GUID that is an alias of another, and closes it. Only a port that a
+// grant names at its place comes before an alias.
 func (c *Core) claimed(guid ib.GUID, p topo.PortID) bool {
 	owner, taken := c.aliases.owner[guid]
 	if !taken {

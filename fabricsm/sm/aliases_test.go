@@ -168,7 +168,7 @@ func TestAliasConflicts(t *testing.T) {
 		fmt.Sprintf("port %v does not get the alias GUID 0xffffffffffffffff: it is no GUID", owner),
 		fmt.Sprintf("alias GUID 0x00000000000000a1: it belongs to port %v", owner),
 	)
-	// Given back, it goes to who waits for it.
+	// Once removed, it goes to the port that waits for it.
 	set(hs[0].aliases())
 	e.holds("given back", &hs[0])
 	e.holds("its turn", &hs[1], 0xA1, 0xB2)
@@ -192,8 +192,8 @@ func TestAliasConflicts(t *testing.T) {
 	refused("it has room for 32 GUIDs, and 41 are wanted")
 }
 
-// TestAliasAgainstNewcomer: who shows the alias of another as its port GUID stays
-// out, unless a grant names it there.
+// TestAliasAgainstNewcomer checks that a port that shows the alias of another as its port GUID stays out, unless a grant
+// names it there.
 func TestAliasAgainstNewcomer(t *testing.T) {
 	for _, entitled := range []bool{false, true} {
 		t.Run(fmt.Sprintf("entitled %v", entitled), func(t *testing.T) {

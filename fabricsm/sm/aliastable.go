@@ -106,8 +106,8 @@ func (c *Core) wantGUIDs(p topo.PortID, a *aliasPort, block int) (want mad.GUIDI
 	return want
 }
 
-// mayHold reports an alias that no other port holds. One that changes its owner
-// is taken from the old one first, if that lets go of it in time.
+// mayHold reports whether no other port holds an alias. An alias that changes its owner is removed from the old one first,
+// if that one releases it in time.
 func (c *Core) mayHold(alias, guid ib.GUID) bool {
 	holder, held := c.aliases.holder[alias]
 	since, waits := c.aliases.waited[alias]
@@ -128,8 +128,7 @@ func (c *Core) await(p topo.PortID, a *aliasPort) {
 	}
 }
 
-// letGo takes that a port does not hold an alias any longer, and lets its owner
-// have it.
+// letGo records that a port no longer holds an alias, and lets the owner have it.
 func (c *Core) letGo(alias, guid ib.GUID) {
 	if c.aliases.holder[alias] != guid {
 		return
@@ -143,7 +142,7 @@ func (c *Core) letGo(alias, guid ib.GUID) {
 	}
 }
 
-// hold takes what a block of a port holds.
+// hold records the content of a block of a port.
 func (c *Core) hold(guid ib.GUID, a *aliasPort, b int, got *mad.GUIDInfo) {
 	block := a.have[b*mad.GUIDsPerBlock:][:mad.GUIDsPerBlock]
 	for i, g := range block {
@@ -214,8 +213,7 @@ func (c *Core) aliasesDone(p topo.PortID, a *aliasPort) {
 	c.event(&AliasesApplied{GUID: c.guidOf(p), Place: a.place, Aliases: slices.Clone(a.given)})
 }
 
-// holdsAll reports a port that holds all it is given: none waits for another port
-// to let go of it.
+// holdsAll reports whether a port holds all the aliases it is assigned: none waits for another port to release it.
 func (c *Core) holdsAll(a *aliasPort) bool {
 	for i, g := range a.given {
 		if g != 0 && (i+1 >= len(a.have) || a.have[i+1] != g) {

@@ -57,8 +57,7 @@ func (c *Core) spend(x ref) {
 // that it loses access.
 const gateHold = 20 * time.Millisecond
 
-// overdrawn reports work that has had its turns for now, and has it looked at
-// again later.
+// overdrawn reports whether work has had its turns for now. If so, it is looked at again later.
 func (c *Core) overdrawn(x ref) bool {
 	if x.class.onNode() {
 		return false

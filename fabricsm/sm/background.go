@@ -28,7 +28,7 @@ type background struct {
 	ended time.Time // when the last of it was asked for
 }
 
-// inBackground has an item looked at when there is time.
+// inBackground puts an item into the background queue.
 func (c *Core) inBackground(x ref) {
 	b := &c.idleWork
 	b.push(x)
@@ -68,7 +68,7 @@ func (c *Core) backgroundDone() {
 	b.armed, b.ring, b.ended = false, ring{}, time.Time{}
 	c.viewDue = true
 	if c.mkeys.rotation.asking > 0 {
-		c.rotateSoon() // it may have waited for who does not answer
+		c.rotateSoon() // it may have waited for a device that does not answer
 	}
 }
 
@@ -123,8 +123,8 @@ func (c *Core) mayStayUnread(p topo.PortID, block int) bool {
 	return sp != topo.None && c.external(sp) && c.canEnforce(sp) && !c.forgetsEnforcement(sp)
 }
 
-// freshKeys reports a port whose P_Key table is written without being read: its
-// link, or the switch it is port 0 of, came up without configuration.
+// freshKeys reports whether the P_Key table of a port is written without being read: its link, or the switch it is port 0
+// of, came up without configuration.
 func (c *Core) freshKeys(p topo.PortID) bool {
 	pt := &c.ports[p]
 	return pt.fresh || pt.num == 0 && c.nodes[pt.node].reset

@@ -61,7 +61,7 @@ func (c *Core) touch(p topo.PortID) {
 	c.touchAliases(p)
 }
 
-// cut forgets a cable without asking who can still be reached.
+// cut forgets a cable without asking which nodes can still be reached.
 func (c *Core) cut(p topo.PortID) {
 	q := c.peer(p)
 	c.notSlow(c.linkKey(p, q))

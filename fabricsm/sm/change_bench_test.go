@@ -174,8 +174,8 @@ func (r *running) round(turn int, steps []func(*running, int)) {
 	}
 }
 
-// BenchmarkChange makes changes of one thing on running fabrics: what they cost
-// the core and, apart from that, routing.
+// BenchmarkChange makes changes of one thing on running fabrics. It measures their cost for the core and, apart from that,
+// for routing.
 func BenchmarkChange(b *testing.B) {
 	for _, size := range []int{1944, 5184, 10368} {
 		b.Run(fmt.Sprint(size, " hosts"), func(b *testing.B) {

@@ -29,7 +29,7 @@ type ClassKeyViolation struct {
 	Lapsed bool     // its protection had lapsed, and was restored
 	Times  uint64   // so many such events there were of this device and class, this one included
 
-	Told   bool   // a trap came; what follows is what it says
+	Told   bool   // a trap came; the following fields are from it
 	SLID   ib.LID // of the last offender
 	SGID   ib.GID // zero: the trap has none
 	QP     uint32

@@ -65,7 +65,7 @@ func (e KeyEnable) String() string {
 // maxClassWindow is the most requests of a class that may be out at once.
 const maxClassWindow = 500
 
-// On reports that a class is not ignored.
+// On reports whether any class is not ignored.
 func (c *ClassKeysConfig) On() bool {
 	return c.CC.Enable != KeyIgnore || c.VS.Enable != KeyIgnore || c.N2N.Enable != KeyIgnore
 }

@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/keys"
 )
 
-// TestClassKeysCheck: what makes no sense is found before anything is sent.
+// TestClassKeysCheck checks that a configuration that makes no sense is found before anything is sent.
 func TestClassKeysCheck(t *testing.T) {
 	on := ClassKeyConfig{Enable: KeyEnabled}
 	for _, tt := range []struct {

@@ -58,9 +58,9 @@ type Config struct {
 	// Siblings are the ports of other instances that share the facts of this one.
 	Siblings []Sibling
 
-	// Followed says that siblings read the fabric along while this instance is master. Then
-	// a FactWork is saved before the first Set after the fabric was settled, and when it is
-	// settled again: what a sibling has read between two equal ones no Set has changed.
+	// Followed says that siblings read the fabric along while this instance is master. Then a FactWork is saved before the
+	// first Set after the fabric was settled, and when it is settled again. Between two equal ones no Set has changed the
+	// values that a sibling has read.
 	Followed bool
 
 	// LMC assigns every CA and router port 2^LMC LIDs; 0 to 7, default 0. Over each of them other hosts reach the port

@@ -30,7 +30,7 @@ func (c *Core) noteArmed(p topo.PortID) {
 // something is granted, or where the declared topology is enforced.
 func (c *Core) asksTwice(p topo.PortID) bool { return c.law.enforces() || c.concerns(p) }
 
-// confirm takes that a probe which was sent at some time found who was expected.
+// confirm handles a probe that found the expected node.
 func (c *Core) confirm(p topo.PortID, r *request) {
 	pt := &c.ports[p]
 	pt.confirming = false
@@ -48,8 +48,8 @@ func (c *Core) confirm(p topo.PortID, r *request) {
 	}
 }
 
-// confirmed reports whether the host behind a switch port was asked who it is
-// since the link was armed, and asks if not.
+// confirmed reports whether the host behind a switch port was asked for its identity since the link was armed. If not, it
+// asks.
 func (c *Core) confirmed(sp topo.PortID) bool {
 	if c.ports[sp].confirmed {
 		return true
@@ -65,8 +65,7 @@ func (c *Core) confirmNow(sp topo.PortID) {
 	}
 }
 
-// mayActivate reports that a port that is Armed may be made Active, as far as
-// it depends on who is there.
+// mayActivate reports whether a port that is Armed may be made Active, as far as that depends on the identity of the host.
 func (c *Core) mayActivate(p topo.PortID) bool {
 	sp := p
 	if !c.external(p) {
@@ -85,8 +84,7 @@ func (c *Core) mayActivate(p topo.PortID) bool {
 	return h == topo.None || !c.isEnd(h) || !c.asksTwice(sp) && !c.concerns(h) || c.confirmed(sp)
 }
 
-// confirmInBackground asks a host again who it is, unless that was done or the
-// link is away.
+// confirmInBackground asks a host again for its identity, unless that was done or the link is away.
 func (c *Core) confirmInBackground(p topo.PortID) {
 	pt := &c.ports[p]
 	if peer := c.peer(p); pt.armed != 0 && !pt.confirmed && peer != topo.None && c.isEnd(peer) {

@@ -48,13 +48,12 @@ func (c *Core) workProbe(p topo.PortID) {
 	c.send(ref{clsProbe, int32(p)}, topo.None, n.epoch, mad.MethodGet, mad.AttrNodeInfo, 0, &route)
 }
 
-// linkUp reports a port with a link. One that was disabled has none, whatever it
-// says of its state.
+// linkUp reports whether a port has a link. A port that was disabled has none, even if it reports another state.
 func linkUp(pi *mad.PortInfo) bool {
 	return pi.PortState >= ib.PortInit && pi.PortPhysicalState != ib.PhysDisabled
 }
 
-// gotNodeInfo takes what is at the end of a probe.
+// gotNodeInfo handles the answer to a probe.
 func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	var ni mad.NodeInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &ni) != nil {
@@ -96,8 +95,8 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	}
 }
 
-// poses reports a switch that answers where inventory has a host, and shuts its
-// port: a port towards a switch checks no P_Keys.
+// poses reports whether a switch answers where inventory has a host. If so, it shuts the port: a port towards a switch
+// checks no P_Keys.
 func (c *Core) poses(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
 	place := c.placeOf(p)
 	posed := problemKey{kind: posing, place: place}
@@ -193,7 +192,7 @@ func (c *Core) nameEnd(p topo.PortID, guid ib.GUID) {
 	c.moved()
 }
 
-// found takes what answered behind port p.
+// found takes the node that answered behind port p.
 func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 	c.evict(ni.PortGUID, p)
 	c.unname(ni)
@@ -202,8 +201,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 		return
 	}
 	if old := c.peer(p); old != topo.None && (c.nodeGUID(c.ports[old].node) != ni.NodeGUID || c.ports[old].num != ni.LocalPortNum) {
-		// Something else is there now, perhaps another port of the same node:
-		// what was reached over the old cable alone goes first.
+		// Another port is there now, perhaps of the same node. Nodes that were reached over the old cable alone go first.
 		epoch := c.nodes[c.ports[p].node].epoch
 		if c.unlink(p); c.nodes[c.ports[p].node].epoch != epoch {
 			return
@@ -267,14 +265,14 @@ func (c *Core) foundKnown(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	}
 }
 
-// otherNode reports NodeInfo that is not that of a node with the same GUID.
+// otherNode reports whether NodeInfo contradicts that of the known node with the same GUID.
 func (c *Core) otherNode(id topo.NodeID, ni *mad.NodeInfo) bool {
 	tn, q := c.topo.Node(id), c.topo.PortOf(id, ni.LocalPortNum)
 	return tn.Type != ni.NodeType || tn.NumPorts != ni.NumPorts || q == topo.None || c.otherGUID(id, q, ni) ||
 		tn.Type != ib.NodeSwitch && c.peer(q) == topo.None && c.linkedBut(id, q) && tn.PartitionCap != keyCap(ni)
 }
 
-// linkedBut reports that a node has a cable at another port than q.
+// linkedBut reports whether a node has a cable at another port than q.
 func (c *Core) linkedBut(id topo.NodeID, q topo.PortID) bool {
 	tn := c.topo.Node(id)
 	for i := 1; i <= int(tn.NumPorts); i++ {
@@ -311,7 +309,7 @@ func (c *Core) seenAgain(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	}
 }
 
-// otherGUID reports that NodeInfo contradicts the port GUID we know.
+// otherGUID reports whether NodeInfo contradicts the port GUID we know.
 func (c *Core) otherGUID(id topo.NodeID, q topo.PortID, ni *mad.NodeInfo) bool {
 	if c.topo.Node(id).Type == ib.NodeSwitch {
 		return c.guidOf(c.topo.Node(id).FirstPort) != ni.PortGUID

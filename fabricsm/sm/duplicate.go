@@ -6,9 +6,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// contest begins to find out who is right: behind port newcomer answers what is
-// known to be linked to port known. Either the cable was moved, or two nodes
-// have one GUID. The known place is asked again.
+// contest begins to find out which of two places is right: behind port newcomer a port answers that is known to be linked
+// to port known. Either the cable was moved, or two nodes have one GUID. The known place is asked again.
 func (c *Core) contest(known, newcomer topo.PortID) {
 	pt := &c.ports[known]
 	pt.challenger, pt.verify = newcomer, true
@@ -16,11 +15,10 @@ func (c *Core) contest(known, newcomer topo.PortID) {
 	c.markPort(clsProbe, known)
 }
 
-// contradicted reports that the port q that p is said to lead to does not agree,
-// or was not asked yet: a port of a switch that says its link is down, or a
-// further port of an adapter that inventory does not have there, nor got its key
-// there. Else any host
-// could show another's node GUID, join its node and fall silent in its name.
+// contradicted reports whether the port q, to which p is said to lead, does not agree, or was not asked yet. That is so for
+// a port of a switch that reports that its link is down. It is also so for a further port of an adapter that inventory does
+// not have there and that did not get its key there. Otherwise any host could show another's node GUID, join its node and
+// fall silent in its name.
 func (c *Core) contradicted(p, q topo.PortID, ni *mad.NodeInfo) bool {
 	pt := &c.ports[q]
 	if pt.known {
@@ -29,8 +27,8 @@ func (c *Core) contradicted(p, q topo.PortID, ni *mad.NodeInfo) bool {
 	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.entitled(ni.PortGUID, c.placeOf(p)) && !c.lawful(c.placeOf(p)) && !c.keyedHere(ni.PortGUID, c.placeOf(p))
 }
 
-// maxDenied is how often a port may say that it has no link before who claims
-// to be at its end is taken for another. It may have come up just now.
+// maxDenied is how often a port may report that it has no link before the node that claims to be at its end is taken for
+// another one. The link may have come up just now.
 const maxDenied = 2
 
 // deny looks at port q once more; it links with p when it agrees.
@@ -137,8 +135,8 @@ func (c *Core) unfence(p topo.PortID) {
 	}
 }
 
-// evict closes the place at which a port GUID is seen, when it answers now at
-// the place a grant names for it: who came first does not matter then.
+// evict closes the place at which a port GUID is seen, when it answers now at the place a grant names for it. Which of them
+// came first does not matter then.
 func (c *Core) evict(guid ib.GUID, p topo.PortID) {
 	twin, ok := c.byPort[guid]
 	if !ok || !c.external(p) || !c.entitled(guid, c.placeOf(p)) {
@@ -166,7 +164,7 @@ func (c *Core) unname(ni *mad.NodeInfo) {
 	c.moved()
 }
 
-// isCabled reports an end port that is linked to something, or need not be.
+// isCabled reports whether an end port is linked to another port, or need not be.
 func (c *Core) isCabled(q topo.PortID) bool {
 	return q == c.own() || c.ports[q].num == 0 || c.peer(q) != topo.None
 }
@@ -224,7 +222,7 @@ func (c *Core) giveName(p topo.PortID, ni *mad.NodeInfo) {
 // localGUID is the bit of an EUI-64 that marks it as locally administered: no vendor assigns such a GUID.
 const localGUID ib.GUID = 2 << 56
 
-// entitled reports that a grant names a GUID at a place.
+// entitled reports whether a grant names a GUID at a place.
 func (c *Core) entitled(guid ib.GUID, pl ib.Place) bool {
 	for _, ms := range c.members.byGUID[guid] {
 		if !ms.leaving && ms.Place == pl {

@@ -12,8 +12,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// ElectionConfig says who is master where there are several subnet managers.
-// The zero value of a field means its default.
+// ElectionConfig decides which subnet manager is master where there are several. The zero value of a field means its
+// default.
 type ElectionConfig struct {
 	// MasterPriority is the priority while this SM is master, 0 to 15. Above
 	// Config.Priority it keeps a new SM of the same priority from taking over,
@@ -62,7 +62,7 @@ type election struct {
 	stubborn  bool        // no SM of higher rank became master: yield to masters only
 	foreign   bool        // another SM ruled since we last did: LIDs may have changed
 	ticks     uint
-	mandate   topo.PortID // who handed over: it need not be asked again before we are master
+	mandate   topo.PortID // the SM that handed over: it need not be asked again before we are master
 	resigning bool        // the owner is about to end
 
 	asking   map[topo.PortID]struct{} // SMs whose answer discovery waits for
@@ -91,8 +91,7 @@ func (c *Core) priority() uint8 {
 	return c.cfg.Priority & 0xF
 }
 
-// outranked reports that another SM is higher: by priority, then by lower port
-// GUID.
+// outranked reports whether another SM is higher: by priority, then by lower port GUID.
 func (c *Core) outranked(o *mad.SMInfo) bool {
 	if o.Priority != c.priority() {
 		return o.Priority > c.priority()
@@ -295,7 +294,7 @@ func (c *Core) retake(mandate bool, reason string) {
 	c.doubtAll()
 }
 
-// ownLinkDown reports that our own port leads nowhere.
+// ownLinkDown reports whether our own port leads nowhere.
 func (c *Core) ownLinkDown() bool {
 	p := c.own()
 	return p != topo.None && c.ports[p].num != 0 && c.ports[p].known && !linkUp(&c.ports[p].info)
@@ -389,7 +388,7 @@ func (c *Core) looksOn() bool {
 	return busy && c.now.Sub(e.quietAt) < lookOn || c.waitsForSMs()
 }
 
-// waitsForSMs reports that SMs which may be believed have not answered yet.
+// waitsForSMs reports whether SMs which may be believed have not answered yet.
 func (c *Core) waitsForSMs() bool {
 	for p := range c.election.asking {
 		if c.gone(p) {

@@ -167,7 +167,7 @@ func TestRemovalWithoutTables(t *testing.T) {
 	if err := e.fab.SetFault(h.node.Name, sim.Fault{Silent: true}); err != nil {
 		t.Fatal(err)
 	}
-	cut(e, hosts(l)[1].node.Name) // has the switch asked again what it can do
+	cut(e, hosts(l)[1].node.Name) // makes the core ask the switch again for its capabilities
 	e.run(time.Second)
 	e.takeEvents()
 	e.want(sm.Intent{Revision: 2, Absent: []sm.Grant{g}})

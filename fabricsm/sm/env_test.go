@@ -77,7 +77,7 @@ type env struct {
 // change says which tables of devices may have changed.
 type change struct{ lids, keys bool }
 
-// changes notes what a request changes on a device.
+// changes records the changes of a request on a device.
 func (e *env) changes(m *mad.MAD) {
 	if m.Method() == mad.MethodSet {
 		e.changed.lids = e.changed.lids || m.Attr() == mad.AttrPortInfo

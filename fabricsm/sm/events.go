@@ -101,7 +101,7 @@ type NodeUnreachable struct {
 	// may have a key of its own, and is not shown theirs.
 	Keyed    []ib.GUID // end ports under whose keys it was asked, by GUID
 	Where    string    // the place as it is declared: rack, unit, device and port; "" if it is not
-	Declared string    // who belongs there, in the same words
+	Declared string    // the device that belongs there, in the same words
 	With     ib.Place  // another such link that fell silent at about the same time; zero: none
 
 	// These are set for the cable of the subnet manager's own adapter.

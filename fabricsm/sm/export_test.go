@@ -2,8 +2,7 @@ package sm
 
 import "portcullis/fabricsm/topo"
 
-// ShowsAllKeys reports that a view of the present state shows of every port the
-// table that the core believes it has.
+// ShowsAllKeys reports whether a view of the present state shows, for every port, the table that the core believes it has.
 func (c *Core) ShowsAllKeys(v *View) bool {
 	for p := range c.ports {
 		if v.pkeys.At(int32(p)) != c.ports[topo.PortID(p)].pkeys {
@@ -16,5 +15,5 @@ func (c *Core) ShowsAllKeys(v *View) bool {
 // Hops returns the length of the directed route to a node.
 func (c *Core) Hops(id topo.NodeID) int { return c.hopsTo(id) }
 
-// Adopts reports that a job looks for what can be kept in tables that were found.
+// Adopts reports whether a job looks for routes to keep in tables that were found.
 func (j *RouteJob) Adopts() bool { return j.found != nil }

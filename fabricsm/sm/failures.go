@@ -79,8 +79,8 @@ func (c *Core) failed(r *request, outcome Outcome) {
 	}
 }
 
-// spoke takes that there was an answer. One that is an error, or to another
-// question than what was refused, leaves the pauses as long as they have become.
+// spoke records that there was an answer. An error, or an answer to another request than the refused one, leaves the pauses
+// as long as they have become.
 func (c *Core) spoke(r *request, status mad.Status) {
 	f, failed := c.failures[r.ref]
 	switch {
@@ -120,12 +120,11 @@ func (c *Core) refused(r *request, reason string) {
 	c.refusedAs(r, reason, cond)
 }
 
-// blame notes a strike against who a request was for.
+// blame records a strike against the node that a request was for.
 func (c *Core) blame(r *request, cond Condition) {
 	switch {
 	case c.ownEntry(r.ref) != topo.None:
-		// A port of an adapter that was entered by itself: who answers there might
-		// only claim to be a port of that node.
+		// A port of an adapter that was entered by itself: the device there might only claim to be a port of that node.
 		c.strike(c.placeOf(topo.PortID(r.ref.id)), c.nodeGUID(r.node), cond)
 	case r.node != topo.None:
 		c.strikeNode(r.node, cond)
@@ -185,7 +184,7 @@ func (c *Core) suspect(r *request) {
 	}
 }
 
-// noProbe takes that nothing answers at the end of a link that is up.
+// noProbe handles a link that is up but has no answering node at its end.
 func (c *Core) noProbe(r *request) {
 	delete(c.failures, r.ref)
 	if r.ref.class == clsRoot {

@@ -12,8 +12,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// TestFDR10IsShown: what PortInfo shows as QDR is read once more on devices that
-// may mean FDR10, and a link at QDR between two that could do FDR10 is slow.
+// TestFDR10IsShown checks that a speed that PortInfo shows as QDR is read once more on devices that may mean FDR10. A link
+// at QDR between two devices that could do FDR10 is slow.
 func TestFDR10IsShown(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

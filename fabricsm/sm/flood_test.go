@@ -120,8 +120,7 @@ func TestHalfAliveNode(t *testing.T) {
 	}
 }
 
-// TestGravestProblemsFirst: what concerns security is not pushed out of the list
-// by a crowd of dead links.
+// TestGravestProblemsFirst checks that security problems are not pushed out of the list by a crowd of dead links.
 func TestGravestProblemsFirst(t *testing.T) {
 	l := tree(t, 160, 36)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)

@@ -87,7 +87,7 @@ type lft struct {
 
 func (l *lft) forget() { *l = lft{busy: l.busy, set: l.set, rolling: l.rolling, pending: l.pending} }
 
-// done reports that nothing is left to be asked of the switch.
+// done reports whether no request to the switch is left to be sent.
 func (l *lft) done() bool { return !l.pending && l.write.empty() && l.read.empty() }
 
 // have returns the content of a block, nil if it is not known.
@@ -125,8 +125,7 @@ func (l *lft) lastOther() int {
 	return int(last)
 }
 
-// found notes what a block holds. Blocks that are not as in row are copied, so
-// content may be overwritten afterwards.
+// found records the content of a block. Blocks that are not as in row are copied, so content may be overwritten afterwards.
 func (l *lft) found(b int, content []ib.PortNum) {
 	if sameEntries(content, blockOf(l.row, b)) {
 		l.same.add(b)
@@ -167,12 +166,11 @@ func (l *lft) compare(want []ib.PortNum) {
 	}
 }
 
-// sameRow reports that two rows are one, and not only alike: tables share the rows
-// that did not change.
+// sameRow reports whether two rows are one, and not only alike: tables share the rows that did not change.
 func sameRow(a, b []ib.PortNum) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// sameEntries reports that two blocks are alike. Strings are compared many bytes at
-// a time, slices of a type of one's own are not.
+// sameEntries reports whether two blocks are alike. Strings are compared many bytes at a time; slices of a defined type are
+// not.
 func sameEntries(a, b []ib.PortNum) bool { return string(a) == string(b) }
 
 // blockOf returns a block of a row, nil where it ends before.

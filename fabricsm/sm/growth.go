@@ -51,8 +51,8 @@ func (k *configChecker) growth(g *GrowthConfig) {
 }
 
 const (
-	// youngFor is how many windows a node counts as new: what is behind it counts
-	// as found behind the older port that it was found behind.
+	// youngFor is how many windows a node counts as new: nodes behind it count as found behind the older port that it was
+	// found behind.
 	youngFor = 60
 	// maxHeld is how many links are held in one window. Then each link to a new
 	// node waits by itself, so that discovery ends.
@@ -82,8 +82,7 @@ func (c *Core) newWindow() *growth {
 	return g
 }
 
-// mayGrow reports that the node which answers behind port p may become part of
-// the fabric.
+// mayGrow reports whether the node which answers behind port p may become part of the fabric.
 func (c *Core) mayGrow(p topo.PortID, ni *mad.NodeInfo) bool {
 	g := c.newWindow()
 	size := sizeOf(ni.NumPorts)
@@ -128,7 +127,7 @@ func (c *Core) grew(id topo.NodeID, ni *mad.NodeInfo) {
 // shrank counts a node that goes.
 func (c *Core) shrank(id topo.NodeID) { c.growth.size -= sizeOf(c.topo.Node(id).NumPorts) }
 
-// young reports a node that was found lately and not before.
+// young reports whether a node was found lately and not before.
 func (c *Core) young(id topo.NodeID) bool {
 	at := c.nodes[id].grown
 	return at != 0 && at+youngFor > c.growth.window
@@ -170,14 +169,13 @@ func (c *Core) widest() topo.PortID {
 	return best
 }
 
-// vouched reports a port that an operator calls healthy.
+// vouched reports whether an operator marked a port healthy.
 func (c *Core) vouched(p topo.PortID) bool {
 	r := c.health.at[c.placeOf(p)]
 	return r != nil && r.mark == MarkHealthy
 }
 
-// holdable reports a port that can be held: not on our own way into the fabric, and
-// not one that an operator calls healthy.
+// holdable reports whether a port can be held: it is not on our own way into the fabric, and no operator marked it healthy.
 func (c *Core) holdable(p topo.PortID) bool {
 	if p == topo.None || !c.external(p) || c.protected(p) {
 		return false

@@ -38,14 +38,14 @@ type tried struct {
 
 // noticeReading is what is known of the queue of notices of an end port.
 type noticeReading struct {
-	more   bool // it is looked at again soon: what was read proved something, or was old
+	more   bool // it is looked at again soon: the last notice proved something, or was old
 	left   int  // notices that may be read before there is another reason to
 	begun  bool // toggle is that of the last notice
 	toggle bool
 	taking *mad.Notice // to be taken away, nil: none
 }
 
-// guessing is what is known of who tries keys.
+// guessing is the known state of hosts that try keys.
 type guessing struct {
 	trials map[trial]tried
 	queues map[topo.PortID]*noticeReading
@@ -62,8 +62,7 @@ func newGuessing() guessing {
 	return guessing{trials: make(map[trial]tried), queues: make(map[topo.PortID]*noticeReading)}
 }
 
-// vouches reports a switch whose word proves something: the declared topology has it
-// where it is.
+// vouches reports whether the notices of a switch prove something: the declared topology has the switch where it is.
 func (c *Core) vouches(id topo.NodeID) bool {
 	return c.law.on() && c.topo.Node(id).Type == ib.NodeSwitch && c.law.judge.Trusts(c.nodeGUID(id))
 }
@@ -133,8 +132,7 @@ func (c *Core) gotNotice(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 	c.markPort(clsNotice, p)
 }
 
-// guessedBy takes what a switch says of an SMP with a wrong M_Key, and reports whether
-// that proves who it was.
+// guessedBy takes a switch's notice of an SMP with a wrong M_Key, and reports whether it proves which host sent the SMP.
 func (c *Core) guessedBy(p topo.PortID, n *mad.Trap256) bool {
 	hops := int(n.DRHopCount)
 	if !n.DRNotice || n.DRPathTruncated || hops >= len(n.DRReturnPath) || n.DrSLID.IsUnicast() || n.LID.IsUnicast() {

@@ -55,7 +55,7 @@ func (e *env) guess(h *endPort, n int, as func(i int, m *sim.Forged)) {
 	e.run(time.Second)
 }
 
-// isOff reports a switch port that is switched off.
+// isOff reports whether a switch port is switched off.
 func (e *env) isOff(h *endPort) bool {
 	return e.fab.PortInfo(h.peer, h.pnum).PortPhysicalState == ib.PhysDisabled
 }
@@ -119,7 +119,7 @@ func TestGuessingBlamesNobodyElse(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		notices   int
-		cut       bool // who really did it can be proven
+		cut       bool // the real sender can be proven
 		byDefault bool // under the default rule, which trusts no way
 		as        func(e *env, victim *endPort) func(i int, m *sim.Forged)
 	}{
@@ -234,8 +234,8 @@ func TestAdaptersProveNothing(t *testing.T) {
 	e.wantOn(nil, hs)
 }
 
-// TestToolsDoNotGuess: who maps the fabric without a key, or with one old key for
-// each device, is no guesser.
+// TestToolsDoNotGuess checks that a tool that maps the fabric without a key, or with one old key for each device, does not
+// count as guessing.
 func TestToolsDoNotGuess(t *testing.T) {
 	for name, key := range map[string]ib.MKey{"no key": {}, "one old key": ib.NewMKey(offered)} {
 		t.Run(name, func(t *testing.T) {

@@ -179,7 +179,7 @@ func (c *Core) smTries(r *request) int {
 	return c.cfg.Election.Misses
 }
 
-// commanded takes that a command was obeyed, or why not.
+// commanded handles that a command was obeyed, or the reason why not.
 func (c *Core) commanded(p topo.PortID, control mad.SMInfoControl, reason string) {
 	e := &c.election
 	delete(e.commands, p)

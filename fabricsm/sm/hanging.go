@@ -34,8 +34,8 @@ type part struct {
 // one more level cannot show much beyond the bound.
 const frontierShare = 16
 
-// mayHang reports that a node which answers behind port p does not make the part that
-// it hangs with too large. Else it is asked for again when its level is at its end.
+// mayHang reports whether a node which answers behind port p does not make the part that it hangs with too large. Otherwise
+// it is asked again at the end of its level.
 func (c *Core) mayHang(p topo.PortID, ni *mad.NodeInfo) bool {
 	at := c.nodes[c.ports[p].node].part
 	if at == 0 || c.cables.parts[at].size+sizeOf(ni.NumPorts) <= c.cfg.Growth.Cable || c.knownBefore(ni.PortGUID) {
@@ -160,8 +160,8 @@ func (c *Core) holdHanging() bool {
 	return false
 }
 
-// tooFar reports that a port lies so far from us that nothing behind it is looked at.
-// A chain that hangs by one cable is held there.
+// tooFar reports whether a port lies so far from us that no node behind it is looked at. A chain that hangs by one cable is
+// held there.
 func (c *Core) tooFar(p topo.PortID) bool {
 	if c.routeTo(c.ports[p].node).Len() < c.cfg.Growth.Hops {
 		return false
@@ -194,9 +194,8 @@ type walk struct {
 // managers alone.
 const stemHosts = 4
 
-// findStem reports that our own switch is there for managers alone, and that each of its
-// cables to another switch is the only one there: then one of them is the way to the
-// fabric rather than to a part of it.
+// findStem reports whether our own switch is there for managers alone, and each of its cables to another switch is the only
+// one there. Then one of them is the way to the fabric rather than to a part of it.
 func (w *walk) findStem(parent func(topo.NodeID) topo.NodeID) bool {
 	first := w.order[0]
 	hosts := w.hosts[first]
@@ -292,8 +291,7 @@ func (c *Core) firstSwitch() topo.NodeID {
 	return topo.None
 }
 
-// holdsAlone reports a switch on which a part begins: one cable leads to it, which may
-// be held.
+// holdsAlone reports whether a part begins on a switch: one cable leads to it, which may be held.
 func (c *Core) holdsAlone(w *walk, id topo.NodeID) bool {
 	return w.bridge[id] && !c.nodes[id].vouched && c.holdable(w.in[id]) && !(w.stem && c.ports[w.in[id]].node == w.order[0])
 }

@@ -36,7 +36,7 @@ func (c Condition) String() string {
 	return fmt.Sprintf("condition %d", uint8(c))
 }
 
-// ruled reports a condition that has a HealthRule.
+// ruled reports whether a condition has a HealthRule.
 func (c Condition) ruled() bool { return c != Marked && c != Overgrown && c != RefusesKey }
 
 // Action is what follows when a rule is broken. Each does what the one before it
@@ -89,7 +89,7 @@ type HealthRule struct {
 type HealthConfig struct {
 	Flapping      HealthRule // default 12 in 1 min: Isolate
 	Unresponsive  HealthRule // default 5 in 10 min: Report
-	Noisy         HealthRule // default 600 in 1 min: Report; nothing proves who sent a trap, so that no more is done
+	Noisy         HealthRule // default 600 in 1 min: Report; the sender of a trap cannot be proven, so no more is done
 	SetErrors     HealthRule // default 10 in 10 min: Report
 	IllegalAnswer HealthRule // default 10 in 10 min: Report
 	Rebooting     HealthRule // default 5 in 10 min: Report
@@ -256,14 +256,14 @@ func (c *Core) suspectPlace(id topo.NodeID) ib.Place {
 	return c.placeOf(c.nodes[id].up)
 }
 
-// strikeNode notes that a node misbehaved.
+// strikeNode records that a node misbehaved.
 func (c *Core) strikeNode(id topo.NodeID, cond Condition) {
 	if id != c.root {
 		c.strike(c.suspectPlace(id), c.nodeGUID(id), cond)
 	}
 }
 
-// strike notes that what is at a place misbehaved.
+// strike records that the device at a place misbehaved.
 func (c *Core) strike(pl ib.Place, guid ib.GUID, cond Condition) {
 	c.strikeBy(c.cfg.Health.rule(cond), pl, guid, cond)
 }

@@ -155,7 +155,7 @@ func TestFlappingTrunk(t *testing.T) {
 	}
 }
 
-// TestHealthMarks: what an operator says goes above the rules, and is remembered.
+// TestHealthMarks checks that an operator's mark goes above the rules, and is remembered.
 func TestHealthMarks(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)

@@ -19,7 +19,7 @@ type HealthState struct {
 	Mark      Mark
 	Unhealthy bool
 	Condition Condition // if Unhealthy: the one that Action follows from
-	Action    Action    // if Unhealthy: what is in force
+	Action    Action    // if Unhealthy: the action in force
 	Reason    string    // the operator's words, or what was counted
 	Since     time.Time
 	Until     time.Time // if it holds still; zero: until an operator says otherwise
@@ -28,7 +28,7 @@ type HealthState struct {
 // MaxReason is how many bytes of an operator's reason are kept.
 const MaxReason = 200
 
-// marked takes what an operator says.
+// marked takes the mark of an operator.
 func (c *Core) marked(in *HealthMarked) {
 	if in.Mark == MarkNone {
 		c.releaseMarked(in)

@@ -28,7 +28,7 @@ const (
 
 var hostFieldNames = [...]string{"", "LID", "LMC", "MasterSMLID", "M_Key", "P_Key table", "alias GUID"}
 
-// isAdapter reports an end port of a host behind a switch port.
+// isAdapter reports whether a port is an end port of a host behind a switch port.
 func (c *Core) isAdapter(p topo.PortID) bool {
 	if !c.isEnd(p) || c.topo.Node(c.ports[p].node).Type == ib.NodeSwitch || p == c.own() {
 		return false
@@ -186,8 +186,7 @@ func (c *Core) tellStrangeAliases(p topo.PortID, a *aliasPort, block int, got *m
 	}
 }
 
-// belongsTo reports that a GUID is that of another node's port, or that memberships are
-// granted to it.
+// belongsTo reports whether a GUID is that of another node's port, or memberships are granted to it.
 func (c *Core) belongsTo(g ib.GUID, but topo.PortID) bool {
 	if q, ok := c.byPort[g]; ok {
 		return c.ports[q].node != c.ports[but].node

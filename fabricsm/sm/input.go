@@ -47,7 +47,7 @@ type IntentSet struct{ Intent Intent }
 type IntentChanged struct {
 	Revision int64
 	Grant    []Grant // in any order
-	Withdraw []Grant // in any order; what is not granted is ignored
+	Withdraw []Grant // in any order; grants that do not exist are ignored
 }
 
 // Then returns one change for two that follow each other.

@@ -102,8 +102,8 @@ func (m *members) want(g Grant) *membership {
 	return ms
 }
 
-// lesser reports that the intent which is being taken has already said that a
-// membership is limited: of both forms the lesser one counts.
+// lesser reports whether the intent which is being taken already has the membership in its limited form: where both forms
+// are named, the limited one counts.
 func (m *members) lesser(g Grant) bool {
 	if !g.PKey.IsFull() {
 		return false
@@ -191,8 +191,7 @@ func (c *Core) setHosts(places []ib.Place) {
 	}
 }
 
-// lookAt has the ports that a membership concerns looked at, at once if access
-// is taken away.
+// lookAt marks the ports that a membership concerns for work, at once if access is removed.
 func (c *Core) lookAt(ms *membership) {
 	level := 1 + int(clsPKey)
 	if ms.leaving {

@@ -43,8 +43,7 @@ func (k FactKind) keyKind(prefix string) (kind keys.Kind, ok bool) {
 	return kind, ok && kind.UnmarshalText([]byte(text)) == nil
 }
 
-// OfFabric reports a fact about the whole fabric, or one that has a name, for which no
-// GUID is needed.
+// OfFabric reports whether a fact is about the whole fabric, or has a name, so that it needs no GUID.
 func (f *Fact) OfFabric() bool {
 	if k, ok := f.Kind.KeyKind(); ok {
 		return !k.OfDevice() && f.GUID == 0
@@ -56,7 +55,7 @@ func (f *Fact) OfFabric() bool {
 	return (rotation || f.Kind.ofStore() || f.Kind == FactReleased) && f.GUID == 0
 }
 
-// Vital reports a fact that a store must not go on without.
+// Vital reports whether a store must not go on without a fact.
 func (f *Fact) Vital() bool {
 	_, key := f.Kind.KeyKind()
 	_, rotation := f.Kind.RotationKind()
@@ -93,8 +92,7 @@ func KeyRecords(facts []Fact) []keys.Record {
 	return out
 }
 
-// KeysWereReleased reports facts that end with keys given back, and not given out
-// again since.
+// KeysWereReleased reports whether the facts end with keys removed, and not assigned again since.
 func KeysWereReleased(facts []Fact) (released bool) {
 	for i := range facts {
 		if facts[i].Kind == FactReleased {

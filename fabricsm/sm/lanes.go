@@ -53,11 +53,11 @@ func newLanes(cfg *Config) (l lanes) {
 	return l
 }
 
-// maxLaneTables bounds the tables that are kept apart; what is common needs ten.
+// maxLaneTables bounds the tables that are kept apart; common configurations need ten.
 const maxLaneTables = 200
 
-// hasLanes reports a port that has SL-to-VL tables: one with a cable, and
-// enhanced switch port 0 for quality of service.
+// hasLanes reports whether a port has SL-to-VL tables: a port with a cable has, and enhanced switch port 0 with quality of
+// service.
 func (c *Core) hasLanes(p topo.PortID) bool {
 	if pt := &c.ports[p]; pt.num == 0 {
 		return (c.cfg.QoS.Enabled || c.undoing()) && c.isEnd(p) && c.nodes[pt.node].info.EnhancedPort0
@@ -65,7 +65,7 @@ func (c *Core) hasLanes(p topo.PortID) bool {
 	return c.peer(p) != topo.None
 }
 
-// mapsLanes reports a device whose SL-to-VL tables can be programmed.
+// mapsLanes reports whether the SL-to-VL tables of a port's device can be programmed.
 func (c *Core) mapsLanes(p topo.PortID) bool {
 	if c.external(p) {
 		p = c.topo.Node(c.ports[p].node).FirstPort
@@ -73,7 +73,7 @@ func (c *Core) mapsLanes(p topo.PortID) bool {
 	return c.cfg.SLtoVL != SLtoVLOff && c.ports[p].info.CapabilityMask.Has(mad.IsSLMappingSupported)
 }
 
-// needsLanes reports that SL-to-VL tables are programmed.
+// needsLanes reports whether SL-to-VL tables are programmed.
 func (c *Core) needsLanes() bool { return c.lanes.layered || c.cfg.QoS.Enabled || c.undoing() }
 
 // lanesFor returns the lanes for which the tables of a port have to be made.
@@ -225,7 +225,7 @@ func (c *Core) relanePorts(was *route.Tables, all bool) {
 	}
 }
 
-// afterLanes reports that the forwarding of a switch is not to be written yet.
+// afterLanes reports whether the forwarding of a switch must not be written yet.
 func (c *Core) afterLanes(id topo.NodeID) bool {
 	if c.lanes.closed {
 		c.lanes.waiting = append(c.lanes.waiting, id)

@@ -15,9 +15,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestLanesByPortFollowCables pulls cables of a torus and plugs them in again,
-// also while tables are being written: what devices hold in the end is what the
-// routes want of each pair of ports.
+// TestLanesByPortFollowCables pulls cables of a torus and plugs them in again, also while tables are being written. In the
+// end devices hold the lanes that the routes want for each pair of ports.
 func TestLanesByPortFollowCables(t *testing.T) {
 	e := torusEnv(t, sim.Options{}, sm.Config{Engines: []route.Engine{toroidal.Engine{Lanes: 4}}, AuditPeriod: -1})
 	e.start()

@@ -11,8 +11,7 @@ import (
 // From Armed on a reset shows. So the table is read once in the background when the
 // link has got there; the tables of switches are proven otherwise, see sure.go.
 
-// proveLanes has the table of an adapter read whose link was just armed. was is the
-// state that it was in.
+// proveLanes reads, in the background, the table of an adapter whose link was just armed. was is the state before that.
 func (c *Core) proveLanes(p topo.PortID, was ib.PortState) {
 	pt := &c.ports[p]
 	if !pt.fresh || pt.num == 0 || !c.isEnd(p) || was >= ib.PortArmed || pt.info.PortState < ib.PortArmed {

@@ -31,7 +31,7 @@ func (c *Core) undoing() bool {
 	return c.lanes.written != 0 && c.lanes.routes != nil && !c.lanes.layered && !c.cfg.QoS.Enabled
 }
 
-// shares reports that arbitration tables are programmed.
+// shares reports whether arbitration tables are programmed.
 func (c *Core) shares() bool {
 	return c.cfg.QoS.Enabled || c.lanes.written&sharesWritten != 0 && c.undoing()
 }
@@ -68,8 +68,7 @@ func (c *Core) loadLanes(f *Fact) {
 	}
 }
 
-// mixed reports that tables for different input ports may differ from each other
-// though one is wanted for all.
+// mixed reports whether tables for different input ports may differ from each other though one is wanted for all.
 func (c *Core) mixed(want laneID) bool {
 	return want != lanesByPort && (c.lanes.written&pairsWritten != 0 || c.undoing())
 }

@@ -25,7 +25,7 @@ type PreferredLID struct {
 type LIDRefused struct {
 	GUID  ib.GUID // port GUID
 	LID   ib.LID
-	Owner ib.GUID // who has that LID, 0 if that is not why
+	Owner ib.GUID // port that has that LID, 0 if that is not the cause
 }
 
 func (*LIDRefused) event() {}

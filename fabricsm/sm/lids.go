@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// lidSpace says who owns each unicast LID. A GUID keeps its LIDs while it is
-// away, until there are no others left, and then too as keepsLID says.
+// lidSpace holds the owner of each unicast LID. A GUID keeps its LIDs while it is away, until there are no others left, and
+// then too as keepsLID says.
 type lidSpace struct {
 	owner  []ib.GUID // by LID
 	byGUID map[ib.GUID]ib.LID
@@ -114,12 +114,12 @@ func (s *lidSpace) free(l ib.LID, lmc ib.LMC, but ib.GUID) bool {
 	return true
 }
 
-// isNew reports a LID that was given since the core began.
+// isNew reports whether a LID was assigned since the core began.
 func (s *lidSpace) isNew(l ib.LID) bool {
 	return int(l)/64 < len(s.fresh) && s.fresh[l/64]>>(l%64)&1 != 0
 }
 
-// setNew notes that a LID was given now.
+// setNew records that a LID was assigned now.
 func (s *lidSpace) setNew(l ib.LID) {
 	for int(l)/64 >= len(s.fresh) {
 		s.fresh = append(s.fresh, 0)
@@ -260,8 +260,8 @@ func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 	c.needRoute(p)
 }
 
-// undecided reports that a port shows a LID which it may keep if its switch forwards it
-// there, and that the switch has not said yet whether it does.
+// undecided reports whether a port shows a LID which it may keep if its switch forwards it there, and the switch has not
+// reported yet whether it does.
 func (c *Core) undecided(p topo.PortID, guid ib.GUID) bool {
 	l, sp := c.ports[p].info.LID, c.forwards(p)
 	if _, had := c.lids.byGUID[guid]; had || sp == topo.None || !c.lids.free(l, c.lmcOf(p), guid) {
@@ -347,7 +347,7 @@ func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {
 	c.judge(guid)
 }
 
-// leave takes that an end port is no longer where it was.
+// leave records that an end port is no longer where it was.
 func (c *Core) leave(p topo.PortID) {
 	pt := &c.ports[p]
 	guid := c.guidOf(p)

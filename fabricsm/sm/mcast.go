@@ -118,7 +118,7 @@ func (t *mft) diff(i int) {
 	}
 }
 
-// wantMask takes what a tree wants of a switch.
+// wantMask takes the ports that a tree wants of a switch.
 func (c *Core) wantMask(ch mcast.Change) {
 	t := c.mftOf(ch.Switch)
 	if t == nil {
@@ -187,7 +187,7 @@ func (c *Core) auditMFT(id topo.NodeID, t *mft) {
 	c.auditing = false
 }
 
-// backgroundMFT has all of a multicast table read by and by.
+// backgroundMFT reads all of a multicast table by and by.
 func (c *Core) backgroundMFT(id topo.NodeID) {
 	if t := c.nodes[id].mft; t != nil {
 		for i := range t.want {
@@ -245,7 +245,7 @@ func (c *Core) lostMFT(id topo.NodeID, r *request) {
 	}
 }
 
-// forgetMFT takes that a switch lost its tables.
+// forgetMFT records that a switch lost its tables.
 func (c *Core) forgetMFT(id topo.NodeID) {
 	n := &c.nodes[id]
 	if n.mft != nil {

@@ -60,7 +60,7 @@ func newMembers() members {
 // at reports whether anything is wanted, or to be proven, of a place.
 func (m *members) at(pl ib.Place) bool { return len(m.byPlace) > 0 && len(m.byPlace[pl]) > 0 }
 
-// forHost reports a place where only a host belongs.
+// forHost reports whether only a host belongs at a place.
 func (m *members) forHost(pl ib.Place) bool { return m.hosts[pl] || m.at(pl) }
 
 // expel takes away a switch that was linked to a place before it was known to be
@@ -76,7 +76,7 @@ func (c *Core) expel(pl ib.Place) {
 		c.shut(sp)
 		c.markPort(clsProbe, sp)
 		if c.nodes[far].alive && c.nodes[far].epoch != 0 && far != c.root {
-			// It is a real switch whose name was taken: what was read may be a lie.
+			// It is a real switch whose name was taken: the values read before may be a lie.
 			c.rebooted(far)
 			c.nodes[far].infoKnown = false
 			c.refresh(far)
@@ -145,7 +145,7 @@ func (c *Core) judgeNode(id topo.NodeID) {
 	}
 }
 
-// absent takes that a GUID is not seen any longer.
+// absent records that a GUID is no longer seen.
 func (c *Core) absent(guid ib.GUID) {
 	for _, ms := range c.members.byGUID[guid] {
 		ms.applied = false
@@ -265,7 +265,7 @@ func (c *Core) goneFrom(sp topo.PortID, ms *membership) bool {
 	return t != nil && (t.absent(ms.PKey) || t.proven() && c.members.granted(ms.Place, ms.PKey, true))
 }
 
-// tableless reports a switch port that is known to have no P_Key table.
+// tableless reports whether a switch port is known to have no P_Key table.
 func (c *Core) tableless(sp topo.PortID) bool {
 	n := &c.nodes[c.ports[sp].node]
 	return n.infoKnown && n.info.PartitionEnforcementCap == 0

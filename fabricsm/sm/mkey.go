@@ -165,7 +165,7 @@ func (c *Core) keyedAt(p topo.PortID) ib.Place {
 	return c.placeOf(p)
 }
 
-// keyedHere reports that an end port was given its key at a place.
+// keyedHere reports whether an end port was assigned its key at a place.
 func (c *Core) keyedHere(guid ib.GUID, place ib.Place) bool {
 	r := c.mkeys.book.Ring(keys.MKey, guid)
 	if r == nil {
@@ -175,7 +175,7 @@ func (c *Core) keyedHere(guid ib.GUID, place ib.Place) bool {
 	return rec.Place == place && !place.IsZero()
 }
 
-// verified reports that an end port is where it belongs.
+// verified reports whether an end port is where it belongs.
 func (c *Core) verified(p topo.PortID) bool {
 	if p == c.own() {
 		return true
@@ -190,7 +190,7 @@ func (c *Core) verified(p topo.PortID) bool {
 	return (c.keyPlaces() == PlacesSeen || c.declared(p)) && !c.disputed(p)
 }
 
-// disputed reports an end port whose place, or identity, another one contests.
+// disputed reports whether another port contests the place, or identity, of an end port.
 func (c *Core) disputed(p topo.PortID) bool {
 	pt := &c.ports[p]
 	if pt.challenger != topo.None || c.dark(p) {
@@ -200,8 +200,8 @@ func (c *Core) disputed(p topo.PortID) bool {
 	return peer != topo.None && (c.ports[peer].fenced || c.ports[peer].challenger != topo.None || c.dark(peer))
 }
 
-// holds reports that a piece of work has to wait until it is known which key its
-// target has. Only what finds that out may go ahead.
+// holds reports whether a piece of work has to wait until it is known which key its target has. Only the work that finds
+// that out may go ahead. It also returns the port that has the key.
 func (c *Core) holds(x ref, n topo.NodeID) (topo.PortID, bool) {
 	p := c.keyPort(x, n)
 	r := c.ring(p)
@@ -227,8 +227,7 @@ func (c *Core) holds(x ref, n topo.NodeID) (topo.PortID, bool) {
 	}
 }
 
-// keyOnWay reports a device that gets a key by a request that is out: what follows it
-// would show the wrong one, whichever that is.
+// keyOnWay reports whether a request that is out sets the key of a device: a later request might show the wrong key.
 func (c *Core) keyOnWay(p topo.PortID) bool { return c.ports[p].setKey && c.asked(clsSet, p) }
 
 // awaitKey puts work off until the key of its target is known.
@@ -335,7 +334,7 @@ func (c *Core) candidates(x ref) (out []candidate) {
 		return nil
 	}
 	if c.peer(p) != topo.None {
-		return c.imported(p) // it said who it is, and fell silent before its key was recorded
+		return c.imported(p) // it reported its identity, and fell silent before its key was recorded
 	}
 	if c.ownCable(p) {
 		if a := c.neighbour(); a.guid != 0 {
@@ -402,8 +401,8 @@ func (c *Core) linkedKeys(p topo.PortID) {
 	}
 }
 
-// provenSwitch reports a port of a switch that answers under its key, or never had
-// one, and whose cable is as declared.
+// provenSwitch reports whether a port is of a switch that answers under its key, or never had one, and its cable is as
+// declared.
 func (c *Core) provenSwitch(p topo.PortID) bool {
 	if c.law.on() && c.external(p) && !c.lawful(c.placeOf(p)) && c.keyPlaces() == PlacesDeclared {
 		return false

@@ -12,16 +12,15 @@ import (
 type KeyImport struct {
 	Keys   map[ib.GUID]keys.Key // by port GUID, of a switch that of port 0; zero: it is known to have none
 	Single keys.Key             // of all devices that Keys does not name; zero: there is none
-	// Behind says who is behind a port, so that he can be asked before his GUID is
-	// known: Place.Switch is the port GUID of an end port, of a switch that of port 0,
-	// and the value a port GUID of the same kind.
+	// Behind names the end port behind a port, so that it can be asked before its GUID is known. Place.Switch is the port
+	// GUID of an end port, for a switch that of port 0, and the value is a port GUID of the same kind.
 	Behind map[ib.Place]ib.GUID
 	// Keep has devices stay on the keys of Keys until the next rotation, but for weak ones:
 	// they are those of an export of ours, and each device has one of its own.
 	Keep bool
 }
 
-// kept reports that a device stays on the key that is imported for it.
+// kept reports whether a device stays on the key that is imported for it.
 func (k *KeyImport) kept(guid ib.GUID, key keys.Key) bool {
 	return k != nil && k.Keep && k.Keys[guid] == key && keys.Check(key) == nil
 }
@@ -72,8 +71,7 @@ func (c *Core) imported(p topo.PortID) (out []candidate) {
 	return out
 }
 
-// importedAt reports that an end port is said to be at a place with a key of its
-// own, under which it was asked there.
+// importedAt reports whether the import has an end port at a place with a key of its own, under which it was asked there.
 func (c *Core) importedAt(guid ib.GUID, place ib.Place) bool {
 	in, p := c.cfg.MKey.Import, c.portAt(place)
 	if in == nil || p == topo.None || c.keyPlaces() != PlacesSeen && !c.expected(p) {

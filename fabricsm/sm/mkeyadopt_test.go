@@ -295,7 +295,7 @@ func TestViewShowsKeyStates(t *testing.T) {
 				t.Errorf("%d states, want %d", n, want)
 			}
 		}
-		e.run(10 * time.Second) // who accepts two keys is asked in the background
+		e.run(10 * time.Second) // which devices accept two keys is asked in the background
 		e.mustSettle(time.Minute)
 		check(1)
 		e.run(55 * time.Second)

@@ -92,7 +92,7 @@ func (c *Core) saveSwitchPort(p topo.PortID) {
 	}
 }
 
-// ownCable reports our own port, if it is that of an adapter.
+// ownCable reports whether a port is our own, and that of an adapter.
 func (c *Core) ownCable(p topo.PortID) bool {
 	return p != topo.None && p == c.rootPort && !c.external(p) && p == c.own()
 }

@@ -19,7 +19,7 @@ type KeyProblem struct {
 type KeyExposed struct {
 	GUID  ib.GUID // whose key it is
 	Place ib.Place
-	To    ib.GUID // who answered there
+	To    ib.GUID // the port that answered there
 }
 
 // KeysRotated says that a cycle of new keys has come to its end.

@@ -24,7 +24,7 @@ const (
 	markReplaced = "replaced"
 )
 
-// loadExposed takes what was saved. A mark of a later version is read as the worse.
+// loadExposed takes a saved fact. A mark of a later version is read as the worse.
 func (m *mkeys) loadExposed(f *Fact) {
 	switch f.Mark {
 	case "":

@@ -25,7 +25,7 @@ func dualKeyed(t *testing.T) *env {
 	return e
 }
 
-// obeys reports that the switch answers a host that shows a key.
+// obeys reports whether the switch answers a host that shows a key.
 func (e *env) obeys(from endPort, key ib.MKey) bool {
 	e.t.Helper()
 	st, err := e.fab.Station(from.node.Name, false)
@@ -162,8 +162,8 @@ func TestShownKeyIsDropped(t *testing.T) {
 	}
 }
 
-// TestRetiredKey: the key of a device that left is destroyed, one that is there
-// keeps its own, and who comes back gets one of a later epoch.
+// TestRetiredKey: the key of a device that left is destroyed, and a device that is there keeps its own. A device that comes
+// back gets one of a later epoch.
 func TestRetiredKey(t *testing.T) {
 	e := dualKeyed(t)
 	h := hosts(e.list)[2]

@@ -17,7 +17,7 @@ import (
 type LendKey struct {
 	GUID  ib.GUID   // port GUID, of a switch that of port 0
 	Until time.Time // at most MaxKeyLease from now, else that; not after now: it ends
-	To    string    // who has it, for people; at most 64 bytes are kept
+	To    string    // the holder, for people; at most 64 bytes are kept
 }
 
 // MaxKeyLease is the longest time for which a key is lent.
@@ -26,7 +26,7 @@ const MaxKeyLease = 24 * time.Hour
 const (
 	// maxLeases bounds the keys that are lent at once.
 	maxLeases = 256
-	// maxBorrower bounds what is kept of who has one.
+	// maxBorrower bounds how many bytes of the holder's name are kept.
 	maxBorrower = 64
 )
 
@@ -60,13 +60,13 @@ func (e *KeyLeaseEnded) String() string {
 	return fmt.Sprintf("the time is over%s for which the M_Key of %v was lent to %s; it gets another one", late, e.GUID, e.To)
 }
 
-// keyLease is until when who has the key of a device.
+// keyLease is the holder of a device's key, and the end of the lease.
 type keyLease struct {
 	until time.Time
 	to    string
 }
 
-// loadLease takes what was saved.
+// loadLease takes a saved lease.
 func (m *mkeys) loadLease(f *Fact) {
 	if f.Mark == "" {
 		delete(m.lent, f.GUID)

@@ -16,7 +16,7 @@ type MoveKey struct {
 
 func (*MoveKey) input() {}
 
-// moveKey binds the key of a device to another place, and asks who is there.
+// moveKey binds the key of a device to another place, and probes that place.
 func (c *Core) moveKey(in *MoveKey) {
 	if !c.cfg.MKey.on() || c.mkeys.book.Ring(keys.MKey, in.GUID) == nil {
 		return

@@ -10,9 +10,8 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// TestPlacesFollowTheMode: which places count may follow the mode in force, also when
-// that changes: who is not declared gets a key while the topology is only observed, and
-// none from when enforcement is asked for.
+// TestPlacesFollowTheMode: which places count may follow the mode in force, also when that changes. A device that is not
+// declared gets a key while the topology is only observed, and none from when enforcement is asked for.
 func TestPlacesFollowTheMode(t *testing.T) {
 	for _, tt := range []struct {
 		mode topospec.Mode

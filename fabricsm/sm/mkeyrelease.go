@@ -84,7 +84,7 @@ func (c *Core) keyReleased(p topo.PortID) {
 	}
 }
 
-// tellReleased says, once nothing is left to do, what became of the keys.
+// tellReleased reports, once nothing is left to do, how many keys were removed and kept.
 func (c *Core) tellReleased() {
 	if !c.mkeys.releasing || c.mkeys.released {
 		return

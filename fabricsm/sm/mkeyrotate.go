@@ -30,7 +30,7 @@ const (
 	dualNo
 )
 
-// learnDual notes what is known of a device.
+// learnDual records the dualness of a device.
 func (r *rotation) learnDual(p topo.PortID, d dualness) {
 	if r.rotator == nil || r.dual[p] == d {
 		return
@@ -49,7 +49,7 @@ func (r *rotation) learnDual(p topo.PortID, d dualness) {
 	r.dual[p] = d
 }
 
-// mayRotate reports that it is known which devices there are and can be rotated.
+// mayRotate reports whether it is known which devices there are and can be rotated.
 func (c *Core) mayRotate() bool {
 	r := &c.mkeys.rotation
 	// A device that fell silent before it was asked is waited for no longer than the others.

@@ -33,7 +33,7 @@ func newShowing() showing {
 	return showing{told: make(map[ib.GUID]bool), to: make(map[topo.PortID][]ib.GUID)}
 }
 
-// showsKey notes that a request under the key of an end port goes out.
+// showsKey records that a request under the key of an end port goes out.
 func (c *Core) showsKey(p topo.PortID) {
 	s := &c.mkeys.shown
 	if n := len(c.ports) - len(s.at); n > 0 {
@@ -42,7 +42,7 @@ func (c *Core) showsKey(p topo.PortID) {
 	s.at[p] = c.millis() + 1
 }
 
-// showsTo notes that a probe of a port goes out under the key of a device.
+// showsTo records that a probe of a port goes out under the key of a device.
 func (c *Core) showsTo(p topo.PortID, guid ib.GUID) {
 	if to := c.mkeys.shown.to; !slices.Contains(to[p], guid) {
 		to[p] = append(to[p], guid)
@@ -58,8 +58,7 @@ func (c *Core) nobodyTold(p topo.PortID) {
 	}
 }
 
-// lostKeys takes that a link is known to be gone: of an adapter, or the one over which
-// a switch was asked.
+// lostKeys records that a link is known to be gone: of an adapter, or the one over which a switch was asked.
 func (c *Core) lostKeys(p, q topo.PortID) {
 	for _, x := range [2][2]topo.PortID{{p, q}, {q, p}} {
 		end := c.entryPort(x[1])
@@ -69,7 +68,7 @@ func (c *Core) lostKeys(p, q topo.PortID) {
 	}
 }
 
-// lostKey takes that the link of an end port is known to be gone.
+// lostKey records that the link of an end port is known to be gone.
 func (c *Core) lostKey(p topo.PortID) {
 	s := &c.mkeys.shown
 	if !c.cfg.MKey.on() || !c.isEnd(p) || p == c.own() || int(p) >= len(s.at) || s.at[p] == 0 {

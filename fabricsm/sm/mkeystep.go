@@ -38,8 +38,8 @@ func (c *Core) keyStep(p topo.PortID) keys.Step {
 // one at a time, but a host can show another GUID each time it is asked.
 const maxAtPlace = 16
 
-// crowded reports an end port at a place where too many others were given keys,
-// and says so once.
+// crowded reports whether too many other end ports were assigned keys at the place of an end port. It raises a problem for
+// that once.
 func (c *Core) crowded(p topo.PortID) bool {
 	place := c.keyedAt(p)
 	if place.IsZero() || c.mkeys.book.NumAt(keys.MKey, place) < maxAtPlace {
@@ -172,7 +172,7 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 	}
 }
 
-// keyAnswered takes what an answer showed of the key of a device that was on its key.
+// keyAnswered handles an answer of a device that was on its key.
 func (c *Core) keyAnswered(p topo.PortID, pi *mad.PortInfo, f keys.Finding, was bool) {
 	pt := &c.ports[p]
 	switch f {
@@ -215,8 +215,8 @@ func (c *Core) keyVerdict(p topo.PortID, r *keys.Ring) {
 	c.problem(k, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: reason})
 }
 
-// keySilent takes that the Get which is to find out the key of a device had no
-// answer after all tries. It reports whether there is another key to try.
+// keySilent handles that the Get which is to find out the key of a device had no answer after all tries. It reports whether
+// there is another key to try.
 func (c *Core) keySilent(r *request) bool {
 	if !c.cfg.MKey.on() || r.ref.class != clsInfo || r.node == topo.None {
 		return false
@@ -248,8 +248,7 @@ func (c *Core) keyDoubted(p topo.PortID) {
 	}
 }
 
-// keyed reports that nothing stands between an end port and its key: it has it,
-// or cannot have one.
+// keyed reports whether an end port has nothing to wait for before it gets its key: it has it, or cannot have one.
 func (c *Core) keyed(p topo.PortID) bool {
 	if !c.cfg.MKey.on() || !c.isEnd(p) {
 		return true

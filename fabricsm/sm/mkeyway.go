@@ -11,8 +11,7 @@ import (
 // claim to be. Otherwise a host could show the GUIDs of a switch that is not found yet, after a restart or while that is
 // off. It would be shown the key of the switch, and those of all devices that belong behind it.
 
-// wayKnown reports that each switch on the way to a node, the node included if it
-// is one, is where its key may be shown.
+// wayKnown reports whether each switch on the way to a node, the node included if it is one, is where its key may be shown.
 func (c *Core) wayKnown(id topo.NodeID) bool {
 	if c.topo.Node(id).Type != ib.NodeSwitch {
 		return id == c.root
@@ -31,7 +30,7 @@ func (c *Core) wayKnown(id topo.NodeID) bool {
 	}
 }
 
-// hopKnown reports that the switch behind a port may be the one it says it is.
+// hopKnown reports whether the switch behind a port may be the one it claims to be.
 func (c *Core) hopKnown(up topo.PortID, id topo.NodeID) bool {
 	guid := c.guidOf(c.topo.Node(id).FirstPort)
 	if c.keyPlaces() == PlacesSeen {
@@ -69,8 +68,8 @@ func (c *Core) keptKey(guid ib.GUID) bool {
 	return !rec.Current.IsZero() && (rec.Current.Origin != keys.OriginImported || !rec.Pending.IsZero())
 }
 
-// ofSwitch reports the GUID of a switch: its key is bound to no place, and is not
-// for an adapter that shows it.
+// ofSwitch reports whether a GUID is that of a switch: its key is bound to no place, and is not for an adapter that shows
+// that GUID.
 func (c *Core) ofSwitch(guid ib.GUID) bool {
 	r := c.mkeys.book.Ring(keys.MKey, guid)
 	if r == nil || !c.mkeys.switches[guid] {

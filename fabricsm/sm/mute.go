@@ -106,7 +106,7 @@ func (c *Core) tellMute() {
 	}
 }
 
-// mute reports PortInfo of port 0 of a switch that sends no trap 259.
+// mute reports whether PortInfo of port 0 is that of a switch that sends no trap 259.
 func mute(pi *mad.PortInfo) bool {
 	return !pi.CapabilityMask.Has(mad.IsPKeySwitchExternalPortTrapSupported)
 }
