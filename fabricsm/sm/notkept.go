@@ -33,7 +33,7 @@ func (m model) String() string {
 	return fmt.Sprintf(modelFormat, m.vendor, m.id, m.revision, m.ports)
 }
 
-// parseModel reads what String gives; anything else is the model of nobody.
+// parseModel parses the form of String; any other text is the zero model.
 func parseModel(s string) (m model) {
 	if n, err := fmt.Sscanf(s, modelFormat, &m.vendor, &m.id, &m.revision, &m.ports); err != nil || n != 4 {
 		return model{}
@@ -41,8 +41,7 @@ func parseModel(s string) (m model) {
 	return m
 }
 
-// deviceAt gives the device that answers behind a port; topo.None is for our own
-// node.
+// deviceAt returns the device that answers behind a port; topo.None is for our own node.
 func (c *Core) deviceAt(ni *mad.NodeInfo, up topo.PortID) device {
 	d := device{guid: ni.NodeGUID, model: model{ni.VendorID, ni.Revision, ni.DeviceID, ni.NumPorts}}
 	if ni.NodeType != ib.NodeSwitch && up != topo.None {

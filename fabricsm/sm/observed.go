@@ -22,7 +22,7 @@ type node struct {
 	routeAt   uint32
 	out       uint16 // requests out to it
 	parked    []ref  // work that waits for requests to come back
-	answers   uint32 // answers it gave
+	answers   uint32 // answers received from it
 	grown     uint32 // window in which it was found, 0 if it counts as no growth
 	part      int32  // that it hangs with, in Core.cables; 0: none
 	vouched   bool   // it was known before, or once hung with none
@@ -58,7 +58,7 @@ type node struct {
 	unsure    bool          // it may have lost what was written to it, see sure.go
 	armed     bool          // a link of it was seen armed since it is unsure
 	written   bool          // something may have been written to it since it is unsure
-	proving   bool          // the read of port 0 that is out will tell
+	proving   bool          // the pending read of port 0 decides, see sure.go
 	lidless   []ref         // work that waits until its port 0 has its LID
 }
 
@@ -69,11 +69,11 @@ type port struct {
 	pkeys *pkeyTable // see setKeys
 	arb   *arbState  // nil before anything is wanted of it
 
-	place       ib.Place      // where it was told to be placed
+	place       ib.Place      // where it was last reported as placed
 	claim       ib.GUID       // GUID the challenger says this further port of an adapter has
 	pause       time.Duration // before what is behind it is looked at again
 	armed       int64         // when its link was seen to be armed, in nanoseconds; 0: it is not
-	foreignSeen uint64        // times that another SM here told something new of itself
+	foreignSeen uint64        // times that another SM here reported something new about itself
 	refusals    uint64        // commands from here that were refused
 
 	node       topo.NodeID
@@ -99,11 +99,11 @@ type port struct {
 	law         Action       // the same, by the declared topology
 
 	known      bool // info was read in this life of the link
-	unread     bool // info is a guess: the answer to the first Set will tell, see unread.go
+	unread     bool // info is a guess: the answer to the first Set shows the real one, see unread.go
 	fresh      bool // the link came up without configuration, so tables are written without reading them
 	bitsProven bool // the enforcement bits were read back with a Get
-	placed     bool // PortPlaced was told
-	setKey     bool // the Set that is out gives it a new M_Key
+	placed     bool // PortPlaced was reported
+	setKey     bool // the Set that is out sets a new M_Key
 	setRenews  bool // the Set that is out carries ClientReregister
 	renew      bool // clients have still to renew what they registered
 	retrained  bool // its link was taken down once so that it runs as enabled
@@ -126,7 +126,7 @@ type port struct {
 	confirmed  bool // who is behind it was asked since its link was armed
 	fenced     bool // what is behind shows a GUID that is elsewhere
 	mute       bool // of an adapter that does not speak of this port through its others
-	told       bool // NodeUnreachable was told
+	told       bool // NodeUnreachable was reported
 
 	due bool // in shownDevices.duePorts
 }
@@ -146,7 +146,7 @@ func (c *Core) probes(p topo.PortID) bool { return p == c.rootPort || c.external
 
 func (c *Core) peer(p topo.PortID) topo.PortID { return c.topo.Port(p).Peer }
 
-// placeOf gives the place of an end port, or of a switch port itself.
+// placeOf returns the place of an end port, or of a switch port itself.
 func (c *Core) placeOf(p topo.PortID) ib.Place {
 	if p == topo.None {
 		return ib.Place{}
@@ -163,7 +163,7 @@ func (c *Core) guidOf(p topo.PortID) ib.GUID { return c.topo.Port(p).GUID }
 
 func (c *Core) nodeGUID(n topo.NodeID) ib.GUID { return c.topo.Node(n).GUID }
 
-// portAt gives the external switch port that a place names.
+// portAt returns the external switch port that a place names.
 func (c *Core) portAt(pl ib.Place) topo.PortID {
 	n := c.topo.NodeByGUID(pl.Switch)
 	if n == topo.None || pl.Port == 0 || c.topo.Node(n).Type != ib.NodeSwitch {
@@ -209,16 +209,15 @@ func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.mkeys.states.shown.Set(int32(p), nil)
 }
 
-// A fabric that is not small is given room for many nodes and ports at once. What
-// is not used of it is address space that the system never backs, while to grow
-// bit by bit leaves several times the memory that the fabric needs as garbage.
+// A fabric that is not small gets room for many nodes and ports at once. The unused part is address space that the system
+// never backs. To grow step by step would leave several times the memory that the fabric needs as garbage.
 const (
 	smallFabric = 1024 // nodes, or ports
 	manyNodes   = 16 << 10
 	manyPorts   = 128 << 10
 )
 
-// extend gives s at least n elements, with room for many if it is not small.
+// extend returns s with at least n elements, and room for many if s is not small.
 func extend[T any](s []T, n, many int) []T {
 	if n <= len(s) {
 		return s
@@ -302,8 +301,8 @@ const maxKeys = 1024
 // on a new snapshot.
 func (c *Core) moved() { c.members.plan = nil }
 
-// routeTo gives the directed route to a node. It is at most mad.MaxHops long:
-// what lies further is never made a node.
+// routeTo returns the directed route to a node. It is at most mad.MaxHops long: a device that is further away never becomes
+// a node.
 func (c *Core) routeTo(id topo.NodeID) *mad.Route {
 	n := &c.nodes[id]
 	if n.routeAt == c.treeEpoch && n.routeAt != 0 {
@@ -325,8 +324,7 @@ func (c *Core) tryWay(id topo.NodeID) {
 	}
 }
 
-// otherWay gives a node another way to be asked, if it has one that does not
-// lead over itself.
+// otherWay selects another route to a node, if there is one that does not lead through the node itself.
 func (c *Core) otherWay(id topo.NodeID) {
 	n := &c.nodes[id]
 	tn := c.topo.Node(id)

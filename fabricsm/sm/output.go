@@ -25,18 +25,16 @@ type Output struct {
 // RequestID names a request that is out; it is never 0.
 type RequestID uint32
 
-// Request is an SMP to put on the wire. Its transaction id is the request id,
-// which anybody can predict: the owner puts a random one in its place, and
-// believes only answers that have that one, come from where the request went
-// and have its class, attribute and modifier. Others go in as Received.
+// Request is an SMP to send. Its transaction id is the request id, which an attacker can predict. The owner replaces it
+// with a random one. It accepts only answers that have that one, come from the destination of the request, and have its
+// class, attribute and modifier. All others go in as Received.
 type Request struct {
 	ID  RequestID
 	LID ib.LID // destination; ib.PermissiveLID for a directed route
 	MAD mad.MAD
 }
 
-// Response is a MAD that answers somebody else's, or that no answer is
-// expected to.
+// Response is a MAD that answers a request of another device, or a MAD for which no answer is expected.
 type Response struct {
 	LID ib.LID // destination; ib.PermissiveLID for a directed route
 	QP  uint32
@@ -69,9 +67,8 @@ const (
 	// FactReleased, of the fabric: Mark says that all keys were to be given back,
 	// so that none is given out. One without takes it back.
 	FactReleased FactKind = "keys-released"
-	// FactExposed: the key of the port GUID was shown to somebody else and has to
-	// change, or has changed and is still to be dropped. One without Mark takes it
-	// back.
+	// FactExposed: the key of the port GUID was shown to another device and has to change, or has changed and is still to
+	// be dropped. One without Mark takes it back.
 	FactExposed FactKind = "exposed"
 	// FactLent: Mark says who has the key of the port GUID until Since. One without
 	// Mark takes it back.

@@ -12,9 +12,9 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestRepressAccusesNobody: an adapter whose host gave it another M_Key refuses the answer
-// to its trap, and reports that in another trap. That one is not answered, which would be
-// without end, and accuses not the port of the subnet manager.
+// TestRepressAccusesNobody: an adapter with another M_Key, set by its host, refuses the answer to its trap, and reports
+// that in another trap. That one is not answered, as this would never end. It does not accuse the port of the subnet
+// manager.
 func TestRepressAccusesNobody(t *testing.T) {
 	e, hs := settledKeyed(t)
 	h := &hs[0]

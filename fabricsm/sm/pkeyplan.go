@@ -36,7 +36,7 @@ func (c *Core) planFor(h topo.PortID) partition.PortPlan {
 	return partition.PlanPort(c.members.plan, rules, h, wishes, now)
 }
 
-// wishesOf gives what is granted to a GUID, until it is called again.
+// wishesOf returns what is granted to a GUID; the result is valid until the next call.
 func (m *members) wishesOf(guid ib.GUID) []partition.Member {
 	m.wishes = m.wishes[:0]
 	for _, ms := range m.byGUID[guid] {
@@ -47,8 +47,8 @@ func (m *members) wishesOf(guid ib.GUID) []partition.Member {
 	return m.wishes
 }
 
-// wantKeys gives the table a port should hold now. It is not yet the planned
-// one while the other end of the cable has to come first.
+// wantKeys returns the table a port should hold now. It is not yet the planned one while the other end of the cable has to
+// come first.
 func (c *Core) wantKeys(p topo.PortID) (partition.Table, bool) {
 	if !c.external(p) {
 		return c.wantEndKeys(p), true
@@ -97,10 +97,9 @@ func (c *Core) wantEndKeys(p topo.PortID) partition.Table {
 	return want
 }
 
-// mustWait reports that a block of an end port holds a key that is to go, and
-// that its switch port was not yet read back without it. The block is then not
-// written at all: to write it with the old key could give that key back to a
-// port that has lost it meanwhile.
+// mustWait reports whether a block of an end port holds a key that is to be removed, and its switch port was not yet read
+// back without that key. The block is then not written at all. A write with the old key could restore it on a port that has
+// lost it in the meantime.
 func (c *Core) mustWait(p topo.PortID, b int, want partition.Table) bool {
 	sp := c.peer(p)
 	if c.cfg.Weakness.HCAFirst {

@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// keyBlocks gives the number of blocks of the P_Key table of a port that this
-// SM looks after, 0 if it does not.
+// keyBlocks returns the number of blocks of the P_Key table of a port that this SM manages, 0 if it does not manage the
+// table.
 func (c *Core) keyBlocks(p topo.PortID) int {
 	pt := &c.ports[p]
 	cap := int(c.topo.Node(pt.node).PartitionCap)

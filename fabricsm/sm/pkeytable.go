@@ -35,7 +35,7 @@ func (t *pkeyTable) proven() bool {
 	return true
 }
 
-// with gives the table with one block replaced.
+// with returns the table with one block replaced.
 func (t *pkeyTable) with(b int, keys []ib.PKey, state blockState) *pkeyTable {
 	n := &pkeyTable{keys: slices.Clone(t.keys), blocks: slices.Clone(t.blocks)}
 	copy(n.keys[b*keysPerBlock:], keys)
@@ -63,7 +63,7 @@ func (c *Core) setKeys(p topo.PortID, t *pkeyTable) {
 // fabric hold the same.
 const sharedTables = 8
 
-// tableWith gives a table with one block replaced.
+// tableWith returns a table with one block replaced.
 func (m *members) tableWith(t *pkeyTable, b int, keys []ib.PKey, state blockState) *pkeyTable {
 	if t.is(t, b, keys, state) {
 		return t
@@ -79,7 +79,7 @@ func (m *members) tableWith(t *pkeyTable, b int, keys []ib.PKey, state blockStat
 	return n
 }
 
-// unknownTable gives the table of a port of which nothing is known.
+// unknownTable returns the table of a port whose P_Keys are not known.
 func (m *members) unknownTable(blocks int) *pkeyTable {
 	if m.unknown[blocks] == nil {
 		m.unknown[blocks] = &pkeyTable{keys: make([]ib.PKey, blocks*keysPerBlock), blocks: make([]blockState, blocks)}
@@ -87,7 +87,7 @@ func (m *members) unknownTable(blocks int) *pkeyTable {
 	return m.unknown[blocks]
 }
 
-// doubted gives the table as one that was proven before, but not now.
+// doubted returns the table with its proven blocks marked as not proven now.
 func (t *pkeyTable) doubted() *pkeyTable {
 	n := &pkeyTable{keys: t.keys, blocks: slices.Clone(t.blocks)}
 	for b, s := range n.blocks {

@@ -44,8 +44,7 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 	c.observe(p, &pi, true)
 }
 
-// observe takes the PortInfo of a port as a Get gave it, or the answer to a
-// Set.
+// observe takes the PortInfo of a port from the answer to a Get, or to a Set.
 func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	pt := &c.ports[p]
 	old, was, guessed := pt.info, pt.known, pt.unread
@@ -253,7 +252,7 @@ func (c *Core) workSwitch(id topo.NodeID) {
 		return
 	}
 	if r := &c.routing; r.tables.LFT(id) == nil && (r.need || r.running) && !n.clearPSC {
-		return // joined with LinearFDBTop, which the tables will tell
+		return // joined with LinearFDBTop, which follows from the tables
 	}
 	n.topAsked = want.LinearFDBTop
 	n.mcAsked = mcAsked{want.MulticastFDBTop, want.DefaultMulticastPrimaryPort, want.DefaultMulticastNotPrimaryPort}

@@ -25,18 +25,16 @@ type PortConfig struct {
 	// Retrain takes a link down and up again once when what is enabled at both
 	// ends is not what runs. Otherwise a change waits for the next training.
 	Retrain bool
-	// LMCPort0 gives enhanced switch ports 0 as many LIDs as hosts have.
+	// LMCPort0 assigns as many LIDs to enhanced switch ports 0 as to hosts.
 	LMCPort0 bool
 	// NoReregister never asks clients to renew their registrations.
 	NoReregister bool
-	// Rules are exceptions for single ports. Of two for the same port the later
-	// one counts.
+	// Rules are exceptions for single ports. If two are for the same port, the later one counts.
 	Rules []PortRule
 }
 
-// LinkPolicy says which speeds and widths of a port are enabled. The zero value
-// leaves what is enabled as it was found: devices power on with all they
-// support, and what somebody narrowed on a bad cable stays narrow.
+// LinkPolicy says which speeds and widths of a port are enabled. The zero value leaves the enabled ones as they are:
+// devices power on with all they support, and a port that an operator narrowed on a bad cable stays narrow.
 type LinkPolicy struct {
 	MaxSpeed ib.Speed     // all supported speeds up to this one; ib.XDR: all
 	MaxWidth ib.LinkWidth // one bit: all supported widths up to this one; ib.Width12x: all
@@ -70,8 +68,7 @@ func indexRules(rules []PortRule) map[ruleKey]*PortRule {
 	return m
 }
 
-// ruleOf gives the rule for a port, nil when there is none: one that names the
-// port comes before one for its whole node.
+// ruleOf returns the rule for a port, nil when there is none: one that names the port comes before one for its whole node.
 func (c *Core) ruleOf(p topo.PortID) *PortRule { return c.ruleIn(c.rules, p) }
 
 func (c *Core) ruleIn(rules map[ruleKey]*PortRule, p topo.PortID) *PortRule {
@@ -88,7 +85,7 @@ func (c *Core) ruleIn(rules map[ruleKey]*PortRule, p topo.PortID) *PortRule {
 	return nil
 }
 
-// maxima gives the largest MTU and number of VLs that policy allows a port.
+// maxima returns the largest MTU and number of VLs that policy allows a port.
 func (c *Core) maxima(p topo.PortID) (ib.MTU, ib.VLCap) {
 	mtu, vls := c.cfg.Ports.MaxMTU, c.cfg.Ports.MaxOperationalVLs
 	if r := c.ruleOf(p); r != nil {
@@ -128,12 +125,12 @@ func (c *Core) wantLink(p topo.PortID, w *mad.PortInfo) (fields PortFields) {
 	w.LinkSpeedEnabled = speed
 	w.LinkSpeedExtEnabled = uint8(ext & w.LinkSpeedExtSupported)
 	if ext2 &= ib.LinkSpeedExt2(w.LinkSpeedExtSupported2); ext2 != 0 {
-		w.LinkSpeedExtEnabled2 = uint8(ext2) // nobody documents how to disable it
+		w.LinkSpeedExtEnabled2 = uint8(ext2) // how to disable it is not documented
 	}
 	return fields | FieldLinkSpeed
 }
 
-// What a Set of PortInfo says in masks of enabled speeds.
+// Values in a Set of PortInfo for masks of enabled speeds.
 const (
 	speedNop = 0  // leave as it is
 	extNone  = 30 // LinkSpeedExtEnabled: no extended speed
@@ -163,8 +160,7 @@ func (c *Core) setMod(p topo.PortID, differ PortFields) uint32 {
 	return mad.PortInfoMod(pt.num, ext)
 }
 
-// capabilities gives the CapabilityMask that holds for a port: of a switch that
-// of port 0.
+// capabilities returns the CapabilityMask that applies to a port: for a port of a switch, that of port 0.
 func (c *Core) capabilities(p topo.PortID) mad.CapabilityMask {
 	if c.external(p) {
 		p = c.topo.Node(c.ports[p].node).FirstPort

@@ -20,7 +20,7 @@ func linked(t testing.TB, hosts, radix int, link string) *netlist.Netlist {
 	return list(t, l, err)
 }
 
-// cabled gives all ports of a netlist with a cable.
+// cabled returns all ports of a netlist with a cable.
 func cabled(l *netlist.Netlist) (out []endPort) {
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
@@ -140,8 +140,7 @@ func TestRetrain(t *testing.T) {
 	}
 }
 
-// TestSlowLink: a link on one lane of four is told, and no longer when it is
-// repaired.
+// TestSlowLink: a link on one lane of four is reported, and no longer when it is repaired.
 func TestSlowLink(t *testing.T) {
 	l := linked(t, 8, 8, "4xHDR")
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: 2 * time.Second}, 1)

@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// own gives our own end port, None before it is known.
+// own returns our own end port, None before it is known.
 func (c *Core) own() topo.PortID {
 	if c.root == topo.None {
 		return topo.None
@@ -18,7 +18,7 @@ func (c *Core) own() topo.PortID {
 	return c.rootPort
 }
 
-// smLID gives our own LID, 0 before it is assigned.
+// smLID returns our own LID, 0 before it is assigned.
 func (c *Core) smLID() ib.LID {
 	if p := c.own(); p != topo.None {
 		return c.ports[p].lid
@@ -83,7 +83,7 @@ func (c *Core) settable(p topo.PortID) bool {
 	return peer != topo.None && c.ports[peer].known && linkUp(&pt.info)
 }
 
-// nextState gives the state a port may be moved to now, PortNop for none.
+// nextState returns the state a port may be moved to now, PortNop for none.
 func (c *Core) nextState(p topo.PortID) ib.PortState {
 	pt := &c.ports[p]
 	if pt.num == 0 || !pt.keysOK || !pt.slvl.done() || !c.arbDone(p) {
@@ -115,8 +115,7 @@ func (c *Core) nextState(p topo.PortID) ib.PortState {
 	}
 }
 
-// wantInfo gives the PortInfo that is wanted, and which fields of it matter on
-// this port.
+// wantInfo returns the wanted PortInfo, and which fields of it matter on this port.
 func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	pt := &c.ports[p]
 	w = pt.info
@@ -124,7 +123,7 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	if c.isEnd(p) {
 		fields |= FieldLID | FieldLMC | FieldGIDPrefix | FieldMasterSMLID | FieldMasterSMSL | FieldSubnetTimeOut
 		w.LID, w.LMC, w.GIDPrefix = pt.lid, c.lmcOf(p), c.cfg.Prefix
-		// Never what the port showed: an answer misread would lock everybody out.
+		// Never the values that the port showed: a misread answer would lock out every manager.
 		w.MKey, w.MKeyProtectBits, w.MKeyLeasePeriod = ib.MKey{}, 0, 0
 		w.MasterSMLID, w.MasterSMSL, w.SubnetTimeOut = c.smLID(), c.smSL(p), cfg.SubnetTimeOut
 	}
@@ -167,7 +166,7 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	return w, fields
 }
 
-// differing gives the fields in which two PortInfo differ.
+// differing returns the fields in which two PortInfo differ.
 func differing(a, b *mad.PortInfo) (f PortFields) {
 	add := func(field PortFields, differs bool) {
 		if differs {
@@ -266,7 +265,7 @@ func (c *Core) canEnforce(p topo.PortID) bool {
 		(c.cfg.Enforcement == Accepted || si.InboundEnforcementCap && si.OutboundEnforcementCap)
 }
 
-// tellEnforcement says once why a switch gives its hosts no partition.
+// tellEnforcement reports once why the hosts of a switch get no partition.
 func (c *Core) tellEnforcement(p topo.PortID) {
 	id := c.ports[p].node
 	n := &c.nodes[id]

@@ -33,7 +33,7 @@ const (
 	barred                           // the owner may not change the fabric
 	lawRefused                       // a declared topology that cannot be enforced
 	lawBroken                        // something is not where the declared topology has it
-	refusingKey                      // an adapter whose host gave it another M_Key
+	refusingKey                      // an adapter with another M_Key, set by its host
 	twin                             // two places show one GUID
 	posing                           // a switch where a host belongs
 	tooMany                          // an endless fabric behind one cable
@@ -52,8 +52,7 @@ const (
 	slowLink                         // a link below what it is enabled for
 )
 
-// problem tells of something wrong, once, and keeps it in the views until it is
-// solved.
+// problem reports a problem once, and keeps it in the views until it is solved.
 func (c *Core) problem(k problemKey, e Event) {
 	text := e.String()
 	if c.problems[k] == text {

@@ -24,7 +24,7 @@ type Progress struct {
 	LFTBlocks   int           // to be written on those
 	Activating  int           // ports that are Armed and wait for forwarding
 	Silent      int           // pieces of work that wait for a pause to pass
-	Background  int           // pieces of work that nobody waits for: names, blocks of P_Keys most likely empty
+	Background  int           // low-priority work that nothing waits for: names, blocks of P_Keys most likely empty
 }
 
 // NumWork is the number of kinds of work, see WorkName.
@@ -75,16 +75,16 @@ type Counters struct {
 	Answered    uint64 // requests that were answered, refusals included
 	Refused     uint64 // of which with a status other than 0
 	TimedOut    uint64 // requests without an answer
-	Undelivered uint64 // requests that nobody took
+	Undelivered uint64 // requests that could not be sent
 	Repeated    uint64 // requests that repeat one which was not answered
 	Unsolicited uint64 // MADs that came and were no answers
 	Traps       uint64 // of which traps
-	MKeyTraps   uint64 // of which told of a bad M_Key
+	MKeyTraps   uint64 // of which reported a bad M_Key
 	PKeyTraps   uint64 // of a bad P_Key
 	QKeyTraps   uint64 // of a bad Q_Key
 	ClassTraps  uint64 // of a bad key of a class
 	Routed      uint64 // tables that were taken
-	Unrouted    uint64 // routing computations that gave none
+	Unrouted    uint64 // routing computations without a result
 	Masterships uint64 // times this subnet manager became master
 }
 
@@ -104,7 +104,7 @@ type tally struct {
 	}
 }
 
-// trigger is why something is done. It is put into words only when it is told.
+// trigger is why an action is taken. Its text is made only when it is reported.
 type trigger struct {
 	kind     triggerKind
 	lid      ib.LID

@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// settledEvents gives what was told of the fabric being settled.
+// settledEvents returns the events that report a settled fabric.
 func settledEvents(e *env) (out []*sm.Settled) {
 	for _, ev := range e.events {
 		if s, ok := ev.(*sm.Settled); ok {
@@ -65,8 +65,7 @@ func TestProgressFollowsTheBringUp(t *testing.T) {
 	}
 }
 
-// TestSettledNamesItsCause: what a settled fabric is told with counts from the
-// event that caused the work.
+// TestSettledNamesItsCause: the counts in the report of a settled fabric begin at the event that caused the work.
 func TestSettledNamesItsCause(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)

@@ -19,7 +19,7 @@ type records struct {
 	ticking bool
 }
 
-// of gives the record of a place, nil if there are too many.
+// of returns the record of a place, nil if there are too many.
 func (h *records) of(pl ib.Place) *record {
 	if r := h.at[pl]; r != nil {
 		return r
@@ -36,7 +36,7 @@ func (h *records) drop(pl ib.Place) {
 	h.sick = slices.DeleteFunc(h.sick, func(o ib.Place) bool { return o == pl })
 }
 
-// actionAt gives the action in force at a place.
+// actionAt returns the action in force at a place.
 func (h *records) actionAt(pl ib.Place) Action {
 	if len(h.sick) == 0 {
 		return Report
@@ -217,8 +217,8 @@ func (c *Core) forceLink(p topo.PortID, phys ib.PhysState) {
 	c.takeDown(p, phys)
 }
 
-// nearer gives the end of a link that is nearer to us: what misbehaves is behind
-// it, and it is the one that can still be reached when it is closed.
+// nearer returns the end of a link that is nearer to us. The device that misbehaves is behind it, and only this end can
+// still be reached when it is closed.
 func (c *Core) nearer(p, q topo.PortID) topo.PortID {
 	switch {
 	case q == topo.None || !c.external(q):
@@ -246,8 +246,7 @@ func (c *Core) flapped(p, q topo.PortID) {
 	c.strike(c.placeOf(at), guid, Flapping)
 }
 
-// remember gives the ports of a node that is found again the quarantine that was
-// in force.
+// remember restores the quarantine that was in force at the ports of a node that is found again.
 func (c *Core) remember(id topo.NodeID) {
 	if len(c.health.sick) == 0 {
 		return
@@ -259,8 +258,7 @@ func (c *Core) remember(id topo.NodeID) {
 	})
 }
 
-// saveHealth makes an action that cuts somebody off, and what an operator said,
-// survive a restart.
+// saveHealth saves, for a restart, an action that cuts a device off, and the decision of an operator.
 func (c *Core) saveHealth(pl ib.Place, r *record) {
 	f := Fact{Kind: FactHealth, GUID: pl.Switch, Port: pl.Port, Mark: markNames[r.mark]}
 	if f.Mark != "" || r.sick && r.action > Ignore {

@@ -53,8 +53,7 @@ func again[T any](s []T) []T {
 	return s[:0]
 }
 
-// ring is a queue in chunks: it grows without copying, and gives memory back while
-// it is emptied.
+// ring is a queue in chunks: it grows without copying, and frees memory while it is emptied.
 type ring struct {
 	first, last *chunk
 	head, tail  int // next to be taken from the first, and put into the last
@@ -230,22 +229,21 @@ func (c *Core) pump() {
 		before := c.nodes[target].out
 		c.work(x)
 		if n := &c.nodes[target]; n.out == before {
-			c.unpark(n) // it gave its turn away
+			c.unpark(n) // its turn was not used
 		}
 	}
 }
 
-// passTurn lets what waits for a node go ahead of work that came to nothing: it
-// may have been let go for that turn, and nobody would come after it.
+// passTurn lets the next work that waits for a node go ahead, after work that sent nothing. That work may have used the
+// turn of a node, and nothing else would pass it on.
 func (c *Core) passTurn(target topo.NodeID, ok bool) {
 	if ok && target != topo.None {
 		c.unpark(&c.nodes[target])
 	}
 }
 
-// targetOf gives the node that a piece of work is to ask, None for one not
-// known yet. Work on nodes that are gone or silent is dropped: all of a node is
-// marked when it comes back.
+// targetOf returns the node that a piece of work is to ask, None if it is not known yet. Work on nodes that are gone or
+// silent is dropped: all work of a node is marked when it comes back.
 func (c *Core) targetOf(x ref) (topo.NodeID, bool) {
 	switch {
 	case x.class == clsRoot, x.class == clsProbe:

@@ -15,11 +15,11 @@ type Policy struct {
 	QoS     qos.Options
 	Health  HealthConfig // what is in quarantine stays there for its time
 	Allowed []AllowedSM  // of ElectionConfig
-	// Engines, if not nil, replace those of Config, and tables are made anew.
+	// Engines, if not nil, replace those of Config, and tables are computed again.
 	Engines []route.Engine
 }
 
-// Policy gives the part of a configuration that may change while a Core runs.
+// Policy returns the part of a configuration that may change while a Core runs.
 func (c *Config) Policy() Policy {
 	return Policy{Ports: c.Ports, QoS: c.QoS, Health: c.Health, Allowed: c.Election.Allowed, Engines: c.Engines}
 }
@@ -110,7 +110,7 @@ func (c *Core) heldBy(rules map[ruleKey]*PortRule, p topo.PortID) bool {
 	return rule != nil && rule.Disabled && c.external(p)
 }
 
-// newQoS programs lanes and their shares anew, or has them undone.
+// newQoS programs lanes and their shares again, or has them undone.
 func (c *Core) newQoS() {
 	c.lanes.qos = newLanes(&c.cfg).qos
 	c.lanes.tables = nil

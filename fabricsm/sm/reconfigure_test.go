@@ -12,8 +12,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestPolicySet changes policies of a settled fabric, one after the other. What
-// devices hold in the end is what a fresh subnet manager with that policy wants.
+// TestPolicySet changes policies of a settled fabric, one after the other. The final state of the devices is the one that a
+// fresh subnet manager with that policy wants.
 func TestPolicySet(t *testing.T) {
 	e := newEnv(t, tree(t, 8, 8), sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
 	h := hosts(e.list)[3]

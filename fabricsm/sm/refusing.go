@@ -12,23 +12,20 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// An adapter that refuses its M_Key. A host can give its own adapter another M_Key, and
-// then this subnet manager can write there no longer: another tenant's LID would stay. The
-// switch port in front is the lock, so it is closed: its link is taken down to Init, in
-// which only SMPs pass, and the adapter is asked on, under its keys. It is let in as any
-// host that was cabled there as soon as it answers, which a restart brings about too, for
-// an M_Key does not survive that.
+// An adapter that refuses its M_Key. A host can set another M_Key on its own adapter. Then this subnet manager can no
+// longer write there, and another tenant's LID would stay. So the switch port in front is closed: its link is taken down to
+// Init, in which only SMPs pass. The adapter is asked further, under its keys. As soon as it answers it is admitted like
+// any host that was cabled there. A restart also leads to this, as an M_Key does not survive it.
 //
-// Silence closes nothing, nor does a trap. What does, of an adapter that answered under
-// its key since its link came up, is
+// Neither silence nor a trap closes a port. For an adapter that answered under its key since its link came up, these do:
 //
 //   - an answer with an M_Key that is none of ours, or in which one is hidden, or
 //   - that it answers under none of its keys while the switch in front, asked by package
 //     counterwatch, has counted packets from it twice, in the same life of the link:
 //     it works, and refuses.
 //
-// Where many do so at once the fault is more likely in a firmware, or ours, than in so many
-// hosts: then the rest stays as it is, and is reported.
+// Where many adapters do so at once the fault is more likely in a firmware, or ours, than in so many hosts. Then the rest
+// stays as it is, and is reported.
 
 // PortCounted is the input by which package counterwatch says how many packets the switch
 // port has received in front of an adapter of View.Refusing.

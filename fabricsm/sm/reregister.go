@@ -6,15 +6,13 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Clients of an end port (IPoIB and the like) have to renew what they registered
-// with the subnet administrator when the port is new, when its LID, its GID or
-// the address of the administrator changed, and when this SM takes over from
-// another. They are told by one bit in a Set of PortInfo that is sent anyhow, or,
-// after a change of masters, in one of its own. Nothing of this happens when an
-// SM comes back to a fabric that it left in order, nor after a sibling, which kept what
-// was registered in the facts that this SM has.
+// Clients of an end port (IPoIB and the like) have to renew their registrations with the subnet administrator when the port
+// is new, and when its LID, its GID or the address of the administrator changed. They also have to when this SM takes over
+// from another. One bit in a Set of PortInfo requests this: in a Set that is sent anyway or, after a change of masters, in
+// one of its own. It is not requested when an SM comes back to a fabric that it left in order. Nor is it after a sibling,
+// which kept the registrations in the facts that this SM has.
 
-// renewsFor gives the fields whose change asks for it.
+// renewsFor is the set of fields whose change requires a renewal.
 const renewsFor = FieldLID | FieldGIDPrefix | FieldMasterSMLID
 
 // renews reports whether the bit goes with a Set that changes some fields and
@@ -35,7 +33,7 @@ func (c *Core) renews(p topo.PortID, differ PortFields, state ib.PortState) bool
 	return pt.num == 0 || pt.info.PortState > ib.PortInit || state == ib.PortArmed
 }
 
-// canRenew reports a port whose clients are to be told and can be.
+// canRenew reports whether the clients of a port need a request to renew and can get it.
 func (c *Core) canRenew(p topo.PortID) bool {
 	pt := &c.ports[p]
 	return pt.renew && !c.cfg.Ports.NoReregister && pt.info.CapabilityMask.Has(mad.IsClientReregistrationSupported)

@@ -6,11 +6,9 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Resign says that the owner is about to end. A master gives the fabric to the
-// highest of those that are believed and stand by, so that none of them has to
-// find out that it is gone. Output.Resigned says when that is done, at once
-// where there is nobody. From then on others are told that this SM is not
-// active, so that nobody gives the fabric back.
+// Resign says that the owner is about to end. A master hands the fabric over to the highest of the SMs that are trusted and
+// stand by, so that none of them has to detect that it is gone. Output.Resigned says when that is done, at once if there is
+// no such SM. From then on this SM reports itself as not active, so that no SM hands the fabric back.
 type Resign struct{}
 
 func (*Resign) input() {}
@@ -30,7 +28,7 @@ func (c *Core) resign() {
 // resigned reports that nothing is left to be done before the end.
 func (c *Core) resigned() bool { return c.election.resigning && len(c.election.commands) == 0 }
 
-// heir gives the port of the highest SM that is believed and stands by.
+// heir returns the port of the highest SM that is trusted and stands by.
 func (c *Core) heir() topo.PortID {
 	var best *otherSM
 	for guid, o := range c.others {

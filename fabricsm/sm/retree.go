@@ -70,8 +70,7 @@ func (c *Core) reattach(id topo.NodeID) {
 	c.treeEpoch++
 }
 
-// hangingOn gives a node and all that are reached over it, as a set and in the order
-// of their ways.
+// hangingOn returns a node and all nodes that are reached through it, as a set and in the order of their routes.
 func (c *Core) hangingOn(id topo.NodeID) (set blockSet, list []topo.NodeID) {
 	set.add(int(id))
 	list = []topo.NodeID{id}
@@ -98,8 +97,7 @@ func (c *Core) eachCable(id topo.NodeID, f func(own, far topo.PortID)) {
 	}
 }
 
-// hopsTo gives the length of the way by which a node is asked, more than there may
-// be if it has none.
+// hopsTo returns the length of the route by which a node is asked, or more than the maximum if it has none.
 func (c *Core) hopsTo(id topo.NodeID) int {
 	for hops := range mad.MaxHops + 1 {
 		if id == c.root {

@@ -56,8 +56,8 @@ func TestWaysAreShortest(t *testing.T) {
 	}
 }
 
-// hopsIn gives the least number of links from the subnet manager to each node that
-// can be reached, by GUID, without cables between some nodes.
+// hopsIn returns the least number of links from the subnet manager to each node that can be reached, by GUID, without
+// cables between some nodes.
 func hopsIn(l *netlist.Netlist, pulled map[[2]string]bool) map[ib.GUID]int {
 	sm := l.Find("sm")
 	hops, todo := map[ib.GUID]int{sm.GUID: 0}, []*netlist.Node{sm}

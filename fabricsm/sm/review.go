@@ -7,12 +7,12 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// A state that was restored from a backup is older than the fabric: what was granted or withdrawn since is in the
-// tables of the devices and in no record. Until an operator has compared the two, an intent may hold memberships
-// (Intent.Held), which are granted only where the switch port was read with the P_Key, and keep what it does not
-// name (Intent.Keep). A membership that a switch port was once seen to give stays granted, also when
-// the switch loses its tables. Nothing is kept for a port whose link is in Init: no data passes it, and a
-// port that comes up there is not proven to be the one that had the P_Key.
+// A state that was restored from a backup is older than the fabric. Later grants and withdrawals are in the tables of the
+// devices, but in no record. Until an operator has compared the two, an intent may hold memberships (Intent.Held), which
+// are granted only where the switch port was read with the P_Key. It may also keep those that it does not name
+// (Intent.Keep). A membership that a switch port was once seen to have stays granted, also when the switch loses its
+// tables. Nothing is kept for a port whose link is in Init: no data passes it, and a port that comes up there is not proven
+// to be the one that had the P_Key.
 
 // setHeld takes the memberships that are granted where they are found.
 func (m *members) setHeld(held []Grant) (named int) {

@@ -14,8 +14,8 @@ func (e *env) tenantKeys(h endPort) []ib.PKey {
 	return slices.DeleteFunc(e.fab.PKeys(h.node.Name, h.num), func(k ib.PKey) bool { return k.Base() == ib.DefaultPKeyLimited })
 }
 
-// TestReview restarts a core with the intent of an older state. What both that and the switch ports have stays, what
-// only the switch ports have stays too, and what only the intent has is not granted.
+// TestReview restarts a core with the intent of an older state. Memberships in both that intent and the switch ports stay,
+// as do those only in the switch ports. Those only in the intent are not granted.
 func TestReview(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1, IntentWait: time.Hour}, 1)

@@ -9,12 +9,10 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// rollout is the order in which changes of the tables of a running fabric are
-// written. What repairs a path that is broken comes first. Among those, and among
-// the others, come the blocks nearest to the destinations: a switch learns of a
-// new way when the switches on it know theirs, so that no packet goes round on the
-// way from old tables to new ones, unless two LIDs of one block want it
-// otherwise.
+// rollout is the order in which changes of the tables of a running fabric are written. Blocks that repair a broken path
+// come first. Among those, and among the others, the blocks nearest to the destinations come first: a switch learns a new
+// route when the switches on it know theirs. So no packet loops between the old tables and the new ones, unless two LIDs of
+// one block need different orders.
 type rollout struct {
 	steps []rolloutStep
 	next  int // of steps
@@ -60,8 +58,8 @@ func (c *Core) planRollout(f *topo.Fabric, old, tables *route.Tables) {
 	}
 }
 
-// stageOf gives the stage of a block: the most links that any entry which changes
-// has before it.
+// stageOf returns the stage of a block: the largest number of links to a destination among the entries that change.
+// Blocks that repair nothing come lateStage later.
 func (c *Core) stageOf(f *topo.Fabric, old, tables *route.Tables, id topo.NodeID, b int) int32 {
 	was, is := blockOf(old.LFT(id), b), blockOf(tables.LFT(id), b)
 	stage, late := int32(0), int32(lateStage)
@@ -129,7 +127,7 @@ func (c *Core) rollOn() {
 	}
 }
 
-// rolledOut says that a block is written, or that nobody is to wait for it.
+// rolledOut records that a block is written, or that no block has to wait for it.
 func (c *Core) rolledOut(l *lft, b int) {
 	if l.rolling.has(b) {
 		l.rolling.remove(b)
@@ -138,7 +136,7 @@ func (c *Core) rolledOut(l *lft, b int) {
 	}
 }
 
-// dropRollout says that nobody is to wait for a switch.
+// dropRollout records that no block has to wait for a switch.
 func (c *Core) dropRollout(l *lft) {
 	for b := l.rolling.first(); b >= 0; b = l.rolling.first() {
 		l.rolling.remove(b)

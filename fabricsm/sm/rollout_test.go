@@ -27,7 +27,7 @@ const (
 	circles
 )
 
-// follow gives the outcome for packets from a switch to a CA.
+// follow returns the outcome for packets from a switch to a CA.
 func (w *ways) follow(at, to string) outcome {
 	for range 20 {
 		port := w.e.fab.Egress(at, w.lids[to])

@@ -52,8 +52,7 @@ func (j *RouteJob) Run() *TablesReady {
 	return &TablesReady{reign: j.reign, fabric: j.fabric, tables: choice.Tables, report: &choice.Report, err: errors.Join(choice.Refused...)}
 }
 
-// adopted gives the tables that another SM left, nil when none did, or none that
-// fit the fabric.
+// adopted returns the tables that another SM left, nil when there are none, or none that fit the fabric.
 func (j *RouteJob) adopted() *route.Tables {
 	if j.found == nil {
 		return nil
@@ -65,7 +64,7 @@ func (j *RouteJob) adopted() *route.Tables {
 		return j.found[id]
 	})
 	if err != nil {
-		return nil // routing meets the same error, and tells it
+		return nil // routing meets the same error, and reports it
 	}
 	return t
 }
@@ -93,8 +92,7 @@ func (c *Core) wantRoutes() {
 	}
 }
 
-// attachment gives where packets for an end port have to go: the switch port
-// in front of it, or its own switch.
+// attachment returns where packets for an end port have to go: the switch port in front of it, or its own switch.
 func (c *Core) attachment(p topo.PortID) topo.PortID {
 	if c.ports[p].num == 0 {
 		return p
@@ -116,7 +114,7 @@ func (c *Core) needRoute(p topo.PortID) {
 	c.wantRoutes()
 }
 
-// routeJob gives a job when one is due.
+// routeJob returns a job when one is due.
 func (c *Core) routeJob() *RouteJob {
 	r := &c.routing
 	if !r.need || r.running || !c.writing() {
@@ -170,8 +168,8 @@ func (c *Core) gotTables(in *TablesReady) {
 		c.diffLFT(id)
 	}
 	c.rollOn()
-	// What moved while the job ran asks for the next one. What these tables
-	// leave out of a snapshot that is still true does not: that would not end.
+	// A change during the job causes the next job. Destinations that these tables leave out of a snapshot that is still
+	// true do not: that would not end.
 	now := c.topo.Freeze()
 	if now == f {
 		return

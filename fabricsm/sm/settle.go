@@ -46,10 +46,9 @@ func (c *Core) quiet() bool {
 	return c.q.size == 0 && c.wire.fresh == 0 && len(c.level)+len(c.cables.putOff) == 0
 }
 
-// mayShowMore reports that an answer is late which may show a node, a LID or a route of
-// a fabric that somebody ruled before, and that not even its quick tries are used up. Who
-// would rule without it gives away LIDs that are in use, and writes routes that leave
-// hosts out. Where no link was ever configured there is nothing to lose.
+// mayShowMore reports whether an answer is late which may show a node, a LID or a route of a fabric that had a master
+// before, and not even its quick tries are used up. A master without that answer would assign LIDs that are in use, and
+// write routes that leave hosts out. Where no link was ever configured there is nothing to lose.
 func (c *Core) mayShowMore() bool {
 	if !c.configured && c.looked {
 		return false
@@ -181,9 +180,8 @@ func (c *Core) publish() {
 	}
 }
 
-// publishDisturbed shows the last view again, which costs next to nothing, as
-// one that is settled no longer. Requests are out, so nobody takes its tables
-// for the present ones.
+// publishDisturbed publishes the last view again, at very low cost, as one that is no longer settled. Requests are out, so
+// readers must not take its tables as current.
 func (c *Core) publishDisturbed() {
 	c.disturbed = false
 	v := *c.shown

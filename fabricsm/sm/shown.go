@@ -11,9 +11,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// What views show of ports and switches besides topo.Fabric. It is written down when
-// a view is made, and only of those of which something changed since the last one: a
-// port changes several times while it comes up.
+// The content of views about ports and switches besides topo.Fabric. It is written down when a view is made, and only for
+// those that changed since the last one: a port changes several times while it comes up.
 
 const (
 	portInfoSize   = 64
@@ -39,7 +38,7 @@ type shownDevices struct {
 	recentAt int
 }
 
-// kept gives what stays of a port that is shown anew.
+// kept returns a lasting copy of s, shared with a recent one that is equal.
 func (d *shownDevices) kept(s *portShown) *portShown {
 	for _, o := range d.recent {
 		if o != nil && *o == *s {
@@ -52,7 +51,7 @@ func (d *shownDevices) kept(s *portShown) *portShown {
 	return &n
 }
 
-// showPort has the next view show a port anew.
+// showPort marks a port for the next view to show again.
 func (c *Core) showPort(p topo.PortID) {
 	if pt := &c.ports[p]; !pt.due {
 		pt.due = true
@@ -60,7 +59,7 @@ func (c *Core) showPort(p topo.PortID) {
 	}
 }
 
-// showSwitch has the next view show SwitchInfo anew.
+// showSwitch marks SwitchInfo of a switch for the next view to show again.
 func (c *Core) showSwitch(id topo.NodeID) {
 	if n := &c.nodes[id]; !n.due {
 		n.due = true
@@ -100,8 +99,7 @@ func (c *Core) showDevices(v *View) {
 	v.lanes = shownLanes{tables: c.lanes.tables, own: c.lanes.own, extra: c.lanes.extra, qos: c.lanes.qos, maps: c.needsLanes(), shares: c.shares()}
 }
 
-// portShown gives what is to be shown of a port, nil for one that was not read. It
-// is valid until the next call.
+// portShown returns what is to be shown of a port, nil for one that was not read. It is valid until the next call.
 func (c *Core) portShown(p topo.PortID) *portShown {
 	pt := &c.ports[p]
 	if !pt.known || !c.nodes[pt.node].alive {
@@ -133,8 +131,8 @@ type shownLanes struct {
 	shares bool // arbitration tables are
 }
 
-// PortInfo gives PortInfo of a port as the device last showed it, as it is on the
-// wire but with an M_Key of 0: nil if it was not read. It must not be written to.
+// PortInfo returns PortInfo of a port as the device last showed it, in wire format but with an M_Key of 0: nil if it was
+// not read. It must not be written to.
 func (v *View) PortInfo(p topo.PortID) *[portInfoSize]byte {
 	if s := v.port(p); s != nil {
 		return &s.info
@@ -149,8 +147,8 @@ func (v *View) port(p topo.PortID) *portShown {
 	return v.ports.At(int32(p))
 }
 
-// SwitchInfo gives SwitchInfo of a switch as it last showed it, as it is on the wire:
-// nil if it was not read. It must not be written to.
+// SwitchInfo returns SwitchInfo of a switch as it last showed it, in wire format: nil if it was not read. It must not be
+// written to.
 func (v *View) SwitchInfo(id topo.NodeID) *[switchInfoSize]byte {
 	if id < 0 || int(id) >= v.switches.Len() {
 		return nil
@@ -158,10 +156,9 @@ func (v *View) SwitchInfo(id topo.NodeID) *[switchInfoSize]byte {
 	return v.switches.At(int32(id))
 }
 
-// SLtoVL gives the virtual lane for each service level of packets that leave by a port
-// and came in by another of its switch; in is 0 for end ports. It is known only of
-// ports whose tables this Subnet Manager programs, once they are right: of others it
-// has read none.
+// SLtoVL returns the virtual lane for each service level of packets that leave by a port and came in by another of its
+// switch; in is 0 for end ports. It is known only for ports whose tables this Subnet Manager programs, once they are right.
+// The tables of others were not read.
 func (v *View) SLtoVL(out topo.PortID, in ib.PortNum) (vl [16]ib.VL, known bool) {
 	s := v.port(out)
 	switch {
@@ -181,8 +178,8 @@ func (v *View) SLtoVL(out topo.PortID, in ib.PortNum) (vl [16]ib.VL, known bool)
 	return want, true
 }
 
-// VLArbitration gives half of an arbitration table of a port. It is known only of
-// ports whose tables this Subnet Manager programs, once they are right.
+// VLArbitration returns half of an arbitration table of a port. It is known only for ports whose tables this Subnet Manager
+// programs, once they are right.
 func (v *View) VLArbitration(p topo.PortID, half mad.VLArbHalf) (t mad.VLArbitration, known bool) {
 	s := v.port(p)
 	if s == nil || half < mad.VLArbLow0 || half > mad.VLArbHigh32 || s.halves&(1<<half) == 0 {
@@ -222,8 +219,7 @@ func (v *View) LeavesVLArbitration(p topo.PortID, half mad.VLArbHalf) bool {
 	return n <= from || s.halves&(1<<half) == 0 && (!v.lanes.shares || room.VLCap <= 1 || v.Fabric.LinkUp(p) == topo.None)
 }
 
-// PKeyBlocks gives how many blocks of the P_Key table of a port are looked after, 0 if
-// none is.
+// PKeyBlocks returns how many blocks of the P_Key table of a port are managed, 0 if none is.
 func (v *View) PKeyBlocks(p topo.PortID) int {
 	if t := v.pkeyTable(p); t != nil {
 		return len(t.blocks)
@@ -231,8 +227,8 @@ func (v *View) PKeyBlocks(p topo.PortID) int {
 	return 0
 }
 
-// PKeyBlock gives a block of the P_Key table of a port, empty entries included: nil if
-// it was neither read nor written. It must not be written to.
+// PKeyBlock returns a block of the P_Key table of a port, empty entries included: nil if it was neither read nor written.
+// It must not be written to.
 func (v *View) PKeyBlock(p topo.PortID, block int) []ib.PKey {
 	t := v.pkeyTable(p)
 	if t == nil || block < 0 || block >= len(t.blocks) || t.blocks[block] == blockUnknown {
@@ -248,8 +244,7 @@ func (v *View) pkeyTable(p topo.PortID) *pkeyTable {
 	return v.pkeys.At(int32(p))
 }
 
-// PortsOf gives the ports by which a switch sends packets to a multicast LID,
-// as View.Multicast has it; nil: none. It
+// PortsOf returns the ports by which a switch sends packets to a multicast LID, as View.Multicast has it; nil: none. It
 // must not be written to.
 func (m *Multicast) PortsOf(id topo.NodeID, mlid ib.LID) *mcast.Ports {
 	if m == nil {

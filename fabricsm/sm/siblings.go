@@ -7,10 +7,9 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Sibling is the port of another instance of the same service, which was master with the
-// facts that this one loads. What hosts registered with it is in those facts, so nothing
-// has to be registered again when this instance takes over. At its place it stays a full
-// member of the default partition, so that a change of masters writes no P_Key.
+// Sibling is the port of another instance of the same service, which was master with the facts that this one loads. The
+// registrations of hosts are in those facts, so none has to be renewed when this instance takes over. At its place it stays
+// a full member of the default partition, so that a change of masters writes no P_Key.
 //
 // The place is part of it: a GUID alone can be forged.
 type Sibling struct {

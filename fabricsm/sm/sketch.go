@@ -17,7 +17,7 @@ type Sketch struct {
 	aliases *aliasesShown
 }
 
-// SetPKeys gives a port a P_Key table, read and proven; nil: it was not read.
+// SetPKeys sets the P_Key table of a port, read and proven; nil: it was not read.
 func (s *Sketch) SetPKeys(p topo.PortID, keys ...ib.PKey) {
 	s.pkeys.Grow(int(p) + 1)
 	if keys == nil {
@@ -33,7 +33,7 @@ func (s *Sketch) SetPKeys(p topo.PortID, keys ...ib.PKey) {
 	s.pkeys.Set(int32(p), t)
 }
 
-// SetAliases gives a port alias GUIDs.
+// SetAliases sets alias GUIDs of a port.
 func (s *Sketch) SetAliases(p topo.PortID, guids ...ib.GUID) {
 	next := &aliasesShown{make(map[topo.PortID][]ib.GUID)}
 	if s.aliases != nil {
@@ -43,7 +43,7 @@ func (s *Sketch) SetAliases(p topo.PortID, guids ...ib.GUID) {
 	s.aliases = next
 }
 
-// View gives the view of a master whose fabric is settled.
+// View returns the view of a master whose fabric is settled.
 func (s *Sketch) View(f *topo.Fabric, t *route.Tables) *View {
 	s.pkeys.Grow(f.NumPorts())
 	return &View{Fabric: f, Tables: t, State: ib.SMMaster, Settled: true, pkeys: s.pkeys.Snapshot(), aliases: s.aliases}

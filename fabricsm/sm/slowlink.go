@@ -33,7 +33,7 @@ func (c *Core) linkKey(p, q topo.PortID) problemKey {
 	return problemKey{kind: slowLink, place: c.linkEnd(min(p, q))}
 }
 
-// enabledFor gives the best that both ends of a link are enabled for.
+// enabledFor returns the best speed and width that both ends of a link are enabled for.
 func (c *Core) enabledFor(p, q topo.PortID) (ib.Speed, ib.LinkWidth) {
 	a, b := &c.ports[p].info, &c.ports[q].info
 	speed := ib.Fastest(a.LinkSpeedEnabled&b.LinkSpeedEnabled,
@@ -43,15 +43,15 @@ func (c *Core) enabledFor(p, q topo.PortID) (ib.Speed, ib.LinkWidth) {
 	return speed, (a.LinkWidthEnabled & b.LinkWidthEnabled).Widest()
 }
 
-// running gives what a port's link runs at.
+// running returns the speed and width at which the link of a port runs.
 func (pt *port) running() (ib.Speed, ib.LinkWidth) {
 	pi := &pt.info
 	speed := ib.Fastest(pi.LinkSpeedActive, pi.LinkSpeedExtActive, ib.LinkSpeedExt2(pi.LinkSpeedExtActive2))
 	return orFDR10(speed, pt.fdr10&fdr10Active != 0), pi.LinkWidthActive
 }
 
-// judgeLink tells of a link that runs below what it is enabled for. While a
-// change of ours waits for the next training, that is no wonder.
+// judgeLink reports a link that runs below what it is enabled for. While a change of ours waits for the next training, this
+// is expected.
 func (c *Core) judgeLink(p topo.PortID) {
 	q := c.peer(p)
 	if q == topo.None || !c.ports[p].known || !c.ports[q].known {

@@ -6,14 +6,12 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// slvlState is how far the SL-to-VL tables of a port are right: that of a CA
-// port, or those of a switch port for packets that leave by it. A switch port has
-// a table for each input port. They are written from the highest down to 0, and
-// none while that of input port 0 is right: if it is, it is made wrong first, but
-// where routes give each pair its own table, as then all are read anyway. So when
-// the first and the last of them are right, nobody was interrupted while writing,
-// neither a subnet manager, which remembers nothing, nor the switch, which loses
-// the highest when it loses any.
+// slvlState is how far the SL-to-VL tables of a port are right: those of a CA port, or those of a switch port for packets
+// that leave by it. A switch port has a table for each input port. They are written from the highest down to 0, and none
+// while that of input port 0 is right: if it is, it is made wrong first. The exception is where routes give each pair its
+// own table, as then all are read anyway. So when the first and the last of them are right, the writing was not
+// interrupted. This holds for a subnet manager, which remembers nothing, and for the switch, which loses the highest when
+// it loses any.
 type slvlState struct {
 	phase   slvlPhase
 	in      uint8  // input port looked at, for switches programmed pair by pair
@@ -21,7 +19,7 @@ type slvlState struct {
 	probe   bool   // the table of input port 0 is right, and that of the highest decides
 	all     bool   // those of no input port stand for others: some may be from before a reboot, some from after
 	begun   bool   // the table of input port 0 is unfinished
-	check   bool   // all were written, and the highest tells whether they were lost meanwhile
+	check   bool   // all were written, and the highest shows whether they were lost in the meantime
 	lost    bool   // they were, once
 	refused bool   // they are not what is wanted, and left alone
 	stale   bool   // a request is out from before the lanes changed; its answer says nothing
@@ -37,10 +35,9 @@ const (
 	slvlDone
 )
 
-// unfinished is the table for input port 0 while others are written and it would
-// say that all of them are right. It has no lane for any service level, which
-// nobody wants and no switch powers on with. Only what the switch itself sends is
-// subject to it, and not its SMPs.
+// unfinished returns the table for input port 0 while others are written and it would say that all of them are right. It
+// has no lane for any service level: no manager wants that, and no switch powers on with it. It applies only to packets
+// that the switch itself sends, and not to its SMPs.
 func unfinished() (vl [16]ib.VL) {
 	for sl := range vl {
 		vl[sl] = ib.VL15

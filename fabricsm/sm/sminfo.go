@@ -219,8 +219,7 @@ type OtherSM struct {
 	Trusted  bool // it showed our SM_Key, from where it is allowed
 }
 
-// watchEvery is how often our own port is looked at: nobody sends a trap about
-// it that could reach us.
+// watchEvery is how often our own port is read: no device sends a trap about it that could reach us.
 const watchEvery = time.Second
 
 func (c *Core) watch() {

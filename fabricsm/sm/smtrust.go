@@ -9,22 +9,18 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Who is believed. Any host may say that it is a subnet manager of the highest
-// rank, may ask for ours, and may send it commands. So an SM is believed that
-// shows our SM_Key, at a place where Config.Election.Allowed has it.
+// Which subnet managers are trusted. Any host may claim to be a subnet manager of the highest rank, may request ours, and
+// may send it commands. So an SM is trusted if it shows our SM_Key, at a place where Config.Election.Allowed has it.
 //
-// The key itself must not become known to hosts. It leaves in two ways: in an
-// answer to a Get, and in a command. A command goes to an SM that has shown the
-// key before. An answer shows it when the way it will take ends at an allowed
-// SM: not the request says who asked, but the return path of the directed
-// route, which the answer follows from switch to switch, and which is walked
-// here over the cables that were observed. Answers that are routed by LID never
-// show it, since the tables they follow may be another's. That goes for directed
-// routes, too, that came from a LID: their switches did not write the return path,
-// and the answer would go to that LID.
+// The key itself must not become known to hosts. It leaves in two ways: in an answer to a Get, and in a command. A command
+// goes to an SM that has shown the key before. An answer shows it when the answer's path ends at an allowed SM. The sender
+// is not taken from the request, but from the return path of the directed route. The answer follows that path from switch
+// to switch, and it is walked here over the cables that were observed. Answers that are routed by LID never show it, since
+// the tables they follow may be those of another manager. The same holds for directed routes that came from a LID: their
+// switches did not write the return path, and the answer would go to that LID.
 //
-// What remains until M_Keys guard the answers: who can put himself into the
-// place of an allowed SM (its GUID, at its switch port) is told the key.
+// A gap remains until M_Keys guard the answers: an attacker who takes the place of an allowed SM (its GUID, at its switch
+// port) receives the key.
 
 // AllowedSM names another SM that this one works with.
 type AllowedSM struct {
@@ -75,8 +71,8 @@ func (c *Core) listed(p topo.PortID) bool {
 	return false
 }
 
-// mayTrust reports that an SM at a port would be believed if it showed the
-// SM_Key. Anybody can show none, so without a key nobody is.
+// mayTrust reports whether an SM at a port would be trusted if it showed the SM_Key. Any host can show an empty one, so
+// without a key no SM is trusted.
 func (c *Core) mayTrust(p topo.PortID) bool {
 	return !c.cfg.SMKey.IsZero() && (len(c.cfg.Election.Allowed) == 0 || c.listed(p))
 }
@@ -92,8 +88,8 @@ func (c *Core) shows(to topo.PortID) bool {
 	return !c.cfg.SMKey.IsZero() && to != topo.None && (c.listed(to) || c.cfg.Weakness.TellsSMKey)
 }
 
-// senderOf gives the end port that the answer to a directed-route request will
-// arrive at, None when the way is not known or the request was routed by LID.
+// senderOf returns the end port at which the answer to a directed-route request will arrive, None when the path is not
+// known or the request was routed by LID.
 func (c *Core) senderOf(in *Received) topo.PortID {
 	m := &in.MAD
 	if in.LID != ib.PermissiveLID {

@@ -55,7 +55,7 @@ func loadWork(f *Fact) work {
 	return work{n, mark != workSettled || err != nil}
 }
 
-// beginWork notes a Set. SMInfo and what a device tells at once change nothing that is read.
+// beginWork records a Set. SMInfo and Notice are exceptions: they change nothing that is read.
 func (c *Core) beginWork(r *request) {
 	if r.ref.class != clsSMInfo && r.ref.class != clsNotice {
 		c.endTrust()
@@ -111,8 +111,8 @@ type inheritance struct {
 // inherits reports a master with what it had read before, whose switches have its tables.
 func (c *Core) inherits() bool { return c.inherited.rules && c.writing() && c.forwarding() }
 
-// tellUntold tells what was found wrong while standing by, and still is: each problem is told
-// once, and there was nobody to tell it to.
+// tellUntold reports the problems that were found while standing by and still exist: each problem is reported once, and a
+// standby reports none.
 func (c *Core) tellUntold() {
 	for _, k := range slices.SortedFunc(maps.Keys(c.untold), problemKey.compare) {
 		c.event(c.untold[k])
@@ -134,8 +134,8 @@ func (c *Core) lookAtLinks() {
 	}
 }
 
-// overlook notes that a core which stands by has read the whole fabric. What it finds after
-// that it reads as it comes, and has read before it elects.
+// overlook records that a core which stands by has read the whole fabric. It reads later changes as they come, and has read
+// them before it elects.
 func (c *Core) overlook() {
 	own := c.own()
 	c.overlooks = c.overlooks || c.readsAlong() && !c.mayShowMore() && own != topo.None && c.ports[own].known
@@ -147,9 +147,8 @@ func (c *Core) Overlooks() bool { return c.standsBy() && c.overlooks && !c.ownLi
 // Unlinked reports that a core which stands by sees nothing: its own port has no link.
 func (c *Core) Unlinked() bool { return c.standsBy() && c.ownLinkDown() }
 
-// SameGround reports whether a core that was started with some facts, and reads along, may
-// take over where others are found. Both are in the order of their keys, and as they are
-// stored. What hosts registered is no matter of the core.
+// SameGround reports whether a core that was started with some facts, and reads along, may take over where others are
+// found. Both are in the order of their keys, and as they are stored. Registrations of hosts do not concern the core.
 func SameGround(started, found []Fact) bool {
 	settled := false
 	i := 0

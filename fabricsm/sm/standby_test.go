@@ -149,9 +149,8 @@ func TestStandbyOfReleased(t *testing.T) {
 	wantServed(t, e, hs, []sm.Grant{hs[5].grant(0x8001)})
 }
 
-// TestStandbyOfOtherFabric: the fabric is another one than that which was read, and nothing
-// tells of it: a host has moved, another one is at its place, a switch is off. What is there
-// is found at once, without an audit, and a grant stays with its place.
+// TestStandbyOfOtherFabric: the fabric is not the one that was read, and no trap reports it: a host has moved, another one
+// is at its place, a switch is off. These changes are found at once, without an audit, and a grant stays with its place.
 func TestStandbyOfOtherFabric(t *testing.T) {
 	const key = ib.PKey(0x8001)
 	for name, tt := range map[string]struct {
@@ -307,8 +306,8 @@ func TestSiblingsDoNotGuess(t *testing.T) {
 	}
 }
 
-// TestStandbyTellsProblems: what is wrong while a core stands by is told as its reign begins,
-// and what was solved before is not.
+// TestStandbyTellsProblems: a problem that exists while a core stands by is reported when it becomes master, and one that
+// was solved before is not.
 func TestStandbyTellsProblems(t *testing.T) {
 	e, _, hs := standingBy(t, sm.Config{}, func(e *env, hs []endPort) {
 		e.hostile = map[string]liar{

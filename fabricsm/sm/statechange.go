@@ -78,9 +78,8 @@ func (c *Core) cleared(p topo.PortID, pi *mad.PortInfo) {
 	}
 }
 
-// auditLeft looks at the ports that were left for later: those to hosts at
-// every switch, since nobody else reports them, and those to other switches at
-// one.
+// auditLeft reads the ports that were left for later: those to hosts at every switch, since no other device reports them,
+// and those to other switches at one switch.
 func (c *Core) auditLeft() {
 	waiting, links := c.lookLater[:0], false
 	for _, id := range c.lookLater {

@@ -9,9 +9,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestTwoChangesBehindOneTrap pulls a host and a link between switches at the
-// same moment, while the switch at the other end of that link tells nothing:
-// the host is seen gone at once, the link soon after.
+// TestTwoChangesBehindOneTrap pulls a host and a link between switches at the same moment, while the switch at the other
+// end of that link sends no trap: the host is seen gone at once, the link soon after.
 func TestTwoChangesBehindOneTrap(t *testing.T) {
 	l := tree(t, 16, 8)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{}, 1)

@@ -90,8 +90,8 @@ func (e *env) storm(from *endPort, m *sim.Forged, n int) {
 	e.run(time.Millisecond)
 }
 
-// reaction pulls the cable of a host, plugs it in again and gives the time until
-// its port is active. tick is done all the while.
+// reaction pulls the cable of a host, plugs it in again and returns the time until its port is active. tick is called all
+// the while.
 func (e *env) reaction(h *endPort, tick func()) time.Duration {
 	e.t.Helper()
 	if tick == nil {

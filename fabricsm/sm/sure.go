@@ -6,13 +6,11 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// A switch that is reset while all its links are in Init loses what was written to
-// it, and nothing shows that: its links come back in Init, as they were, and it
-// sends no trap without a LID. So the first that is written to a new switch is the
-// LID of its port 0, which a reset takes away and nothing else gives back. Once one
-// of its links is armed, a reset would show there; from then on one Get of that
-// LID proves that nothing was lost before. Until it has, the switch is not sure:
-// none of its hosts' links is made Active, and no grant there is told as applied.
+// A switch that is reset while all its links are in Init loses what was written to it, and nothing shows that: its links
+// come back in Init, as they were, and it sends no trap without a LID. So the first write to a new switch is the LID of its
+// port 0. A reset removes that LID, and it does not come back by itself. Once one of its links is armed, a reset would show
+// there. From then on one Get of that LID proves that nothing was lost before. Until that Get, the switch is not sure: no
+// link of its hosts is made Active, and no grant there is reported as applied.
 
 // unsure begins to doubt a switch that is new, or has lost its tables.
 func (c *Core) unsure(id topo.NodeID, written bool) {

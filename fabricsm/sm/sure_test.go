@@ -12,10 +12,9 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestSwitchRebootsDuringBringUp reboots a switch after each Set that a bring-up
-// makes on it. While all its links are in Init nothing shows that but what is gone.
-// Without an audit, nothing may be missing once the fabric is settled, and no
-// membership may be told as applied before (the watcher sees to that).
+// TestSwitchRebootsDuringBringUp reboots a switch after each Set that a bring-up makes on it. While all its links are in
+// Init, only the lost state shows that. Without an audit, nothing may be missing once the fabric is settled, and no
+// membership may be reported as applied before (the watcher checks that).
 func TestSwitchRebootsDuringBringUp(t *testing.T) {
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 4, Leaves: 2, Spines: 1, Radix: 4})
 	shape := list(t, l, err)
@@ -79,14 +78,14 @@ func rebootAt(t *testing.T, shape *netlist.Netlist, cfg sm.Config, sw string, se
 		}
 		w.lost[i] = true // unseen as yet
 		if armed {
-			w.rebooted[h.node.PortGUID(h.num)] = e.now // its links show it; what is on its way is told
+			w.rebooted[h.node.PortGUID(h.num)] = e.now // its links show it; events on their way are still reported
 		}
 	}
 	if armed {
 		w.shaken = e.now
 	}
 	e.mustSettle(time.Minute)
-	e.run(3 * time.Second) // what links that were up show, traps tell
+	e.run(3 * time.Second) // traps report what links that were up show
 	e.mustSettle(time.Minute)
 	w.checkEnd()
 	if cfg.QoS.Enabled {

@@ -11,8 +11,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// A host shows another's GUID while that one reboots. Who came first does not
-// matter: the granted place gets its host back.
+// TestStolenWhileRebooting: a host shows the GUID of another host while that one reboots. Which came first does not matter:
+// the granted place gets its host back.
 func TestStolenWhileRebooting(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
@@ -73,7 +73,7 @@ func TestNodeGUIDStolenWhileRebooting(t *testing.T) {
 				t.Errorf("the port of %s is %v, want Active: %q", h.node.Name, pi.PortState, e.problems())
 			}
 		}
-		// The thief lets go of the name and takes it again: nobody's link goes.
+		// The thief releases the name and takes it again: no link is closed.
 		e.hostile[thief.node.Name] = nil
 		e.takeEvents()
 		e.run(2 * time.Minute)

@@ -15,7 +15,7 @@ const (
 	timerNear                        // the same, after so short a pause that the fabric is not settled
 	timerHold                        // ref has an allowance again
 	timerVerify                      // verify a switch that sent traps
-	timerReport                      // read what a port has counted, of which traps told
+	timerReport                      // read the counters of a port that traps reported
 	timerIntent                      // stop waiting for the first intent
 	timerAudit                       // next step of the background audit
 	timerWatch                       // look at our own port
@@ -23,9 +23,9 @@ const (
 	timerRoute                       // routing has waited long enough
 	timerHealth                      // look after the sick
 	timerRotate                      // go on with the rotation of keys
-	timerBackground                  // next batch of what nobody waits for
+	timerBackground                  // next batch of low-priority work
 	timerTurn                        // the port of ref had long enough to get onto its new key
-	timerViolations                  // tell again of violations that grew
+	timerViolations                  // report again violations that grew
 	timerLease                       // a tool has had a key for long enough
 	timerKeepLeases                  // read devices before the leases of their keys run out
 	timerLIDs                        // read LIDs of adapters

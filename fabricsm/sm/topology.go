@@ -30,15 +30,14 @@ type TopologySet struct {
 	Spec *topospec.Spec
 	Mode topospec.Mode
 	By   string // who; required
-	// Back says that this is the way back to what was enforced before. How many of its
-	// links are verified then does not count: that links are lost is why somebody goes
-	// back. That the Subnet Manager is where it has it, and how many ports would be
-	// switched off, does.
+	// Back marks a return to what was enforced before. How many of its links are verified does not count then: lost links
+	// are the reason to go back. Two checks still apply: that the Subnet Manager is where it is declared, and how many
+	// ports would be switched off.
 	Back bool
 }
 
-// TopologyRelease is the input by which a person lets go of a port that was
-// switched off or is held. What is seen there next is judged anew.
+// TopologyRelease is the input by which an operator releases a port that was switched off or is held. The device that is
+// seen there next is judged from the beginning.
 type TopologyRelease struct {
 	Place   ib.Place
 	By, Why string // required
@@ -56,7 +55,7 @@ type law struct {
 	own    judge.Seen // our adapter as it answered; GUID 0: a switch, or not known
 	trial  bool       // it enforces, and whether it may is decided before the first write
 	back   bool       // it was enforced before
-	silent bool       // what changes is not told
+	silent bool       // changes are not reported
 
 	asking    map[topo.PortID]*suspicion
 	proven    map[topo.PortID]time.Time // links that were as expected, by when that was asked; only while asking
@@ -174,7 +173,7 @@ func (c *Core) allows(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
 	}
 }
 
-// seriously reports a ruling that nobody acts on before it was looked at twice.
+// seriously reports whether a ruling must be seen twice before it is acted on.
 func (c *Core) seriously(r *judge.Ruling, s *judge.Seen) bool {
 	if !c.law.enforces() || r.Verdict == judge.Verified || r.Verdict == judge.Held || r.Verdict == judge.NotDiscovered {
 		return false
@@ -196,8 +195,7 @@ func (c *Core) allowsOwn(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
 	return true
 }
 
-// sawBoth tells the judge what it was told of one end of a verified cable between
-// switches from the other end, too: each vouches for the other.
+// sawBoth reports a verified cable between switches to the judge from its other end, too: each end vouches for the other.
 func (c *Core) sawBoth(p, q topo.PortID) {
 	if !c.law.on() || !c.external(p) || !c.external(q) || !c.law.judge.IsVerified(c.placeOf(p)) {
 		return
@@ -216,8 +214,8 @@ func (c *Core) factBehind(at, p topo.PortID) judge.Seen {
 	return s
 }
 
-// lawDown takes that a switch port has no link, or that what was linked to it is
-// forgotten. What is held stays so while its link is up.
+// lawDown records that a switch port has no link, or that the device linked to it is forgotten. A held port stays held
+// while its link is up.
 func (c *Core) lawDown(p topo.PortID, physically bool) {
 	if !c.law.on() || !c.external(p) {
 		return

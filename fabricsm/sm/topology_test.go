@@ -64,7 +64,7 @@ func under(s *topospec.Spec, m topospec.Mode) sm.Config {
 	return sm.Config{AuditPeriod: -1, Topology: sm.TopologyConfig{Spec: s, Mode: m}}
 }
 
-// linkOf gives the link that ends at a device.
+// linkOf returns the link that ends at a device.
 func linkOf(r *topospec.Revision, g ib.GUID) *topospec.Link {
 	i := slices.IndexFunc(r.Links, func(l topospec.Link) bool { return l.A.GUID == g || l.B.GUID == g })
 	return &r.Links[i]

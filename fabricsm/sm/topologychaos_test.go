@@ -14,10 +14,9 @@ import (
 	"portcullis/fabricsm/topospec/judge"
 )
 
-// TestRandomCabling swaps and pulls cables, gives hosts other GUIDs, reboots nodes,
-// releases ports and crashes the subnet manager at random moments under an enforced
-// topology, while packets are lost, doubled and late, and judges the devices after
-// every step. In the end all is put back and released, and must settle.
+// TestRandomCabling swaps and pulls cables, changes GUIDs of hosts, reboots nodes, releases ports and crashes the subnet
+// manager at random moments under an enforced topology, while packets are lost, duplicated and late. It judges the devices
+// after every step. In the end all is put back and released, and must settle.
 func TestRandomCabling(t *testing.T) {
 	n := max(1, *seeds/3) // each takes as long as several of the other kind
 	if testing.Short() {
@@ -139,8 +138,7 @@ func (c *cabling) op() {
 
 func (c *cabling) trunk(x cable) bool { return c.list.Find(x.peer).Type == ib.NodeSwitch }
 
-// hands notes what is wrong after somebody did something; what could not be done
-// was not.
+// hands checks the fabric after an operation. An operation that failed changed nothing, so its error is ignored.
 func (c *cabling) hands(error) {
 	c.arrive(c.st.Take(nil))
 	c.noteWrong()

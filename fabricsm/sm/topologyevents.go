@@ -162,7 +162,7 @@ type lawRows struct {
 
 func (r *lawRows) put(row TopologyPort) { r.at[row.Place], r.stale = row, true }
 
-// list gives the rows by place.
+// list returns the rows by place.
 func (r *lawRows) list() []TopologyPort {
 	out := make([]TopologyPort, 0, len(r.at))
 	for _, row := range r.at {
@@ -184,7 +184,7 @@ func (r *lawRows) wrong() (n int) {
 	return n
 }
 
-// tellLaw tells a transition, keeps what is wrong in the views, and counts it.
+// tellLaw reports a transition, keeps a fault in the views, and counts it.
 func (c *Core) tellLaw(ch *judge.Change) {
 	l := &c.law
 	at := ch.At
@@ -217,7 +217,7 @@ func (l *law) changed(row TopologyPort, ch *judge.Change) *TopologyChanged {
 	return &TopologyChanged{TopologyPort: row, From: ch.From, Revision: l.judge.Spec().Revision().Number, By: ch.By, Why: ch.Why}
 }
 
-// tellRow tells what is wrong at a port, once.
+// tellRow reports once that a port is not as declared.
 func (c *Core) tellRow(row TopologyPort, ch *judge.Change) {
 	l := &c.law
 	if l.silent || l.trial || row.Verdict == judge.Held {
@@ -245,14 +245,14 @@ func (c *Core) tellRow(row TopologyPort, ch *judge.Change) {
 	c.problem(k, l.changed(row, ch))
 }
 
-// retell tells all that is wrong, where it was kept back.
+// retell reports all ports that are not as declared and were not reported yet.
 func (c *Core) retell() {
 	for _, row := range c.law.rows.list() {
 		c.tellRow(row, &judge.Change{At: row.Place, From: row.State, To: row.State})
 	}
 }
 
-// lawSolved takes what was told of a port out of the views.
+// lawSolved removes the reported faults of a port from the views.
 func (c *Core) lawSolved(at ib.Place) {
 	for _, kind := range [...]problemKind{lawPage, lawBroken, lawMissing} {
 		c.solved(problemKey{kind: kind, place: at})
@@ -265,7 +265,7 @@ type TopologyView struct {
 	Revision uint64
 	Digest   topospec.Digest
 	Mode     topospec.Mode // in force
-	Wanted   topospec.Mode // that somebody asked for: enforcement begins when its guards allow it
+	Wanted   topospec.Mode // as requested: enforcement begins when its guards allow it
 	Rooted   bool          // the subnet manager is where it is declared
 	Verified int           // links
 	Backbone int           // of these, links of which no tenant has an end
@@ -283,14 +283,14 @@ type TopologyView struct {
 	// MaxTopologyPorts; More is how many there are beyond those.
 	Ports []TopologyPort
 	More  int
-	// Told counts what was found, by verdict, since the start.
+	// Told counts the findings that were reported, by verdict, since the start.
 	Told map[judge.Verdict]uint64
 }
 
 // MaxTopologyPorts bounds the ports that a view lists.
 const MaxTopologyPorts = 4096
 
-// showLaw gives what a view shows of the declared topology, nil without one.
+// showLaw returns what a view shows of the declared topology, nil without one.
 func (c *Core) showLaw() *TopologyView {
 	l := &c.law
 	if !l.on() {

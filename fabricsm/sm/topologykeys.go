@@ -7,11 +7,10 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// keysFollow moves the M_Keys of adapters that another revision has at another switch
-// port: a recabled host, and every host of a switch that was replaced. Who approved the
-// revision has said where they belong; without it they would answer nobody there. A
-// topology that is only observed moves nothing where devices have their keys by where
-// they are seen.
+// keysFollow moves the M_Keys of adapters that another revision has at another switch port: a recabled host, and every host
+// of a switch that was replaced. The operator that approved the revision has decided where they belong. Without the move
+// they would not answer there. A topology that is only observed moves nothing where devices have their keys by where they
+// are seen.
 func (c *Core) keysFollow(was, now *topospec.Spec, m topospec.Mode) {
 	if !c.cfg.MKey.on() || c.keyPlaces() != PlacesDeclared && m != topospec.Enforce {
 		return

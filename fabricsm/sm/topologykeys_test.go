@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// hostEnd gives the end of the link of a revision that is a host's.
+// hostEnd returns the end of the link of a revision that is a host's.
 func hostEnd(r *topospec.Revision, g ib.GUID) *topospec.End {
 	l := linkOf(r, g)
 	if l.A.GUID == g {
@@ -19,7 +19,7 @@ func hostEnd(r *topospec.Revision, g ib.GUID) *topospec.End {
 	return &l.B
 }
 
-// renamed gives every mention of a device another GUID.
+// renamed replaces the GUID of a device in all its mentions.
 func renamed(r *topospec.Revision, old, now ib.GUID) {
 	for i := range r.Devices {
 		if r.Devices[i].GUID == old {
@@ -35,9 +35,8 @@ func renamed(r *topospec.Revision, old, now ib.GUID) {
 	}
 }
 
-// TestKeysFollowTheRevision: a revision has hosts at other switch ports, or at those of
-// a switch with another GUID. Their keys go with them, so that they answer there at
-// once, and nobody is shown the key of another.
+// TestKeysFollowTheRevision: a revision has hosts at other switch ports, or at those of a switch with another GUID. Their
+// keys go with them, so that they answer there at once, and no device is shown the key of another.
 func TestKeysFollowTheRevision(t *testing.T) {
 	const fresh ib.GUID = 0x00ab000000000001
 	for _, tt := range []struct {
@@ -73,7 +72,7 @@ func TestKeysFollowTheRevision(t *testing.T) {
 			e.start()
 			e.want(sm.Intent{Revision: 1})
 			e.mustSettle(time.Minute)
-			e.run(10 * time.Second) // else somebody may have seen the keys, see mkeyshown.go
+			e.run(10 * time.Second) // otherwise another device may have seen the keys, see mkeyshown.go
 			before := e.mkeysNow()
 			next := law(t, l, func(r *topospec.Revision) { tt.change(e, r) })
 			e.step(&sm.TopologySet{Spec: next, Mode: topospec.Warn, By: "ada"})
@@ -98,8 +97,8 @@ func TestKeysFollowTheRevision(t *testing.T) {
 	}
 }
 
-// TestObservedTopologyMovesNoKeys: devices have their keys where they are seen, and a
-// revision that is only observed has two of them elsewhere: it locks nobody out.
+// TestObservedTopologyMovesNoKeys: devices have their keys where they are seen, and a revision that is only observed has
+// two of them elsewhere: it locks out no device.
 func TestObservedTopologyMovesNoKeys(t *testing.T) {
 	l := tree(t, 7, 8)
 	cfg := keyed(t)

@@ -93,8 +93,8 @@ func TestWrongCables(t *testing.T) {
 	}
 }
 
-// TestDisabledUntilReleased: a port that was switched off stays so over a restart,
-// which writes nothing, and comes back when somebody releases it.
+// TestDisabledUntilReleased: a port that was switched off stays so over a restart, which writes nothing, and comes back
+// when an operator releases it.
 func TestDisabledUntilReleased(t *testing.T) {
 	e := enforced(t)
 	h := hosts(e.list)[4]
@@ -280,7 +280,7 @@ func TestLastWayStays(t *testing.T) {
 	e.start()
 	e.want(sm.Intent{Revision: 1})
 	e.mustSettle(time.Minute)
-	// The second switch is asked anew and has another number of its port.
+	// The second switch is asked again and shows another number of its port.
 	spec := law(t, l, func(r *topospec.Revision) {
 		for i := range r.Links {
 			if x := &r.Links[i]; r.Devices[slices.IndexFunc(r.Devices, func(d topospec.Device) bool { return d.GUID == x.B.GUID })].Kind == topospec.KindSwitch {

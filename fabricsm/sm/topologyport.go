@@ -18,22 +18,20 @@ type suspicion struct {
 	lie   judge.Seen // what was seen last
 }
 
-// wavering counts suspicions of a port that came to nothing, because what was asked
-// again told the truth, or nothing. One in each waverPause is forgotten: an honest
-// device may be behind a way that is being recabled, and is once in a while.
+// wavering counts suspicions of a port that came to nothing, because a repeated request got the true answer, or none. One
+// in each waverPause is forgotten: the path to an honest device may be recabled once in a while.
 type wavering struct {
 	n  int
 	at time.Time
 }
 
 const (
-	// maxWaverings is how many of them there may be before a device that lies again
-	// is taken at the word it gave first.
+	// maxWaverings is how many of them there may be before a device that lies again is judged by its first answer.
 	maxWaverings = 3
 	waverPause   = 4 * time.Hour
 )
 
-// left gives how many of them count at a time.
+// left returns how many of them count at a time.
 func (w *wavering) left(now time.Time) int {
 	if w == nil {
 		return 0
@@ -125,10 +123,9 @@ func (c *Core) noteProven(p topo.PortID, r *request, v judge.Verdict) {
 	c.law.proven[p] = r.sent
 }
 
-// wavers reports a port behind which another thing is told now than when it fell under
-// suspicion, as too often before: one that lies to every other question would else be
-// part of the fabric for ever. It is taken at its first word, unless the way is to
-// blame.
+// wavers reports whether a port is under suspicion, and too many earlier suspicions of it came to nothing. A device that
+// lies in every other answer would otherwise stay part of the fabric. It is judged by its first answer, unless the path is
+// to blame.
 func (c *Core) wavers(p topo.PortID) bool {
 	return len(c.law.asking) > 0 && c.law.asking[p] != nil && c.law.waverings[p].left(c.now) >= maxWaverings
 }
@@ -171,7 +168,7 @@ func (c *Core) lawGuarded(at ib.Place) bool {
 	return l.guard.Protected(p)
 }
 
-// lawOf gives what the declared topology does to a switch port.
+// lawOf returns what the declared topology does to a switch port.
 func (c *Core) lawOf(p topo.PortID) Action {
 	l := &c.law
 	if !l.on() || c.protected(p) {
@@ -237,7 +234,7 @@ func (c *Core) setLaw(p topo.PortID) {
 	c.markPort(clsPKey, p)
 }
 
-// barred gives what is in force at a port, by its health and by the declared topology.
+// barred returns the action in force at a port, by its health and by the declared topology.
 func (pt *port) barred() Action { return max(pt.quarantine, pt.law) }
 
 // lawChanges does what follows from what the judge found.

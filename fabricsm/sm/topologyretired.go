@@ -20,9 +20,8 @@ func (c *Core) retired(guid ib.GUID) bool {
 	return id != topospec.None && spec.Device(id).Stock == topospec.Retired
 }
 
-// goneWithSwitch reports a membership at a switch that was retired and is not part of
-// the fabric: nobody can read that its port is without the P_Key, and no packet
-// reaches the fabric through it.
+// goneWithSwitch reports whether a membership is at a switch that was retired and is not part of the fabric. No read can
+// show that its port is without the P_Key, and no packet reaches the fabric through it.
 func (c *Core) goneWithSwitch(ms *membership) bool {
 	return c.topo.NodeByGUID(ms.Place.Switch) == topo.None && c.retired(ms.Place.Switch)
 }
@@ -34,7 +33,7 @@ func (c *Core) goneWithHCA(ms *membership) bool {
 	return !seen && c.retired(ms.GUID)
 }
 
-// judgeRetired tells which removals a revision proves by what it retires.
+// judgeRetired finds the removals that a revision proves by the devices it retires.
 func (c *Core) judgeRetired() {
 	for _, guid := range slices.Sorted(maps.Keys(c.members.byGUID)) {
 		c.judgeLeaving(guid)

@@ -26,9 +26,9 @@ func retire(r *topospec.Revision, g ib.GUID) {
 	r.Links = links
 }
 
-// TestRetiredIsGone: what a revision retires, and nobody sees, can not be read back. Under
-// enforcement its memberships count as gone, since it is cut off wherever it is shown;
-// what is only switched off is never believed to be without them.
+// TestRetiredIsGone: a device that a revision retires, and that is not seen, cannot be read back. Under enforcement its
+// memberships count as gone, since it is cut off wherever it is shown. A device that is only switched off is never believed
+// to be without them.
 func TestRetiredIsGone(t *testing.T) {
 	for _, tt := range []struct {
 		name           string

@@ -110,7 +110,7 @@ func (c *Core) lawEverywhere() {
 	c.disturb()
 }
 
-// ownSwitch gives the switch that we are attached to, or are.
+// ownSwitch returns the switch that we are attached to, or are.
 func (c *Core) ownSwitch() ib.GUID {
 	if c.root == topo.None {
 		return 0
@@ -124,7 +124,7 @@ func (c *Core) ownSwitch() ib.GUID {
 	return 0
 }
 
-// feed tells a judge all that is known of the fabric.
+// feed passes all that is known of the fabric to a judge.
 func (c *Core) feed(j *judge.Judge) {
 	if c.root == topo.None {
 		return
@@ -214,7 +214,7 @@ func (c *Core) lawFalls() bool {
 
 func (l *law) limit() int { return l.judge.Spec().Revision().Policy.Flips(l.judge.Spec().NumActive()) }
 
-// enforced tells and saves what is switched off from now on.
+// enforced reports and saves the ports that are switched off from now on.
 func (c *Core) enforced() {
 	l := &c.law
 	c.solved(problemKey{kind: lawRefused})

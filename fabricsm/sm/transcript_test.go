@@ -18,8 +18,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestTranscripts plays the scenarios in testdata: each command is followed by
-// what happened. Write them anew with -rewrite. Commands:
+// TestTranscripts plays the scenarios in testdata: each command is followed by its output. Write them again with -rewrite.
+// Commands:
 //
 //	fabric KIND [hosts=N] [radix=N] [switches=N] [intent-wait] [key=SM_KEY]
 //	       KIND: single, tree, chain, islands, dual. Begins a new fabric.
@@ -194,8 +194,7 @@ func (s *script) host(name string) *endPort {
 	return nil
 }
 
-// report gives the events, the writes of P_Key tables and the requests since
-// the last report.
+// report returns the events, the writes of P_Key tables and the requests since the last report.
 func (s *script) report(verbose bool) string {
 	var b strings.Builder
 	for _, ev := range s.e.takeEvents() {

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// received takes a MAD that nobody asked for.
+// received handles a MAD that does not answer a request of ours.
 func (c *Core) received(in *Received) {
 	m := &in.MAD
 	switch {
@@ -29,8 +29,7 @@ func (c *Core) received(in *Received) {
 	}
 }
 
-// stray takes an answer that nobody asked for: an honest device sends none, but
-// to a subnet manager that was here before.
+// stray handles an answer without a request: an honest device sends none, except to a subnet manager that was here before.
 func (c *Core) stray(in *Received) {
 	c.dropped++
 	c.strays++
@@ -46,8 +45,8 @@ func (c *Core) stray(in *Received) {
 	}
 }
 
-// trap represses a trap, then goes and looks whether it is true. What a trap
-// says is told as a claim, and beyond its number nothing follows from it.
+// trap represses a trap, then checks whether it is true. The content of a trap is reported as a claim, and only its number
+// has further effect.
 func (c *Core) trap(in *Received) {
 	var n mad.NoticeHeader
 	if !in.LID.IsUnicast() || mad.Decode(in.MAD.Data(), &n) != nil {
@@ -116,8 +115,8 @@ func (c *Core) repress(in *Received, p topo.PortID) {
 	m.Respond(mad.StatusOK)
 }
 
-// causedByAnswer reports a trap about a TrapRepress of ours that a device refused, whose
-// host gave it another M_Key: to answer it would be one more violation, and one more trap.
+// causedByAnswer reports whether a trap is about a TrapRepress of ours that a device with another M_Key, set by its host,
+// refused. To answer it would cause one more violation, and one more trap.
 func (c *Core) causedByAnswer(in *Received, head *mad.NoticeHeader) bool {
 	if !head.IsGeneric || head.TrapNumber != mad.TrapBadMKey {
 		return false
@@ -127,7 +126,7 @@ func (c *Core) causedByAnswer(in *Received, head *mad.NoticeHeader) bool {
 	return n.Method == mad.MethodTrapRepress && !n.DRNotice && n.LID != 0 && n.LID == c.smLID()
 }
 
-// byLID gives the end port that has a LID now.
+// byLID returns the end port that has a LID now.
 func (c *Core) byLID(l ib.LID) topo.PortID {
 	p, ok := c.byPort[c.lids.at(l)]
 	if !ok || c.ports[p].lid != l&^(1<<c.lmcOf(p)-1) {
@@ -180,7 +179,7 @@ func (c *Core) verifyDue(id topo.NodeID) {
 		c.markNode(clsSwitch, id)
 		return
 	}
-	// What a host says of itself unsettles nothing before it proves to be new.
+	// A new description of a host has no effect before it is read and differs.
 	n.described = false
 	c.markNode(clsDesc, id)
 	for i := 1; i <= int(tn.NumPorts); i++ {

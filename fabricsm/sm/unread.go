@@ -65,11 +65,9 @@ func (c *Core) readAfterAll(q topo.PortID) {
 // seen reports a port of which enough is known to write to it.
 func (pt *port) seen() bool { return pt.known || pt.unread }
 
-// readUnread reads the end ports that were left unread, and reports whether
-// there were any. An SM that is not master yet asks every port whether another
-// SM is on it. It need not where no link was ever configured, since then nobody
-// is master, unless others are expected that share our SM_Key and may just be
-// starting, too.
+// readUnread reads the end ports that were left unread, and reports whether there were any. An SM that is not master yet
+// asks every port whether another SM is on it. Where no link was ever configured this is not needed, since there is no
+// master then. It is still needed if other SMs are expected that share our SM_Key, as they may just be starting, too.
 func (c *Core) readUnread() bool {
 	if !c.configured && c.cfg.SMKey.IsZero() {
 		return false

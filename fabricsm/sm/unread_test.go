@@ -123,8 +123,8 @@ func TestNamesComeInTheBackground(t *testing.T) {
 	}
 }
 
-// TestStaleKeyInTheBackground: a tenant's key in a block that nobody looked at is
-// found soon, and taken away; meanwhile the switch port lets nobody use it.
+// TestStaleKeyInTheBackground: a tenant's key in a block that was not read is found soon, and removed. Meanwhile the switch
+// port lets no host use it.
 func TestStaleKeyInTheBackground(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)

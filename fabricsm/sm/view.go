@@ -78,9 +78,8 @@ type SMPCount struct {
 	Sent   uint64
 }
 
-// PKeys gives the P_Key table of a port, empty entries left out, in the order
-// of the table. proven says that every block of it was read with a Get since it
-// was last written; a table that was not read at all is nil and not proven.
+// PKeys returns the P_Key table of a port, without empty entries, in the order of the table. proven reports whether every
+// block of it was read with a Get since it was last written; a table that was not read at all is nil and not proven.
 func (v *View) PKeys(p topo.PortID) (keys []ib.PKey, proven bool) {
 	if int(p) >= v.pkeys.Len() {
 		return nil, false
@@ -97,8 +96,8 @@ func (v *View) PKeys(p topo.PortID) (keys []ib.PKey, proven bool) {
 	return keys, t.proven()
 }
 
-// PKeyTable gives the P_Key table of a port as it is known, empty entries and all,
-// nil if nothing was read of it. It must not be written to.
+// PKeyTable returns the P_Key table of a port as it is known, with its empty entries, nil if nothing was read of it. It
+// must not be written to.
 func (v *View) PKeyTable(p topo.PortID) []ib.PKey {
 	if int(p) >= v.pkeys.Len() {
 		return nil

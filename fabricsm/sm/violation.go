@@ -10,8 +10,8 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// ReportKind is what a trap, or another MAD that nobody asked for, says. Its text
-// is what the API, metrics and the command line show.
+// ReportKind is what a trap, or another MAD without a request, reports. Its text is shown by the API, metrics and the
+// command line.
 type ReportKind uint8
 
 // Kinds of reports. Those before LinkState are violations.
@@ -44,7 +44,7 @@ var reportNames = [NumReportKinds]string{
 	"link-state", "link-integrity", "buffer-overrun", "flow-control", "local-change", "system-image", "own-m-key", "other",
 }
 
-// String gives the name: "m-key".
+// String returns the name: "m-key".
 func (k ReportKind) String() string {
 	if int(k) < NumReportKinds {
 		return reportNames[k]
@@ -52,26 +52,24 @@ func (k ReportKind) String() string {
 	return fmt.Sprintf("report kind %d", uint8(k))
 }
 
-// Violation reports whether it says that somebody did what he must not, and not
-// that something changed.
+// Violation reports whether the kind is about a forbidden act, and not about a change of state.
 func (k ReportKind) Violation() bool { return k < LinkState }
 
-// Verdict says what became of a report. Anybody may send a trap in the name of
-// another, so no report is more than a claim until the device that it names was
-// asked, and none of them is a reason to cut somebody off.
+// Verdict says what became of a report. Any host may send a trap in the name of another, so a report is only a claim until
+// the device that it names was asked. No report is a reason to cut off a device.
 type Verdict uint8
 
 // Verdicts.
 const (
 	Claimed   Verdict = iota // not checked, or nothing there could prove it
 	Confirmed                // the device that it names has counted it: a Get of its PortInfo shows that. Which host caused it that does not show
-	Refuted                  // the device that it names has counted nothing: somebody else sent the trap
+	Refuted                  // the device that it names has counted nothing: another device sent the trap
 	NumVerdicts
 )
 
 var verdictNames = [NumVerdicts]string{"claimed", "confirmed", "refuted"}
 
-// String gives the name: "confirmed".
+// String returns the name: "confirmed".
 func (v Verdict) String() string {
 	if v < NumVerdicts {
 		return verdictNames[v]
@@ -102,15 +100,14 @@ func (b Basis) String() string {
 	return fmt.Sprintf("basis %d", uint8(b))
 }
 
-// Violation is the event of one row of the list of violations: a kind, a source,
-// a reporter and the same detail. It is told when the row begins and when its
-// count reaches 2, 5, 10, 20, 50, ...; once a second, if it grew since, it is told
-// again with Quiet set, so that the last of a series has the exact count. Keys are
-// in none of its fields but P_Keys, which are no secrets.
+// Violation is the event of one row of the list of violations: a kind, a source, a reporter and the same detail. It is sent
+// when the row begins and when its count reaches 2, 5, 10, 20, 50, .... If the row grew since, it is sent again once a
+// second with Quiet set, so that the last of a series has the exact count. No field has a key, except for P_Keys, which are
+// no secrets.
 type Violation struct {
 	ID   uint64 // of the row
 	Kind ReportKind
-	Trap mad.TrapNum // 0 if no trap told of it, and for the class traps 0
+	Trap mad.TrapNum // 0 if no trap reported it, and for the class traps
 
 	// The source is the accused, as far as it is known, and By says what names it. None of
 	// these proves it.
@@ -132,7 +129,7 @@ type Violation struct {
 
 	Verdict Verdict
 	Count   uint64 // reports
-	Repeats uint64 // reports that were sent once more, as if nobody had taken them
+	Repeats uint64 // reports that were sent again, as if they had been lost
 	Counted uint64 // violations that the reporter has counted, of which reports are a sample; 0: not known
 	First   time.Time
 	Last    time.Time
@@ -227,11 +224,9 @@ func (e *Violation) source() string {
 	return text
 }
 
-// KeyGuessing says that the count of wrong keys of a device grows fast:
-// somebody tries keys. It is read from the device itself, under its key. It is
-// told when Count reaches 10, 20, 50, ... within ten minutes. Who it is the
-// violations claim; where that is proven, Unhealthy follows with the condition
-// Guessing.
+// KeyGuessing says that the count of wrong keys of a device grows fast: an attacker tries keys. The count is read from the
+// device itself, under its key. The event is sent when Count reaches 10, 20, 50, ... within ten minutes. The source is what
+// the violations claim; where that is proven, Unhealthy follows with the condition Guessing.
 type KeyGuessing struct {
 	Kind   keys.Kind // MKey, or that of a class
 	GUID   ib.GUID   // port GUID of the device, of a switch that of port 0
@@ -246,9 +241,8 @@ func (e *KeyGuessing) String() string {
 	return fmt.Sprintf("somebody tries the %v of port %v: %d wrong ones in %v", e.Kind, e.GUID, e.Count, e.Window.Round(time.Second))
 }
 
-// ProtectionLapsed says that a device gave up the protection of its M_Key: the
-// lease has run out after a violation that this SM did not answer in time. It is
-// protected again at once.
+// ProtectionLapsed says that a device dropped the protection of its M_Key: the lease has run out after a violation that
+// this SM did not answer in time. It is protected again at once.
 type ProtectionLapsed struct {
 	GUID  ib.GUID
 	Place ib.Place // zero for a switch
@@ -262,18 +256,17 @@ func (e *ProtectionLapsed) String() string {
 
 // ViolationConfig bounds what violations and traps may cost.
 type ViolationConfig struct {
-	// Rows is how many rows are kept, half of them for those that are confirmed;
-	// default 4096. What has no room is counted in rows that stand for others.
+	// Rows is how many rows are kept, half of them for those that are confirmed; default 4096. Reports without room are
+	// counted in rows that stand for others.
 	Rows int
 	// RowsPerSource is how many rows one source may have; default 64.
 	RowsPerSource int
-	// TellEvery is how often rows that grew are told again; default 1 s.
+	// TellEvery is how often rows that grew are reported again; default 1 s.
 	TellEvery time.Duration
 	// ChecksPerSecond is how many Gets a second traps of hosts and of violations may
 	// cause, all sources together; default 200.
 	ChecksPerSecond int
-	// Quiet is the time after which a row that comes again is told from the beginning of
-	// the sequence; default 10 min.
+	// Quiet is the time after which a row that comes again is reported from the beginning of the sequence; default 10 min.
 	Quiet time.Duration
 }
 

@@ -10,16 +10,15 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// What a trap says of a wrong key is compared with what the device itself has
-// counted, which is read with a Get: a trap can be sent by anybody, the counter
-// only grows when the device refused something. More traps than were counted
-// leave open which of them are true. Switches need not count what an external
-// port stopped, so there nothing is refuted by that.
+// The report of a wrong key by a trap is compared with the counter of the device, which is read with a Get. Any host can
+// send a trap, but the counter only grows when the device refused a packet. If there are more traps than were counted, it
+// stays open which of them are true. Switches need not count packets that an external port stopped, so there the comparison
+// refutes nothing.
 
 // counters are the three that PortInfo has.
 type counters [3]uint32
 
-// counted gives which of the counters grows with a kind of report.
+// counted returns which of the counters grows with a kind of report.
 func counted(k ReportKind) (int, bool) {
 	switch k {
 	case BadMKey, OwnMKey:
@@ -52,7 +51,7 @@ type reportCheck struct {
 	pause   time.Duration
 }
 
-// counterCredit is what a port has counted and no trap has told of yet.
+// counterCredit is the number of violations that a port has counted and no trap has reported yet.
 type counterCredit struct {
 	n  counters
 	at time.Time
@@ -245,8 +244,8 @@ func (k *reportCheck) rowsOf(v *violations) (n [3]int) {
 	return n
 }
 
-// judgeRow gives a row its verdict. What was proven once stays so: a row stands for
-// all reports alike, of which some were true.
+// judgeRow sets the verdict of a row. A confirmed row stays confirmed: a row stands for all equal reports, of which some
+// were true.
 func (c *Core) judgeRow(i int32, verdict Verdict) {
 	v := &c.reports
 	w := v.Row(i)
@@ -266,7 +265,7 @@ func (c *Core) judgeRow(i int32, verdict Verdict) {
 	c.tickReports()
 }
 
-// guessedKey is a key that somebody may be trying to find.
+// guessedKey is a key that an attacker may be trying to find.
 type guessedKey struct {
 	kind keys.Kind
 	port topo.PortID
@@ -305,8 +304,7 @@ func (c *Core) guessed(kind keys.Kind, p topo.PortID, n uint64) {
 	}
 }
 
-// stepBelow gives the greatest number of the sequence 1, 2, 5, 10, 20, 50, ... that
-// is not above n.
+// stepBelow returns the greatest number of the sequence 1, 2, 5, 10, 20, 50, ... that is not above n.
 func stepBelow(n uint64) uint64 {
 	step := uint64(1)
 	for step <= n/10 {

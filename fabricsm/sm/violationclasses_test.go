@@ -18,8 +18,8 @@ func with[T any](n *T) func([]byte) error {
 	return func(b []byte) error { return mad.Encode(b, n) }
 }
 
-// TestClassTraps: a device that reports a wrong key of a class is answered under
-// its own, a trap with a key that it does not have is told as forged.
+// TestClassTraps: a device that reports a wrong key of a class is answered under its own key; a trap with a key that the
+// device does not have is reported as forged.
 func TestClassTraps(t *testing.T) {
 	e, hs := settledKeyed(t)
 	source, reporter := &hs[0], &hs[1]
@@ -166,8 +166,8 @@ func TestReplayedCommand(t *testing.T) {
 	}
 }
 
-// TestClassTrapsAreJudged: where keys of classes are given out, the core lists their
-// traps, leaves the answer to who gives the keys, and takes his verdict.
+// TestClassTrapsAreJudged: where keys of classes are managed, the core lists their traps, leaves the answer to the key
+// manager, and takes its verdict.
 func TestClassTrapsAreJudged(t *testing.T) {
 	cfg := keyed(t)
 	cfg.ClassKeys.VS.Enable = sm.KeyDisable

@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestAccusersFillNoLog: a host that accuses one LID after the other, each again and again, causes a line every five seconds at
-// most. Violations that another host reports, and one that is proven, are told meanwhile.
+// TestAccusersFillNoLog: a host that accuses one LID after the other, each again and again, causes at most one line every
+// five seconds. Violations that another host reports, and one that is proven, are logged in the meantime.
 func TestAccusersFillNoLog(t *testing.T) {
 	e, hs := settledKeyed(t)
 	to, accuser, honest := e.view.LID, &hs[2], &hs[3]

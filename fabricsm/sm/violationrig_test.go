@@ -43,7 +43,7 @@ func notice[T any](t testing.TB, slid, dlid ib.LID, tid ib.TID, n *T) *sim.Forge
 	return f
 }
 
-// listed gives the violations of the last view of a kind.
+// listed returns the violations of the last view of a kind.
 func (e *env) listed(kind sm.ReportKind) (out []sm.Violation) {
 	if e.view.Violations == nil {
 		return nil
@@ -56,7 +56,7 @@ func (e *env) listed(kind sm.ReportKind) (out []sm.Violation) {
 	return out
 }
 
-// loud gives the counts at which violations of a kind were told to the log.
+// loud returns the counts at which violations of a kind were logged.
 func loud(events []sm.Event, kind sm.ReportKind) (counts []uint64) {
 	for _, ev := range events {
 		if v, ok := ev.(*sm.Violation); ok && v.Kind == kind && !v.Quiet {

@@ -9,8 +9,7 @@ import (
 	"portcullis/fabricsm/sm/rows"
 )
 
-// report is what makes two reports the same row: who did what to whom. Nothing
-// in it is a secret.
+// report holds the fields that two reports of the same row share: source, act and victim. Nothing in it is a secret.
 type report struct {
 	kind     ReportKind
 	trap     mad.TrapNum
@@ -20,7 +19,7 @@ type report struct {
 	class    mad.Class
 	attr     mad.AttrID
 	pkey     ib.PKey
-	lid      ib.LID // of the source, where nobody has it; else 0
+	lid      ib.LID // of the source, if no port has it; else 0
 	named    ib.LID // see Violation.Named; rows do not differ by it
 	number   uint32 // queue pair of the destination, control code
 	guid     ib.GUID
@@ -64,7 +63,7 @@ type ReportTotal struct {
 	Confirmed uint64 // the device named has counted them
 	Refuted   uint64 // the device named has counted nothing
 	Counted   uint64 // violations that devices have counted, read from their counters
-	Quiet     uint64 // that the log was not told of
+	Quiet     uint64 // reports that were not logged
 }
 
 func newReportRows(cfg *ViolationConfig) reportRows {
@@ -96,7 +95,7 @@ func (r *reportRows) count(what report, lid ib.LID, tid ib.TID, n uint64, now ti
 	return i
 }
 
-// list gives all rows in the order in which they began.
+// list returns all rows in the order in which they began.
 func (r *reportRows) list() []Violation {
 	out := make([]Violation, 0, r.Len())
 	for w := range r.All() {
@@ -105,7 +104,7 @@ func (r *reportRows) list() []Violation {
 	return out
 }
 
-// violationOf gives a row as others see it.
+// violationOf returns a row as an event.
 func violationOf(w *row) Violation {
 	what := &w.Report
 	return Violation{

@@ -15,10 +15,10 @@ type violations struct {
 	reportRows
 	checks  rows.Pace                      // of Gets that reports cause
 	pending map[topo.PortID]*reportCheck   // reports that a Get is to prove, by the port to be asked
-	credit  map[topo.PortID]*counterCredit // what ports have counted and nobody has reported
+	credit  map[topo.PortID]*counterCredit // violations that ports have counted and no trap has reported
 	guesses map[guessedKey]*guesses
-	classes map[classReporter]rowName // what was reported last of a class, by whom; at most as many as rows
-	senders map[ib.LID]*rows.Pace     // of traps, by base LID; 0: LIDs that nobody has
+	classes map[classReporter]rowName // last row of each device that reports about a class; at most as many as rows
+	senders map[ib.LID]*rows.Pace     // of traps, by base LID; 0: LIDs that no port has
 	loud    map[ib.GUID]*rows.Pace    // of lines in the log, by the device that reports; 0: those beyond maxLoud, and none
 	allLoud rows.Pace
 	ticking bool
@@ -44,8 +44,8 @@ func newViolations(cfg *ViolationConfig) violations {
 // switch with all its ports going up and down.
 const stormRate, stormBurst = 100, 500
 
-// Lines in the log about reports, of one device and of all. A host chooses what its traps accuse, and has as many rows as there
-// are LIDs, each of which is told again and again by the sequence: that must not fill a journal.
+// Limits of log lines about reports, for one device and for all. A host chooses what its traps accuse, and has as many rows
+// as there are LIDs. Each row is logged repeatedly by the sequence: that must not fill a journal.
 const (
 	loudRate, loudBurst       = 0.2, 32
 	allLoudRate, allLoudBurst = 4, 256
@@ -66,14 +66,14 @@ func (v *violations) mayTell(r *report, now time.Time) bool {
 	return p.Take(now, loudRate, loudBurst) && v.allLoud.Take(now, allLoudRate, allLoudBurst)
 }
 
-// note counts a report and tells it by the sequence.
+// note counts a report and reports it by the sequence.
 func (c *Core) note(what report, lid ib.LID, tid ib.TID) int32 {
 	i := c.reports.count(what, lid, tid, 1, c.now)
 	c.noted(i)
 	return i
 }
 
-// noted tells a row that has counted, by the sequence.
+// noted reports a row whose count has grown, by the sequence.
 func (c *Core) noted(i int32) {
 	v := &c.reports
 	w := v.Row(i)
@@ -97,12 +97,12 @@ func (c *Core) tickReports() {
 	}
 }
 
-// tellReport tells a row as it is now.
+// tellReport reports a row as it is now.
 func (c *Core) tellReport(i int32, quiet bool) {
 	w := c.reports.Row(i)
 	w.Told = w.Count
 	switch what := &w.Report; {
-	case what.kind == BadSMKey || what.kind == StrayMAD: // SMInfoRefused, ForeignSM and StrayAnswer tell it
+	case what.kind == BadSMKey || what.kind == StrayMAD: // SMInfoRefused, ForeignSM and StrayAnswer report it
 	case what.kind.Violation():
 		e := violationOf(w)
 		e.Quiet = quiet
@@ -116,7 +116,7 @@ func (c *Core) tellReport(i int32, quiet bool) {
 	}
 }
 
-// reportsDue tells rows that grew, and has the next view show them.
+// reportsDue reports rows that grew, and has the next view show them.
 func (c *Core) reportsDue() {
 	v := &c.reports
 	v.ticking = false
@@ -127,7 +127,7 @@ func (c *Core) reportsDue() {
 	c.viewDue = true
 }
 
-// showViolations gives what views show of reports, nil before the first.
+// showViolations returns what views show of reports, nil before the first.
 func (c *Core) showViolations() *Violations {
 	v := &c.reports
 	if v.stale && v.shown == nil {
@@ -148,7 +148,7 @@ func (c *Core) reported(r *report, p, q topo.PortID) {
 	}
 }
 
-// noteSMKey counts a subnet manager that is not believed. Who tells of it says more.
+// noteSMKey counts a subnet manager that is not trusted. A more detailed event reports it.
 func (c *Core) noteSMKey(p topo.PortID, lid ib.LID, method mad.Method, control mad.SMInfoControl, by Basis) {
 	what := report{kind: BadSMKey, method: method, number: uint32(control)}
 	if p != topo.None {

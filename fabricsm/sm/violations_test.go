@@ -145,9 +145,8 @@ func TestTraceIsNotFooled(t *testing.T) {
 	}
 }
 
-// TestForgedTrapsFrameNobody: a host sends traps in the name of switches and of
-// other hosts that accuse a third. Nothing happens to the third, the reports are
-// refuted or told as forged, and nothing is written.
+// TestForgedTrapsFrameNobody: a host sends traps in the name of switches and of other hosts that accuse a third host.
+// Nothing happens to the third, the reports are refuted or reported as forged, and nothing is written.
 func TestForgedTrapsFrameNobody(t *testing.T) {
 	e, hs := settledKeyed(t)
 	often := sm.HealthRule{Count: 3, Window: time.Hour, Action: sm.Disable}
@@ -210,9 +209,8 @@ func TestForgedTrapsFrameNobody(t *testing.T) {
 	}
 }
 
-// TestViolationSequence: a thousand violations are told to the log by the
-// sequence, in the stream with their exact number, and in the view, while those of
-// a second violator in between do not drown.
+// TestViolationSequence: a thousand violations are logged by the sequence, are in the stream with their exact number, and
+// in the view. Those of a second violator in between are not lost among them.
 func TestViolationSequence(t *testing.T) {
 	e, hs := settledKeyed(t)
 	to := e.view.LID
@@ -257,8 +255,7 @@ func TestViolationSequence(t *testing.T) {
 	}
 }
 
-// TestViolationRowsAreBounded: whoever varies everything a report can say fills
-// the rows of his pool, and no count is lost.
+// TestViolationRowsAreBounded: a host that varies all fields of a report fills the rows of its pool, and no count is lost.
 func TestViolationRowsAreBounded(t *testing.T) {
 	l := tree(t, 8, 8)
 	cfg := keyed(t)
@@ -315,8 +312,8 @@ func TestViolationRowsAreBounded(t *testing.T) {
 	}
 }
 
-// TestKeyGuessing: who tries keys is told of by the number that the device itself
-// counted, although it reports a sample only.
+// TestKeyGuessing: a host that tries keys is reported with the number that the device itself counted, although the device
+// reports only a sample.
 func TestKeyGuessing(t *testing.T) {
 	e, hs := settledKeyed(t)
 	before := uint64(0) // our own, of the bring-up

@@ -22,9 +22,8 @@ import (
 // What the sender wrote into the SMP as its own LID (DrSLID) names no port: it is noted
 // where it differs.
 
-// trace walks the return path of a directed-route SMP back from the port that
-// refused it, and gives the end port that sent it; None if it leads nowhere.
-// Entry i of the path is the port by which hop i came in, from 1 to hops.
+// trace walks the return path of a directed-route SMP back from the port that refused it, and returns the end port that
+// sent it; None if the path leads nowhere. Entry i of the path is the port by which hop i came in, from 1 to hops.
 func (c *Core) trace(from topo.PortID, path []ib.PortNum, hops int) topo.PortID {
 	if hops >= len(path) {
 		return topo.None

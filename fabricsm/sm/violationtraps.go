@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// noteNotice counts what a trap from the end port p says; p is None if nobody has
-// its LID. It gives the row, and the port whose counters prove it, None if none do.
+// noteNotice counts the report of a trap from the end port p; p is None if no port has its LID. It returns the row, and the
+// port whose counters prove it, None if none do.
 func (c *Core) noteNotice(in *Received, p topo.PortID, head *mad.NoticeHeader) (int32, topo.PortID) {
 	what := report{trap: head.TrapNumber, method: mad.MethodTrap}
 	if c.forged(in, p, head) {
@@ -77,7 +77,7 @@ func (c *Core) unaccuse(r *report) { r.guid, r.place, r.by = 0, ib.Place{}, ByNo
 // decode takes the error of a Decode of data that is long enough by construction.
 func (c *Core) decode(err error) { c.encode(err) }
 
-// kindOf gives the kind of a trap of class SubnLID.
+// kindOf returns the kind of a trap of class SubnLID.
 func kindOf(head *mad.NoticeHeader) ReportKind {
 	if !head.IsGeneric {
 		return OtherTrap
@@ -156,11 +156,9 @@ func (c *Core) forged(in *Received, p topo.PortID, head *mad.NoticeHeader) bool 
 	}
 }
 
-// classTrap takes a trap of a class with keys: a GMP by which a device says that
-// somebody showed it a wrong key. It reports whether the MAD is one. Where keys of
-// classes are given out package keymgr answers it and finds out whether it is true,
-// see ClassTrapJudged; else the device is answered without a key, as it has none of
-// ours, unless the trap shows one.
+// classTrap handles a trap of a class with keys: a GMP by which a device reports that it was shown a wrong key. It reports
+// whether the MAD is one. Where keys of classes are managed, package keymgr answers it and finds out whether it is true,
+// see ClassTrapJudged. Otherwise the device is answered without a key, as it has none of ours, unless the trap shows one.
 func (c *Core) classTrap(in *Received) bool {
 	m := &in.MAD
 	class, ok := mad.LookupKeyClass(m.Class())
@@ -196,12 +194,12 @@ func (c *Core) classTrap(in *Received) bool {
 	return true
 }
 
-// ClassTrapJudged is the input by which package keymgr says what a device has
-// counted of which its last trap told.
+// ClassTrapJudged is the input by which package keymgr says how many of the violations that its last trap reported a device
+// has counted.
 type ClassTrapJudged struct {
 	Kind    keys.Kind // CCKey, VSKey or N2NKey
 	GUID    ib.GUID   // port GUID of the device
-	Counted uint32    // 0: nothing, so somebody else sent the trap
+	Counted uint32    // 0: nothing, so another device sent the trap
 	Earlier bool      // it had counted it when it was asked before: the trap is late
 	Unsure  bool      // traps named different sources, and nothing proves that the last one is right
 }
@@ -220,7 +218,7 @@ type rowName struct {
 	id uint64
 }
 
-// judgeClass gives the last row that a device reported of a class its verdict.
+// judgeClass sets the verdict of the last row that a device reported about a class.
 func (c *Core) judgeClass(in *ClassTrapJudged) {
 	v := &c.reports
 	if p, ok := c.byPort[in.GUID]; ok && in.Counted > 0 {
@@ -257,7 +255,7 @@ func (c *Core) judgeClass(in *ClassTrapJudged) {
 	c.tickReports()
 }
 
-// classReport reads the notice of a class with keys, from end port p or nobody.
+// classReport reads the notice of a class with keys from end port p, None if it is unknown.
 func (c *Core) classReport(class mad.KeyClass, m *mad.MAD, p topo.PortID) (what report, source ib.LID, ok bool) {
 	what.class = class.Class
 	data := class.Attribute(m)

@@ -17,7 +17,7 @@ type arbState struct {
 	differ  uint8 // read, and to be written
 	refused uint8 // counted as right, as the device does not show or keep what is
 	twice   uint8 // written and not kept
-	first   uint8 // that of the halves written which tells whether they were lost meanwhile; 0: none was
+	first   uint8 // the written half that shows whether they were lost in the meantime; 0: none was
 	lost    bool  // they were, once
 }
 
@@ -38,7 +38,7 @@ func (c *Core) arbDone(p topo.PortID) bool {
 	return !c.arbitrates(p) || c.ports[p].unread || c.ports[p].arb != nil && c.ports[p].arb.done()
 }
 
-// arbPort gives the port number in the modifier of a port's tables.
+// arbPort returns the port number in the modifier of a port's tables.
 func (c *Core) arbPort(p topo.PortID) ib.PortNum {
 	if c.external(p) {
 		return c.ports[p].num
@@ -46,8 +46,7 @@ func (c *Core) arbPort(p topo.PortID) ib.PortNum {
 	return 0
 }
 
-// roomOf gives how many entries of the whole table that a half belongs to a port
-// has, and from which one on the half is.
+// roomOf returns how many entries a port has in the table that a half belongs to, and the entry at which the half begins.
 func roomOf(pi *mad.PortInfo, half mad.VLArbHalf) (room, from uint8) {
 	room = pi.VLArbitrationLowCap
 	if half == mad.VLArbHigh0 || half == mad.VLArbHigh32 {
@@ -59,14 +58,13 @@ func roomOf(pi *mad.PortInfo, half mad.VLArbHalf) (room, from uint8) {
 	return room, from
 }
 
-// wantHalf gives half of an arbitration table of a port.
+// wantHalf returns half of an arbitration table of a port.
 func (c *Core) wantHalf(p topo.PortID, half mad.VLArbHalf) (want mad.VLArbitration) {
 	room, from := roomOf(&c.ports[p].info, half)
 	return halfOf(&c.lanes.qos[c.kindOf(p)], half, room, from, c.vlsOf(p))
 }
 
-// halfOf gives half of an arbitration table for a port with some virtual lanes; see
-// roomOf.
+// halfOf returns half of an arbitration table for a port with some virtual lanes; see roomOf.
 func halfOf(t *qos.Table, half mad.VLArbHalf, room, from uint8, vls ib.VLCap) (want mad.VLArbitration) {
 	for i, e := range t.Half(half >= mad.VLArbHigh0, from > 0, room, vls) {
 		want.Entry[i].VL, want.Entry[i].Weight = e.VL, e.Weight

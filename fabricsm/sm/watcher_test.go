@@ -21,7 +21,7 @@ type watcher struct {
 	lost  []bool      // the switch of the place lost its table unseen, by a reboot
 
 	rebooted map[ib.GUID]time.Time // by host: it, or its switch
-	placed   map[ib.GUID]time.Time // when PortPlaced was told
+	placed   map[ib.GUID]time.Time // when PortPlaced was reported
 
 	shaken   time.Time // when a device last lost its tables behind the core's back
 	started  time.Time // when the core last began to discover
@@ -118,8 +118,7 @@ func (w *watcher) checkKeys() {
 	}
 }
 
-// checkTold judges at the moment they are told what memberships are said to
-// have become true.
+// checkTold judges memberships at the moment when they are reported as applied or removed.
 func (w *watcher) checkTold() {
 	for _, ev := range w.e.events[max(0, w.seen-w.e.taken):] {
 		switch ev := ev.(type) {
@@ -133,8 +132,8 @@ func (w *watcher) checkTold() {
 		case *sm.PortPlaced:
 			w.placed[ev.GUID] = w.e.now
 		case *sm.MembershipApplied:
-			// An answer may have been on its way when a device rebooted or was
-			// moved, and while all its packets are lost nobody can know.
+			// An answer may have been on its way when a device rebooted or was moved, and while all its packets are lost
+			// this cannot be known.
 			down := w.rebooted[ev.GUID]
 			if w.moved[w.index(ev.GUID)] || !down.IsZero() && (w.e.now.Sub(w.shaken) <= 3*timeout || !w.placed[ev.GUID].After(down)) {
 				continue

@@ -11,8 +11,8 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// TestAlternatingLiar: a host that shows another GUID at every other question tells
-// the truth whenever it is asked a second time. It is switched off nevertheless.
+// TestAlternatingLiar: a host that shows another GUID in every other answer is honest whenever it is asked a second time.
+// It is switched off nevertheless.
 func TestAlternatingLiar(t *testing.T) {
 	for _, tt := range []struct {
 		name string

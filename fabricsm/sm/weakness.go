@@ -10,7 +10,7 @@ import (
 // Weakness switches controls off, each by itself, so that drills can show what it
 // is for and that they would notice its absence. No service sets any of it.
 type Weakness struct {
-	FullDefault bool // everybody is a full member of the default partition
+	FullDefault bool // all hosts are full members of the default partition
 	MovesKeys   bool // P_Key tables are kept without gaps, so keys change their index
 	AnyCapacity bool // tables are believed to have room for 64 P_Keys
 	HCAFirst    bool // a P_Key is taken from the HCA first, from its switch port after that
@@ -18,20 +18,20 @@ type Weakness struct {
 	NewestWins  bool // a GUID is believed where it was shown last, not where it was first
 	AnySMKey    bool // other subnet managers are believed with any SM_Key, or none
 	AnySMPlace  bool // commands are obeyed from anywhere, if they show the SM_Key
-	TellsSMKey  bool // whoever asks for SMInfo is told the SM_Key
+	TellsSMKey  bool // every answer to a Get of SMInfo shows the SM_Key
 	TrustsTraps bool // who is named as the sender of a trap did send it
 	EveryTrap   bool // each trap has its switch read again at once
-	TellsAll    bool // each report is told aloud, however many there were
+	TellsAll    bool // each report is logged, however many there were
 
 	OpenToRefusers bool // an adapter that refuses its M_Key keeps its switch port
 
 	EndlessLeases bool // a key that is lent stays as it is when its time is over
-	KeepsRetired  bool // the key of a device that left for good is kept
+	KeepsRetired  bool // the key of a device that left permanently is kept
 	AnyNeighbour  bool // the device behind our own port is believed to be the switch it says it is
 }
 
-// withKeysOf gives the table of a switch port as it is wanted while the tenants' keys
-// that the end port behind it still has are left there: Weakness.HCAFirst.
+// withKeysOf returns the wanted table of a switch port while the tenants' keys that the end port behind it still has are
+// left there: Weakness.HCAFirst.
 func (c *Core) withKeysOf(h topo.PortID, want, have partition.Table) partition.Table {
 	want = slices.Clone(want)
 	for i, k := range have {

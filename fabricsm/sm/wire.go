@@ -97,7 +97,7 @@ func (w *wire) notFresh(r *request) {
 	}
 }
 
-// age marks requests late and gives the time at which the next will be.
+// age marks requests late and returns the time at which the next will be.
 func (w *wire) age(now time.Time, late time.Duration) (next time.Time) {
 	for ; w.head < len(w.order); w.head++ {
 		id := w.order[w.head]
@@ -122,8 +122,7 @@ func (w *wire) trim() {
 	}
 }
 
-// ask makes a request to a known node and gives its MAD, for the attribute of a
-// Set to be written.
+// ask makes a request to a known node and returns its MAD, for the attribute of a Set to be written.
 func (c *Core) ask(x ref, n topo.NodeID, method mad.Method, attr mad.AttrID, mod uint32) *mad.MAD {
 	m := c.send(x, n, c.nodes[n].epoch, method, attr, mod, c.routeFor(x, n))
 	c.nodes[n].out++
@@ -131,8 +130,8 @@ func (c *Core) ask(x ref, n topo.NodeID, method mad.Method, attr mad.AttrID, mod
 	return m
 }
 
-// routeFor gives the route for a piece of work. Work on a CA port goes in by
-// that very port: for some attributes the port asked is the port entered by.
+// routeFor returns the route for a piece of work. Work on a CA port goes in by that very port: for some attributes the port
+// asked is the port entered by.
 func (c *Core) routeFor(x ref, n topo.NodeID) *mad.Route {
 	if peer := c.ownEntry(x); peer != topo.None {
 		if r, ok := c.routeTo(c.ports[peer].node).Append(c.ports[peer].num); ok {
@@ -142,8 +141,8 @@ func (c *Core) routeFor(x ref, n topo.NodeID) *mad.Route {
 	return c.routeTo(n)
 }
 
-// ownEntry gives the switch port behind which the port of a CA is that a piece
-// of work is about, if it is asked over that one and not as its node is.
+// ownEntry returns the switch port in front of the CA port that a piece of work is about, if the request goes through that
+// one; None if it goes the way of the node.
 func (c *Core) ownEntry(x ref) topo.PortID {
 	if x.class.onNode() || x.class == clsProbe {
 		return topo.None
@@ -156,8 +155,7 @@ func (c *Core) ownEntry(x ref) topo.PortID {
 	return peer
 }
 
-// send puts a request into the output and gives its MAD for the attribute to
-// be filled in.
+// send puts a request into the output and returns its MAD for the attribute to be filled in.
 func (c *Core) send(x ref, n topo.NodeID, epoch uint32, method mad.Method, attr mad.AttrID, mod uint32, route *mad.Route) *mad.MAD {
 	r := c.wire.take()
 	r.ref, r.node, r.epoch = x, n, epoch
@@ -167,7 +165,7 @@ func (c *Core) send(x ref, n topo.NodeID, epoch uint32, method mad.Method, attr 
 		c.marksOf(x).busy |= 1 << x.class
 	}
 	if len(c.failures) > 0 && c.failures[x].tries > 0 && x.class != clsSMInfo {
-		r.late = true // a repetition holds nobody up
+		r.late = true // a repetition delays no other work
 		c.tally.Repeated++
 	} else {
 		c.wire.fresh++
