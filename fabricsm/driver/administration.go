@@ -15,15 +15,15 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// administration runs subnet administration beside the core. Questions are answered by a
-// goroutine of its own, on a lane of its own, whatever the core is doing:
+// administration runs subnet administration beside the core. Requests are answered by a goroutine of its own, on a lane of
+// its own, whatever the core is doing:
 //
 //	serve   receives, answers, sends
-//	look    takes views, and what is due
-//	keep    makes registrations durable, then confirms them and tells the core
+//	look    takes views, and work that is due
+//	keep    makes registrations durable, then confirms them and passes them to the core
 //
-// The first two share the agent under a lock; neither holds it while it waits. A view is
-// made ready for answering before the lock is taken.
+// The first two share the agent under a lock; neither holds it while it waits. A view is made ready for answering before
+// the lock is taken.
 type administration struct {
 	lane  transport.SALane
 	store Store
@@ -39,16 +39,16 @@ type administration struct {
 	sent  int                // of these
 	due   time.Time          // when the timer rings
 	keeps kept               // what has to be kept
-	owed  int                // what the core was not told yet
+	owed  int                // inputs and events not yet passed to the core
 	full  atomic.Bool        // the store cannot take what hosts register
 
-	toldSecrets bool // of keep: told that secrets are not kept
+	toldSecrets bool // of keep: it was logged that secrets are not kept
 	reload      chan chan<- loaded
 
 	views  chan *sm.View
 	traps  chan sm.Received
 	change <-chan sa.Settings
-	onShow func(*sa.Status) // nil: nobody is shown how it stands
+	onShow func(*sa.Status) // nil: the status is not reported
 	timer  *time.Timer
 	wake   chan bool // something has to be kept
 	told   chan told
@@ -56,7 +56,7 @@ type administration struct {
 	failed chan error
 }
 
-// told is what the core and its listeners are told, once it is durable.
+// told holds the inputs for the core and the events for its listeners, passed on once they are durable.
 type told struct {
 	tell   []sm.Input
 	events []sm.Event
@@ -66,7 +66,7 @@ const (
 	// keepAhead is how many facts may wait to become durable. Then no more registrations
 	// are taken.
 	keepAhead = 256
-	// tellAhead is how much the core may be told late before the same is done.
+	// tellAhead is how many inputs and events may wait for the core before the same is done.
 	tellAhead = 4096
 	// mostUnsent is how many packets may wait for room on the wire before what is asked is
 	// dropped. It is received all the same: a simulator that cannot write does not read.
@@ -119,7 +119,7 @@ func (a *administration) show(v *sm.View) {
 		default:
 		}
 		select {
-		case <-a.views: // an older one that nobody has taken
+		case <-a.views: // an older one that was not taken yet
 		default:
 		}
 	}
@@ -173,8 +173,7 @@ func (a *administration) serve() {
 	}
 }
 
-// take has packets answered. Where answers take a while it gives the agent away in
-// between.
+// take has packets answered. Where answers take a while it releases the lock of the agent in between.
 func (a *administration) take(packets []transport.Packet) error {
 	for {
 		n, err := a.takeSome(packets)
@@ -303,8 +302,8 @@ func (a *administration) turn(ready *sa.Sight, trap *sm.Received) error {
 	return a.flush()
 }
 
-// flush does what the agent wants. What has to be durable first is left to keep: nobody
-// waits for the store, or for the core, under the lock.
+// flush performs the output of the agent. Work that has to be durable first is left to keep: no goroutine waits for the
+// store, or for the core, under the lock.
 func (a *administration) flush() error {
 	if o := &a.out; o.Waits() || len(o.Events) > 0 {
 		k := &a.keeps

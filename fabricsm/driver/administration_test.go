@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// fullLane is a lane that takes so many packets and gives none.
+// fullLane is a lane that takes a limited number of packets and receives none.
 type fullLane struct {
 	transport.SALane
 
@@ -57,7 +57,7 @@ func numbered(count uint16) []transport.Packet {
 	return all
 }
 
-// What the wire had no room for goes, in order, although nobody asks anything more.
+// TestUnsentGoesLater: packets that the wire had no room for are sent later, in order, also without further requests.
 func TestUnsentGoesLater(t *testing.T) {
 	l := &fullLane{room: 2, want: 9, all: make(chan bool)}
 	a := newAdministration(t, l)
@@ -115,9 +115,8 @@ func (s *slowStore) Save(f []sm.Fact) error {
 	return nil
 }
 
-// Nobody waits for the store, or for the core, but who registers something: whatever
-// there is to be kept and told, questions are answered. In the end all of it was done, in
-// its order.
+// TestNobodyWaitsForTheStore: only a client that registers something waits for the store, or for the core. All other
+// requests are answered, however much is to be saved and passed on. In the end all of it was done, in order.
 func TestNobodyWaitsForTheStore(t *testing.T) {
 	l := &fullLane{room: 1 << 20, want: 1 << 30, all: make(chan bool)}
 	a := newAdministration(t, l)
@@ -170,7 +169,7 @@ func TestNobodyWaitsForTheStore(t *testing.T) {
 	}
 }
 
-// What is dropped of other classes is part of how subnet administration stands.
+// TestStatusHasFloods: dropped packets of other classes are part of the status of subnet administration.
 func TestStatusHasFloods(t *testing.T) {
 	a := newAdministration(t, &fullLane{})
 	now := time.Now()

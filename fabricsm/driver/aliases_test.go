@@ -19,9 +19,8 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// Alias GUIDs that the core is given are in the tables of ports, as smpquery
-// reads them. It runs on our simulator because ibsim refuses to be given any;
-// there that is told.
+// TestAliasesAsDiagnosticsSeeThem: alias GUIDs that the core assigns are in the tables of ports, as smpquery reads them. It
+// runs on our simulator because ibsim accepts none; there the refusal is reported.
 func TestAliasesAsDiagnosticsSeeThem(t *testing.T) {
 	ibsimtest.Need(t, "smpquery")
 	l, err := netlist.Single(netlist.Shape{Hosts: 4, Radix: 8})

@@ -5,8 +5,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// mostAnswers is how many answers wait to be sent, of each of two kinds. What is not
-// answered is asked again.
+// mostAnswers is how many answers wait to be sent, of each of two kinds. A request without an answer is sent again by its
+// requester.
 const mostAnswers = 512
 
 // answers are responses to requests of others that wait while the wire has no room. They

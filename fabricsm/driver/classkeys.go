@@ -85,7 +85,7 @@ func (l *loop) expireKeys() {
 	}
 }
 
-// next gives when something is due at the latest.
+// next returns the earlier of at and the time at which the next work is due.
 func (k *classKeys) next(at time.Time) time.Time {
 	if k.manager == nil {
 		return at

@@ -19,8 +19,8 @@ import (
 	"portcullis/fabricsm/transport/ibsim"
 )
 
-// TestClassKeys: over a transport, devices get the keys of their classes beside
-// being managed, and give them back on request.
+// TestClassKeys: over a transport, devices get the keys of their classes besides normal management, and the keys are
+// removed on request.
 func TestClassKeys(t *testing.T) {
 	for name, dial := range map[string]func(*testing.T, *sim.Fabric) transport.Port{
 		"in process":      attachTo,

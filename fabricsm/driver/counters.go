@@ -10,8 +10,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// counters runs the watch over counters beside the core, over the same port. It only
-// asks, in a class that nobody else here uses.
+// counters runs the watch over counters beside the core, over the same port. It only sends requests, in a class that is not
+// used otherwise here.
 type counters struct {
 	watch *counterwatch.Watch
 	out   timeouts
@@ -30,7 +30,7 @@ func (l *loop) ofCounters(p *transport.Packet) bool {
 	return l.counters.watch.Asks() && p.MAD.Class() == mad.ClassPerf
 }
 
-// takeCounters steps in an answer. What others ask is not for us.
+// takeCounters steps in an answer. Requests of others are ignored.
 func (l *loop) takeCounters(p *transport.Packet) {
 	c := &l.counters
 	if !p.Undelivered && p.MAD.Method() != mad.MethodGetResp {
@@ -61,7 +61,7 @@ func (l *loop) expireCounters() {
 	}
 }
 
-// next gives when something is due at the latest.
+// next returns the earlier of at and the time at which the next work is due.
 func (c *counters) next(at time.Time) time.Time {
 	if due, ok := c.out.next(); ok && due.Before(at) {
 		at = due

@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// TestCounters: over a transport, counters that somebody reset are told.
+// TestCounters: over a transport, counters that were reset are reported.
 func TestCounters(t *testing.T) {
 	for name, dial := range map[string]func(*testing.T, *sim.Fabric) transport.Port{
 		"in process":      attachTo,

@@ -17,8 +17,7 @@ import (
 
 // Store keeps the facts that must survive a restart.
 type Store interface {
-	// Load gives all facts saved before, in the order they were saved; facts
-	// that a later one replaces may be left out.
+	// Load returns all facts saved before, in the order they were saved; facts that a later one replaces may be left out.
 	Load() ([]sm.Fact, error)
 	// Save makes facts durable before it returns. It must not keep the slice. An error
 	// that is ErrLater has the driver try again, until when nothing is sent; another one
@@ -29,8 +28,8 @@ type Store interface {
 // ErrLater says that a Store cannot take facts now and may be able to later.
 var ErrLater = errors.New("try again later")
 
-// Options say what to run and whom to tell. OnEvent, OnView, OnKeys and Until are
-// called from the driver's loop and must not block.
+// Options say what to run and where to report. OnEvent, OnView, OnKeys and Until are called from the driver's loop and must
+// not block.
 type Options struct {
 	Port  transport.Port // closed by Run when it returns
 	Core  sm.Config      // PortGUID is taken from Port when zero
@@ -46,16 +45,15 @@ type Options struct {
 	// device is noticed late.
 	Timeout time.Duration
 
-	// Inputs is what else the core is told, all of it in order: multicast groups,
-	// alias GUIDs, marks of operators. A closed or nil channel means that no more comes.
+	// Inputs are further inputs of the core, passed to it in order: multicast groups, alias GUIDs, marks of operators. A
+	// closed or nil channel means that no more comes.
 	Inputs <-chan sm.Input
 
-	// Record is told all that the core is told and gives, nil: nobody is. See
-	// package record.
+	// Record records all inputs and outputs of the core, nil: they are not recorded. See package record.
 	Record Recorder
 
-	// SA answers as subnet administration beside the core, nil: nobody does. It is the
-	// driver's from then on. The port has to be transport.Laned.
+	// SA answers as subnet administration beside the core, nil: there is none. It belongs to the driver from then on. The
+	// port has to be transport.Laned.
 	SA *sa.Agent
 	// SASettings changes its settings, once they were checked. A closed or nil channel
 	// means that no more come.
@@ -64,8 +62,8 @@ type Options struct {
 	OnEvent func(sm.Event)
 	OnView  func(*sm.View)
 	OnKeys  func(*keymgr.Status) // how far the keys of classes are
-	// OnSA is told once a second how subnet administration stands, by a goroutine of its
-	// own, which it must not hold up.
+	// OnSA receives the status of subnet administration once a second. It is called by a goroutine of its own, which it
+	// must not block.
 	OnSA func(*sa.Status)
 	// Until ends Run without an error when it returns true for a view. It is
 	// how "bring the fabric up and stop" is said; see UntilSettled.
@@ -74,7 +72,7 @@ type Options struct {
 
 // Recorder writes down a run of a core. It must not keep what it is given.
 type Recorder interface {
-	// Source gives the source of M_Keys that the core is to use in place of another.
+	// Source returns the source of M_Keys that the core is to use in place of another.
 	Source(keys.Source) keys.Source
 	Begin(now time.Time, cfg sm.Config)
 	Input(now time.Time, in sm.Input)

@@ -206,8 +206,8 @@ func (f *forger) Receive(p []transport.Packet) (int, error) {
 	}
 }
 
-// TestForgedAnswers: who answers for others, but for their transaction ids, is
-// not believed, and told of.
+// TestForgedAnswers: answers that a host sends in the name of others, without their transaction ids, are not accepted, and
+// are reported.
 func TestForgedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told *sm.StrayAnswer

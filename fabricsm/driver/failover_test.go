@@ -49,7 +49,7 @@ type contender struct {
 	port *renewals
 }
 
-// renewals is a port that counts whom the Subnet Manager tells to register again, by LID.
+// renewals is a port that counts the requests of the Subnet Manager to register again, by LID.
 type renewals struct {
 	*ibsim.Port
 
@@ -121,7 +121,7 @@ func (p *pair) run(node string, priority uint8, peer string, store driver.Store)
 	return &contender{m, port}
 }
 
-// client is a host, which speaks to whom its port names as Subnet Manager.
+// client is a host that sends its requests to the Subnet Manager that its port names.
 type client struct {
 	*salab.Client
 	t    *testing.T
@@ -139,7 +139,7 @@ func (p *pair) client(node string) *client {
 	return &client{c, p.t, node}
 }
 
-// ask asks as one who is trusted, again while nobody answers.
+// ask sends a trusted request, and repeats it until there is an answer.
 func (c *client) ask(method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte) error) salab.Answer {
 	c.t.Helper()
 	q := salab.Question{Method: method, Attr: attr, Mask: mask, Record: make([]byte, mad.SADataSize), Key: pairKey}
@@ -204,8 +204,7 @@ func (c *client) register(guid ib.GUID) {
 
 var pairGroup = ib.GID{0xFF, 0x12, 0xA0, 0x1C, 15: 1}
 
-// report waits until a report about a group comes from whom the port names as Subnet
-// Manager.
+// report waits until a report about a group comes from the Subnet Manager that the port names.
 func (c *client) report(group ib.GID) {
 	c.t.Helper()
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
@@ -226,10 +225,9 @@ func (c *client) report(group ib.GID) {
 	}
 }
 
-// TestFailoverKeepsWhatIsRegistered: of two Subnet Managers with one store the second,
-// which was standby all the time, knows what hosts have registered with the first. Nobody
-// registers again: groups have their members and trees, services are found, and who
-// subscribed is told of what happens.
+// TestFailoverKeepsWhatIsRegistered: two Subnet Managers share one store. The second was standby all the time, and knows
+// the registrations of hosts with the first. No host registers again: groups have their members and trees, services are
+// found, and subscribers get their reports.
 func TestFailoverKeepsWhatIsRegistered(t *testing.T) {
 	l, store := pairFabric(t), &memory{}
 	p := &pair{t: t, list: l, sock: ibsimtest.Start(t, text(t, l, nil)).Socket()}
@@ -262,8 +260,8 @@ func TestFailoverKeepsWhatIsRegistered(t *testing.T) {
 	h1.report(other)
 }
 
-// TestFailoverAsksToRegisterAgain: one that does not know what was registered has all
-// clients told to register again, once. Ports of ibsim cannot be told.
+// TestFailoverAsksToRegisterAgain: a manager without the registrations asks all clients to register again, once. Ports of
+// ibsim cannot be asked.
 func TestFailoverAsksToRegisterAgain(t *testing.T) {
 	l := pairFabric(t)
 	p := &pair{t: t, list: l, sock: simtest.Serve(t, sim.New(l)).Socket}

@@ -30,8 +30,7 @@ type fence struct {
 	look   time.Time // when to look again at the latest
 }
 
-// regain steps in that the lease holds again. What that decides is saved and sent as
-// anything else is.
+// regain passes to the core that the lease holds again. The decisions that follow are saved and sent as usual.
 func (l *loop) regain() {
 	if l.fence.closed && l.left() > 0 {
 		l.fence.closed = false

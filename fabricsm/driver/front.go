@@ -10,8 +10,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// gate is what stands in front of the core. Who receives drops a flood by it, so that the
-// loop is not woken for what is not looked at; the loop tells of it.
+// gate filters packets in front of the core. The receiving goroutine drops a flood by it, so that the loop is not woken for
+// dropped packets; the loop reports them.
 type gate struct {
 	mu      sync.Mutex
 	front   *sa.Front
@@ -38,7 +38,7 @@ func (l *loop) front() *sa.Front {
 	return f
 }
 
-// sift leaves out packets that nobody waits for and that are not admitted.
+// sift leaves out packets that answer no request and that are not admitted.
 func (l *loop) sift(now time.Time, buf []transport.Packet) []transport.Packet {
 	g := l.gate
 	g.mu.Lock()
@@ -66,7 +66,7 @@ func (l *loop) sift(now time.Time, buf []transport.Packet) []transport.Packet {
 	return buf[:kept]
 }
 
-// asksOurselves tells what others ask from what may be an answer.
+// asksOurselves reports whether a packet is a request of another device to this manager, and not a possible answer.
 func (l *loop) asksOurselves(p *transport.Packet) bool {
 	return !p.Undelivered && !isAnswer(p) && !l.ofKeys(p) && !l.ofCounters(p)
 }
@@ -79,7 +79,7 @@ func (g *gate) look(s *sa.Sight) {
 	}
 }
 
-// admits reports whether an answer that nobody waits for is looked at.
+// admits reports whether an answer without a request is looked at.
 func (l *loop) admits(p *transport.Packet) bool {
 	g := l.gate
 	g.mu.Lock()
@@ -95,7 +95,7 @@ func (g *gate) status() sa.FrontStatus {
 	return g.front.Status()
 }
 
-// nextDropped gives when something is due at the latest.
+// nextDropped returns the earlier of at and the time at which the next report is due.
 func (l *loop) nextDropped(at time.Time) time.Time {
 	g := l.gate
 	g.mu.Lock()
@@ -106,7 +106,7 @@ func (l *loop) nextDropped(at time.Time) time.Time {
 	return at
 }
 
-// tellDropped tells of packets that were not admitted.
+// tellDropped reports packets that were not admitted.
 func (l *loop) tellDropped() {
 	g := l.gate
 	g.mu.Lock()

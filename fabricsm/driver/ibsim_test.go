@@ -172,7 +172,7 @@ func total(v *sm.View) (n uint64) {
 	return n
 }
 
-// rested is settled, and nothing is left that nobody waits for.
+// rested reports whether a view is settled and no low-priority work is left.
 func rested(v *sm.View) bool { return v.Settled && v.Progress.Background == 0 && v.Pending == 0 }
 
 func text(t testing.TB, l *netlist.Netlist, err error) []byte {

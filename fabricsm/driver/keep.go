@@ -95,7 +95,7 @@ func (a *administration) save(facts []sm.Fact) error {
 	}
 }
 
-// owes notes what the core has to be told still.
+// owes records how many inputs and events are still to be passed to the core.
 func (a *administration) owes(t *told) {
 	a.mu.Lock()
 	a.owed = len(t.tell) + len(t.events)

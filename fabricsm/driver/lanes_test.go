@@ -135,8 +135,8 @@ func ask(t *testing.T, f *sim.Fabric, host *sim.Station, count ib.TID) {
 	}
 }
 
-// A flood of questions that nobody answers, as if subnet administration hung, does not
-// keep the manager from what happens in the fabric.
+// TestFloodDoesNotHoldTheManager: a flood of requests without answers, as if subnet administration hung, does not delay the
+// manager's reaction to the fabric.
 func TestFloodDoesNotHoldTheManager(t *testing.T) {
 	for name, dial := range map[string]func(*testing.T, *sim.Fabric) transport.Port{
 		"in process":      attachTo,

@@ -12,8 +12,8 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// TestSeveralLIDs gives every host four LIDs. infiniband-diags reach it over each,
-// and ibtracert sees each way over another spine. A restart changes nothing.
+// TestSeveralLIDs assigns four LIDs to every host. infiniband-diags reach it over each, and ibtracert sees each path over
+// another spine. A restart changes nothing.
 func TestSeveralLIDs(t *testing.T) {
 	ibsimtest.Need(t, "ibtracert", "smpquery")
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 16, Radix: 8, Spines: 4})

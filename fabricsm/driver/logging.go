@@ -13,11 +13,10 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// EventKey is the attribute under which a log record has the event it tells of,
-// for handlers that know more to do with it than its text.
+// EventKey is the attribute under which a log record has the event it reports, for handlers that use more than its text.
 const EventKey = "event"
 
-// Level gives the weight that an event has for an operator.
+// Level returns the log level of an event, by its importance for an operator.
 func Level(e sm.Event) slog.Level {
 	switch e := e.(type) {
 	case *sm.Violation:
@@ -62,16 +61,15 @@ func Level(e sm.Event) slog.Level {
 	}
 }
 
-// logEvent writes an event with its weight. Its text is made only if somebody
-// reads it.
+// logEvent writes an event at its level. Its text is made only if the level is enabled.
 func logEvent(log *slog.Logger, e sm.Event) {
 	if level := Level(e); log.Enabled(context.Background(), level) {
 		log.LogAttrs(context.Background(), level, e.String(), slog.Any(EventKey, e))
 	}
 }
 
-// logged writes an event. What a whole fabric says in the same words is not
-// written once a node; whoever takes events gets all.
+// logged writes an event. Reports that are the same for a whole fabric are not written once a node; listeners for events
+// get all.
 func (l *loop) logged(e sm.Event) {
 	switch e := e.(type) {
 	case *sm.FieldsNotKept:
@@ -110,8 +108,8 @@ func (l *loop) loggedPlaced(e *sm.PortPlaced) {
 	}
 }
 
-// loggedAlike writes what is the matter with a node. On some fabrics the same is
-// the matter with every node, which is told of some and then ever more rarely.
+// loggedAlike writes a problem of a node. On some fabrics every node has the same problem, which is written for the first
+// few nodes and then ever more rarely.
 func (l *loop) loggedAlike(e sm.Event, k alike) {
 	if l.alike == nil {
 		l.alike = make(map[alike]int)
@@ -135,8 +133,7 @@ type alike struct {
 }
 
 const (
-	// toldAlike is of how many nodes one by one it is told that the same is the
-	// matter with them.
+	// toldAlike is the number of nodes for which the same problem is written one by one.
 	toldAlike = 5
 	// maxAlike bounds how many different things are counted.
 	maxAlike = 1000

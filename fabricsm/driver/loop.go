@@ -56,7 +56,7 @@ type loop struct {
 	now     time.Time // of this round: one look at the clock for all that came at once
 	ended   bool      // Until said so
 
-	standby  bool        // nothing is saved or told, see Standby
+	standby  bool        // nothing is saved or reported, see Standby
 	diverged bool        // something was to be saved all the same
 	complete atomic.Bool // see Standby.Complete
 	read     time.Time   // when it first was; zero: not yet
@@ -269,7 +269,7 @@ func (l *loop) input(in sm.Input, ok bool) {
 	}
 }
 
-// latest gives the newest of the intents that wait.
+// latest returns the newest of the intents that wait.
 func latest(in sm.Intent, more <-chan sm.Intent) sm.Intent {
 	for {
 		select {

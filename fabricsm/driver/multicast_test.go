@@ -24,9 +24,8 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// TestDiagnosticsSeeTrees has unchanged infiniband-diags read the multicast
-// tables of a fabric, and judges what they print: packets of every member must
-// come to all others and to nobody else.
+// TestDiagnosticsSeeTrees has unchanged infiniband-diags read the multicast tables of a fabric, and judges their output:
+// packets of every member must reach all other members and no other port.
 func TestDiagnosticsSeeTrees(t *testing.T) {
 	ibsimtest.Need(t, "dump_mfts", "ibroute")
 	l, err := netlist.FatTree3(netlist.Shape{Hosts: 54, Radix: 6})

@@ -8,10 +8,9 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Where the transport can be polled, one goroutine receives, steps and sends, so
-// that nothing is handed from thread to thread while the fabric answers faster
-// than we ask. What the wire has no room for waits here: to wait for room would
-// be to not receive, and a simulator that cannot write does not read either.
+// Where the transport can be polled, one goroutine receives, steps and sends. So nothing is passed between threads while
+// the fabric answers faster than we send requests. Packets that the wire has no room for wait here: a loop that waits for
+// room does not receive, and a simulator that cannot write does not read either.
 
 const (
 	// eager is how often in a row the wire is looked at before it is waited for,
@@ -20,12 +19,10 @@ const (
 	// crowd is how many answers are due where it is waited for at once: the other
 	// end has much to do, and does it sooner when it is left alone.
 	crowd = 32
-	// patience is how long the loop itself waits for the wire, after that: tables,
-	// intents and inputs wait with it. To have somebody else wait costs being woken
-	// twice.
+	// patience is how long the loop itself waits for the wire, after that: tables, intents and inputs wait with it. To let
+	// another goroutine wait costs two wake-ups.
 	patience = time.Millisecond
-	// retrySend is when to look for room on a wire that took nothing and gave
-	// nothing.
+	// retrySend is when to look for room on a wire that took nothing and delivered nothing.
 	retrySend = 200 * time.Microsecond
 )
 
@@ -46,7 +43,7 @@ func newPoller(port transport.Poller) *poller {
 	}
 }
 
-// waiter waits for the wire when it is told to.
+// waiter waits for the wire on request.
 func (p *poller) waiter(done <-chan struct{}) {
 	for {
 		select {

@@ -7,12 +7,11 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// An adapter has one queue for all SMPs that come to it, and loses what finds it full. So
-// during a flood, answers to this manager are lost with the rest, and to wait for
-// the timeout of each would have devices taken for silent. What may be sent twice is then
-// sent again with the same transaction id: the first answer counts. All are waited for three
-// times as long, since what is full stays full for a while. Questions to another
-// subnet manager are always: its adapter may be the one that is flooded.
+// An adapter has one queue for all incoming SMPs, and loses those that find it full. So during a flood, answers to this
+// manager are lost with the rest. To wait for the timeout of each would make devices appear silent. Requests that may be
+// sent twice are then sent again with the same transaction id: the first answer counts. The timeout of all requests is
+// three times as long, since a full queue stays full for a while. Requests to another subnet manager are always sent again:
+// its adapter may be the flooded one.
 
 const (
 	// againAfter is when a request is first sent again, each further time later by half.

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Who asks stands for other machines. So it is a process of its own, which takes no
-// thread and no turn of the manager's runtime: it says at which time the next question
-// came, in memory that both see, and wakes who waits for it, as a wire does.
+// The asker stands for other machines. So it is a process of its own, which takes no thread and no turn of the manager's
+// runtime. It writes the time at which each request came into memory that both share, and wakes the waiting reader, as a
+// wire does.
 
 // asker is that process.
 type asker struct {
@@ -158,7 +158,7 @@ func beAsker() error {
 	for {
 		var count int
 		if _, err := fmt.Fscanln(os.Stdin, &count); err != nil {
-			return nil // told to end
+			return nil // the parent ended it
 		}
 		at, draw := monotonic(), uint64(1)
 		for i := range count {

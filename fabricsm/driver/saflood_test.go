@@ -90,9 +90,9 @@ const (
 	floodPKey = ib.PKey(0x8001)
 )
 
-// inlet is the end of a wire: a queue of one lane. A flood comes at its times without
-// anybody who makes it: what came since is put in line when somebody looks, so that it
-// costs no more than receiving does. Who waits does so in the kernel, as at a socket.
+// inlet is the end of a wire: a queue of one lane. A flood comes at its times without a goroutine that makes it. Packets
+// that came since are queued at the next receive, so that it costs no more than receiving does. A reader waits in the
+// kernel, as at a socket.
 type inlet struct {
 	mu     sync.Mutex
 	wakes  int       // eventfd
@@ -552,7 +552,7 @@ var floodKinds = []struct {
 	}},
 }
 
-// tids gives packets over and over, each as another transaction.
+// tids returns packets over and over, each as another transaction.
 func tids(times int, packets ...transport.Packet) (all []transport.Packet) {
 	for range times {
 		for _, p := range packets {

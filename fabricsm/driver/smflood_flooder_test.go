@@ -33,7 +33,7 @@ type floodOrder struct {
 	Routes       [][]ib.PortNum // to the manager
 }
 
-// startFlooder starts one. What it returns ends it.
+// startFlooder starts a flooder. The function that it returns ends it.
 func startFlooder(t *testing.T, o *floodOrder) (stop func()) {
 	t.Helper()
 	order, err := json.Marshal(o)

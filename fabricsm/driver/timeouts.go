@@ -54,8 +54,7 @@ func (t *timeouts) init(wait time.Duration) {
 	t.known.grow()
 }
 
-// begin notes a request that is about to be sent, and gives it its transaction
-// id.
+// begin records a request that is about to be sent, and sets its transaction id.
 func (t *timeouts) begin(r *sm.Request, m *mad.MAD) {
 	tid := t.draw()
 	m.SetTID(ib.TID(tid))
@@ -78,7 +77,7 @@ func (t *timeouts) begin(r *sm.Request, m *mad.MAD) {
 	t.fifo = append(t.fifo, sent{tid: tid, place: place})
 }
 
-// draw gives a transaction id that is not out and was not lately.
+// draw returns a transaction id that is not out and was not lately.
 func (t *timeouts) draw() transaction {
 	for {
 		if tid := transaction(t.random.Uint64()); tid != 0 && !t.known.has(tid) {
@@ -139,7 +138,7 @@ func (t *timeouts) forget(i int) sm.RequestID {
 	return t.flight[place].id
 }
 
-// waits tells how many requests are out.
+// waits returns how many requests are out.
 func (t *timeouts) waits() int { return t.known.out }
 
 // answeredBy reports that an answer is of the kind asked for and came the way
@@ -155,7 +154,7 @@ func (f *flight) answeredBy(p *transport.Packet) bool {
 	return p.LID == f.lid
 }
 
-// next gives when the oldest request expires.
+// next returns when the oldest request expires.
 func (t *timeouts) next() (time.Time, bool) {
 	t.skip()
 	if t.head >= t.new {
@@ -164,7 +163,7 @@ func (t *timeouts) next() (time.Time, bool) {
 	return t.fifo[t.head].due.Add(t.slack), true
 }
 
-// expired gives a request whose time is over, and forgets it.
+// expired returns a request whose time is over, and forgets it.
 func (t *timeouts) expired(now time.Time) (sm.RequestID, bool) {
 	t.skip()
 	if t.head >= t.new || now.Before(t.fifo[t.head].due.Add(t.slack)) {
@@ -175,7 +174,7 @@ func (t *timeouts) expired(now time.Time) (sm.RequestID, bool) {
 	return t.forget(t.known.find(tid)), true
 }
 
-// skip passes entries that were answered, and gives their memory back.
+// skip passes entries that were answered, and frees their memory.
 func (t *timeouts) skip() {
 	for t.head < t.new {
 		if e := &t.fifo[t.head]; t.flight[e.place].tid == e.tid {

@@ -23,12 +23,12 @@ type entry struct {
 
 const (
 	over = -1
-	// maxEnded is how many transactions are remembered after their end, so that a
-	// late answer is told from one to nothing.
+	// maxEnded is how many transactions are remembered after their end, so that a late answer is not taken for one
+	// without a request.
 	maxEnded = 4096
 )
 
-// find gives the index of a transaction, or of the free entry where it belongs.
+// find returns the index of a transaction, or of the free entry where it belongs.
 func (t *transactions) find(tid transaction) int {
 	mask := len(t.at) - 1
 	i := int(tid) & mask

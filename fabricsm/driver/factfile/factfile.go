@@ -1,10 +1,9 @@
-// Package factfile keeps in a directory what a Subnet Manager has to know after
-// a restart: LIDs, and what devices do not keep.
+// Package factfile keeps in a directory what a Subnet Manager has to know after a restart: LIDs, and fields that devices do
+// not keep.
 //
-// The file "facts" is a journal: a line of JSON for each fact, flushed to disk
-// before Save returns. It is written anew, whole and atomically, when it has
-// grown to several times what it holds. The file "guid2lid" has the LIDs as
-// OpenSM keeps them, to go back to it.
+// The file "facts" is a journal: a line of JSON for each fact, flushed to disk before Save returns. It is rewritten, whole
+// and atomically, when it has grown to several times its facts. The file "guid2lid" has the LIDs in the format of OpenSM,
+// to go back to it.
 package factfile
 
 import (
@@ -40,20 +39,19 @@ const (
 	spare = 1000
 )
 
-// Store is a driver.Store in a directory. When it cannot be written, as on a full
-// disk, the Subnet Manager goes on: that is told once, and what is missing is
-// written with the next Save or Flush that succeeds. Until then a restart would
-// find the LIDs on the ports and nothing else.
+// Store is a driver.Store in a directory. When it cannot be written, as on a full disk, the Subnet Manager goes on. That is
+// logged once, and missing facts are written with the next Save or Flush that succeeds. Until then a restart would find the
+// LIDs on the ports and nothing else.
 type Store struct {
 	dir string
 	log *slog.Logger
 
 	mu      sync.Mutex
 	held    *os.File // the directory, locked
-	journal *os.File // to append to; nil while it has to be written anew
+	journal *os.File // to append to; nil while it has to be rewritten
 	facts   map[key]sm.Fact
 	lines   int
-	failing bool // told
+	failing bool // it was logged
 	lids    bool // changed since guid2lid was written
 }
 
@@ -100,8 +98,8 @@ func inUse(dir string, err error) error {
 
 func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 
-// read takes the journal. Lines that are none, as the last one is after a crash
-// in the middle of writing, are left out and told.
+// read reads the journal. Invalid lines, such as the last one after a crash in the middle of writing, are left out and
+// logged.
 func (s *Store) read() error {
 	f, err := os.Open(s.path(journalName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +129,7 @@ func (s *Store) read() error {
 	if broken > 0 {
 		s.log.Warn("lines of the state were left out; most likely the machine went down while they were written",
 			"file", s.path(journalName), "lines", broken)
-		return nil // written anew before anything is added
+		return nil // rewritten before a fact is added
 	}
 	s.openJournal()
 	return nil
@@ -176,7 +174,7 @@ func (s *Store) take(f sm.Fact) {
 	s.lids = s.lids || f.Kind == sm.FactLID
 }
 
-// openJournal opens the file to append to it. Without it, it is written anew.
+// openJournal opens the file to append to it. If that fails, the file is rewritten.
 func (s *Store) openJournal() {
 	f, err := os.OpenFile(s.path(journalName), os.O_WRONLY|os.O_APPEND, 0)
 	if err == nil {
@@ -184,7 +182,7 @@ func (s *Store) openJournal() {
 	}
 }
 
-// Load gives all facts.
+// Load returns all facts.
 func (s *Store) Load() ([]sm.Fact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,8 +200,8 @@ func (s *Store) sorted() []sm.Fact {
 	return out
 }
 
-// Save keeps facts. It fails after Close; and if it cannot write, for facts that
-// nobody may go on without. See Store.
+// Save saves facts. It fails after Close. It also fails if it cannot write facts without which the manager must not go on.
+// See Store.
 func (s *Store) Save(facts []sm.Fact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +234,7 @@ func (s *Store) Save(facts []sm.Fact) error {
 	return vital(facts, err)
 }
 
-// vital gives an error of writing if one of the facts is Vital.
+// vital returns an error of writing if one of the facts is Vital.
 func vital(facts []sm.Fact, err error) error {
 	if err != nil && slices.ContainsFunc(facts, func(f sm.Fact) bool { return f.Vital() }) {
 		return fmt.Errorf("save keys of devices: %w", err)
@@ -244,7 +242,7 @@ func vital(facts []sm.Fact, err error) error {
 	return nil
 }
 
-// settle tells that writing began to fail, or is well again.
+// settle logs that writing began to fail, or works again.
 func (s *Store) settle(err error) {
 	switch {
 	case err != nil && !s.failing:
@@ -257,12 +255,12 @@ func (s *Store) settle(err error) {
 
 func (s *Store) forgetJournal() {
 	if s.journal != nil {
-		_ = s.journal.Close() // it is written anew
+		_ = s.journal.Close() // it is rewritten
 		s.journal = nil
 	}
 }
 
-// rewrite writes the journal anew.
+// rewrite replaces the journal by one with the current facts only.
 func (s *Store) rewrite() error {
 	s.forgetJournal()
 	all, err := encode(s.sorted())
@@ -277,7 +275,7 @@ func (s *Store) rewrite() error {
 	return nil
 }
 
-// encode gives a line for each fact.
+// encode returns a line for each fact.
 func encode(facts []sm.Fact) ([]byte, error) {
 	var b bytes.Buffer
 	for _, f := range facts {
@@ -321,7 +319,7 @@ func (s *Store) export() {
 	s.lids = false
 }
 
-// Close writes what is missing and gives the directory up.
+// Close writes missing facts and releases the directory.
 func (s *Store) Close() error {
 	s.Flush()
 	s.mu.Lock()

@@ -120,8 +120,8 @@ func TestFactsSurviveACrashWhileWriting(t *testing.T) {
 	}
 }
 
-// A directory that cannot be written does not end the subnet manager, is told
-// once, and what is missing is written as soon as that is possible.
+// TestAFullDiskIsSurvived: a directory that cannot be written does not end the subnet manager and is logged once. Missing
+// facts are written as soon as that is possible.
 func TestAFullDiskIsSurvived(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer

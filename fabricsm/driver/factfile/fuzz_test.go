@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whatever the journal holds, it is read without harm, and what was taken from
-// it is what the next start takes.
+// FuzzJournal: any content of the journal is read without harm, and the next start reads the same facts.
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte(`{"kind":"lid","guid":"0x0000000000000010","lid":5}` + "\n" + `{"kind":"lid","guid":"0x0000000000000011","lid":6,"lmc":200}` + "\n"))
 	f.Add([]byte(`{"kind":"not-kept","guid":"0x0000000000000010","not_kept":513,"model":"x"}` + "\n{"))

@@ -26,10 +26,10 @@ type Entry struct {
 	First, Last ib.LID
 }
 
-// LMC gives the logarithm of the number of LIDs of a legal entry.
+// LMC returns the logarithm of the number of LIDs of a legal entry.
 func (e *Entry) LMC() ib.LMC { return ib.LMC(bits.Len16(uint16(e.Last - e.First))) }
 
-// New gives the entry of a port that owns 2^lmc LIDs from a base LID on.
+// New returns the entry of a port that owns 2^lmc LIDs from a base LID on.
 func New(guid ib.GUID, base ib.LID, lmc ib.LMC) Entry {
 	return Entry{GUID: guid, First: base, Last: base + 1<<lmc - 1}
 }
@@ -109,7 +109,7 @@ func (e *Entry) check() error {
 	}
 }
 
-// take gives the LIDs of an entry to its port, if they are nobody's.
+// take assigns the LIDs of an entry to its port, if they have no owner.
 func take(e *Entry, owner []ib.GUID, lines map[ib.GUID]int) error {
 	if at, twice := lines[e.GUID]; twice {
 		return fmt.Errorf("port %v has LIDs in line %d already", e.GUID, at)

@@ -15,8 +15,8 @@ import (
 	"portcullis/fabricsm/vault"
 )
 
-// Keeper is the store behind, as a driver knows it: Load gives all facts in the
-// order they were saved, Save makes facts durable before it returns.
+// Keeper is the store behind, as a driver knows it: Load returns all facts in the order they were saved, Save makes facts
+// durable before it returns.
 type Keeper interface {
 	Load() ([]sm.Fact, error)
 	Save([]sm.Fact) error
@@ -87,8 +87,7 @@ func (s *Store) saveHeader() error {
 	return s.inner.Save([]sm.Fact{{Kind: sm.FactVault, Sealed: string(s.vault.Header())}})
 }
 
-// Load gives all facts, those about keys opened. One that does not open fails
-// it: without it a device would be locked.
+// Load returns all facts, those about keys opened. It fails if one does not open: without its key a device would be locked.
 func (s *Store) Load() ([]sm.Fact, error) {
 	facts, err := s.inner.Load()
 	if err != nil {
@@ -156,8 +155,7 @@ func (s *Store) Seals() bool { return true }
 // privateName binds what is sealed to the fact that holds it.
 func privateName(f *sm.Fact) string { return string(f.Kind) + "/" + f.Name }
 
-// Master gives the master of derived keys. One that is not there yet is drawn,
-// and durable when it is given.
+// Master returns the master of derived keys. If there is none yet, one is drawn and made durable before Master returns.
 func (s *Store) Master() (keys.Master, error) {
 	facts, err := s.inner.Load()
 	if err != nil {
@@ -208,8 +206,7 @@ func (s *Store) Rewrap(root vault.Root) error {
 	return s.saveHeader()
 }
 
-// Rekey gives the vault another key and seals everything anew. It may be
-// interrupted anywhere, and done again.
+// Rekey replaces the key of the vault and seals everything again. It may be interrupted anywhere, and done again.
 func (s *Store) Rekey(root vault.Root) error {
 	facts, err := s.Load()
 	if err != nil {

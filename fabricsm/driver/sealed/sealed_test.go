@@ -248,7 +248,7 @@ func TestADiskThatIsFullStopsKeys(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	for range 3000 { // until the journal is written anew, to a directory that is gone
+	for range 3000 { // until the journal is rewritten, to a directory that is gone
 		if err := inner.Save(facts()[:1]); err != nil {
 			t.Fatalf("a LID: %v", err)
 		}
