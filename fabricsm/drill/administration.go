@@ -27,7 +27,7 @@ func administered() SiteOptions {
 	return SiteOptions{Tenants: twoTenants(), SA: &cfg}
 }
 
-// numberTenants gives the limiter the tenants of a site by number.
+// numberTenants assigns numbers to the tenants of a site, for the limiter.
 func (o *SiteOptions) numberTenants() {
 	tenants := make(map[ib.GUID]limiter.Tenant)
 	for i, tn := range o.Tenants {
@@ -55,8 +55,7 @@ func (t *Site) client(host string) *client {
 	return &client{site: t, host: host, at: at}
 }
 
-// question is a request to subnet administration. What is zero is as of an ordinary,
-// untrusted client.
+// question is a request to subnet administration. Zero fields are as those of an ordinary, untrusted client.
 type question struct {
 	method mad.Method
 	attr   mad.AttrID
@@ -110,7 +109,7 @@ func (c *client) send(q question) {
 // answerTime is how long an answer is waited for: far more than it takes.
 const answerTime = 2 * time.Millisecond
 
-// ask sends a question, and gives the answer of one MAD, nil if there is none.
+// ask sends a question, and returns the answer of one MAD, nil if there is none.
 func (c *client) ask(q question) *mad.MAD {
 	got := c.all(q)
 	if len(got) == 0 {
@@ -119,8 +118,8 @@ func (c *client) ask(q question) *mad.MAD {
 	return &got[0]
 }
 
-// all sends a question and gives the MADs of its answer, which it acknowledges. Then
-// customers have their turn, so that they feel what was done.
+// all sends a question and returns the MADs of its answer, which it acknowledges. Then customers have their turn, so that
+// they feel the effect.
 func (c *client) all(q question) (got []mad.MAD) {
 	c.at.Take(nil)
 	c.send(q)
@@ -139,7 +138,7 @@ func (c *client) all(q question) (got []mad.MAD) {
 				got = append(got, p.MAD)
 				c.acknowledge(p, q.method)
 				done = p.MAD.RMPPFlags().Has(mad.RMPPLast)
-			case p.MAD.RMPPType() != mad.RMPPAck: // the sender gave up
+			case p.MAD.RMPPType() != mad.RMPPAck: // the sender aborted
 				got, done = append(got, p.MAD), true
 			}
 		}
@@ -160,7 +159,7 @@ func (c *client) acknowledge(p transport.Packet, method mad.Method) {
 	c.site.Collect()
 }
 
-// table asks for a table and gives its records, false if it does not come whole.
+// table asks for a table and returns its records, false if it does not come whole.
 func (c *client) table(q question) (records [][]byte, ok bool) {
 	got := c.all(q)
 	if len(got) == 0 || got[len(got)-1].RMPPType() > mad.RMPPAck {
@@ -184,7 +183,7 @@ func (c *client) silent(q question, what string, args ...any) bool {
 	return c.site.scene.Check(c.ask(q) == nil, c.host+" is answered: "+what, args...)
 }
 
-// answered demands an answer without an error, and gives it; nil if there is none.
+// answered demands an answer without an error, and returns it; nil if there is none.
 func (c *client) answered(q question, what string, args ...any) *mad.MAD {
 	m := c.ask(q)
 	s := c.site.scene
@@ -293,7 +292,7 @@ type customer struct {
 	first   *mad.MAD // answer
 	asked   time.Duration
 	waiting bool
-	slowest time.Duration // since somebody looked last
+	slowest time.Duration // since the last call of Site.slowest
 	sent    uint64
 	lost    uint64
 }
@@ -342,7 +341,7 @@ func (t *Site) admit(c *customer) {
 	t.scene.Check(c.first != nil && c.first.Status() == mad.StatusOK, "%s cannot ask for %s, so nothing is proven", c.host, c.what)
 }
 
-// live gives customers their turn, and waits for their answers.
+// live lets each customer take its turn, and waits for the answers.
 func (t *Site) live() {
 	if len(t.customers) == 0 || t.living {
 		return
@@ -353,7 +352,7 @@ func (t *Site) live() {
 	t.living = false
 }
 
-// poll lets customers take their answers, and ask if they may, and gives how many wait.
+// poll lets customers take their answers, and ask if they may, and returns how many wait.
 func (t *Site) poll(ask bool) (waiting int) {
 	for _, c := range t.customers {
 		c.poll(ask)
@@ -412,13 +411,13 @@ func (s *Scene) countCustomers(t *Site) {
 	}
 }
 
-// dropped makes a test for what is told of requests of a host that were dropped.
+// dropped returns a test for events about dropped requests of a host.
 func (t *Site) dropped(host string, why trust.Verdict) func(sm.Event) bool {
 	guid, place := t.GUID(host, 1), t.Place(host, 1)
 	return is(func(e *sa.Violation) bool { return e.Verdict == why && e.GUID == guid && e.Place == place })
 }
 
-// droppedTotal is how often a request of a host was dropped, by what was told last.
+// droppedTotal returns how often a request of a host was dropped, by the last event.
 func (t *Site) droppedTotal(host string, why trust.Verdict, attr mad.AttrID, method mad.Method) (n uint64) {
 	tells := t.dropped(host, why)
 	for _, h := range t.Since(t.mark) {

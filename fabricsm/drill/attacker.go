@@ -45,12 +45,12 @@ func (q *smp) String() string {
 	return fmt.Sprintf("%s %v of %s", verb, q.attr, q.to)
 }
 
-// with gives data that holds an attribute.
+// with returns a function that encodes an attribute.
 func with[A any](s *Scene, attr *A) func([]byte) {
 	return func(data []byte) { s.Must(mad.Encode(data, attr)) }
 }
 
-// filled gives data of one byte over and over.
+// filled returns a function that fills data with one byte.
 func filled(b byte) func([]byte) {
 	return func(data []byte) {
 		for i := range data {
@@ -76,7 +76,7 @@ func (a *attacker) make(q *smp) transport.Packet {
 	return p
 }
 
-// ask sends a request and gives the answer, nil if there is none.
+// ask sends a request and returns the answer, nil if there is none.
 func (a *attacker) ask(q smp) *mad.MAD {
 	var answer *mad.MAD
 	for _, p := range a.at.Exchange([]transport.Packet{a.make(&q)}, nil) {
@@ -116,7 +116,7 @@ func (a *attacker) ownKey() ib.MKey {
 	return pi.MKey
 }
 
-// route gives the shortest directed route from one node to another.
+// route returns the shortest directed route from one node to another.
 func (t *Site) route(from, to string) mad.Route {
 	ways := map[string]mad.Route{from: {}}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
@@ -208,8 +208,7 @@ func (t *Site) violations(node string) uint16 {
 	return t.Fabric.PortInfo(node, num).MKeyViolations
 }
 
-// configure gives adapters of hosts a signed configuration, which locks them, and
-// boots them.
+// configure applies a signed configuration to adapters of hosts, which locks them, and boots them.
 func (t *Site) configure(hosts []string, c sim.HCAConfig) {
 	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) // no secret: only simulated adapters trust it
 	device := t.device

@@ -272,7 +272,7 @@ func (t *Site) alternate(times int, done func() bool) {
 	}
 }
 
-// declared gives a play that goes through the breaches of a threat.
+// declared returns a play that goes through the breaches of a threat.
 func declared(threat string, also ...func(*Scene)) func(*Scene) {
 	return func(s *Scene) {
 		for _, b := range breaches(threat) {

@@ -161,7 +161,7 @@ func falseNeighbours(s *Scene) {
 	t.neighboursBelieve()
 }
 
-// neighboursBelieve demands that what a spine switch tells its leaves arrives.
+// neighboursBelieve demands that leaf switches accept the notifications of a spine switch.
 func (t *Site) neighboursBelieve() {
 	const class = mad.ClassVendorN2N
 	leaf := t.SwitchPort("h1", 1).Node

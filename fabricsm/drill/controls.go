@@ -131,7 +131,7 @@ func partitionControls() []Carried {
 	}
 }
 
-// ParseControl gives the control of a list that has a name.
+// ParseControl returns the control of a list that has a name.
 func ParseControl(list []Carried, name string) (Control, error) {
 	var near []string
 	for _, c := range list {

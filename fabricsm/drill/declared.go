@@ -21,12 +21,12 @@ type breach struct {
 	before  func(t *Site)                    // what happens earlier and is no attack
 	do      func(t *Site)                    // the attack
 	at      func(t *Site) []ib.Place         // where ports are to be switched off, and no others
-	verdict judge.Verdict                    // that is told of each of them
-	within  time.Duration                    // to be told; default 10 s
+	verdict judge.Verdict                    // that is reported for each of them
+	within  time.Duration                    // time until the report; default 10 s
 	after   func(t *Site, places []ib.Place) // more to demand
 }
 
-// finding makes a test for what is told of a port that is not as declared.
+// finding returns a test for the event about a port that is not as declared.
 func finding(at ib.Place, v judge.Verdict) func(sm.Event) bool {
 	return is(func(e *sm.TopologyChanged) bool { return e.Place == at && e.Verdict == v })
 }
@@ -34,8 +34,8 @@ func finding(at ib.Place, v judge.Verdict) func(sm.Event) bool {
 // at7 is where h7 belongs.
 func at7(t *Site) []ib.Place { return []ib.Place{t.Place("h7", 1)} }
 
-// play demands that a breach is told, that its ports are switched off and no others,
-// that nothing was granted there, and that a victim elsewhere feels nothing.
+// play demands that a breach is reported, that its ports are switched off and no others, that nothing was granted there,
+// and that a victim elsewhere feels nothing.
 func (b *breach) play(s *Scene) {
 	t := s.Site(SiteOptions{Netlist: b.netlist, Tenants: twoTenants(), Declared: true, Amend: b.amend})
 	t.Victim("h1", "h5")

@@ -45,7 +45,7 @@ type Result struct {
 // Seconds is a time that is written as a number of seconds.
 type Seconds time.Duration
 
-// MarshalJSON gives seconds with six digits behind the point.
+// MarshalJSON returns seconds with six digits behind the point.
 func (s Seconds) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%.6f", time.Duration(s).Seconds()), nil
 }
@@ -54,7 +54,7 @@ func (s Seconds) MarshalJSON() ([]byte, error) {
 type Felt struct {
 	Sent    uint64 `json:"sent"`
 	Lost    uint64 `json:"lost"`
-	Strayed uint64 `json:"strayed"` // reached somebody else
+	Strayed uint64 `json:"strayed"` // reached another host
 }
 
 // lastLooks is how many packets victims send, at least, after all is over.
@@ -110,8 +110,7 @@ func (s *Scene) Tried(format string, args ...any) { note(&s.result.Tried, format
 // Stopped says what stopped it.
 func (s *Scene) Stopped(format string, args ...any) { note(&s.result.Stopped, format, args) }
 
-// Check demands that something holds. What says what does not, if it does not:
-// "the packet reached h3".
+// Check demands that ok is true. The text says what is wrong if it is not: "the packet reached h3".
 func (s *Scene) Check(ok bool, what string, args ...any) bool {
 	if !ok {
 		s.fail(what, args...)
@@ -130,7 +129,7 @@ func (s *Scene) Must(err error) {
 // Off reports a control that is switched off.
 func (s *Scene) Off(c Control) bool { return slices.Contains(s.options.Without, c) }
 
-// Reported notes where something was reported that no event tells of.
+// Reported records where something was reported without an event.
 func (s *Scene) Reported(format string, args ...any) { note(&s.result.Reported, format, args) }
 
 // Seed is that of all random choices.

@@ -36,8 +36,8 @@ func TestDrillsPass(t *testing.T) {
 	}
 }
 
-// TestControls: without a control, every drill that it carries fails, and not only
-// because nobody told of the attack: something happened on the fabric.
+// TestControls: without a control, every drill that it carries fails, and not only because the attack was not reported:
+// something happened on the fabric.
 func TestControls(t *testing.T) {
 	for _, c := range Controls() {
 		if len(c.Drills) == 0 {
@@ -63,7 +63,7 @@ func TestControls(t *testing.T) {
 	}
 }
 
-// TestDeterministic: the same seed gives the same results, to the packet.
+// TestDeterministic: the same seed leads to the same results, to the packet.
 func TestDeterministic(t *testing.T) {
 	for _, id := range []string{"T1", "T17", "T21", "T53", "T56", "T62", "T70"} {
 		picked, err := Pick(All(), []string{id})
@@ -121,7 +121,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestParseControl: a name that is nearly right is told with those that it may mean.
+// TestParseControl: an almost correct name is rejected with a list of possible names.
 func TestParseControl(t *testing.T) {
 	for name, want := range map[string]string{"m_key": "", "mkey": "names all", "key_leas": "is it key_leases?", "m_keys": "is it m_key?", "": "names all"} {
 		got, err := ParseControl(Controls(), name)
@@ -131,7 +131,7 @@ func TestParseControl(t *testing.T) {
 	}
 }
 
-// TestReport shows how results are told.
+// TestReport shows how results are reported.
 func TestReport(t *testing.T) {
 	took := Seconds(1500000)
 	r := Report{Seed: 1}

@@ -262,7 +262,7 @@ func restartStorm(s *Scene) {
 	s.Reported("nothing: to register is allowed, and the storm changes nothing")
 }
 
-// group asks for a group and gives the status of the answer.
+// group asks for a group and returns the status of the answer.
 func (c *client) group(t *Site, mgid ib.GID) mad.Status {
 	if m := c.ask(t.group(mgid)); m != nil {
 		return m.Status()

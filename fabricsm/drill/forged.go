@@ -196,7 +196,7 @@ func forgedTraps(s *Scene) {
 	s.Must(t.Settle(settleTime))
 }
 
-// aboutTrap tells of a trap, true or not, in a way that is meant for the log.
+// aboutTrap reports whether an event is about a trap, true or not, and is meant for the log.
 func aboutTrap(e sm.Event) bool {
 	switch e := e.(type) {
 	case *sm.TrapReceived:

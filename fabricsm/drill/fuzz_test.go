@@ -17,12 +17,10 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Fuzz targets that hand MADs, byte by byte as the input has them, from h1 of tenant A over
-// the wire to the manager, its subnet administration and the devices on the way. What
-// comes of them is judged by what must hold, whatever was sent: see judge.
+// Fuzz targets that send MADs, byte by byte as in the input, from h1 of tenant A over the wire to the manager, its subnet
+// administration and the devices on the way. The result is judged by conditions that must hold for any input: see judge.
 //
-// h1 does not write to its own adapter, which obeys its host without an M_Key: what
-// follows from that is T22, T37 and T38.
+// h1 does not write to its own adapter, which obeys its host without an M_Key: the consequences are T22, T37 and T38.
 
 // fuzzPartners are the hosts whose paths others ask for.
 var fuzzPartners = map[string]string{"h2": "h6", "h5": "h1"}

@@ -39,7 +39,7 @@ func (t *Site) classKey(node string, c mad.Class) sim.ClassKey {
 	return k
 }
 
-// request sends a GMP and gives the answer, nil if there is none.
+// request sends a GMP and returns the answer, nil if there is none.
 func (a *attacker) request(q gmp) *mad.MAD {
 	h := mad.Header{Class: q.class, ClassVersion: 1, Method: mad.MethodGet, Attr: q.attr, Mod: q.mod}
 	if q.set {
@@ -76,8 +76,7 @@ func (a *attacker) request(q gmp) *mad.MAD {
 // tidMask holds the bits of a transaction id that a station may choose.
 const tidMask = 1<<48 - 1
 
-// keyShown asks a device for its key of a class, and gives what it says, zero if it
-// says nothing.
+// keyShown asks a device for its key of a class, and returns the key in the answer, zero if there is none.
 func (a *attacker) keyShown(q gmp) ib.MKey {
 	keyed, _ := mad.LookupKeyClass(q.class)
 	q.set, q.attr, q.mod, q.data = false, keyed.KeyAttr, 0, nil
@@ -121,8 +120,7 @@ func (t *Site) ways() []way {
 	}
 }
 
-// wrongClassKey makes a test for what is told of MADs of a host with a wrong key of a
-// class that a device has counted.
+// wrongClassKey returns a test for events about MADs of a host with a wrong key of a class that a device has counted.
 func (t *Site) wrongClassKey(kind sm.ReportKind, host, device string) func(sm.Event) bool {
 	place, reporter := t.Place(host, 1), t.GUID(device, t.endPortOf(device))
 	return is(func(e *sm.Violation) bool {

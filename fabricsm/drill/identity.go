@@ -98,8 +98,7 @@ func fakeSwitch(s *Scene) {
 	t.madeUp()
 }
 
-// madeUp is the part of T21 where switches are made up when they are asked for, and
-// nobody declared anything.
+// madeUp is the part of T21 where switches are made up when they are asked for, and no topology is declared.
 func (t *Site) madeUp() {
 	s := t.scene
 	const cable, most = 200, 4000

@@ -135,8 +135,7 @@ func foreignSGID(s *Scene) {
 	s.Check(m != nil && m.Status() == mad.StatusOK, "h5 cannot make a group, so nothing is proven")
 }
 
-// hasNot demands that a host of a tenant finds neither a group nor a service of another
-// host. What says what.
+// hasNot demands that a host of a tenant finds neither a group nor a service of another host. The text names the two.
 func (t *Site) hasNot(c *client, mgid ib.GID, id ib.ServiceID, of, what string, args ...any) bool {
 	s := t.scene
 	m := c.ask(t.group(mgid))

@@ -126,7 +126,7 @@ func lentKey(s *Scene) {
 	if t.Isolated(time.Minute, "the switch does not obey the key that was lent", func() bool { return !tool.opens(leaf, key) }) {
 		s.Stopped("at the end of the time the switch gets another key, and drops the one that was lent although it can hold two")
 	}
-	t.mark = 0 // the end may have been told in the same moment
+	t.mark = 0 // the end may have been reported at the same time
 	t.Reported(time.Second, "that the time is over", is(func(e *sm.KeyLeaseEnded) bool { return e.GUID == guid }))
 	t.mark = t.Mark()
 	tool.attackWith(key)

@@ -15,8 +15,7 @@ func All() []Drill {
 	return list
 }
 
-// Replace gives a list in which some drills are played otherwise: those of the fabric
-// alone that need more than it.
+// Replace returns a list with some drills replaced: drills of the fabric alone by those that need more than it.
 func Replace(list, by []Drill) []Drill {
 	out := slices.Clone(list)
 	for i := range out {
@@ -27,9 +26,8 @@ func Replace(list, by []Drill) []Drill {
 	return out
 }
 
-// Pick gives the drills of a list that are named: "T17", "t17", "17" or "T1-T16";
-// "all" names every one. A range may begin and end with a threat that has no drill,
-// if there is any between.
+// Pick returns the drills of a list that are named: "T17", "t17", "17" or "T1-T16"; "all" names every one. A range may
+// begin and end with a threat that has no drill, if there is any between.
 func Pick(list []Drill, names []string) ([]Drill, error) {
 	picked := make(map[string]bool)
 	for _, name := range names {

@@ -150,7 +150,7 @@ func managementControls() []Carried {
 	}
 }
 
-// publicKey is a source that makes keys of GUIDs, which everybody knows.
+// publicKey is a source that makes keys of GUIDs, which are public.
 type publicKey struct{}
 
 // Make implements keys.Source.
@@ -158,7 +158,7 @@ func (publicKey) Make(_ keys.Kind, guid ib.GUID, epoch keys.Epoch, now time.Time
 	return keys.Held{Key: keys.New(uint64(guid) + uint64(epoch)), Epoch: epoch, Since: now}, nil
 }
 
-// oneKey is a source that gives all devices the same key.
+// oneKey is a source that returns the same key for all devices.
 type oneKey struct{ keys.Source }
 
 // Make implements keys.Source.

@@ -220,7 +220,7 @@ func crashedRotation(s *Scene) {
 	}
 }
 
-// deliverOnly brings a request to its device, and the answer to nobody.
+// deliverOnly delivers a request to its device, and drops the answer.
 func (t *Site) deliverOnly(r *sm.Request) {
 	t.scene.Must(t.Fabric.InjectMAD(Port("sm"), forgedOf(r)))
 }
@@ -284,8 +284,7 @@ func lostKeys(s *Scene) {
 	}
 }
 
-// recovered is what is saved, with the keys as an escrow kit gives them that is opened
-// by its recipient.
+// recovered returns the saved facts, with the keys from an escrow kit that its recipient opened.
 func (t *Site) recovered() (out []sm.Fact) {
 	for _, f := range t.Facts() {
 		if f.Key == nil {

@@ -25,8 +25,7 @@ func multicastDrills() []Drill {
 	}
 }
 
-// gathering is a multicast group of victims: what one of them sends must reach all
-// others, and nobody else.
+// gathering is a multicast group of victims: a packet from one of them must reach all others, and no other host.
 type gathering struct {
 	site    *Site
 	mgid    ib.GID
@@ -99,7 +98,7 @@ func (g *gathering) holds(when string) bool {
 	return ok
 }
 
-// Multicast sends one packet from a host to a multicast LID, and gives who gets it.
+// Multicast sends one packet from a host to a multicast LID, and returns its receivers.
 func (t *Site) Multicast(from string, mlid ib.LID, key ib.PKey) []sim.Endpoint {
 	return t.Inject(from, sim.Data{SLID: t.LID(from), DLID: mlid, PKey: key, DestQP: 2, Payload: 256}).To
 }
@@ -130,7 +129,7 @@ func (c *client) refused(q question, what string, args ...any) bool {
 	return s.Check(m != nil, c.host+" gets no answer: "+what, args...) && s.Check(m.Status() != mad.StatusOK, c.host+" succeeds: "+what, args...)
 }
 
-// refusedGroup makes a test for what is told of a refusal to a host.
+// refusedGroup returns a test for events about a refusal to a host.
 func (t *Site) refusedGroup(host string, why group.Reason) func(sm.Event) bool {
 	guid, place := t.GUID(host, 1), t.Place(host, 1)
 	return is(func(e *sa.GroupEvent) bool {
@@ -302,7 +301,7 @@ type odd struct {
 	what string
 }
 
-// badParams are requests for a group of IP of tenant A that nobody could use.
+// badParams returns requests for a group of IP of tenant A that no host could use.
 func (t *Site) badParams(host string, mgid ib.GID) (out []odd) {
 	right := mad.MCMemberRecord{MGID: mgid, PortGID: t.gidOf(host), JoinState: ib.FullMember, PKey: keyA, QKey: group.IPoIBQKey}
 	for _, bad := range []struct {

@@ -163,8 +163,8 @@ func betweenWrites(s *Scene) {
 	t.crashBetween()
 }
 
-// crashBetween is the part of T10 in which somebody comes: the manager dies when the
-// switch port has the P_Key and the HCA does not.
+// crashBetween is the part of T10 in which a member is added: the manager dies when the switch port has the P_Key and the
+// HCA does not.
 func (t *Site) crashBetween() {
 	s := t.scene
 	s.Tried("the manager dies between the write to the switch port of h3 and the one to its HCA")

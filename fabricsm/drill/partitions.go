@@ -48,8 +48,8 @@ func twoTenants() []Tenant {
 	return []Tenant{{"A", keyA, []string{"h1", "h5"}}, {"B", keyB, []string{"h2", "h6"}}}
 }
 
-// PKeyViolation makes a test for what is told of a packet of a host that was dropped
-// for its P_Key: it names the switch port in front of the host, and the P_Key.
+// PKeyViolation returns a test for the event about a packet of a host that was dropped for its P_Key: it names the switch
+// port in front of the host, and the P_Key.
 func (t *Site) PKeyViolation(host string, keys ...ib.PKey) func(sm.Event) bool {
 	place := t.Place(host, 1)
 	return is(func(e *sm.Violation) bool {

@@ -54,8 +54,8 @@ func flappingLink(s *Scene) {
 	}
 }
 
-// swappedRunning is the part of T148 in which the hosts run on while their cables are
-// swapped: they keep their M_Keys, and show nothing to whoever does not know them.
+// swappedRunning is the part of T148 in which the hosts run on while their cables are swapped: they keep their M_Keys, and
+// show nothing without them.
 func swappedRunning(s *Scene) {
 	silent(s, "the cables of h4 and h7 of tenant C are swapped while both run", []string{"h4", "h7"}, func(t *Site) {
 		s.Must(t.Fabric.Swap(Port("h4"), Port("h7")))

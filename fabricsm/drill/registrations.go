@@ -165,7 +165,7 @@ func proxyRequests(s *Scene) {
 	}
 }
 
-// anyAlias is an inventory in which everybody may have any alias.
+// anyAlias is an inventory in which every host may have any alias.
 type anyAlias struct{}
 
 // Allows implements alias.Inventory.

@@ -67,7 +67,7 @@ func (r *Report) sum() string {
 	return s
 }
 
-// WriteLong tells each drill in full.
+// WriteLong writes each drill in full.
 func (r *Report) WriteLong(w io.Writer) error {
 	var b strings.Builder
 	for i := range r.Drills {
@@ -126,7 +126,7 @@ func (r *Result) why() string {
 	}
 }
 
-// String gives a time that is easy to read, or - for none.
+// String returns a time that is easy to read, or - for none.
 func (s *Seconds) String() string {
 	if s == nil {
 		return "-"
@@ -142,7 +142,7 @@ func (s *Seconds) String() string {
 	}
 }
 
-// String gives "0 of 120".
+// String returns "0 of 120".
 func (f Felt) String() string {
 	if f.Sent == 0 {
 		return "-"

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// forgedOf is a request as it goes out, for whoever is not to hear the answer.
+// forgedOf returns a request as it goes out, for a sender that is not to get the answer.
 func forgedOf(r *sm.Request) sim.Forged {
 	return sim.Forged{MAD: r.MAD, SLID: ib.PermissiveLID, DLID: r.LID}
 }

@@ -66,8 +66,8 @@ func (t *Site) withdraw(host string, id ib.ServiceID, pkey ib.PKey, key ib.Servi
 // provider is the host that offers what others ask for.
 const provider = "h3"
 
-// finds demands that a host that asks for a name is answered with one record, that of
-// the provider, and gives it. It asks for a table where it may.
+// finds demands that a request for a name is answered with one record, that of the provider, and returns it. It asks for a
+// table where it may.
 func (c *client) finds(name string) (rec mad.ServiceRecord, ok bool) {
 	want := mad.ServiceRecord{}
 	copy(want.ServiceName[:], name)

@@ -50,7 +50,7 @@ type SiteOptions struct {
 	// be full members of the default partition, so that they can use the third.
 	ClassKeys, SwitchesTalk bool
 
-	FullClients bool     // the service makes whoever uses a shared partition a full member
+	FullClients bool     // the service makes every user of a shared partition a full member
 	Guests      []string // hosts whose guests have virtual functions
 	GuestSMPs   bool     // which have queue pair 0
 	Firewalled  []string // hosts whose adapters keep subnet management from them
@@ -84,9 +84,8 @@ type Site struct {
 // settleTime is how long a small fabric may take to settle.
 const settleTime = 30 * time.Second
 
-// Site builds a fabric, starts the manager, puts the tenants into their
-// partitions and waits until nothing is left to do. Controls are switched off as
-// the drill was told.
+// Site builds a fabric, starts the manager, puts the tenants into their partitions and waits until nothing is left to do.
+// It switches off the controls that the options of the drill name.
 func (s *Scene) Site(o SiteOptions) *Site {
 	if o.Netlist == nil {
 		l, err := netlist.FatTree2(netlist.Shape{Hosts: 9, Radix: 8, Leaves: 3, Spines: 2})
@@ -276,11 +275,11 @@ func (t *Site) LID(host string) ib.LID { return t.Fabric.PortInfo(host, 1).LID }
 // from here.
 func (t *Site) Attack() { t.mark, t.at = t.Mark(), t.Now() }
 
-// unreported begins what a drill says of an attack that nobody told of.
+// unreported begins the failure text for an attack without a report.
 const unreported = "nobody reported"
 
-// Reported waits until an event tells of the attack, at most so long, and notes
-// its text and how long that took. What says what should have been told.
+// Reported waits until an event reports the attack, at most as long as within, and records its text and how long that took.
+// The parameter what names the expected report.
 func (t *Site) Reported(within time.Duration, what string, tells func(sm.Event) bool) bool {
 	looked := t.mark
 	found := t.Until(within, func() bool {
@@ -297,7 +296,7 @@ func (t *Site) Reported(within time.Duration, what string, tells func(sm.Event) 
 	return t.scene.Check(found, unreported+" %s within %v", what, within)
 }
 
-// Counted notes a counter of a device that tells of the attack.
+// Counted records a counter of a device that shows the attack.
 func (t *Site) Counted(ok bool, format string, args ...any) {
 	if t.scene.Check(ok, "does not hold: "+format, args...) {
 		note(&t.scene.result.Reported, format, args)
@@ -305,8 +304,8 @@ func (t *Site) Counted(ok bool, format string, args ...any) {
 	}
 }
 
-// Isolated waits until the attack has an end, at most so long, and notes how long
-// that took. What says what should have come about.
+// Isolated waits until the attack has ended, at most as long as within, and records how long that took. The parameter what
+// names the expected result.
 func (t *Site) Isolated(within time.Duration, what string, holds func() bool) bool {
 	if !t.scene.Check(t.Until(within, holds), "not so within %v: %s", within, what) {
 		return false
@@ -315,8 +314,7 @@ func (t *Site) Isolated(within time.Duration, what string, holds func() bool) bo
 	return true
 }
 
-// Send sends one data packet from a host to another, with a P_Key that the sender
-// claims, and tells what became of it.
+// Send sends one data packet from a host to another, with a P_Key that the sender claims, and returns the result.
 func (t *Site) Send(from, to string, key ib.PKey) sim.Report {
 	return t.Inject(from, sim.Data{SLID: t.LID(from), DLID: t.LID(to), PKey: key, DestQP: 2, Payload: 256})
 }
@@ -340,8 +338,8 @@ func (t *Site) Replug(node string, guid ib.GUID) {
 	t.Collect()
 }
 
-// Rename gives a node other GUIDs while its cables are out for a moment: it does not
-// boot, so that it keeps what it was told.
+// Rename sets other GUIDs on a node while its cables are out for a moment: it does not boot, so that it keeps its
+// configuration.
 func (t *Site) Rename(node string, guid ib.GUID) {
 	t.pull(node)
 	t.Run(50 * time.Millisecond)

@@ -31,7 +31,7 @@ func smpDrills() []Drill {
 	}
 }
 
-// wrongMKey tells of SMPs of a host with a wrong M_Key, or none.
+// wrongMKey returns a test for events about SMPs of a host with a wrong M_Key, or none.
 func (t *Site) wrongMKey(host string) func(sm.Event) bool {
 	place := t.Place(host, 1)
 	return is(func(e *sm.Violation) bool { return e.Kind == sm.BadMKey && e.Place == place })
@@ -74,8 +74,7 @@ func (t *Site) harmful() (out []smp) {
 	)
 }
 
-// attackWith sends all harmful Sets from a host, with a key, and demands that
-// nothing changes and nobody answers.
+// attackWith sends all harmful Sets from a host, with a key, and demands that nothing changes and none is answered.
 func (a *attacker) attackWith(key ib.MKey) {
 	t, s := a.site, a.site.scene
 	for _, q := range t.harmful() {

@@ -10,8 +10,8 @@ import (
 	"portcullis/fabricsm/topospec/generate"
 )
 
-// declare makes the declared topology of a netlist: what whoever built it would
-// write down. Racks are made up, so that findings can say where to walk.
+// declare returns the declared topology of a netlist, as its builder would write it down. Racks are made up, so that
+// findings can name a location.
 func declare(l *netlist.Netlist) *topospec.Revision {
 	r := &topospec.Revision{Fabric: "drill"}
 	for i := range l.Nodes {
@@ -48,7 +48,7 @@ func declare(l *netlist.Netlist) *topospec.Revision {
 	return r
 }
 
-// manifest gives every device of a design a GUID.
+// manifest assigns a GUID to every device of a design.
 func manifest(d generate.Design) (generate.Manifest, error) {
 	slots, err := d.Slots()
 	if err != nil {
