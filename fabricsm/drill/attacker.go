@@ -105,8 +105,7 @@ func (t *Site) TryKeys(host string, list []ib.MKey) {
 	}
 }
 
-// ownKey reads the M_Key of the attacker's own adapter: who is on the host is not
-// asked for it.
+// ownKey reads the M_Key of the attacker's own adapter: the host itself is not asked for it.
 func (a *attacker) ownKey() ib.MKey {
 	var pi mad.PortInfo
 	m := a.ask(smp{to: a.host, attr: mad.AttrPortInfo})

@@ -236,7 +236,7 @@ func buriedLog(s *Scene) {
 	s.Must(t.Settle(settleTime))
 }
 
-// loud reports an event that is for the log, of violations and traps.
+// loud reports whether an event about violations or traps is for the log.
 func loud(e sm.Event) bool {
 	switch e := e.(type) {
 	case *sm.ClassKeyViolation:

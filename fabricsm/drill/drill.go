@@ -126,7 +126,7 @@ func (s *Scene) Must(err error) {
 	}
 }
 
-// Off reports a control that is switched off.
+// Off reports whether a control is switched off.
 func (s *Scene) Off(c Control) bool { return slices.Contains(s.options.Without, c) }
 
 // Reported records where something was reported without an event.

@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// floodDrills are about who keeps the manager from answering others.
+// floodDrills are about hosts that keep the manager from answering others.
 func floodDrills() []Drill {
 	return []Drill{
 		{ID: "T61", Threat: "flood subnet administration from one host", Play: oneFlood},

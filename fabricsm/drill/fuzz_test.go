@@ -167,7 +167,7 @@ func (f *fuzzSite) play(in []byte) (steps int) {
 	return steps
 }
 
-// ownAdapter reports a Set of an SMP to the adapter of h1 itself.
+// ownAdapter reports whether a packet is a Set of an SMP to the adapter of h1 itself.
 func (f *fuzzSite) ownAdapter(p *transport.Packet) bool {
 	own := p.LID == ib.PermissiveLID || p.LID == f.LID("h1")
 	return p.MAD.IsSMP() && p.MAD.Method() == mad.MethodSet && own && (!p.MAD.IsDR() || p.MAD.HopCount() == 0)

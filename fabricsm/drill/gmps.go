@@ -96,9 +96,8 @@ type way struct {
 	what string
 }
 
-// shared is a site with keys of classes in which h3 serves tenants A and B. Its
-// switches look at the base of P_Keys alone where packets come in, so that who is a
-// limited member can call itself full, and reaches limited members.
+// shared is a site with keys of classes in which h3 serves tenants A and B. Its switches check only the base of incoming
+// P_Keys. So a limited member can call itself full, and reaches limited members.
 func shared() SiteOptions {
 	o := SiteOptions{
 		Tenants:   []Tenant{{"A", keyA, []string{"h1", "h5", "h3"}}, {"B", keyB, []string{"h2", "h6", "h3"}}},

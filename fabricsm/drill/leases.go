@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/stage"
 )
 
-// opens reports that a device answers who shows a key.
+// opens reports whether a device answers a request with a key.
 func (a *attacker) opens(node string, key ib.MKey) bool {
 	return a.ask(smp{to: node, attr: mad.AttrPortInfo, key: key}) != nil
 }

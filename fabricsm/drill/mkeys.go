@@ -171,7 +171,7 @@ func (t *Site) endGUID(node string) ib.GUID {
 	return t.GUID(node, 1)
 }
 
-// setsKey reports a request that writes an M_Key.
+// setsKey reports whether a request writes an M_Key.
 func setsKey(r *sm.Request) bool {
 	var pi mad.PortInfo
 	return r.MAD.Method() == mad.MethodSet && r.MAD.Attr() == mad.AttrPortInfo && mad.Decode(r.MAD.Data(), &pi) == nil && !pi.MKey.IsZero()

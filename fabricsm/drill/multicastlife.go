@@ -97,7 +97,7 @@ func (t *Site) mlidOf(c *client, mgid ib.GID) ib.LID {
 	return rec.MLID
 }
 
-// gatherJoined has hosts join a group that another made, who leaves it then.
+// gatherJoined has hosts join a group that another host made, which leaves it then.
 func (t *Site) gatherJoined(maker *client, mgid ib.GID, pkey ib.PKey, members ...string) *gathering {
 	return t.gatherBy(mgid, pkey, func(h string) question {
 		if h != members[0] {

@@ -33,8 +33,8 @@ func partitionDrills() []Drill {
 	}
 }
 
-// needsService is why drills wait that are about who may ask for what. Package
-// cmd/portcullis-sim/drills plays them, with the service.
+// needsService is why drills wait that are about permissions to request something. Package cmd/portcullis-sim/drills plays
+// them, with the service.
 const needsService = "the service: package cmd/portcullis-sim/drills plays it"
 
 // Two tenants with two hosts each, on different leaf switches.

@@ -15,7 +15,7 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// Tenant is who has a P_Key, and the hosts it is granted to at their places.
+// Tenant is the holder of a P_Key, and the hosts it is granted to at their places.
 type Tenant struct {
 	Name  string
 	PKey  ib.PKey
@@ -175,7 +175,7 @@ func (t *Site) follow() {
 	}
 }
 
-// grants are those of the tenants, and of who shares a partition.
+// grants are those of the tenants, and of the users of shared partitions.
 func (t *Site) grants() (out []sm.Grant) {
 	for _, tn := range t.tenants {
 		for _, h := range tn.Hosts {
@@ -271,8 +271,7 @@ func Port(host string) sim.Endpoint { return sim.Endpoint{Node: host, Port: 1} }
 // LID is that of a host now.
 func (t *Site) LID(host string) ib.LID { return t.Fabric.PortInfo(host, 1).LID }
 
-// Attack notes that an attack begins now: detection and isolation are counted
-// from here.
+// Attack records that an attack begins now: detection and isolation are counted from here.
 func (t *Site) Attack() { t.mark, t.at = t.Mark(), t.Now() }
 
 // unreported begins the failure text for an attack without a report.
@@ -327,8 +326,8 @@ func (t *Site) Inject(from string, d sim.Data) sim.Report {
 	return r
 }
 
-// Replug boots a node with other GUIDs, from the first node GUID on, as who forged
-// them: it forgets its keys, and its links go down and come up.
+// Replug boots a node with other GUIDs, from the first node GUID on, like an attacker that forged them: it forgets its
+// keys, and its links go down and come up.
 func (t *Site) Replug(node string, guid ib.GUID) {
 	t.scene.Must(t.Fabric.PowerOff(node))
 	t.Collect()
@@ -354,7 +353,7 @@ func (t *Site) pull(node string) {
 	t.Collect()
 }
 
-// Open reports that the switch port at which the netlist has a host carries data.
+// Open reports whether the switch port at which the netlist has a host carries data.
 func (t *Site) Open(host string) bool {
 	at := t.SwitchPort(host, 1)
 	return t.Fabric.PortInfo(at.Node, at.Port).PortState == ib.PortActive

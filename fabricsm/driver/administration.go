@@ -125,7 +125,7 @@ func (a *administration) show(v *sm.View) {
 	}
 }
 
-// forward hands on a trap, for those who subscribed to it. While many wait it is dropped.
+// forward hands on a trap to its subscribers. While many wait it is dropped.
 func (a *administration) forward(in *sm.Received) {
 	if in.QP != 0 || in.MAD.Method() != mad.MethodTrap || in.MAD.Attr() != mad.AttrNotice {
 		return
@@ -188,7 +188,7 @@ func (a *administration) takeSome(packets []transport.Packet) (n int, err error)
 	defer a.mu.Unlock()
 	now := time.Now()
 	if len(a.send)-a.sent > mostUnsent {
-		return len(packets), a.flush() // who asks again may find the wire free
+		return len(packets), a.flush() // a client that asks again may find the wire free
 	}
 	barred := a.barred()
 	for was := a.agent.Worked(); n < len(packets) && a.agent.Worked()-was < sa.Stride; n++ {
@@ -198,7 +198,7 @@ func (a *administration) takeSome(packets []transport.Packet) (n int, err error)
 	return n, a.flush()
 }
 
-// blocked reports that the wire had no room.
+// blocked reports whether packets wait for room on the wire.
 func (a *administration) blocked() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -308,7 +308,7 @@ func (a *administration) flush() error {
 	if o := &a.out; o.Waits() || len(o.Events) > 0 {
 		k := &a.keeps
 		k.facts, k.tell, k.events = append(k.facts, o.Save...), append(k.tell, o.Tell...), append(k.events, o.Events...)
-		if len(k.send) < mostUnsent { // who is not answered asks again, and reports are sent again
+		if len(k.send) < mostUnsent { // a client without an answer asks again, and reports are sent again
 			k.send = append(k.send, o.Held...)
 		}
 		select {
@@ -348,6 +348,6 @@ func (a *administration) push(more []transport.Packet) error {
 		a.send, a.sent = a.send[:0], 0
 		return err
 	}
-	a.ring(time.Now().Add(retrySend)) // who serves may be waiting for packets, not for room
+	a.ring(time.Now().Add(retrySend)) // serve may be waiting for packets, not for room
 	return err
 }

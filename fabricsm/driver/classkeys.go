@@ -34,7 +34,7 @@ func (l *loop) initKeys() {
 	l.keys.out.init(l.o.Timeout)
 }
 
-// ofKeys reports a packet that is the key manager's to take.
+// ofKeys reports whether a packet is for the key manager.
 func (l *loop) ofKeys(p *transport.Packet) bool {
 	if l.keys.manager == nil || p.MAD.IsSMP() {
 		return false

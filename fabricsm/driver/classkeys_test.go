@@ -62,7 +62,7 @@ func endOf(n *netlist.Node) ib.PortNum {
 	return 1
 }
 
-// settledKeys reports that so many devices have the keys of all classes.
+// settledKeys reports whether the given number of devices has the keys of all classes.
 func settledKeys(s *keymgr.Status, devices int) bool {
 	for _, c := range s.Classes {
 		if c.Settled != devices {

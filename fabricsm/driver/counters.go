@@ -25,7 +25,7 @@ func (l *loop) initCounters() {
 	l.counters.out.init(l.o.Timeout)
 }
 
-// ofCounters reports a packet that is the watch's to take.
+// ofCounters reports whether a packet is for the watch.
 func (l *loop) ofCounters(p *transport.Packet) bool {
 	return l.counters.watch.Asks() && p.MAD.Class() == mad.ClassPerf
 }

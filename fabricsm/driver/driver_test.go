@@ -19,8 +19,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// wire is a simulated port whose failures a test decides, and that notes when
-// LIDs were put on it.
+// wire is a simulated port whose failures a test decides, and that records when LIDs were put on it.
 type wire struct {
 	transport.Port
 	fail func(transport.Packet) error

@@ -39,7 +39,7 @@ func (l *loop) regain() {
 	}
 }
 
-// left returns for how long the lease surely holds, and notes when to look again.
+// left returns for how long the lease surely holds, and sets when to look again.
 func (l *loop) left() time.Duration {
 	left := l.o.Fence.Left()
 	wait := left
@@ -80,7 +80,7 @@ func (l *loop) guard(sent int) int {
 	return sent
 }
 
-// writes reports a packet that changes a device.
+// writes reports whether a packet changes a device.
 func writes(p *transport.Packet) bool { return p.MAD.Method() == mad.MethodSet }
 
 // nextLook returns when the fence is to be looked at, or at if that is earlier.
@@ -91,7 +91,7 @@ func (l *loop) nextLook(at time.Time) time.Time {
 	return at
 }
 
-// barred reports that nothing may be granted now.
+// barred reports whether nothing may be granted now.
 func (a *administration) barred() bool { return a.fence != nil && a.fence.Left() <= 0 }
 
 // awaitLease returns true when the lease holds, and false when the driver ends before.

@@ -32,7 +32,7 @@ func (a *administration) keep() {
 		if len(owed.tell)+len(owed.events) > 0 {
 			tell = a.told
 		}
-		var back chan<- loaded // who waits for what the store has, once all is kept
+		var back chan<- loaded // receives the facts of the store, once all is kept
 		select {
 		case <-a.wake:
 		case back = <-a.reload:

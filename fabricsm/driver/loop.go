@@ -163,8 +163,7 @@ func (l *loop) startKeys(facts []sm.Fact) {
 	l.stepKeys(&keymgr.Started{Facts: facts})
 }
 
-// leave begins the end: a master looks after its succession first, unless a lease says who
-// succeeds it.
+// leave begins the end: a master hands the fabric over first, unless a lease decides its successor.
 func (l *loop) leave() {
 	l.now = time.Now()
 	l.told = nil

@@ -41,9 +41,8 @@ func (c *crowding) note(now time.Time, dropped int) {
 	}
 }
 
-// repeatable reports a request that does the same when a device takes it twice: one that
-// reads, or that writes SwitchInfo or a block of a table. A Set of PortInfo may change the M_Key under
-// which it is sent.
+// repeatable reports whether a request has the same effect when a device takes it twice: one that reads, or that writes
+// SwitchInfo or a block of a table. A Set of PortInfo may change the M_Key under which it is sent.
 func repeatable(m *mad.MAD) bool {
 	switch m.Method() {
 	case mad.MethodGet:
@@ -66,7 +65,7 @@ type again struct {
 	pause  time.Duration
 }
 
-// askedManager reports that another subnet manager was asked.
+// askedManager reports whether another subnet manager was asked.
 func (f *flight) askedManager() bool { return f.attr == mad.AttrSMInfo && !f.again.at.IsZero() }
 
 // resends sends requests again that are due, all or only questions to other subnet

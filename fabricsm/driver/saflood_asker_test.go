@@ -78,7 +78,7 @@ func mapBook(fd int) (*askBook, error) {
 	return (*askBook)(unsafe.Pointer(&mem[0])), nil
 }
 
-// startAsker starts one that wakes who waits for an eventfd.
+// startAsker starts an asker that wakes the reader of an eventfd.
 func startAsker(b *testing.B, wakes int) *asker {
 	b.Helper()
 	fd, err := unix.MemfdCreate("asker", unix.MFD_CLOEXEC)

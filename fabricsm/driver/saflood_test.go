@@ -83,7 +83,7 @@ const (
 	floodRate = 1_000_000
 	// floodQueue is how many packets wait in a lane; what comes then is lost.
 	floodQueue = 4096
-	// askEvery is the mean time between questions of all who ask: 8 hosts, 500 a second.
+	// askEvery is the mean time between questions of all askers: 8 hosts, 500 a second.
 	askEvery  = time.Second / 4000
 	floodTime = 500 * time.Millisecond
 	askers    = 8
@@ -116,7 +116,7 @@ type inlet struct {
 // arrived is a packet in a queue.
 type arrived struct {
 	packet *transport.Packet
-	asked  *asked // of who counts, nil: others
+	asked  *asked // of a counted asker, nil: others
 }
 
 // asked is a question: times of the monotonic clock, 0: not yet.
@@ -135,7 +135,7 @@ func (q *inlet) init(b *testing.B) {
 	b.Cleanup(func() { _ = unix.Close(q.wakes) })
 }
 
-// wake wakes who waits.
+// wake wakes the waiting reader.
 func (q *inlet) wake() { _, _ = unix.Write(q.wakes, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
 // push puts one in line, behind what came before. Called with mu held.

@@ -19,9 +19,9 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// TestStandbyLeads: one that stands by sends no Set, saves nothing and is no subnet manager to
-// others, for as long as it takes; then it leads with what it has read, and reads the ports of
-// the switch and its own again, to see that all links were up meanwhile, and no table.
+// TestStandbyLeads: a manager that stands by sends no Set, saves nothing and is no subnet manager to others, however long
+// that takes. Then it leads with what it has read. It reads the ports of the switch and its own again, to see that all
+// links stayed up, and no table.
 func TestStandbyLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const radix = 8

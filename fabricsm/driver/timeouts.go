@@ -111,8 +111,8 @@ const (
 	forged                // it names a request and is no answer to that
 )
 
-// end takes an answer. Only one that could come from where the request went is
-// believed; the request goes on waiting otherwise.
+// end takes an answer. Only one that could come from the destination of the request is accepted; otherwise the request
+// stays open.
 func (t *timeouts) end(p *transport.Packet) (sm.RequestID, verdict) {
 	i := t.known.find(transaction(p.MAD.TID()))
 	switch e := &t.known.at[i]; {
@@ -141,8 +141,8 @@ func (t *timeouts) forget(i int) sm.RequestID {
 // waits returns how many requests are out.
 func (t *timeouts) waits() int { return t.known.out }
 
-// answeredBy reports that an answer is of the kind asked for and came the way
-// it had to (IBTA volume 1, 13.4.6.4 and 14.2.2).
+// answeredBy reports whether an answer is of the requested kind and came the way it had to (IBTA volume 1, 13.4.6.4 and
+// 14.2.2).
 func (f *flight) answeredBy(p *transport.Packet) bool {
 	m := &p.MAD
 	if m.Class() != f.class || m.Method() != mad.MethodGetResp || m.Attr() != f.attr || m.Mod() != f.mod || m.BaseVersion() != 1 {

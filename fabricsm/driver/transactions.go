@@ -38,10 +38,10 @@ func (t *transactions) find(tid transaction) int {
 	return i
 }
 
-// has reports a transaction that is out or ended lately.
+// has reports whether a transaction is out or ended lately.
 func (t *transactions) has(tid transaction) bool { return t.at[t.find(tid)].tid != 0 }
 
-// begin notes a transaction that is not known.
+// begin records a transaction that is not known.
 func (t *transactions) begin(tid transaction, place int32) {
 	if 2*(t.used+1) > len(t.at) {
 		t.grow()
@@ -62,8 +62,7 @@ func (t *transactions) grow() {
 	}
 }
 
-// end notes the end of the transaction at index i, which is out, and forgets the
-// one that ended longest ago.
+// end records the end of the transaction at index i, which is out, and forgets the one that ended longest ago.
 func (t *transactions) end(i int) {
 	tid := t.at[i].tid
 	t.at[i].place = over

@@ -122,8 +122,8 @@ type port struct {
 	// of a port we probe
 	verify     bool // probe although the peer is known
 	reopen     bool // it was switched off by us, and is to be switched on
-	confirming bool // it is asked in the background who is behind it
-	confirmed  bool // who is behind it was asked since its link was armed
+	confirming bool // the device behind it is asked for its identity in the background
+	confirmed  bool // the device behind it was asked since its link was armed
 	fenced     bool // what is behind shows a GUID that is elsewhere
 	mute       bool // of an adapter that does not speak of this port through its others
 	told       bool // NodeUnreachable was reported
@@ -136,12 +136,12 @@ func (c *Core) external(p topo.PortID) bool {
 	return pt.num != 0 && c.topo.Node(pt.node).Type == ib.NodeSwitch
 }
 
-// isEnd reports a CA or router port or switch port 0.
+// isEnd reports whether p is a CA or router port or switch port 0.
 func (c *Core) isEnd(p topo.PortID) bool {
 	return (c.ports[p].num == 0) == (c.topo.Node(c.ports[p].node).Type == ib.NodeSwitch)
 }
 
-// probes reports a port whose far end is to be looked at.
+// probes reports whether the far end of port p is to be read.
 func (c *Core) probes(p topo.PortID) bool { return p == c.rootPort || c.external(p) }
 
 func (c *Core) peer(p topo.PortID) topo.PortID { return c.topo.Port(p).Peer }

@@ -70,8 +70,7 @@ const (
 	// FactExposed: the key of the port GUID was shown to another device and has to change, or has changed and is still to
 	// be dropped. One without Mark takes it back.
 	FactExposed FactKind = "exposed"
-	// FactLent: Mark says who has the key of the port GUID until Since. One without
-	// Mark takes it back.
+	// FactLent: Mark names the holder of the key of the port GUID until Since. One without Mark takes it back.
 	FactLent FactKind = "lent"
 
 	// FactWork says whether the subnet manager writes to the fabric, see Config.Followed.
@@ -111,8 +110,7 @@ type Fact struct {
 	Cycle  *keys.Cycle  `json:"cycle,omitempty"` // of a RotationFact
 }
 
-// TakesBack reports a fact that says only that an earlier one of the same kind,
-// GUID and Port holds no longer.
+// TakesBack reports whether a fact only says that an earlier one of the same kind, GUID and Port no longer holds.
 func (f *Fact) TakesBack() bool {
 	switch f.Kind {
 	case FactLID:

@@ -121,8 +121,8 @@ func (c *Core) switchHolds(sp topo.PortID, k ib.PKey) bool {
 	return c.ports[sp].pkeys.proves(k)
 }
 
-// switchLacks reports that a key is proven to be off the switch port, or that
-// the switch has nothing to say.
+// switchLacks reports whether a key is proven to be absent from the switch port. It is also true where the switch has no
+// P_Key table for it.
 func (c *Core) switchLacks(sp topo.PortID, k ib.PKey) bool {
 	if sp == topo.None || !c.external(sp) || c.nodes[c.ports[sp].node].info.PartitionEnforcementCap == 0 {
 		return true

@@ -152,12 +152,12 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 	return false
 }
 
-// plain reports the most frequent case: nothing but the default partition is
-// wanted of a port, and that is what it holds.
+// plain reports whether the most frequent case applies to a port: only the default partition is wanted, and the port holds
+// only that.
 func (c *Core) plain(p topo.PortID) bool { return c.ports[p].pkeys.plain() && c.onlyDefault(p) }
 
-// onlyDefault reports that a port is to be a limited member of the default
-// partition and nothing else, which needs no plan.
+// onlyDefault reports whether a port is to be a limited member of the default partition and nothing else, which needs no
+// plan.
 func (c *Core) onlyDefault(p topo.PortID) bool {
 	h := p
 	if c.external(p) {

@@ -43,7 +43,7 @@ func (t *pkeyTable) with(b int, keys []ib.PKey, state blockState) *pkeyTable {
 	return n
 }
 
-// is reports that t is another table with one block replaced.
+// is reports whether t equals o with one block replaced.
 func (t *pkeyTable) is(o *pkeyTable, b int, keys []ib.PKey, state blockState) bool {
 	lo, hi := b*keysPerBlock, (b+1)*keysPerBlock
 	return len(t.blocks) == len(o.blocks) && t.blocks[b] == state && slices.Equal(t.keys[lo:hi], keys) &&
@@ -98,12 +98,12 @@ func (t *pkeyTable) doubted() *pkeyTable {
 	return n
 }
 
-// absent reports that no block can hold a partition.
+// absent reports whether a partition is proven to be in no block.
 func (t *pkeyTable) absent(k ib.PKey) bool {
 	return t.proven() && !slices.ContainsFunc(t.keys, func(o ib.PKey) bool { return o.Base() == k.Base() })
 }
 
-// proves reports that a key was read back in the table.
+// proves reports whether a key was read back in the table.
 func (t *pkeyTable) proves(k ib.PKey) bool {
 	if t == nil {
 		return false
@@ -116,8 +116,7 @@ func isTenant(k ib.PKey) bool { return k.Valid() && k.Base() != ib.DefaultPKeyLi
 
 func (t *pkeyTable) tenants() bool { return t != nil && slices.ContainsFunc(t.keys, isTenant) }
 
-// blank reports a table without any key but, perhaps, that of the default
-// partition in its first place.
+// blank reports whether a table has no key except, perhaps, that of the default partition in its first place.
 func (t *pkeyTable) blank() bool {
 	for i, k := range t.keys {
 		if k != 0 && (i > 0 || k.Base() != ib.DefaultPKeyLimited) {
@@ -127,7 +126,7 @@ func (t *pkeyTable) blank() bool {
 	return true
 }
 
-// plain reports a table that is known to hold the default partition alone.
+// plain reports whether a table is known to hold the default partition alone.
 func (t *pkeyTable) plain() bool {
 	if t.keys[0] != ib.DefaultPKeyLimited {
 		return false

@@ -332,8 +332,8 @@ func (c *Core) copySwitch(id topo.NodeID) {
 	si := &c.nodes[id].info
 	tn := c.topo.Node(id)
 	was := tn
-	// LinearFDBCap is not believed: one liar would stop routing for all. A switch
-	// that is too small refuses its own blocks.
+	// LinearFDBCap is not trusted: one device with a false value would stop routing for all. A switch that is too small
+	// refuses its own blocks.
 	tn.MulticastFDBCap = si.MulticastFDBCap
 	tn.PartitionEnforcementCap = si.PartitionEnforcementCap
 	tn.InboundEnforcementCap, tn.OutboundEnforcementCap = si.InboundEnforcementCap, si.OutboundEnforcementCap

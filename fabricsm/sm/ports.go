@@ -227,7 +227,7 @@ func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) 
 		return
 	}
 	if !c.settable(p) {
-		c.observe(p, &pi, false) // the cable went meanwhile
+		c.observe(p, &pi, false) // the cable was pulled in the meantime
 		return
 	}
 	pt.renewed()
@@ -288,10 +288,9 @@ func (c *Core) tellEnforcement(p topo.PortID) {
 	c.problem(k, &CannotEnforce{GUID: k.guid, Reason: reason})
 }
 
-// notProven takes a Get that does not show the enforcement bits which the answer
-// to a Set had shown: a device that says so and does not keep them would be
-// asked for ever. A port that lost its configuration meanwhile is another
-// matter.
+// notProven takes a Get that does not show the enforcement bits which the answer to a Set had shown. A device that shows
+// the bits and does not keep them would otherwise be asked without end. A port that lost its configuration in the meantime
+// is not such a device.
 func (c *Core) notProven(p topo.PortID, got *mad.PortInfo) {
 	pt := &c.ports[p]
 	if !pt.known || !pt.bitsTold() || got.PortState != pt.info.PortState {
@@ -302,8 +301,7 @@ func (c *Core) notProven(p topo.PortID, got *mad.PortInfo) {
 	}
 }
 
-// bitsTold reports that the answer to a Set showed the enforcement bits, and no
-// Get has yet.
+// bitsTold reports whether the answer to a Set showed the enforcement bits, but no Get has yet.
 func (pt *port) bitsTold() bool {
 	return !pt.bitsProven && pt.info.PartitionEnforcementInbound && pt.info.PartitionEnforcementOutbound
 }
@@ -322,8 +320,8 @@ func (c *Core) enforces(p topo.PortID) bool {
 	return c.cfg.Enforcement == Accepted && (pt.enforced || forgotten)
 }
 
-// forgetsEnforcement reports a switch port that took the enforcement bits and
-// did not keep them, which is no enforcement.
+// forgetsEnforcement reports whether a switch port accepted the enforcement bits but did not keep them, which is no
+// enforcement.
 func (c *Core) forgetsEnforcement(p topo.PortID) bool {
 	pt := &c.ports[p]
 	bits := pt.info.PartitionEnforcementInbound && pt.info.PartitionEnforcementOutbound

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// records is the health of all places that ever misbehaved, and who is sick now.
+// records is the health of all places that ever misbehaved, and the list of sick ones.
 type records struct {
 	at      map[ib.Place]*record
 	sick    []ib.Place // in the order in which they fell ill
@@ -76,7 +76,7 @@ func (c *Core) nurse() {
 	}
 }
 
-// forgetHealthy makes room: who did nothing for an hour has no record.
+// forgetHealthy removes the records of places without a fault for an hour.
 func (c *Core) forgetHealthy() {
 	for pl, r := range c.health.at {
 		idle := !r.sick && r.mark == MarkNone && c.now.Sub(r.last) > c.cfg.Health.RecoverMax
@@ -126,14 +126,12 @@ func (c *Core) shun(p topo.PortID, sw ib.Place) {
 	c.quarantine(p, r.action)
 }
 
-// protected reports a port that no action is taken on: our own and those that it
-// depends on.
+// protected reports whether no action is taken on a port: our own and those that it depends on.
 func (c *Core) protected(p topo.PortID) bool {
 	return p == c.rootPort || c.peer(p) == c.rootPort || c.ports[p].node == c.root && c.topo.Node(c.root).Type != ib.NodeSwitch
 }
 
-// untouchable reports a place at which nothing is done: a protected port, or the
-// switch that we are attached to.
+// untouchable reports whether no action is taken at a place: a protected port, or the switch that we are attached to.
 func (c *Core) untouchable(pl ib.Place) bool {
 	if pl.Port != 0 {
 		p := c.portAt(pl)
@@ -170,7 +168,7 @@ func (c *Core) quarantine(p topo.PortID, a Action) {
 	c.markPort(clsSet, p)
 }
 
-// dark reports a port behind which nothing is looked at.
+// dark reports whether nothing behind a port is read.
 func (c *Core) dark(p topo.PortID) bool { return c.ports[p].barred() > Ignore }
 
 // workQuarantine brings the link of a port into the state that its quarantine
@@ -233,7 +231,7 @@ func (c *Core) nearer(p, q topo.PortID) topo.PortID {
 	return p
 }
 
-// flapped notes that a link went down.
+// flapped records that a link went down.
 func (c *Core) flapped(p, q topo.PortID) {
 	at := c.nearer(p, q)
 	if !c.external(at) {

@@ -168,7 +168,7 @@ func (c *Core) markAt(level int, x ref) {
 	}
 }
 
-// asked reports that a request for a piece of work of a port is out.
+// asked reports whether a request for a piece of work of a port is out.
 func (c *Core) asked(cl class, p topo.PortID) bool { return c.ports[p].busy&(1<<cl) != 0 }
 
 func (c *Core) markNode(cl class, n topo.NodeID) { c.mark(ref{cl, int32(n)}) }
@@ -186,7 +186,7 @@ func (c *Core) pump() {
 		m, bit := c.marksOf(x), uint16(1)<<x.class
 		target, ok := c.targetOf(x)
 		if m.queued&bit == 0 || m.busy&bit != 0 {
-			if m.queued&m.busy&bit != 0 { // asked meanwhile, out of its turn
+			if m.queued&m.busy&bit != 0 { // asked in the meantime, out of its turn
 				m.queued, m.again = m.queued&^bit, m.again|bit
 			}
 			c.passTurn(target, ok)

@@ -104,7 +104,7 @@ func (c *Core) newPortPolicy() {
 	}
 }
 
-// heldBy reports a switch port that rules keep switched off.
+// heldBy reports whether rules keep a switch port switched off.
 func (c *Core) heldBy(rules map[ruleKey]*PortRule, p topo.PortID) bool {
 	rule := c.ruleIn(rules, p)
 	return rule != nil && rule.Disabled && c.external(p)

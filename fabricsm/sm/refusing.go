@@ -130,8 +130,8 @@ func newRefusals() refusals {
 	return refusals{ports: make(map[topo.PortID]*refusal), closed: make(map[ib.Place]closing)}
 }
 
-// mayRefuse reports an adapter that answered under its key since its link came up, and
-// that is behind a switch port which can be closed.
+// mayRefuse reports whether an adapter answered under its key since its link came up, and is behind a switch port which can
+// be closed.
 func (c *Core) mayRefuse(p topo.PortID) bool {
 	if c.cfg.Weakness.OpenToRefusers || !c.isAdapter(p) || !c.ports[p].obeyed || !c.writing() || c.mkeys.releasing || !c.verified(p) {
 		return false
@@ -190,7 +190,7 @@ func (c *Core) portCounted(in *PortCounted) {
 	}
 }
 
-// stranded reports a port that answers under none of its keys.
+// stranded reports whether a port answers under none of its keys.
 func (c *Core) stranded(p topo.PortID) bool {
 	r := c.ring(p)
 	return r != nil && r.Next(c.keyedAt(p), c.verified(p)).Do == keys.Stranded
@@ -231,7 +231,7 @@ func (c *Core) closeRefusing(p topo.PortID, r *refusal) {
 	}
 }
 
-// hasOtherKey reports an adapter that answers under a key that is none of ours.
+// hasOtherKey reports whether an adapter answers under a key that is none of ours.
 func (c *Core) hasOtherKey(p topo.PortID) bool {
 	if !c.cfg.MKey.on() || p == topo.None || !c.isAdapter(p) {
 		return false
@@ -244,7 +244,7 @@ func (c *Core) hasOtherKey(p topo.PortID) bool {
 	return do == keys.Foreign || do == keys.Stranded
 }
 
-// isClosed reports a switch port that is closed.
+// isClosed reports whether a switch port is closed.
 func (c *Core) isClosed(sp topo.PortID) bool {
 	if len(c.refusals.closed) == 0 || !c.external(sp) {
 		return false

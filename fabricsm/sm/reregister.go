@@ -39,7 +39,7 @@ func (c *Core) canRenew(p topo.PortID) bool {
 	return pt.renew && !c.cfg.Ports.NoReregister && pt.info.CapabilityMask.Has(mad.IsClientReregistrationSupported)
 }
 
-// mustRenew reports that a Set is worth sending for the bit alone.
+// mustRenew reports whether a Set is worth sending for the bit alone.
 func (c *Core) mustRenew(p topo.PortID) bool {
 	pt := &c.ports[p]
 	return c.canRenew(p) && (pt.num == 0 || pt.info.PortState == ib.PortActive)

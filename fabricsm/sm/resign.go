@@ -25,7 +25,7 @@ func (c *Core) resign() {
 	}
 }
 
-// resigned reports that nothing is left to be done before the end.
+// resigned reports whether nothing is left to be done before the end.
 func (c *Core) resigned() bool { return c.election.resigning && len(c.election.commands) == 0 }
 
 // heir returns the port of the highest SM that is trusted and stands by.

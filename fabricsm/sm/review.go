@@ -64,7 +64,7 @@ func (c *Core) review(p topo.PortID) {
 	c.judgePort(p)
 }
 
-// keepFound notes the tenants' P_Keys of a switch port that no membership of the place is about, as memberships of the
+// keepFound records the tenants' P_Keys of a switch port that no membership of the place is about, as memberships of the
 // port behind it.
 func (c *Core) keepFound(p topo.PortID, pl ib.Place) (any bool) {
 	m, peer := &c.members, c.peer(p)

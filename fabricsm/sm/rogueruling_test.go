@@ -10,9 +10,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestSlowHostsDoNotKeepUsFromRuling: who takes over a fabric waits for answers that are
-// late, but hosts that answer late, with errors or not at all cannot make it wait for ever,
-// however many they are.
+// TestSlowHostsDoNotKeepUsFromRuling: a manager that takes over a fabric waits for late answers. But any number of hosts
+// that answer late, with errors or not at all cannot make it wait without end.
 func TestSlowHostsDoNotKeepUsFromRuling(t *testing.T) {
 	busy := func(r *sm.Request) (mad.MAD, bool) {
 		m := r.MAD

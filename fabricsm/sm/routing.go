@@ -201,8 +201,7 @@ func (r *routing) note(f *topo.Fabric) (lids int) {
 	return lids
 }
 
-// movedSince reports that an end port is not where, or what, it was in a
-// snapshot.
+// movedSince reports whether an end port has another place or identity than in a snapshot.
 func (c *Core) movedSince(f *topo.Fabric, p topo.PortID) bool {
 	if int(p) >= f.NumPorts() {
 		return true
@@ -211,8 +210,7 @@ func (c *Core) movedSince(f *topo.Fabric, p topo.PortID) bool {
 	return was.GUID != is.GUID || was.LID != is.LID || was.Peer != is.Peer
 }
 
-// forwarding reports that tables are in place in every switch that answers, so
-// that ports may be made active.
+// forwarding reports whether tables are in place in every switch that answers, so that ports may be made active.
 func (c *Core) forwarding() bool {
 	r := &c.routing
 	return r.tables != nil && !r.need && !r.running && r.pending == 0

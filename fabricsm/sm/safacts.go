@@ -16,5 +16,5 @@ const (
 	saPrefix = "sa-"
 )
 
-// OfSA reports a kind of facts of subnet administration.
+// OfSA reports whether facts of a kind belong to subnet administration.
 func (k FactKind) OfSA() bool { return strings.HasPrefix(string(k), saPrefix) }

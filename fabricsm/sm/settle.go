@@ -41,7 +41,7 @@ func (c *Core) settle() bool {
 	return false
 }
 
-// quiet reports that nothing is left to be asked but what does not answer.
+// quiet reports whether the only requests left are to devices that do not answer.
 func (c *Core) quiet() bool {
 	return c.q.size == 0 && c.wire.fresh == 0 && len(c.level)+len(c.cables.putOff) == 0
 }
@@ -68,7 +68,7 @@ func (c *Core) mayShowMore() bool {
 	return c.near > 0 && slices.ContainsFunc(c.timers, func(t timer) bool { return t.kind == timerNear && awaited(t.ref, topo.None) })
 }
 
-// idle reports that nothing is left to do but what waits for a pause to pass.
+// idle reports whether the only work left waits for a pause to pass.
 func (c *Core) idle() bool {
 	return c.q.size == 0 && c.wire.out == 0 && len(c.level)+len(c.cables.putOff) == 0 && c.near == 0 && !c.routing.need && !c.routing.running &&
 		c.members.ready

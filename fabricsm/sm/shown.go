@@ -197,8 +197,8 @@ func (v *View) VLArbitration(p topo.PortID, half mad.VLArbHalf) (t mad.VLArbitra
 	return halfOf(&v.lanes.qos[kindOfPort(v.Fabric.Node(fp.Node).Type, fp.Num)], half, n, from, s.vls), true
 }
 
-// LeavesSLtoVL reports a port whose SL-to-VL tables this Subnet Manager neither reads nor
-// writes: nothing needs lanes, the port has no link, or its device cannot be programmed.
+// LeavesSLtoVL reports whether this Subnet Manager neither reads nor writes the SL-to-VL tables of a port: nothing needs
+// lanes, the port has no link, or its device cannot be programmed.
 func (v *View) LeavesSLtoVL(p topo.PortID) bool {
 	s := v.port(p)
 	return s != nil && s.slvl <= lanesAsFound && (!v.lanes.maps || s.slvl == lanesAsFound || v.Fabric.LinkUp(p) == topo.None)

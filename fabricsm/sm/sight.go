@@ -41,7 +41,7 @@ func (c *Core) keepsLID(g ib.GUID) bool {
 	return known && c.now.Sub(left) < lidRest
 }
 
-// outOfSight notes that an end port is not seen any more.
+// outOfSight records that an end port is no longer seen.
 func (c *Core) outOfSight(g ib.GUID) {
 	if c.lids.byGUID[g] != 0 {
 		c.lids.away[g] = c.now

@@ -115,7 +115,7 @@ func (c *Core) retrain(p topo.PortID) bool {
 	return true
 }
 
-// tunes reports that masks of a port are still to be written.
+// tunes reports whether masks of a port are still to be written.
 func (c *Core) tunes(p topo.PortID) bool {
 	want, fields := c.wantInfo(p)
 	return differing(&c.ports[p].info, &want)&fields&fieldLink&^c.nodes[c.ports[p].node].notKept != 0

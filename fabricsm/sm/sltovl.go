@@ -99,8 +99,7 @@ func (c *Core) anewSLtoVL(p topo.PortID) {
 	*s = slvlState{all: s.all || s.want == lanesByPort, stale: s.stale || c.asked(clsSLtoVL, p)}
 }
 
-// wildcard reports a switch port whose tables for all input ports are the same
-// and are programmed with one Set.
+// wildcard reports whether the tables of a switch port for all input ports are the same and are programmed with one Set.
 func (c *Core) wildcard(p topo.PortID) bool {
 	return c.external(p) && c.nodes[c.ports[p].node].info.OptimizedSLtoVLMappingProgramming&1 != 0 && c.ports[p].slvl.want != lanesByPort
 }
@@ -194,7 +193,7 @@ func (c *Core) nextSLtoVL(p topo.PortID, right bool) {
 		s.in, s.last, s.check, s.phase = c.topo.Node(pt.node).NumPorts, false, true, slvlOpen
 	case (s.probe || s.check) && right:
 		s.phase, s.probe, s.check, s.lost = slvlDone, false, false, false
-	case s.check: // the switch rebooted meanwhile
+	case s.check: // the switch rebooted in the meantime
 		s.in, s.phase, s.check, s.lost, s.all = 0, slvlOpen, false, true, true
 	case s.in != 0 && !right && !s.last && s.want != lanesByPort:
 		s.in, s.phase, s.probe, s.all = 0, slvlBegin, false, true
@@ -218,10 +217,9 @@ func (c *Core) nextSLtoVL(p topo.PortID, right bool) {
 	}
 }
 
-// sampled reports that the first and the last table of a switch port stand for
-// those of the other input ports when they are right: on a switch that came without
-// configuration they are all the same, and on others they are looked at by the
-// audit, unless freedom from credit loops hangs on them.
+// sampled reports whether the first and the last table of a switch port stand for those of the other input ports when they
+// are right. On a switch that came without configuration they are all the same, and on others the audit reads them. The
+// exception is where freedom from credit loops depends on them.
 func (c *Core) sampled(p topo.PortID) bool {
 	pt := &c.ports[p]
 	return pt.slvl.want != lanesByPort && !pt.slvl.all && (c.nodes[pt.node].reset || !c.lanes.layered)

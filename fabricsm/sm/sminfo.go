@@ -84,8 +84,7 @@ func (c *Core) lookForSM(p topo.PortID, pi *mad.PortInfo) {
 	}
 }
 
-// askSM asks a port for its SMInfo. Discovery waits for those that may be
-// believed.
+// askSM asks a port for its SMInfo. Discovery waits for the SMs that may be trusted.
 func (c *Core) askSM(p topo.PortID) {
 	if c.state == ib.SMDiscovering && p == c.election.mandate {
 		return

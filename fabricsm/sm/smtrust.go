@@ -59,8 +59,7 @@ func (a AllowedSM) String() string {
 	return a.GUID.String() + "@" + a.Place.String()
 }
 
-// listed reports that an end port is one of Config.Election.Allowed, at its
-// place.
+// listed reports whether an end port is one of Config.Election.Allowed, at its place.
 func (c *Core) listed(p topo.PortID) bool {
 	guid, place := c.guidOf(p), c.placeOf(p)
 	for _, a := range c.cfg.Election.Allowed {
@@ -81,9 +80,8 @@ func (c *Core) trusts(p topo.PortID, si *mad.SMInfo) bool {
 	return c.mayTrust(p) && (si.SMKey.Equal(c.cfg.SMKey) || c.cfg.Weakness.AnySMKey)
 }
 
-// shows reports that the answer to a request from an end port may hold the
-// SM_Key. When ports have M_Keys, one that protects its PortInfo asks for more:
-// the request must show ours.
+// shows reports whether the answer to a request from an end port may hold the SM_Key. Where ports have M_Keys, a protected
+// PortInfo requires more: the request must show ours.
 func (c *Core) shows(to topo.PortID) bool {
 	return !c.cfg.SMKey.IsZero() && to != topo.None && (c.listed(to) || c.cfg.Weakness.TellsSMKey)
 }

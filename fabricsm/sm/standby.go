@@ -62,7 +62,7 @@ func (c *Core) beginWork(r *request) {
 	}
 }
 
-// endTrust notes that another subnet manager may write from now on.
+// endTrust records that another subnet manager may write from now on.
 func (c *Core) endTrust() {
 	if c.cfg.Followed && !c.standsBy() && (!c.labour.writing || !c.worked) {
 		c.labour, c.worked = work{c.labour.number + 1, true}, true
@@ -70,7 +70,7 @@ func (c *Core) endTrust() {
 	}
 }
 
-// endWork notes that the fabric is settled.
+// endWork records that the fabric is settled.
 func (c *Core) endWork() {
 	if c.cfg.Followed && (c.labour.writing || c.labour.number == 0) {
 		c.labour, c.worked = work{max(1, c.labour.number), false}, true
@@ -78,10 +78,10 @@ func (c *Core) endWork() {
 	}
 }
 
-// standsBy reports a core that never had a mandate.
+// standsBy reports whether a core never had a mandate.
 func (c *Core) standsBy() bool { return c.barred && !c.mandate }
 
-// readsAlong reports a core that stands by and has read what there is.
+// readsAlong reports whether a core stands by and has read the fabric.
 func (c *Core) readsAlong() bool {
 	return c.standsBy() && c.state == ib.SMDiscovering && c.quiet()
 }
@@ -108,7 +108,7 @@ type inheritance struct {
 	shown bool // in a view
 }
 
-// inherits reports a master with what it had read before, whose switches have its tables.
+// inherits reports whether a master works with what it read as a standby, and the switches have its tables.
 func (c *Core) inherits() bool { return c.inherited.rules && c.writing() && c.forwarding() }
 
 // tellUntold reports the problems that were found while standing by and still exist: each problem is reported once, and a
@@ -144,7 +144,7 @@ func (c *Core) overlook() {
 // Overlooks reports whether a core that stands by has read the whole fabric.
 func (c *Core) Overlooks() bool { return c.standsBy() && c.overlooks && !c.ownLinkDown() }
 
-// Unlinked reports that a core which stands by sees nothing: its own port has no link.
+// Unlinked reports whether a core which stands by sees nothing, as its own port has no link.
 func (c *Core) Unlinked() bool { return c.standsBy() && c.ownLinkDown() }
 
 // SameGround reports whether a core that was started with some facts, and reads along, may take over where others are

@@ -67,7 +67,7 @@ func (c *Core) cleared(p topo.PortID, pi *mad.PortInfo) {
 	n.found = n.found || pi == nil || !pt.known || pi.PortState != pt.info.PortState
 	switch {
 	case n.suspects > 0 || n.looking == neighbourhoods:
-	case n.found && n.looking > toNobody && c.cfg.AuditPeriod > 0: // else another change was reported meanwhile
+	case n.found && n.looking > toNobody && c.cfg.AuditPeriod > 0: // else another change was reported in the meantime
 		if n.leftFrom == toNobody {
 			c.lookLater = append(c.lookLater, pt.node)
 			n.leftFrom = n.looking

@@ -28,10 +28,9 @@ func storms(t testing.TB, e *env, hs []endPort) map[string]*sim.Forged {
 	}
 }
 
-// TestTrapStorm: a hundred thousand traps a second cost a bounded number of
-// requests, no sweep and few events; all are counted; and a cable that is pulled
-// meanwhile is seen as fast, and a host that comes is brought up as fast, as
-// without them.
+// TestTrapStorm: a hundred thousand traps a second cost a bounded number of requests, no sweep and few events; all are
+// counted. In the meantime a cable that is pulled is seen as fast, and a host that comes is brought up as fast, as without
+// them.
 func TestTrapStorm(t *testing.T) {
 	e, hs := settledKeyed(t)
 	all := storms(t, e, hs)

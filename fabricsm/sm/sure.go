@@ -33,8 +33,7 @@ func (c *Core) awaitsLID(x ref, id topo.NodeID) bool {
 	}
 }
 
-// marks0 reports that port 0 of a switch was seen with the LID it is to have, or is
-// to have none.
+// marks0 reports whether port 0 of a switch was seen with the LID it is to have, also if that is none.
 func (c *Core) marks0(id topo.NodeID) bool {
 	pt := &c.ports[c.topo.Node(id).FirstPort]
 	return pt.known && pt.info.LID == pt.lid
@@ -87,7 +86,7 @@ func (c *Core) releaseLIDless(id topo.NodeID) {
 	c.markNode(clsSwitch, id)
 }
 
-// anyArmed reports that a link of a switch is Armed or Active, as far as is known.
+// anyArmed reports whether a link of a switch is Armed or Active, as far as is known.
 func (c *Core) anyArmed(id topo.NodeID) (any bool) {
 	c.eachPort(id, func(p topo.PortID) {
 		pt := &c.ports[p]
@@ -96,8 +95,7 @@ func (c *Core) anyArmed(id topo.NodeID) (any bool) {
 	return any
 }
 
-// askSure notes that the Get of PortInfo that goes out now can prove that a switch
-// lost nothing.
+// askSure records that the Get of PortInfo that goes out now can prove that a switch lost nothing.
 func (c *Core) askSure(p topo.PortID) {
 	n := &c.nodes[c.ports[p].node]
 	n.proving = n.unsure && n.armed && c.ports[p].num == 0 && c.marks0(c.ports[p].node) && c.anyArmed(c.ports[p].node)
@@ -116,7 +114,7 @@ func (c *Core) gotSure(p topo.PortID, pi *mad.PortInfo) {
 	}
 }
 
-// sure believes that a switch holds what was written to it.
+// sure records that a switch holds what was written to it.
 func (c *Core) sure(id topo.NodeID) {
 	n := &c.nodes[id]
 	n.unsure, n.proving = false, false

@@ -25,10 +25,9 @@ func (e *env) shownLIDs(l *netlist.Netlist) map[string]ib.LID {
 	return out
 }
 
-// TestTakesOverLIDsWhereAnswersAreLate: who takes over a fabric of which it knows
-// nothing leaves every LID and every route as it is, also where answers come late,
-// twice or not at all, while no device is silent to three requests in turn: else
-// connections all over the fabric break because one packet was lost.
+// TestTakesOverLIDsWhereAnswersAreLate: a manager that takes over a fabric of which it knows nothing leaves every LID and
+// every route as it is. This also holds where answers come late, twice or not at all, while no device is silent to three
+// requests in turn. Otherwise connections all over the fabric would break because one packet was lost.
 func TestTakesOverLIDsWhereAnswersAreLate(t *testing.T) {
 	for name, bad := range map[string]chaos{
 		"late":          {delay: 0.05},

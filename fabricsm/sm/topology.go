@@ -29,7 +29,7 @@ type TopologyConfig struct {
 type TopologySet struct {
 	Spec *topospec.Spec
 	Mode topospec.Mode
-	By   string // who; required
+	By   string // name of the operator; required
 	// Back marks a return to what was enforced before. How many of its links are verified does not count then: lost links
 	// are the reason to go back. Two checks still apply: that the Subnet Manager is where it is declared, and how many
 	// ports would be switched off.
@@ -246,8 +246,7 @@ func (c *Core) lawForget(sw ib.GUID) {
 	l.silent = was
 }
 
-// lawHolds reports a port through which nothing is sent, since its switch is not
-// verified.
+// lawHolds reports whether nothing is sent through a port, since its switch is not verified.
 func (c *Core) lawHolds(p topo.PortID) bool {
 	if !c.law.enforces() || !c.external(p) {
 		return false
@@ -282,17 +281,17 @@ func (c *Core) trusted(sw ib.GUID) {
 	}
 }
 
-// lawful reports a place at which things may be granted: what is there is verified,
-// or was, and only its switch is not verified any more.
+// lawful reports whether a place may get grants: the device there is verified, or was, and only its switch is no longer
+// verified.
 func (c *Core) lawful(at ib.Place) bool {
 	return c.law.on() && (c.law.judge.IsVerified(at) || c.law.judge.IsSteady(at))
 }
 
-// mayBelong reports that who is behind a switch port may be member of a partition,
-// as far as the declared topology says.
+// mayBelong reports whether the device behind a switch port may be member of a partition, as far as the declared topology
+// says.
 func (c *Core) mayBelong(sp topo.PortID) bool { return !c.law.enforces() || c.lawful(c.placeOf(sp)) }
 
-// declared reports that the declared topology has an end port where it is.
+// declared reports whether the declared topology has an end port where it is.
 func (c *Core) declared(p topo.PortID) bool {
 	if !c.law.on() {
 		return false
@@ -307,9 +306,8 @@ func (c *Core) declared(p topo.PortID) bool {
 	return up != topo.None && c.lawful(c.placeOf(up))
 }
 
-// expected reports a port behind which the declared topology has a device, so that
-// keys of devices that were verified there may be tried. Behind our own port that is
-// the switch that was there last.
+// expected reports whether the declared topology has a device behind a port, so that keys of devices that were verified
+// there may be tried. Behind our own port that is the switch that was there last.
 func (c *Core) expected(p topo.PortID) bool {
 	if !c.law.on() {
 		return false

@@ -125,7 +125,7 @@ func (c *cabling) op() {
 	case 5:
 		c.hands(c.fab.Reboot(c.list.Nodes[c.rnd.IntN(len(c.list.Nodes))].Name))
 		c.st.SetIsSM(true)
-		if c.keyed { // who has lost its key, and is moved in that moment, takes another's
+		if c.keyed { // an adapter that has lost its key, and is moved in that moment, takes another's
 			c.env.run(3 * time.Second)
 		}
 	case 6:

@@ -88,8 +88,8 @@ func (c *Core) reopenLater(at ib.Place) {
 	c.save(Fact{Kind: FactTopology, GUID: at.Switch, Port: at.Port, Mark: releasedMark})
 }
 
-// mayBeOff reports a port that is to be switched on, and that was not read since: the
-// Set that switched it off may have had no answer.
+// mayBeOff reports whether a port is to be switched on, and was not read since: the Set that switched it off may have had
+// no answer.
 func (c *Core) mayBeOff(p topo.PortID) bool {
 	if len(c.law.letGo) == 0 {
 		return false

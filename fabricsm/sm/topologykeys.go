@@ -38,9 +38,8 @@ func (c *Core) keysFollow(was, now *topospec.Spec, m topospec.Mode) {
 	}
 }
 
-// keyBelongs reports that the key of a port GUID may be that of the device which the
-// declared topology has at a place. Where a revision has replaced a device, the key of
-// the old one is not shown to the new one.
+// keyBelongs reports whether the key of a port GUID may be that of the device which the declared topology has at a place.
+// Where a revision has replaced a device, the key of the old one is not shown to the new one.
 func (c *Core) keyBelongs(p topo.PortID, guid ib.GUID) bool {
 	if !c.law.on() || !c.external(p) {
 		return true

@@ -103,7 +103,7 @@ func TestDisabledUntilReleased(t *testing.T) {
 	e.run(5 * time.Second)
 	off := []string{fmt.Sprintf("%s/%d", h.peer, h.pnum)}
 	e.try(e.fab.SetGUIDs("h5", h.node.GUID, h.node.GUID))
-	e.start() // forgets the routes to who is away
+	e.start() // forgets the routes to devices that are away
 	e.want(sm.Intent{Revision: 1})
 	e.mustSettle(time.Minute)
 	for range 2 {
@@ -136,7 +136,7 @@ func TestDisabledUntilReleased(t *testing.T) {
 	}
 }
 
-// TestReleaseOfWhatIsStillWrong: who is released and is wrong again goes dark again.
+// TestReleaseOfWhatIsStillWrong: a device that is released and is wrong again goes dark again.
 func TestReleaseOfWhatIsStillWrong(t *testing.T) {
 	e := enforced(t)
 	h := hosts(e.list)[4]
@@ -299,8 +299,8 @@ func TestLastWayStays(t *testing.T) {
 	}
 }
 
-// TestStoppedAtTheFirstHop: who shows a fabric without end, or poses as a switch, is
-// cut off at their own port, and nothing is asked behind it (T21).
+// TestStoppedAtTheFirstHop: a host that shows a fabric without end, or poses as a switch, is cut off at its own port, and
+// no device behind it is asked (T21).
 func TestStoppedAtTheFirstHop(t *testing.T) {
 	for name, f := range map[string]func() liar{
 		"an endless fabric": func() liar {
@@ -402,7 +402,7 @@ func TestRMACandidateIsHeld(t *testing.T) {
 	}
 }
 
-// TestFlipFlop: who shows the right GUID most of the time stays cut off (T22, T23).
+// TestFlipFlop: a host that shows the right GUID most of the time stays cut off (T22, T23).
 func TestFlipFlop(t *testing.T) {
 	l := tree(t, 8, 8)
 	cfg := under(law(t, l), topospec.Enforce)

@@ -39,7 +39,7 @@ func (w *wavering) left(now time.Time) int {
 	return max(0, w.n-int(now.Sub(w.at)/waverPause))
 }
 
-// wavered notes that a suspicion of a port came to nothing.
+// wavered records that a suspicion of a port came to nothing.
 func (c *Core) wavered(p topo.PortID) {
 	if c.law.asking[p] == nil {
 		return
@@ -53,8 +53,7 @@ func (c *Core) wavered(p topo.PortID) {
 // for a while: the way to it is broken.
 const maxDoubts = 8
 
-// convicted reports that what is wrong behind port p was seen twice, and that the
-// links on the way to it were asked between.
+// convicted reports whether a fault behind port p was seen twice, and the links on the way to it were asked between.
 func (c *Core) convicted(p topo.PortID, r *request, lie judge.Seen) bool {
 	l := &c.law
 	s := l.asking[p]
@@ -104,8 +103,7 @@ func (c *Core) eachHop(p topo.PortID, f func(topo.PortID) bool) bool {
 	return true
 }
 
-// wayProven reports that all links on the way to a port were asked and are as
-// expected, after a time and before another.
+// wayProven reports whether all links on the way to a port were asked and are as expected, after a time and before another.
 func (c *Core) wayProven(p topo.PortID, since, before time.Time) bool {
 	return c.eachHop(p, func(hop topo.PortID) bool {
 		at, ok := c.law.proven[hop]
@@ -145,8 +143,8 @@ func (c *Core) perjured(p topo.PortID, r *request) bool {
 	return true
 }
 
-// lawGuarded reports a switch port that is never switched off (rule 6): our own, and
-// the only way to a switch over links that are, or were, verified.
+// lawGuarded reports whether a switch port is never switched off (rule 6): our own, and the only way to a switch over links
+// that are, or were, verified.
 func (c *Core) lawGuarded(at ib.Place) bool {
 	p := c.portAt(at)
 	if p == topo.None {

@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// retired reports a GUID, of a node or a port, of a device that the declared topology
-// has retired and enforcement keeps out wherever it is shown.
+// retired reports whether a GUID, of a node or a port, is of a device that the declared topology has retired and
+// enforcement keeps out wherever it is shown.
 func (c *Core) retired(guid ib.GUID) bool {
 	if !c.law.enforces() {
 		return false
@@ -26,8 +26,7 @@ func (c *Core) goneWithSwitch(ms *membership) bool {
 	return c.topo.NodeByGUID(ms.Place.Switch) == topo.None && c.retired(ms.Place.Switch)
 }
 
-// goneWithHCA reports a membership of an adapter that was retired and is not part of the
-// fabric.
+// goneWithHCA reports whether a membership is of an adapter that was retired and is not part of the fabric.
 func (c *Core) goneWithHCA(ms *membership) bool {
 	_, seen := c.byPort[ms.GUID]
 	return !seen && c.retired(ms.GUID)

@@ -191,9 +191,8 @@ func lawRefuses(j *judge.Judge, wrong, limit int, back bool) string {
 	}
 }
 
-// lawFalls decides, once discovery has come to rest and before anything is written,
-// whether enforcement begins. It reports that it does not, so that there is more to
-// be discovered.
+// lawFalls decides, once discovery has ended and before anything is written, whether enforcement begins. It reports whether
+// it does not begin, so that more has to be discovered.
 func (c *Core) lawFalls() bool {
 	l := &c.law
 	if !l.trial || !l.enforces() || len(l.asking) > 0 || !l.judge.Rooted() && c.ownSwitch() == 0 {
@@ -227,9 +226,8 @@ func (c *Core) enforced() {
 	c.saveMode()
 }
 
-// lawElects reports that this SM may become master as far as the declared topology
-// says. Where it is enforced and we are not where it has us, nothing that works is
-// touched: a person is needed.
+// lawElects reports whether the declared topology allows this SM to become master. Where it is enforced and we are not at
+// our declared place, a working fabric is not changed: an operator is needed.
 func (c *Core) lawElects() bool {
 	return !c.law.enforces() || c.law.judge.Rooted() && !(c.law.trial && len(c.law.asking) > 0)
 }

@@ -82,9 +82,8 @@ func (c *Core) trap(in *Received) {
 	}
 }
 
-// noisy counts the traps that come in the name of a host, and those of a switch
-// that prove not to be true. Nothing proves who sent them, so whatever the rule
-// says they are reported at most.
+// noisy counts the traps that come in the name of a host, and those of a switch that prove not to be true. Their sender is
+// not proven, so they cause at most a report, whatever the rule says.
 func (c *Core) noisy(p topo.PortID) {
 	id := c.ports[p].node
 	nd := &c.nodes[id]
@@ -107,7 +106,7 @@ func (c *Core) repress(in *Received, p topo.PortID) {
 		return
 	}
 	if !key.IsZero() {
-		c.showsKey(p) // who is at the place of that LID now reads it
+		c.showsKey(p) // the host that now has the place of that LID reads it
 	}
 	c.out.Answer = append(c.out.Answer, Response{LID: in.LID, QP: in.QP, MAD: in.MAD})
 	m := &c.out.Answer[len(c.out.Answer)-1].MAD
@@ -186,7 +185,7 @@ func (c *Core) verifyDue(id topo.NodeID) {
 		if p := tn.FirstPort + topo.PortID(i); c.guidOf(p) != 0 && c.peer(p) != topo.None {
 			c.background(p)
 			if c.law.on() && c.external(c.peer(p)) {
-				c.ports[c.peer(p)].confirming = true // is it still who it was?
+				c.ports[c.peer(p)].confirming = true // is it still the same device?
 				c.markPort(clsProbe, c.peer(p))
 			}
 		}

@@ -48,8 +48,8 @@ func guessInfo(peer *mad.PortInfo) mad.PortInfo {
 	return g
 }
 
-// mayWriteUnread reports that a port which was never read may be written. To set
-// speeds and widths one has to know what it supports.
+// mayWriteUnread reports whether a port which was never read may be written. Speeds and widths cannot be set without
+// knowing those that it supports.
 func (c *Core) mayWriteUnread(q topo.PortID) bool {
 	peer := c.peer(q)
 	return !c.cfg.MKey.on() && peer != topo.None && c.external(peer) && c.ports[peer].known && c.ports[peer].info.PortState == ib.PortInit &&
@@ -62,7 +62,7 @@ func (c *Core) readAfterAll(q topo.PortID) {
 	c.markPort(clsInfo, q)
 }
 
-// seen reports a port of which enough is known to write to it.
+// seen reports whether enough is known of a port to write to it.
 func (pt *port) seen() bool { return pt.known || pt.unread }
 
 // readUnread reads the end ports that were left unread, and reports whether there were any. An SM that is not master yet

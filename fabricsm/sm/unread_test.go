@@ -72,8 +72,8 @@ func TestUnreadPortRefuses(t *testing.T) {
 	}
 }
 
-// TestConfiguredFabricIsReadWhole: who else may be master is asked of every port
-// before anything is written, where some subnet manager was at work before.
+// TestConfiguredFabricIsReadWhole: where some subnet manager was at work before, every port is asked for another master
+// before anything is written.
 func TestConfiguredFabricIsReadWhole(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)

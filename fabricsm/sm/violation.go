@@ -200,7 +200,7 @@ func (e *Violation) written() string {
 	return text + fmt.Sprintf("; read there by this subnet manager, number %d", e.Count)
 }
 
-// source names who did it.
+// source names the source of the violation.
 func (e *Violation) source() string {
 	switch {
 	case e.Place.IsZero() && e.GUID == 0 && e.LID == 0:

@@ -94,7 +94,7 @@ func (c *Core) checkReport(i int32, p topo.PortID) {
 	c.askCounters(p, k)
 }
 
-// add notes a row once.
+// add records a row once.
 func (k *reportCheck) add(i int32, id uint64) {
 	for j := range k.n {
 		if k.rows[j] == i && k.ids[j] == id {
@@ -281,12 +281,11 @@ type guesses struct {
 const (
 	// guessTime is the time within which wrong keys that a device is shown are counted.
 	guessTime = 10 * time.Minute
-	// guessLeast is how many of them are more than mistakes, ours included, who may
-	// have to try two keys.
+	// guessLeast is how many of them are more than mistakes. Ours count too: this manager may have to try two keys.
 	guessLeast = 10
 )
 
-// guessed notes that a device was shown wrong keys.
+// guessed records that a device was shown wrong keys.
 func (c *Core) guessed(kind keys.Kind, p topo.PortID, n uint64) {
 	name := guessedKey{kind, p}
 	g := c.reports.guesses[name]

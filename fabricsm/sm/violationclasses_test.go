@@ -71,8 +71,7 @@ func TestClassTraps(t *testing.T) {
 	}
 }
 
-// TestSMKeyRows: subnet managers that are not believed are listed with where they
-// are, and with exact counts.
+// TestSMKeyRows: subnet managers that are not trusted are listed with their places and with exact counts.
 func TestSMKeyRows(t *testing.T) {
 	l, err := netlist.Single(netlist.Shape{Hosts: 6, Radix: 8})
 	l = list(t, l, err)

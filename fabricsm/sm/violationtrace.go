@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// The source of a report. None of what names it proves it:
+// The source of a report. None of these fields proves it:
 //
 //   - the source LID of a packet is stamped by the sender's adapter. Other firmware may
 //     stamp another;
@@ -19,8 +19,7 @@ import (
 //     (IBTA volume 1, C14-9), with a way that its sender made up whole;
 //   - the trap itself may be forged.
 //
-// What the sender wrote into the SMP as its own LID (DrSLID) names no port: it is noted
-// where it differs.
+// The LID that the sender wrote into the SMP as its own (DrSLID) names no port: it is recorded where it differs.
 
 // trace walks the return path of a directed-route SMP back from the port that refused it, and returns the end port that
 // sent it; None if the path leads nowhere. Entry i of the path is the port by which hop i came in, from 1 to hops.

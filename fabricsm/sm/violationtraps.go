@@ -106,9 +106,8 @@ func kindOf(head *mad.NoticeHeader) ReportKind {
 	}
 }
 
-// forged reports a trap that contradicts itself: it names another issuer than the
-// one whose LID it comes from, speaks of ports that this one does not have, or is
-// one that only a subnet manager, or only a switch, sends.
+// forged reports whether a trap contradicts itself: it names another issuer than the one whose LID it comes from, speaks of
+// ports that this one does not have, or is one that only a subnet manager, or only a switch, sends.
 func (c *Core) forged(in *Received, p topo.PortID, head *mad.NoticeHeader) bool {
 	if p == topo.None || !head.IsGeneric {
 		return false
@@ -212,7 +211,7 @@ type classReporter struct {
 	guid ib.GUID
 }
 
-// rowName names a row, also when its slot is another's meanwhile.
+// rowName names a row, also when its slot was reused for another one.
 type rowName struct {
 	at int32
 	id uint64

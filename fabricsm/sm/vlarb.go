@@ -21,19 +21,18 @@ type arbState struct {
 	lost    bool  // they were, once
 }
 
-// done reports that nothing is to be read or written.
+// done reports whether nothing is left to be read or written.
 func (a *arbState) done() bool { return a.right == allHalves && a.first == 0 }
 
 const allHalves = 1<<mad.VLArbLow0 | 1<<mad.VLArbLow32 | 1<<mad.VLArbHigh0 | 1<<mad.VLArbHigh32
 
-// arbitrates reports a port whose arbitration tables are programmed: with one
-// lane there is nothing to arbitrate.
+// arbitrates reports whether the arbitration tables of a port are programmed: with one lane there is nothing to arbitrate.
 func (c *Core) arbitrates(p topo.PortID) bool {
 	pt := &c.ports[p]
 	return c.shares() && pt.seen() && c.hasLanes(p) && pt.info.VLCap > 1
 }
 
-// arbDone reports that nothing is to be done to the arbitration tables of a port.
+// arbDone reports whether the arbitration tables of a port need no work.
 func (c *Core) arbDone(p topo.PortID) bool {
 	return !c.arbitrates(p) || c.ports[p].unread || c.ports[p].arb != nil && c.ports[p].arb.done()
 }
@@ -72,10 +71,9 @@ func halfOf(t *qos.Table, half mad.VLArbHalf, room, from uint8, vls ib.VLCap) (w
 	return want
 }
 
-// workVLArb reads and writes the arbitration tables of a port, half by half. A
-// device that reboots meanwhile loses the half that was written first, whatever
-// else it loses, and its port may show nothing of it. So that one is read in the
-// end.
+// workVLArb reads and writes the arbitration tables of a port, half by half. A device that reboots in the meantime loses
+// the half that was written first, whatever else it loses, and its port may not show the reboot. So that half is read at
+// the end.
 func (c *Core) workVLArb(p topo.PortID) {
 	pt := &c.ports[p]
 	if !c.arbitrates(p) || pt.unread {

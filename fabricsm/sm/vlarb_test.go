@@ -55,7 +55,7 @@ func TestRebootWhileArbitrationIsWritten(t *testing.T) {
 	}
 }
 
-// leadsTo reports a request to a node of the netlist.
+// leadsTo reports whether m is a request to a node of the netlist.
 func leadsTo(e *env, m *mad.MAD, node string) bool {
 	e.t.Helper()
 	at, hops := "sm", m.Route()

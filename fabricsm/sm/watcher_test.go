@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// watcher judges the devices after every step, whatever the core believes.
+// watcher judges the devices after every step, whatever the state of the core.
 type watcher struct {
 	e     *env
 	hosts []endPort

@@ -12,14 +12,14 @@ import (
 type Weakness struct {
 	FullDefault bool // all hosts are full members of the default partition
 	MovesKeys   bool // P_Key tables are kept without gaps, so keys change their index
-	AnyCapacity bool // tables are believed to have room for 64 P_Keys
+	AnyCapacity bool // tables are assumed to have room for 64 P_Keys
 	HCAFirst    bool // a P_Key is taken from the HCA first, from its switch port after that
 	NoRawFilter bool // switch ports let raw packets pass
-	NewestWins  bool // a GUID is believed where it was shown last, not where it was first
-	AnySMKey    bool // other subnet managers are believed with any SM_Key, or none
+	NewestWins  bool // a GUID is accepted where it was shown last, not where it was first
+	AnySMKey    bool // other subnet managers are trusted with any SM_Key, or none
 	AnySMPlace  bool // commands are obeyed from anywhere, if they show the SM_Key
 	TellsSMKey  bool // every answer to a Get of SMInfo shows the SM_Key
-	TrustsTraps bool // who is named as the sender of a trap did send it
+	TrustsTraps bool // the named sender of a trap is taken for the real one
 	EveryTrap   bool // each trap has its switch read again at once
 	TellsAll    bool // each report is logged, however many there were
 
@@ -27,7 +27,7 @@ type Weakness struct {
 
 	EndlessLeases bool // a key that is lent stays as it is when its time is over
 	KeepsRetired  bool // the key of a device that left permanently is kept
-	AnyNeighbour  bool // the device behind our own port is believed to be the switch it says it is
+	AnyNeighbour  bool // the device behind our own port is taken for the switch it says it is
 }
 
 // withKeysOf returns the wanted table of a switch port while the tenants' keys that the end port behind it still has are

@@ -20,9 +20,8 @@ func works(facts []sm.Fact) (out []string) {
 	return out
 }
 
-// TestWorkIsSaid: that a master writes is saved in the step that sends the first Set, that it
-// has ended once the fabric is settled, and nothing meanwhile. After a crash the number goes
-// on.
+// TestWorkIsSaid: the step that sends the first Set saves that a master writes. Once the fabric is settled, it is saved
+// that the work has ended, and nothing is saved in between. After a crash the number goes on.
 func TestWorkIsSaid(t *testing.T) {
 	l := tree(t, 16, 8)
 	hs := hosts(l)

@@ -157,7 +157,7 @@ func Read(name string, r io.Reader) ([]sm.Fact, error) {
 	return s.sorted(), nil
 }
 
-// legal reports a fact that a Subnet Manager can have saved.
+// legal reports whether a Subnet Manager can have saved a fact.
 func legal(f *sm.Fact) bool {
 	return f.Kind != "" && (f.GUID.Valid() || f.OfFabric()) && f.LMC <= 7 && (f.LID == 0 || f.LID.IsUnicast())
 }

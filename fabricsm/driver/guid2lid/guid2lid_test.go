@@ -68,7 +68,7 @@ func TestFormatIsByLID(t *testing.T) {
 	}
 }
 
-// FuzzParse: input that Parse accepts is legal, and equals the output of Format.
+// FuzzParse: entries that Parse accepts are legal, and unchanged after Format and Parse.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("0x0002c90300a1b2c3 0x0005 0x0005\n\n"))
 	f.Add([]byte("0x10 0x4 0x7\n0x11 0x6 0x6\n"))
