@@ -177,7 +177,7 @@ func (c *client) table(q question) (records [][]byte, ok bool) {
 	return records, true
 }
 
-// silent demands that nothing answers a question: what says what it asks for.
+// silent demands that a question gets no answer. The text names its subject.
 func (c *client) silent(q question, what string, args ...any) bool {
 	c.site.scene.Must(c.site.Err())
 	return c.site.scene.Check(c.ask(q) == nil, c.host+" is answered: "+what, args...)
@@ -196,9 +196,8 @@ func (c *client) answered(q question, what string, args ...any) *mad.MAD {
 	return m
 }
 
-// bare is an answer without what a sender knows already: its transaction id, and what it
-// asked if that is given back. Two questions whose bare answers are equal were answered
-// alike.
+// bare returns an answer without data that the sender knows already: its transaction id, and the question if it is
+// returned. Two questions with equal bare answers were answered alike.
 func (q *question) bare(m *mad.MAD) mad.MAD {
 	if m == nil {
 		return mad.MAD{}
@@ -263,11 +262,11 @@ func (t *Site) register(host string, id ib.ServiceID, name string, pkey ib.PKey)
 	return question{method: mad.MethodSet, attr: mad.AttrServiceRecord, mask: serviceMask, data: with(t.scene, &rec)}
 }
 
-// serviceMask is that of registrations and of what they are found by.
+// serviceMask is the mask of registrations and of queries for them.
 const serviceMask = mad.ServiceComponentServiceID | mad.ServiceComponentServiceGID | mad.ServiceComponentServicePKey |
 	mad.ServiceComponentServiceLease | mad.ServiceComponentServiceName
 
-// service asks for what a host offers.
+// service asks for a service of a host.
 func (t *Site) service(host string, id ib.ServiceID, pkey ib.PKey) question {
 	rec := mad.ServiceRecord{ServiceID: id, ServiceGID: t.gidOf(host), ServicePKey: pkey}
 	const mask = mad.ServiceComponentServiceID | mad.ServiceComponentServiceGID | mad.ServiceComponentServicePKey

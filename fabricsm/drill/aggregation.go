@@ -15,9 +15,8 @@ const keyAggregation ib.PKey = 0x800A
 // amKeyInfo is the attribute of aggregation management that holds its key.
 const amKeyInfo mad.AttrID = 0x0010
 
-// aggregation is T12. The simulator has no agent of class 0x0B: what comes to a device is
-// taken as what its agent would see. There the AM_Key of the aggregation manager decides,
-// which is not ours.
+// aggregation is T12. The simulator has no agent of class 0x0B: the packets that reach a device stand for those that its
+// agent would see. There the AM_Key of the aggregation manager decides, which is not ours.
 func aggregation(s *Scene) {
 	o := named(s)
 	o.Tenants = twoTenants()

@@ -12,8 +12,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// attacker is root on a host, with a program that sends any SMP and reads what
-// comes back.
+// attacker is root on a host, with a program that sends any SMP and reads the answers.
 type attacker struct {
 	site *Site
 	host string

@@ -33,7 +33,7 @@ type classAttack struct {
 	class  mad.Class
 	kind   keys.Kind
 	report sm.ReportKind
-	name   string // of what is read and written
+	name   string // of the attribute that is read and written
 }
 
 func (c *classAttack) play(s *Scene, attr func(device string, sw bool) mad.AttrID) {

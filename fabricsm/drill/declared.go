@@ -17,8 +17,8 @@ import (
 type breach struct {
 	tried   string
 	netlist *netlist.Netlist                 // nil: that of all sites
-	amend   func(*topospec.Revision)         // changes what is declared
-	before  func(t *Site)                    // what happens earlier and is no attack
+	amend   func(*topospec.Revision)         // changes the declared topology
+	before  func(t *Site)                    // earlier events that are no attack
 	do      func(t *Site)                    // the attack
 	at      func(t *Site) []ib.Place         // where ports are to be switched off, and no others
 	verdict judge.Verdict                    // that is reported for each of them

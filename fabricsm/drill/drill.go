@@ -10,8 +10,8 @@ import (
 // Drill is one threat, played out.
 type Drill struct {
 	ID     string // of the threat: "T17"
-	Threat string // what the attacker does: a sentence in the imperative
-	Needs  string // what is missing to play it; "" for one that can be played
+	Threat string // action of the attacker: a sentence in the imperative
+	Needs  string // missing condition to play it; "" for one that can be played
 	Play   func(*Scene)
 }
 
@@ -87,7 +87,7 @@ func (s *Scene) play(d Drill) {
 	d.Play(s)
 	for _, site := range s.sites {
 		for range lastLooks {
-			site.Run(time.Second / lastLooks) // what victims feel now
+			site.Run(time.Second / lastLooks) // last effects on victims
 			site.live()
 		}
 		s.Must(site.Err())

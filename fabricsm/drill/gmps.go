@@ -127,7 +127,7 @@ func (t *Site) wrongClassKey(kind sm.ReportKind, host, device string) func(sm.Ev
 	})
 }
 
-// refusedBy makes a test for what a device has counted of MADs with a wrong key.
+// refusedBy returns a test for the event about MADs with a wrong key that a device has counted.
 func (t *Site) refusedBy(device string, kind keys.Kind) func(sm.Event) bool {
 	guid := t.GUID(device, t.endPortOf(device))
 	return is(func(e *sm.ClassKeyViolation) bool { return e.GUID == guid && e.Kind == kind && e.Count > 0 })

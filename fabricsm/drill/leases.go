@@ -59,7 +59,7 @@ func departedDevice(s *Scene) {
 	t.comesBack(live)
 }
 
-// recordOf is what is saved of the M_Key of a port.
+// recordOf returns the saved record of the M_Key of a port.
 func (t *Site) recordOf(guid ib.GUID) keys.Record {
 	for _, rec := range sm.KeyRecords(t.Facts()) {
 		if rec.Kind == keys.MKey && rec.GUID == guid {

@@ -84,7 +84,7 @@ func rejoin(l *netlist.Netlist, a, b string) {
 	join(b, a)
 }
 
-// poseAs has a host answer as if it were a switch of this GUID.
+// poseAs has a host answer as a switch of this GUID.
 func poseAs(t *Site, host string, sw *netlist.Node) {
 	t.scene.Must(t.Fabric.Lie(host, 1, mad.NodeInfo{
 		BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeSwitch, NumPorts: uint8(sw.NumPorts()),

@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/sa"
 )
 
-// Controls of what hosts register.
+// Controls of registrations by hosts.
 const (
 	GroupPKey   Control = "group_pkey"
 	GroupParams Control = "group_params"

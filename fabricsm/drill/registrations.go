@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/sa/trust"
 )
 
-// registrationDrills are those of what hosts register, whatever it is.
+// registrationDrills are those of all kinds of registrations by hosts.
 func registrationDrills() []Drill {
 	return []Drill{
 		{ID: "T65", Threat: "register groups, services and subscriptions without end", Play: manyRegistrations},

@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/sa/trust"
 )
 
-// serviceDrills are those of what hosts offer by name, T84 to T87.
+// serviceDrills are those of services that hosts offer by name, T84 to T87.
 func serviceDrills() []Drill {
 	return []Drill{
 		{ID: "T84", Threat: "register a name that is known, and attract its clients", Play: stolenName},

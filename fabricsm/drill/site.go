@@ -37,14 +37,14 @@ type SiteOptions struct {
 	Tenants []Tenant
 	Shared  []Shared
 	Fabric  sim.Options // Device is that of all nodes; default sim.Modern
-	SM      sm.Config   // what is left zero is set as for a secured fabric
+	SM      sm.Config   // zero fields are set as for a secured fabric
 	NoHosts bool        // inventory does not say where hosts are
 	NoKeys  bool        // devices get no M_Keys
 	Follows bool        // the service grants to a GUID wherever it is seen
 
-	// Declared topologies are law: what differs from the netlist is switched off.
+	// Declared has the topology of the netlist declared and enforced: ports that differ from it are switched off.
 	Declared bool
-	Amend    func(*topospec.Revision) // changes what is declared, nil: nothing
+	Amend    func(*topospec.Revision) // changes the declared topology, nil: nothing
 
 	// ClassKeys has devices get keys of management classes. SwitchesTalk has switches
 	// be full members of the default partition, so that they can use the third.
@@ -59,7 +59,7 @@ type SiteOptions struct {
 	Work stage.Work // how long the manager takes over packets
 	SA   *sa.Config // how subnet administration answers hosts; nil: not at all
 
-	Forgets  func(*sm.Fact) bool // what the store does not keep, nil: nothing
+	Forgets  func(*sm.Fact) bool // facts that the store does not keep, nil: none
 	NoEscrow bool                // there is no kit from which keys could come back
 }
 
@@ -157,8 +157,8 @@ func (s *Scene) Master() keys.Master {
 	return master
 }
 
-// follow grants what a GUID is granted at the place where it was seen last: what a
-// service does that binds nothing to a place.
+// follow grants the memberships of a GUID at the place where it was seen last, as a service does that binds nothing to a
+// place.
 func (t *Site) follow() {
 	for _, h := range t.Since(t.followed) {
 		t.followed++

@@ -35,10 +35,10 @@ type administration struct {
 	mu    sync.Mutex
 	agent *sa.Agent
 	out   sa.Output
-	send  []transport.Packet // what the wire had no room for
+	send  []transport.Packet // packets that the wire had no room for
 	sent  int                // of these
 	due   time.Time          // when the timer rings
-	keeps kept               // what has to be kept
+	keeps kept               // outputs that have to be kept
 	owed  int                // inputs and events not yet passed to the core
 	full  atomic.Bool        // the store cannot take what hosts register
 
@@ -68,8 +68,8 @@ const (
 	keepAhead = 256
 	// tellAhead is how many inputs and events may wait for the core before the same is done.
 	tellAhead = 4096
-	// mostUnsent is how many packets may wait for room on the wire before what is asked is
-	// dropped. It is received all the same: a simulator that cannot write does not read.
+	// mostUnsent is how many packets may wait for room on the wire before requests are dropped. They are received all the
+	// same: a simulator that cannot write does not read.
 	mostUnsent = 4096
 	// trapsAhead is how many traps may wait to be reported to subscribers; the rest of a
 	// storm is not.
@@ -205,7 +205,7 @@ func (a *administration) blocked() bool {
 	return a.sent < len(a.send)
 }
 
-// look takes views, settings and what is due.
+// look takes views, settings and work that is due.
 func (a *administration) look() {
 	var (
 		view  *sm.View

@@ -80,7 +80,7 @@ func TestUnsentGoesLater(t *testing.T) {
 	}
 }
 
-// While too much waits for room, what is asked is dropped.
+// TestUnsentIsBounded: while too many packets wait for room, requests are dropped.
 func TestUnsentIsBounded(t *testing.T) {
 	l := &fullLane{}
 	a := newAdministration(t, l)
@@ -155,7 +155,7 @@ func TestNobodyWaitsForTheStore(t *testing.T) {
 	if len(store.facts) != all || store.facts[all-1].Name != strconv.Itoa(all-1) {
 		t.Errorf("%d facts are kept", len(store.facts))
 	}
-	held, last := 0, -1 // what waited for no room is missing, whenever keep began
+	held, last := 0, -1 // answers beyond the room for waiting ones are missing, whenever keep began
 	for _, p := range l.took {
 		if p.PKeyIndex != 0xFFFF {
 			if int(p.PKeyIndex) <= last {

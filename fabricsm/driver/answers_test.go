@@ -53,8 +53,8 @@ func answerTo(tid ib.TID, manager bool) *sm.Response {
 	return r
 }
 
-// However many answers wait for a wire that takes nothing, they are bounded, the newest are
-// kept, and what we ask goes first, then answers to other managers.
+// TestAnswersWaitBehindRequests: while the wire takes nothing, the number of waiting answers is bounded and the newest are
+// kept. Our requests go first, then answers to other managers.
 func TestAnswersWaitBehindRequests(t *testing.T) {
 	l, p, wire := onNarrow(t)
 	const flood = 100_000

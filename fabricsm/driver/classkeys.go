@@ -66,7 +66,7 @@ func (l *loop) takeKeys(p *transport.Packet) {
 	l.stepKeys(&k.got)
 }
 
-// expireKeys steps in what was not answered in time, and the wake.
+// expireKeys steps in requests that were not answered in time, and the wake.
 func (l *loop) expireKeys() {
 	k := &l.keys
 	if k.manager == nil {

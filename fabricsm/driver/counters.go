@@ -45,7 +45,7 @@ func (l *loop) takeCounters(p *transport.Packet) {
 	}
 }
 
-// expireCounters steps in what was not answered in time, and the wake.
+// expireCounters steps in requests that were not answered in time, and the wake.
 func (l *loop) expireCounters() {
 	c := &l.counters
 	for {

@@ -50,11 +50,10 @@ func (l *loop) left() time.Duration {
 	return left
 }
 
-// guard looks, right before packets are sent, whether the lease holds. Where it may have
-// ended nothing is sent of what was decided under it, Gets and answers neither: an answer
-// may say that this subnet manager is master. All that is asked again later. From then on
-// what writes is dropped, whatever decided it. sent is how many of l.send went out before;
-// guard returns how many did of what is left in it.
+// guard checks, right before packets are sent, whether the lease holds. Where it may have ended no packet that was decided
+// under it is sent, also no Get and no answer: an answer may say that this subnet manager is master. All requests are sent
+// again later. From then on packets that write are dropped, whatever decided them. sent is how many of l.send went out
+// before; guard returns how many of the packets left in it did.
 func (l *loop) guard(sent int) int {
 	if l.o.Fence == nil {
 		return sent

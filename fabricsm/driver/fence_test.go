@@ -48,7 +48,7 @@ func (l *leased) held() bool {
 	return time.Until(l.until) > 0
 }
 
-// witness is a port that counts what is sent while the lease is held, and while it is not.
+// witness is a port that counts the packets sent while the lease is held, and while it is not.
 type witness struct {
 	lease *leased
 
@@ -128,8 +128,7 @@ func TestFenceClosed(t *testing.T) {
 	})
 }
 
-// slowStore is a process that is paused, for longer than its lease, between its first
-// decision and what follows from it.
+// slowStore is a process that is paused, for longer than its lease, between its first decision and the effect of it.
 type slowStore struct {
 	memory
 	saves int
@@ -142,7 +141,7 @@ func (s *slowStore) Save(facts []sm.Fact) error {
 	return s.memory.Save(facts)
 }
 
-// TestPausedLeader: what was decided before a pause is not written after it.
+// TestPausedLeader: a decision from before a pause is not written after it.
 func TestPausedLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leased{}

@@ -105,8 +105,8 @@ func (a *administration) owes(t *told) {
 // sealer is a store that keeps secrets.
 type sealer interface{ Seals() bool }
 
-// durable leaves out what the store cannot keep: without a root for keys there is nothing
-// to seal secrets with, and what hosts registered with a key ends with the process.
+// durable leaves out facts that the store cannot keep. Without a root for keys there is nothing to seal secrets with, and
+// registrations with a key end with the process.
 func (a *administration) durable(facts []sm.Fact) []sm.Fact {
 	if a.store == nil {
 		return nil
@@ -127,8 +127,7 @@ func (a *administration) durable(facts []sm.Fact) []sm.Fact {
 	return kept
 }
 
-// again takes what the store has in place of what is known: the master before kept it
-// there, if it has the same store.
+// again replaces the known state by that of the store: the master before kept it there, if it has the same store.
 func (a *administration) again() error {
 	if a.store == nil {
 		return nil

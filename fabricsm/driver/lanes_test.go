@@ -17,7 +17,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// answerAll answers what comes to a lane until its port is closed.
+// answerAll answers all packets of a lane until its port is closed.
 func answerAll(t *testing.T, l transport.Lane) {
 	buf := make([]transport.Packet, 16)
 	for {
@@ -45,8 +45,8 @@ func answerAll(t *testing.T, l transport.Lane) {
 	}
 }
 
-// While the subnet manager is in one long step, what hosts ask of subnet
-// administration is answered, and afterwards the manager goes on where it was.
+// TestSubnetAdministrationBesideABusyManager: while the subnet manager is in one long step, requests of hosts to subnet
+// administration are answered. Afterwards the manager goes on.
 func TestSubnetAdministrationBesideABusyManager(t *testing.T) {
 	for name, dial := range map[string]func(*testing.T, *sim.Fabric) transport.Port{
 		"in process":      attachTo,

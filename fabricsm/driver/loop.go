@@ -108,7 +108,7 @@ func (l *loop) load() ([]sm.Fact, error) {
 	return facts, nil
 }
 
-// lost names what failed on the port, and what to do.
+// lost returns an error that names the failed operation on the port, and the remedy.
 func (l *loop) lost(what string, err error) error {
 	return fmt.Errorf("%s port %v: %w; check the device or simulator and start again", what, l.o.Port.GUID(), err)
 }
@@ -238,7 +238,7 @@ func (l *loop) routes(t *sm.TablesReady) {
 	l.step(t)
 }
 
-// administered steps in what came of what hosts registered.
+// administered steps in the results of registrations of hosts.
 func (l *loop) administered(t told) {
 	l.now = time.Now()
 	for _, in := range t.tell {

@@ -33,8 +33,7 @@ type allowed struct {
 	where func(*left) bool
 }
 
-// differences are all that OpenSM and we leave otherwise on a fabric that keeps
-// what is written.
+// differences are all fields that OpenSM and we leave different on a fabric that keeps written values.
 var differences = map[string]allowed{
 	"LID": {
 		"both give the first free LIDs, in the order in which they find ports",

@@ -92,12 +92,12 @@ func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) er
 			return err
 		}
 	}
-	_, err := l.push(p) // what a master says last
+	_, err := l.push(p) // the last answers of a master
 	return err
 }
 
-// exchange receives what is there, steps it in, and sends what there is room
-// for. It reports whether anything moved.
+// exchange receives waiting packets, steps them in, and sends as many as there is room for. It reports whether anything
+// moved.
 func (l *loop) exchange(p *poller) (moved bool, err error) {
 	if !p.waiting {
 		n, err := p.port.TryReceive(p.buf)

@@ -81,7 +81,7 @@ const (
 	// floodRate is how many MADs of the flood come a second: more than a kernel hands
 	// out one by one.
 	floodRate = 1_000_000
-	// floodQueue is how many packets wait in a lane; what comes then is lost.
+	// floodQueue is how many packets wait in a lane; later ones are lost.
 	floodQueue = 4096
 	// askEvery is the mean time between questions of all askers: 8 hosts, 500 a second.
 	askEvery  = time.Second / 4000
@@ -138,7 +138,7 @@ func (q *inlet) init(b *testing.B) {
 // wake wakes the waiting reader.
 func (q *inlet) wake() { _, _ = unix.Write(q.wakes, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-// push puts one in line, behind what came before. Called with mu held.
+// push appends one to the queue. Called with mu held.
 func (q *inlet) push(a arrived) bool {
 	if q.n == len(q.queue) || q.shares != nil && !q.shares.Take(a.packet.LID, q.n) {
 		return false
@@ -148,7 +148,7 @@ func (q *inlet) push(a arrived) bool {
 	return true
 }
 
-// flow lets come what is due. Called with mu held.
+// flow queues the packets that are due. Called with mu held.
 func (q *inlet) flow() {
 	if q.asker != nil {
 		for n := q.asker.take(); n < q.asker.came() && n < len(q.asked); n++ {
@@ -231,7 +231,7 @@ func (q *inlet) wait(d time.Duration) error {
 	return nil
 }
 
-// begin has a flood come from now on; end ends it, and what waits is gone.
+// begin has a flood come from now on; end ends it and drops waiting packets.
 func (q *inlet) begin(flood []transport.Packet) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -247,20 +247,20 @@ func (q *inlet) end() (received, overrun int) {
 	return q.received, q.overrun
 }
 
-// floodRig is a manager of a simulated fabric. Its port is that of the simulator, with
-// inlets in between: what hosts ask and the flood do not cost the simulator's time.
+// floodRig is a manager of a simulated fabric. Its port is that of the simulator, with inlets in between: requests of hosts
+// and the flood do not cost the simulator's time.
 type floodRig struct {
 	sim.Port
 	sa, sm inlet
 	view   atomic.Pointer[sm.View]
 	hosts  []ib.GUID
 
-	mu    sync.Mutex // of what follows
+	mu    sync.Mutex // of the following fields
 	asked []asked    // of this turn; its TID is the number, and turn before it
 	turns ib.TID
 }
 
-// floodTurn is what came of a turn; times in µs.
+// floodTurn is the result of a turn; times in µs.
 type floodTurn struct {
 	latency          [2]float64 // p50, p99
 	wait             float64    // p99
@@ -291,7 +291,7 @@ func (r *floodRig) Close() error {
 
 func (r *floodRig) SA() (transport.SALane, error) { return floodLane{r}, nil }
 
-// pump brings what comes from the fabric.
+// pump brings the packets from the fabric.
 func (r *floodRig) pump() {
 	for {
 		buf := make([]transport.Packet, 64)

@@ -43,8 +43,7 @@ func startFlooder(t *testing.T, o *floodOrder) (stop func()) {
 	return startOther(t, "flooder at "+o.Node, flooderEnv+"="+string(order), "GOMAXPROCS=1")
 }
 
-// startOther runs this program as another process, which says when it is ready, and what
-// came of it when it is to end.
+// startOther runs this program as another process, which reports when it is ready, and its result when it is to end.
 func startOther(t *testing.T, what string, env ...string) (stop func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -47,8 +47,7 @@ type shut struct{}
 
 func (shut) Left() time.Duration { return 0 }
 
-// Run reads the fabric until ctx ends (nil), the transport fails, or what was read is worth
-// nothing: ErrUnlinked, ErrDiverged.
+// Run reads the fabric until ctx ends (nil), the transport fails, or the read state is of no use: ErrUnlinked, ErrDiverged.
 func (s *Standby) Run(ctx context.Context) error {
 	l := s.l
 	if s.began.IsZero() {
@@ -95,10 +94,9 @@ func (s *Standby) Complete() bool { return s.l.complete.Load() }
 // Close ends a Standby that is not to lead.
 func (s *Standby) Close() { s.l.stop() }
 
-// Lead goes on as Run of this package does, with what was read. Run of the Standby must have
-// returned. Facts are those of the store, opened, and those that the Standby was made with
-// but for what hosts registered: the caller compares them, see sm.SameGround. Port and Core
-// of the options do not count.
+// Lead goes on as Run of this package does, with the state that was read. Run of the Standby must have returned. Facts are
+// those of the store, opened. They must equal those that the Standby was made with, except for registrations of hosts: the
+// caller compares them, see sm.SameGround. Port and Core of the options do not count.
 func (s *Standby) Lead(ctx context.Context, o Options, facts []sm.Fact, intents <-chan sm.Intent) error {
 	l := s.l
 	defer l.stop()
@@ -125,7 +123,7 @@ func (s *Standby) Lead(ctx context.Context, o Options, facts []sm.Fact, intents 
 	return s.loop(ctx, intents)
 }
 
-// ErrUnlinked says that the port of a Standby has no link: what was read is worth nothing.
+// ErrUnlinked says that the port of a Standby has no link: the read state is of no use.
 var ErrUnlinked = errors.New("the own port has no link")
 
 // ErrDiverged says that a Standby found something that is to be saved, and facts do not say. The

@@ -28,7 +28,7 @@ type timeouts struct {
 	slack    time.Duration // how much longer all are waited for, in a flood
 }
 
-// flight is what is remembered of a request that is out.
+// flight is the record of a request that is out.
 type flight struct {
 	tid   transaction // 0: the place is free
 	id    sm.RequestID
@@ -106,7 +106,7 @@ type verdict uint8
 
 const (
 	stray  verdict = iota // to nothing that was asked: forged, or of another life
-	late                  // to what was answered or given up before
+	late                  // to a request that was answered or given up before
 	taken                 // to a request, which is no longer out
 	forged                // it names a request and is no answer to that
 )

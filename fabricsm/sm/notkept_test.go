@@ -44,8 +44,8 @@ func forgetful(e *env, h *endPort, as *endPort, ni mad.NodeInfo) liar {
 	}
 }
 
-// TestFieldsNotKeptOfALiar: what a host under a tenant's GUID does not keep is
-// remembered of the liar's place, not of the tenant.
+// TestFieldsNotKeptOfALiar: fields that a host under a tenant's GUID does not keep are recorded for the place of that host,
+// not for the tenant.
 func TestFieldsNotKeptOfALiar(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
@@ -66,8 +66,8 @@ func TestFieldsNotKeptOfALiar(t *testing.T) {
 	}
 }
 
-// TestFieldsNotKeptByAnotherMake: a switch is not denied tenants for what
-// another make of switch under its GUID did not keep.
+// TestFieldsNotKeptByAnotherMake: a switch is not denied tenants because another make of switch under its GUID did not keep
+// some fields.
 func TestFieldsNotKeptByAnotherMake(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)

@@ -71,7 +71,7 @@ type port struct {
 
 	place       ib.Place      // where it was last reported as placed
 	claim       ib.GUID       // GUID the challenger says this further port of an adapter has
-	pause       time.Duration // before what is behind it is looked at again
+	pause       time.Duration // before the device behind it is looked at again
 	armed       int64         // when its link was seen to be armed, in nanoseconds; 0: it is not
 	foreignSeen uint64        // times that another SM here reported something new about itself
 	refusals    uint64        // commands from here that were refused
@@ -124,7 +124,7 @@ type port struct {
 	reopen     bool // it was switched off by us, and is to be switched on
 	confirming bool // the device behind it is asked for its identity in the background
 	confirmed  bool // the device behind it was asked since its link was armed
-	fenced     bool // what is behind shows a GUID that is elsewhere
+	fenced     bool // the device behind it shows a GUID that is elsewhere
 	mute       bool // of an adapter that does not speak of this port through its others
 	told       bool // NodeUnreachable was reported
 
@@ -269,9 +269,8 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.moved()
 }
 
-// tombstone keeps the slots of nodes that went, so that ids stay, but not of
-// more than a bounded number: what is behind a port may come back under ever
-// new GUIDs.
+// tombstone keeps the slots of nodes that went, so that ids stay. Their number is bounded, as a device behind a port may
+// come back under ever new GUIDs.
 func (c *Core) tombstone(id topo.NodeID) {
 	r := &c.routing
 	r.tombs = append(r.tombs, id)

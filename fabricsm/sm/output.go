@@ -54,9 +54,8 @@ const (
 	// FactNotKept: ports of the node GUID, if it is of this model and, being a
 	// host, at this place, accept Sets of these fields and forget them.
 	FactNotKept FactKind = "not-kept"
-	// FactHealth: what is behind the port of switch GUID, or with port 0 that
-	// switch, is in quarantine or was marked by an operator. One with neither
-	// takes it back.
+	// FactHealth: the device behind the port of switch GUID, or with port 0 that switch, is in quarantine or was marked by
+	// an operator. One with neither takes it back.
 	FactHealth FactKind = "health"
 	// FactLanes: Mark says which tables of virtual lanes the subnet manager at
 	// the port GUID wrote that others may want undone. None takes it back.
@@ -96,15 +95,15 @@ type Fact struct {
 	Reason     string     `json:"reason,omitzero"`
 	Since      time.Time  `json:"since,omitzero"`
 
-	// Name and Body are of facts of subnet administration: which registration, and what
-	// it says. A name is of letters, digits, dots and hyphens, at most 128.
+	// Name and Body are of facts of subnet administration: the name of a registration, and its content. A name is of
+	// letters, digits, dots and hyphens, at most 128.
 	Name string `json:"name,omitzero"`
 	Body string `json:"body,omitzero"`
 	// Private is a Body that holds a secret. A store keeps it as Sealed, or not at all.
 	Private ib.SecretText `json:"-"`
 
-	// Sealed is how a KeyFact, and what belongs to the vault, is stored. Key is what
-	// a KeyFact says inside; it is never stored in clear.
+	// Sealed is the stored form of a KeyFact, and of secrets of the vault. Key is the content of a KeyFact; it is never
+	// stored in clear.
 	Sealed string       `json:"sealed,omitzero"`
 	Key    *keys.Record `json:"-"`
 	Cycle  *keys.Cycle  `json:"cycle,omitempty"` // of a RotationFact

@@ -113,7 +113,7 @@ func (c *Core) keyMod(p topo.PortID, block int) uint32 {
 	return mad.PKeyTableMod(num, uint16(block))
 }
 
-// writeKeys writes the first block that differs from what is wanted now.
+// writeKeys writes the first block that differs from the wanted one.
 func (c *Core) writeKeys(p topo.PortID) bool {
 	pt := &c.ports[p]
 	if c.plain(p) {

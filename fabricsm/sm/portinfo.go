@@ -37,7 +37,7 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 	c.keyFound(p, &pi)
 	c.notProven(p, &pi)
 	if pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound && c.nodes[c.ports[p].node].notKept&fieldEnforcement != 0 {
-		// It does keep them: what showed otherwise was a mistake.
+		// It does keep them: the observation to the contrary was a mistake.
 		c.learn(c.ports[p].node, fieldEnforcement, 0)
 		c.touchNode(c.ports[p].node)
 	}
@@ -116,8 +116,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 }
 
-// observeReset looks for what a switch loses when it is reset, in what a Get has
-// shown since old.
+// observeReset looks for signs in a Get, compared with old, that a switch was reset.
 func (c *Core) observeReset(p topo.PortID, old *mad.PortInfo) {
 	pt := &c.ports[p]
 	pi, n := &pt.info, &c.nodes[pt.node]
@@ -189,8 +188,7 @@ func (c *Core) linkDown(p topo.PortID) {
 	}
 }
 
-// bounced takes that a link went down and came up between two looks: what is
-// at its end now, and what it remembers, is not known.
+// bounced records that a link went down and came up between two reads. The device at its end, and its state, are not known.
 func (c *Core) bounced(p topo.PortID) {
 	pt := &c.ports[p]
 	pt.fresh, pt.retuned = true, false
@@ -210,7 +208,7 @@ func (c *Core) bounced(p topo.PortID) {
 	}
 }
 
-// linkFound looks at what is at the end of a link that is up.
+// linkFound reads the device at the end of a link that is up.
 func (c *Core) linkFound(p topo.PortID) {
 	pt := &c.ports[p]
 	if claimant := pt.challenger; claimant != topo.None {
@@ -348,8 +346,7 @@ func (c *Core) copySwitch(id topo.NodeID) {
 	}
 }
 
-// touchNode looks again at what is programmed on all ports of a node that were
-// read.
+// touchNode checks again the programmed state of all ports of a node that were read.
 func (c *Core) touchNode(id topo.NodeID) {
 	tn := c.topo.Node(id)
 	for i := range int(tn.NumPorts) + 1 {

@@ -22,8 +22,8 @@ type PortConfig struct {
 
 	// Link is which speeds and widths are enabled; default: as found.
 	Link LinkPolicy
-	// Retrain takes a link down and up again once when what is enabled at both
-	// ends is not what runs. Otherwise a change waits for the next training.
+	// Retrain takes a link down and up again once when it does not run at the values that both ends have enabled. Otherwise
+	// a change waits for the next training.
 	Retrain bool
 	// LMCPort0 assigns as many LIDs to enhanced switch ports 0 as to hosts.
 	LMCPort0 bool
@@ -106,8 +106,8 @@ func (c *Core) linkPolicy(p topo.PortID) LinkPolicy {
 	return c.cfg.Ports.Link
 }
 
-// wantLink adds the masks of enabled speeds and widths to what is wanted of a
-// port, as they read back. A mask that would be empty is left as it is.
+// wantLink adds the masks of enabled speeds and widths to the wanted PortInfo of a port, as they read back. A mask that
+// would be empty is left as it is.
 func (c *Core) wantLink(p topo.PortID, w *mad.PortInfo) (fields PortFields) {
 	pol := c.linkPolicy(p)
 	if pol.MaxWidth != 0 {
@@ -175,7 +175,7 @@ func (c *Core) enhanced(p topo.PortID) bool {
 	return pt.num == 0 && c.nodes[pt.node].infoKnown && c.nodes[pt.node].info.EnhancedPort0
 }
 
-// wantPort0 adds what is wanted of an enhanced port 0.
+// wantPort0 adds the wanted fields of an enhanced port 0.
 func (c *Core) wantPort0(p topo.PortID, w *mad.PortInfo) (fields PortFields) {
 	if !c.enhanced(p) {
 		return 0

@@ -102,8 +102,8 @@ func TestLinkPolicy(t *testing.T) {
 	}
 }
 
-// TestRetrain: where it is asked for, links run at what was enabled, our own one
-// after the next training, and each was taken down once.
+// TestRetrain: where it is requested, links run at the enabled values, our own one after the next training, and each was
+// taken down once.
 func TestRetrain(t *testing.T) {
 	l := linked(t, 8, 8, "4xHDR")
 	e := newEnv(t, l, sim.Options{}, sm.Config{Ports: sm.PortConfig{Link: sm.LinkPolicy{MaxSpeed: ib.EDR}, Retrain: true}}, 1)
@@ -180,7 +180,7 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// TestPortRules: what is said of single ports comes before what is said of all.
+// TestPortRules: rules for single ports come before those for all.
 func TestPortRules(t *testing.T) {
 	l := linked(t, 16, 8, "4xHDR")
 	hs := hosts(l)
@@ -239,8 +239,8 @@ func TestPortRules(t *testing.T) {
 	}
 }
 
-// mixed is a fabric of what is rare: a router, an HCA with two ports, a switch
-// with an enhanced port 0, and one with 254 ports.
+// mixed is a fabric of rare devices: a router, an HCA with two ports, a switch with an enhanced port 0, and one with 254
+// ports.
 func mixed(t testing.TB) *netlist.Netlist {
 	t.Helper()
 	var b strings.Builder

@@ -234,8 +234,8 @@ func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) 
 	pt.retuned = pt.retuned || pt.setTried&fieldLink != 0
 	changed := pt.setTried
 	if pt.unread {
-		pt.info = pi // what is wanted depends on what the port can do
-		changed = 0  // what was right already is no proof that a change is kept
+		pt.info = pi // the wanted fields depend on what the port supports
+		changed = 0  // a field that was right already does not prove that a change is kept
 	}
 	want, fields := c.wantInfo(p)
 	missed := differing(&pi, &want) & fields & pt.setTried

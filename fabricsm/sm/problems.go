@@ -21,8 +21,7 @@ func (k problemKey) compare(o problemKey) int {
 		cmp.Compare(k.place.Switch, o.place.Switch), cmp.Compare(k.place.Port, o.place.Port), cmp.Compare(k.mlid, o.mlid))
 }
 
-// problemKind is what is wrong, the gravest first: views list them in this
-// order.
+// problemKind is the kind of a problem, the gravest first: views list them in this order.
 type problemKind uint8
 
 const (

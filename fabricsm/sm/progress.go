@@ -9,8 +9,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// Progress says how far the core is: what is out, what waits and what is left
-// to be written.
+// Progress says how far the core is: requests that are out, work that waits and blocks that are still to be written.
 type Progress struct {
 	Phase   Phase
 	Fresh   int // requests that are out and count against the window
@@ -52,7 +51,7 @@ type Phase uint8
 
 // Phases, in the order of a bring-up.
 const (
-	Discovery  Phase = iota // finding out what is there
+	Discovery  Phase = iota // finding the devices
 	Routing                 // a routing computation runs or is due
 	Forwarding              // forwarding tables are being written
 	Ports                   // ports are being configured and made active
@@ -88,12 +87,12 @@ type Counters struct {
 	Masterships uint64 // times this subnet manager became master
 }
 
-// tally is what is counted, and what the work under way goes back to.
+// tally holds the counters, and the cause of the work under way.
 type tally struct {
 	Counters
 	routeBegan time.Time
 	routeTook  time.Duration
-	why        trigger // of what is done in this step
+	why        trigger // of the work in this step
 	trap       trigger // the last trap
 	trapAt     time.Time
 	work       struct { // since the fabric was settled no longer
@@ -161,7 +160,7 @@ func (t *tally) noteInput(in Input) {
 	}
 }
 
-// noteTrap remembers a trap as the reason of what follows.
+// noteTrap records a trap as the reason of the work that follows.
 func (c *Core) noteTrap(lid ib.LID, num mad.TrapNum) {
 	c.tally.Traps++
 	switch num {

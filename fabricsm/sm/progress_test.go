@@ -21,8 +21,8 @@ func settledEvents(e *env) (out []*sm.Settled) {
 	return out
 }
 
-// TestProgressFollowsTheBringUp holds that phases come in their order, that
-// what is left goes to nothing, and that every request is accounted for.
+// TestProgressFollowsTheBringUp checks that phases come in their order, that the remaining work goes to nothing, and that
+// every request is accounted for.
 func TestProgressFollowsTheBringUp(t *testing.T) {
 	e := newEnv(t, tree(t, 16, 8), sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1, ViewEvery: time.Microsecond}, 1)
 	var phases []sm.Phase
@@ -123,8 +123,7 @@ func TestSettledCountsRepetitions(t *testing.T) {
 	}
 }
 
-// TestFaultsSayWhere: what is wrong is listed with its place for programs, and
-// in the same order for people.
+// TestFaultsSayWhere: faults are listed with their places for programs, and in the same order for people.
 func TestFaultsSayWhere(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)

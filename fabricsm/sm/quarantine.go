@@ -271,7 +271,7 @@ func (c *Core) saveHealth(pl ib.Place, r *record) {
 	}
 }
 
-// loadHealth takes what was saved.
+// loadHealth takes a saved fact.
 func (c *Core) loadHealth(f *Fact) {
 	pl := ib.Place{Switch: f.GUID, Port: f.Port}
 	r := c.health.of(pl)

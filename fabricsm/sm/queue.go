@@ -9,7 +9,7 @@ const (
 	clsRoot   class = iota // node: NodeInfo over no hop, the beginning of everything
 	clsSwitch              // node: SwitchInfo, read and write
 	clsInfo                // port: read PortInfo. Before probes: a switch that shows all its cables is not asked from the far side, too.
-	clsProbe               // port: NodeInfo of what is at the other end of the cable
+	clsProbe               // port: NodeInfo of the device at the other end of the cable
 	clsSMInfo              // port: SMInfo of another subnet manager
 	clsPKey                // port: P_Key table, read and write
 	clsLFT                 // node: linear forwarding table, read and write
@@ -101,7 +101,7 @@ func (r *ring) pop() (x ref, ok bool) {
 	x = r.first.refs[r.head]
 	r.head++
 	if r.size--; r.size == 0 {
-		r.head, r.tail = 0, 0 // what is left is one chunk
+		r.head, r.tail = 0, 0 // one chunk is left
 	}
 	return x, true
 }

@@ -13,7 +13,7 @@ import (
 type Policy struct {
 	Ports   PortConfig // but for LMCPort0, which stays as it was
 	QoS     qos.Options
-	Health  HealthConfig // what is in quarantine stays there for its time
+	Health  HealthConfig // devices in quarantine stay there for their time
 	Allowed []AllowedSM  // of ElectionConfig
 	// Engines, if not nil, replace those of Config, and tables are computed again.
 	Engines []route.Engine

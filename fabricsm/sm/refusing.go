@@ -44,8 +44,8 @@ type RefusingPort struct {
 	Switch topo.PortID // port 0 of the switch in front
 }
 
-// MKeyRefused says that an adapter works and refuses its M_Key, and what follows: the switch
-// port in front is closed, until it answers under a key of ours or under none.
+// MKeyRefused says that an adapter works and refuses its M_Key. The switch port in front is then closed, until the adapter
+// answers under a key of ours or under none.
 type MKeyRefused struct {
 	GUID    ib.GUID
 	Place   ib.Place
@@ -102,8 +102,8 @@ const (
 	closedEvery = 2 * time.Second
 	// closedSettles is how long the link of a port may be down because it was closed.
 	closedSettles = 10 * time.Second
-	// refusedOften is how many times within refusedWindow a port may be closed before
-	// what is behind it is isolated as unhealthy.
+	// refusedOften is how many times within refusedWindow a port may be closed before the device behind it is isolated as
+	// unhealthy.
 	refusedOften = 3
 )
 

@@ -86,8 +86,7 @@ func TestClientReregistration(t *testing.T) {
 	check("switched off", all(0))
 }
 
-// TestClientReregistrationAfterAnotherMaster: what clients registered with the
-// one that was master is lost.
+// TestClientReregistrationAfterAnotherMaster: registrations of clients with the previous master are lost.
 func TestClientReregistrationAfterAnotherMaster(t *testing.T) {
 	l := tree(t, 16, 8)
 	hs := hosts(l)

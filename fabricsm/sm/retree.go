@@ -14,9 +14,9 @@ type way struct {
 	up   topo.PortID
 }
 
-// reattach finds other ways to a switch whose way is gone, and to all that was
-// reached over it, as short as what else is there allows, and drops those that have
-// none. It costs what hangs on that switch.
+// reattach finds other routes to a switch whose route is gone, and to all nodes that were reached over it. They are as
+// short as the other links allow. It drops nodes that have none. Its cost depends on the number of nodes behind that
+// switch.
 func (c *Core) reattach(id topo.NodeID) {
 	c.treeEpoch++
 	if c.root == topo.None {

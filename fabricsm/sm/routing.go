@@ -33,7 +33,7 @@ const routeWait = 100 * time.Millisecond
 type RouteJob struct {
 	fabric  *topo.Fabric
 	prev    *route.Tables
-	found   [][]ib.PortNum // by topo.NodeID: what another SM wrote; nil: prev counts
+	found   [][]ib.PortNum // by topo.NodeID: tables that another SM wrote; nil: prev counts
 	reign   uint32
 	engines []route.Engine
 }

@@ -10,7 +10,7 @@ const (
 	FactSAService      FactKind = saPrefix + "service"
 	FactSASubscription FactKind = saPrefix + "subscription"
 	FactSAAlias        FactKind = saPrefix + "alias"
-	// FactSAKeys: what is known of SA_Keys beside the keys, which are in a KeyFact.
+	// FactSAKeys: the data on SA_Keys besides the keys, which are in a KeyFact.
 	FactSAKeys FactKind = saPrefix + "keys"
 
 	saPrefix = "sa-"

@@ -94,8 +94,8 @@ func (c *Core) tellSettled() {
 	c.event(e)
 }
 
-// becomeMaster begins to configure what was discovered. LIDs are given all at
-// once: those that were saved, then those found on ports, then new ones.
+// becomeMaster begins to configure the fabric that was discovered. LIDs are assigned all at once: those that were saved,
+// then those found on ports, then new ones.
 func (c *Core) becomeMaster() {
 	c.state, c.mandate = ib.SMMaster, true
 	c.election.claim, c.election.stubborn, c.election.asked = false, false, false

@@ -23,7 +23,7 @@ const (
 type portShown struct {
 	info   [portInfoSize]byte // without M_Key
 	vls    ib.VLCap           // lanes that the next two are made for
-	slvl   laneID             // what its SL-to-VL tables are; lanesUnknown, lanesAsFound: that is not known
+	slvl   laneID             // content of its SL-to-VL tables; lanesUnknown, lanesAsFound: that is not known
 	halves uint8              // halves of its arbitration tables that are as wanted, a bit for each mad.VLArbHalf
 }
 

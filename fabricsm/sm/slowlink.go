@@ -85,9 +85,8 @@ func (c *Core) notSlow(k problemKey) {
 	}
 }
 
-// retrain takes a link down once, which comes up by itself, when a change of
-// what is enabled waits for that. The switch port that does not lie behind the
-// link does it.
+// retrain takes a link down once, which comes up by itself, when a change of the enabled speed or width waits for that. The
+// Set goes to the switch port that does not lie behind the link.
 func (c *Core) retrain(p topo.PortID) bool {
 	q := c.peer(p)
 	if !c.cfg.Ports.Retrain || q == topo.None || p == c.rootPort || q == c.rootPort ||

@@ -21,7 +21,7 @@ type slvlState struct {
 	begun   bool   // the table of input port 0 is unfinished
 	check   bool   // all were written, and the highest shows whether they were lost in the meantime
 	lost    bool   // they were, once
-	refused bool   // they are not what is wanted, and left alone
+	refused bool   // they differ from the wanted ones, and are left alone
 	stale   bool   // a request is out from before the lanes changed; its answer says nothing
 	want    laneID // what they are made for
 }
@@ -90,9 +90,8 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 	c.encode(mad.Encode(m.Data(), &table))
 }
 
-// anewSLtoVL has the tables of a port looked at from the first on, as what is
-// wanted of them, or what they are, changed. An answer that is still to come says
-// nothing then.
+// anewSLtoVL has the tables of a port read again from the first on, as their content or the wanted content changed. A
+// pending answer is then ignored.
 func (c *Core) anewSLtoVL(p topo.PortID) {
 	s := &c.ports[p].slvl
 	c.showPort(p)

@@ -100,7 +100,7 @@ func (c *Core) workSMInfo(p topo.PortID) {
 		c.workCommand(p)
 		return
 	}
-	c.auditing = c.state != ib.SMDiscovering // what others say of themselves unsettles nothing
+	c.auditing = c.state != ib.SMDiscovering // reports of other SMs about themselves do not unsettle the fabric
 	c.ask(ref{clsSMInfo, int32(p)}, c.ports[p].node, mad.MethodGet, mad.AttrSMInfo, 0)
 	c.auditing = false
 }
@@ -150,8 +150,7 @@ func (c *Core) noSMInfo(p topo.PortID, r *request) {
 	}
 }
 
-// tellForeign reports what is new of another SM, but ever more rarely: a host
-// may change what it says each time it is asked.
+// tellForeign reports changes of another SM, but ever more rarely: a host may change its answer each time it is asked.
 func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
 	guid := now.info.GUID
 	e := &ForeignSM{

@@ -131,8 +131,8 @@ func TestStandbyAwaitsIntent(t *testing.T) {
 	}
 }
 
-// TestStandbyOfReleased: what was read grants nothing. A host that was released since keeps no
-// P_Key, and where one is to come the intent alone says so.
+// TestStandbyOfReleased: the state that was read grants nothing. A host that was released since keeps no P_Key, and a new
+// P_Key follows from the intent alone.
 func TestStandbyOfReleased(t *testing.T) {
 	e, _, hs := standing(t, 30*time.Second, func(hs []endPort) sm.Intent {
 		return sm.Intent{Revision: 1, Grants: []sm.Grant{hs[3].grant(0x8001), hs[5].grant(0x8001)}}
@@ -331,8 +331,8 @@ func TestStandbyTellsProblems(t *testing.T) {
 	}
 }
 
-// TestWorkOfOthers: before a master leaves the fabric to another subnet manager it saves that
-// what was read no longer counts.
+// TestWorkOfOthers: before a master leaves the fabric to another subnet manager it saves that earlier reads no longer
+// count.
 func TestWorkOfOthers(t *testing.T) {
 	l, err := netlist.Single(netlist.Shape{Hosts: 6, Radix: 8})
 	l = list(t, l, err)
@@ -356,8 +356,8 @@ func TestWorkOfOthers(t *testing.T) {
 	}
 }
 
-// TestInheritsSettledAlone: what a core has read before is shown to hosts at once only if the
-// master before had settled it.
+// TestInheritsSettledAlone: hosts see the state that a core has read before at once only if the master before had settled
+// it.
 func TestInheritsSettledAlone(t *testing.T) {
 	for _, last := range []string{"settled 1", "writes 2", ""} {
 		l := tree(t, 16, 8)

@@ -123,7 +123,7 @@ func (e *env) reaction(h *endPort, tick func()) time.Duration {
 	return e.now.Sub(began)
 }
 
-// BenchmarkTrapStorm steps one trap of a storm: what a packet of an attacker costs.
+// BenchmarkTrapStorm steps one trap of a storm: the cost of a packet of an attacker.
 func BenchmarkTrapStorm(b *testing.B) {
 	l := tree(b, 64, 16)
 	e := newEnv(b, l, sim.Options{LoseSilently: true}, keyed(b), 1)

@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// timerKind is what is to be done when a timer is due.
+// timerKind is the work to do when a timer is due.
 type timerKind uint8
 
 const (
@@ -81,7 +81,7 @@ func (c *Core) epochOf(x ref) uint32 {
 	}
 }
 
-// fire does what is due.
+// fire does the work that is due.
 func (c *Core) fire() {
 	for len(c.timers) > 0 && !c.timers[0].at.After(c.now) {
 		t := heap.Pop(&c.timers).(timer)

@@ -23,9 +23,9 @@ type TopologyConfig struct {
 	Back bool
 }
 
-// TopologySet is the input by which a person puts another declared topology into
-// force, or another mode; one without Spec switches the comparison off. Guards can
-// refuse it: TopologyRefused says so, and what was in force stays.
+// TopologySet is the input by which an operator puts another declared topology into force, or another mode; one without
+// Spec switches the comparison off. Guards can refuse it: then TopologyRefused says so, and the previous one stays in
+// force.
 type TopologySet struct {
 	Spec *topospec.Spec
 	Mode topospec.Mode
@@ -73,7 +73,7 @@ func (l *law) on() bool { return l.judge != nil }
 
 func (l *law) enforces() bool { return l.judge != nil && l.judge.Mode() == topospec.Enforce }
 
-// startTopology takes what is configured and what was saved.
+// startTopology takes the configured topology and the saved state.
 func (c *Core) startTopology(facts []Fact) {
 	l, cfg := &c.law, &c.cfg.Topology
 	l.waiting, l.asking = make(map[ib.GUID]bool), make(map[topo.PortID]*suspicion)
@@ -262,7 +262,7 @@ func (c *Core) lawHolds(p topo.PortID) bool {
 	return true
 }
 
-// trusted takes that a switch is verified: what waited for that goes on.
+// trusted records that a switch is verified: work that waited for that goes on.
 func (c *Core) trusted(sw ib.GUID) {
 	id := c.topo.NodeByGUID(sw)
 	if id == topo.None {

@@ -16,13 +16,13 @@ type TopologyPort struct {
 	Place    ib.Place
 	State    judge.State
 	Verdict  judge.Verdict
-	Action   judge.Action // what is done
-	Would    judge.Action // what enforcement would do
+	Action   judge.Action // action taken
+	Would    judge.Action // action that enforcement would take
 	Fields   judge.Fields // that differ
 	Seen     topospec.End // zero: nothing
 	Type     ib.NodeType  // that is seen
 	Expected topospec.End // zero: nothing, or not known
-	Belongs  topospec.End // where what is seen belongs, zero: nowhere
+	Belongs  topospec.End // where the seen device belongs, zero: nowhere
 	Pair     ib.Place     // the other port of a swap
 	Page     bool         // a person is needed at once: a protected port is violated
 	Since    time.Time
@@ -42,8 +42,8 @@ type TopologyChanged struct {
 	By, Why  string // of a release
 }
 
-// TopologyInForce says what is in force from now on. Mode Observe, Revision 0 and no
-// digest: nothing is compared any more.
+// TopologyInForce describes the topology that is in force from now on. Mode Observe, Revision 0 and no digest: nothing is
+// compared any more.
 type TopologyInForce struct {
 	Revision           uint64
 	Digest             topospec.Digest
@@ -107,7 +107,7 @@ func (l *law) row(ch *judge.Change) TopologyPort {
 	return row
 }
 
-// sentence says for people what is the matter at a port.
+// sentence describes the fault at a port for people.
 func (l *law) sentence(t *TopologyPort, ch *judge.Change) string {
 	where := fmt.Sprintf("%s (%v)", t.Where, t.Place)
 	if t.Cable != "" {

@@ -11,13 +11,11 @@ import (
 )
 
 const (
-	// FactTopologyMode: the subnet manager at the port GUID put a mode of the declared
-	// topology into force, Since when; Mark says which and of what content. None takes it
-	// back.
+	// FactTopologyMode: the subnet manager at the port GUID put a mode of the declared topology into force, Since when;
+	// Mark names the mode and the content. None takes it back.
 	FactTopologyMode FactKind = "topology-mode"
-	// FactTopology: Port of the switch GUID was switched off by the declared topology
-	// for what was Seen there; Mark is the verdict, or releasedMark when it is to be
-	// switched on again and was not yet. None takes it back.
+	// FactTopology: Port of the switch GUID was switched off by the declared topology because of the device Seen there;
+	// Mark is the verdict, or releasedMark when it is to be switched on again and was not yet. None takes it back.
 	FactTopology FactKind = "topology"
 )
 
@@ -31,7 +29,7 @@ func lawMark(spec *topospec.Spec, m topospec.Mode) string {
 	return fmt.Sprintf("%v %v", m, spec.Digest())
 }
 
-// savedLaws is what was saved of a declared topology.
+// savedLaws is the saved state of a declared topology.
 type savedLaws struct {
 	mode  string
 	since time.Time // of mode

@@ -15,7 +15,7 @@ import (
 type suspicion struct {
 	since time.Time
 	tries int
-	lie   judge.Seen // what was seen last
+	lie   judge.Seen // the device that was seen last
 }
 
 // wavering counts suspicions of a port that came to nothing, because a repeated request got the true answer, or none. One
@@ -111,7 +111,7 @@ func (c *Core) wayProven(p topo.PortID, since, before time.Time) bool {
 	})
 }
 
-// noteProven takes that what is behind a port was asked, and is as expected.
+// noteProven records that the device behind a port was asked, and is as expected.
 func (c *Core) noteProven(p topo.PortID, r *request, v judge.Verdict) {
 	if v != judge.Verified || len(c.law.asking) == 0 {
 		return
@@ -128,7 +128,7 @@ func (c *Core) wavers(p topo.PortID) bool {
 	return len(c.law.asking) > 0 && c.law.asking[p] != nil && c.law.waverings[p].left(c.now) >= maxWaverings
 }
 
-// perjured convicts what is behind a port and wavers if it is silent now.
+// perjured convicts the device behind a port that wavers if it is silent now.
 func (c *Core) perjured(p topo.PortID, r *request) bool {
 	if !c.wavers(p) {
 		return false

@@ -73,7 +73,7 @@ func (c *Core) setLawMode(m topospec.Mode, by string) bool {
 	return true
 }
 
-// repeal ends the comparison: what it switched off is let go.
+// repeal ends the comparison, and releases the ports that it switched off.
 func (c *Core) repeal(by string) {
 	l := &c.law
 	if l.judge == nil {

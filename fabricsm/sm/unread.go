@@ -34,8 +34,8 @@ func (c *Core) leaveUnread(q topo.PortID) {
 	}
 }
 
-// guessInfo is what a port is taken for until it answers: like the other end of
-// its cable, without what is the port's own.
+// guessInfo returns the assumed PortInfo of a port until it answers: that of the other end of its cable, without the port's
+// own fields.
 func guessInfo(peer *mad.PortInfo) mad.PortInfo {
 	g := *peer
 	g.MKey, g.MKeyProtectBits, g.MKeyLeasePeriod = ib.MKey{}, 0, 0

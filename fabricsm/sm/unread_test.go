@@ -53,8 +53,7 @@ func TestColdFabricIsWrittenUnread(t *testing.T) {
 	}
 }
 
-// TestUnreadPortRefuses: a port that refuses what was guessed is read, and comes
-// up all the same.
+// TestUnreadPortRefuses: a port that refuses the guessed values is read, and comes up all the same.
 func TestUnreadPortRefuses(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)

@@ -33,7 +33,7 @@ type View struct {
 	Intent    bool  // an intent has come
 	SMPs      []SMPCount
 	Dropped   uint64   // received MADs that were malformed or meant nothing here
-	Problems  []string // what stands in the way, the gravest first; at most 100 and how many more there are
+	Problems  []string // problems in the way, the gravest first; at most 100 and how many more there are
 	Faults    []Fault  // the same with where it is, in the same order, at most 4096
 	Progress  Progress
 	Counters  Counters
@@ -44,8 +44,7 @@ type View struct {
 	// Refusing are adapters that answer under none of their M_Keys; see PortCounted.
 	Refusing []RefusingPort
 
-	// Violations is what was reported of wrong keys and other traps, not older than
-	// Config.Violations.TellEvery; nil: nothing.
+	// Violations are the reports of wrong keys and other traps, not older than Config.Violations.TellEvery; nil: none.
 	Violations *Violations
 
 	// Tables are the forwarding tables that are wanted, and when Settled those

@@ -125,7 +125,7 @@ type Violation struct {
 	ReporterPlace ib.Place // switch port in front of that, or of a switch that stopped a packet the port; zero: the switch itself
 
 	PKey   ib.PKey
-	Detail string // what was tried: "SubnSet PortInfo", "queue pair 0x2a"
+	Detail string // the attempt: "SubnSet PortInfo", "queue pair 0x2a"
 
 	Verdict Verdict
 	Count   uint64 // reports
@@ -140,8 +140,7 @@ type Violation struct {
 
 func (*Violation) event() {}
 
-// String is a sentence. It says no more than what is known: "claimed" while only a
-// trap says so.
+// String returns a sentence. It says no more than is known: "claimed" while only a trap says so.
 func (e *Violation) String() string {
 	var b strings.Builder
 	b.WriteString(violationWords[e.Kind])

@@ -183,7 +183,7 @@ func (c *Core) counterGrew(p topo.PortID, i int, grew uint32) {
 	}
 }
 
-// judgeReports compares reports with what was counted.
+// judgeReports compares reports with the counters.
 func (c *Core) judgeReports(p topo.PortID, k *reportCheck, now counters) {
 	v := &c.reports
 	var have counters
@@ -319,7 +319,7 @@ func stepBelow(n uint64) uint64 {
 	}
 }
 
-// forgetReports forgets what is pending of a port that goes.
+// forgetReports forgets the pending reports of a port that goes.
 func (c *Core) forgetReports(p topo.PortID) {
 	v := &c.reports
 	delete(v.pending, p)

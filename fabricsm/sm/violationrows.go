@@ -48,7 +48,7 @@ type noted struct {
 
 type row = rows.Row[report, noted]
 
-// reportRows are the rows of reports, and what all of a kind come to.
+// reportRows are the rows of reports, and the totals of each kind.
 type reportRows struct {
 	rows.Table[report, ib.Place, noted]
 	bounds *rows.Bounds
@@ -114,7 +114,7 @@ func violationOf(w *row) Violation {
 	}
 }
 
-// detail says what was tried.
+// detail names the attempt.
 func (r *report) detail() string {
 	switch {
 	case r.others:

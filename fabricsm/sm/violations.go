@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// violations is what was reported of wrong keys and other traps.
+// violations holds the reports of wrong keys and other traps.
 type violations struct {
 	reportRows
 	checks  rows.Pace                      // of Gets that reports cause

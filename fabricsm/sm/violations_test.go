@@ -17,8 +17,8 @@ import (
 // one, so it must not come out anywhere.
 const offered = uint64(0xfeedfacecafebeef)
 
-// TestViolationNamesThePlace: what each kind of attack by a host leads to, with
-// the reports that the simulated devices send of it.
+// TestViolationNamesThePlace: the result of each kind of attack by a host, with the reports that the simulated devices send
+// of it.
 func TestViolationNamesThePlace(t *testing.T) {
 	type try func(t *testing.T, e *env, from, other *endPort)
 	inject := func(d func(e *env, from, other *endPort) sim.Data) try {

@@ -24,7 +24,7 @@ func (c *Core) noteNotice(in *Received, p topo.PortID, head *mad.NoticeHeader) (
 		return c.note(what, in.LID, in.MAD.TID()), topo.None
 	}
 	data, lid, about := in.MAD.Data(), in.LID, topo.PortID(topo.None)
-	c.accuse(&what, p, ByLID) // what is no violation is about the reporter itself
+	c.accuse(&what, p, ByLID) // a trap that is no violation is about the reporter itself
 	switch what.kind = kindOf(head); what.kind {
 	case BadMKey:
 		var n mad.Trap256

@@ -77,7 +77,7 @@ func halfOf(t *qos.Table, half mad.VLArbHalf, room, from uint8, vls ib.VLCap) (w
 func (c *Core) workVLArb(p topo.PortID) {
 	pt := &c.ports[p]
 	if !c.arbitrates(p) || pt.unread {
-		return // what an unread port has room for is not known
+		return // the table size of an unread port is not known
 	}
 	if id := laneID(c.vlsOf(p)); pt.arb == nil || pt.arb.want != id {
 		pt.arb = &arbState{want: id}

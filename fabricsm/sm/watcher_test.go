@@ -14,7 +14,7 @@ type watcher struct {
 	e     *env
 	hosts []endPort
 	at    []int       // by host: whose place it is at now
-	moved []bool      // by host: it changed places, and what is meant for another may still reach it
+	moved []bool      // by host: it changed places, and packets for another host may still reach it
 	ends  []lidOwner  // end ports
 	hca   [][]ib.PKey // by host, as last seen
 	gate  [][]ib.PKey // of the switch port in front of it
@@ -73,10 +73,9 @@ func (w *watcher) check() {
 	}
 }
 
-// arrived finds out which of the hosts that moved are known to be where they are:
-// the subnet manager says so, and brought up the link that came up with the move.
-// Saying so is not enough of one that moved there and back while packets were
-// lost: it was never seen to go, and still has what was written to it elsewhere.
+// arrived finds out which of the hosts that moved are known to be where they are: the subnet manager says so, and brought
+// up the link that came up with the move. The first is not enough for a host that moved there and back while packets were
+// lost: it was never seen to go, and still has the state written to it elsewhere.
 func (w *watcher) arrived() {
 	if w.e.view == nil || !w.e.view.Settled || w.e.view.Time != w.e.now {
 		return

@@ -61,7 +61,7 @@ func TestMangledWire(t *testing.T) {
 	}
 }
 
-// TestBadWire: what a wire can do to MADs but flip bytes.
+// TestBadWire: all damage that a wire can do to MADs except for flipped bytes.
 func TestBadWire(t *testing.T) {
 	tests := map[string]struct {
 		bad    chaos

@@ -33,7 +33,7 @@ const (
 	journalName = "facts"
 	exportName  = "guid2lid"
 
-	// maxJournal bounds what is read; a full subnet has 5 MB.
+	// maxJournal bounds the size that is read; a full subnet has 5 MB.
 	maxJournal = 64 << 20
 	// spare is how many lines a journal may have beyond twice its facts.
 	spare = 1000
@@ -162,8 +162,7 @@ func legal(f *sm.Fact) bool {
 	return f.Kind != "" && (f.GUID.Valid() || f.OfFabric()) && f.LMC <= 7 && (f.LID == 0 || f.LID.IsUnicast())
 }
 
-// take adds a fact to what is known. One that takes an earlier one back is not
-// kept itself.
+// take adds a fact to the known ones. One that takes an earlier one back is not kept itself.
 func (s *Store) take(f sm.Fact) {
 	k := key{f.Kind, f.GUID, f.Port, f.Name}
 	if f.TakesBack() {

@@ -85,8 +85,8 @@ func TestFactsSurvive(t *testing.T) {
 	}
 }
 
-// Every prefix of a journal is what a crash may leave. Nothing that was saved
-// before the last line is lost, and what is added later is kept.
+// TestFactsSurviveACrashWhileWriting: every prefix of a journal may be left by a crash. No fact that was saved before the
+// last line is lost, and facts added later are kept.
 func TestFactsSurviveACrashWhileWriting(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
@@ -127,7 +127,7 @@ func TestAFullDiskIsSurvived(t *testing.T) {
 	var said bytes.Buffer
 	s := open(t, dir, &said)
 	save(t, s, lid(0x10, 5))
-	s.journal.Close() // what is written to it fails, as on a full disk
+	s.journal.Close() // writes to it fail, as on a full disk
 	save(t, s, lid(0x11, 6))
 	blocked := filepath.Join(dir, "facts")
 	if err := os.Remove(blocked); err != nil {
@@ -174,7 +174,7 @@ func TestTheJournalIsWrittenAnew(t *testing.T) {
 	wantFacts(t, s, lid(0x10, 4991))
 }
 
-// TestFactsOfPorts holds what is known of several ports of one switch apart.
+// TestFactsOfPorts checks that facts about several ports of one switch are kept apart.
 func TestFactsOfPorts(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer

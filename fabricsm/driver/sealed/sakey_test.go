@@ -10,8 +10,8 @@ import (
 	"portcullis/fabricsm/sa/trust"
 )
 
-// TestSAKeySurvives: the SA_Key in force, the one before in its grace and what is known
-// of those before are the same after a restart, and no file shows any.
+// TestSAKeySurvives: the SA_Key in force, the one before in its grace and the data on those before are the same after a
+// restart, and no file shows any key.
 func TestSAKeySurvives(t *testing.T) {
 	dir := t.TempDir()
 	inner := files(t, dir)

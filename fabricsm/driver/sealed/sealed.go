@@ -1,6 +1,5 @@
-// Package sealed keeps the keys of a subnet manager in the same store as its
-// other facts, sealed by a vault: what reaches the store, a file or etcd, has no
-// key in clear. Facts that are not about keys pass through.
+// Package sealed keeps the keys of a subnet manager in the same store as its other facts, sealed by a vault: the store, a
+// file or etcd, gets no key in clear. Facts that are not about keys pass through.
 package sealed
 
 import (
@@ -152,7 +151,7 @@ func (s *Store) Save(facts []sm.Fact) error {
 // Seals says that secrets may be saved here.
 func (s *Store) Seals() bool { return true }
 
-// privateName binds what is sealed to the fact that holds it.
+// privateName binds a sealed secret to the fact that holds it.
 func privateName(f *sm.Fact) string { return string(f.Kind) + "/" + f.Name }
 
 // Master returns the master of derived keys. If there is none yet, one is drawn and made durable before Master returns.
@@ -234,7 +233,7 @@ func (s *Store) Rekey(root vault.Root) error {
 	return s.saveHeader()
 }
 
-// resealSecrets seals what is not the record of a key.
+// resealSecrets seals secrets other than records of keys.
 func (s *Store) resealSecrets() error {
 	facts, err := s.inner.Load()
 	if err != nil {
