@@ -98,9 +98,8 @@ func TestAnswersWaitBehindRequests(t *testing.T) {
 	}
 }
 
-// While a flood goes on what may be sent twice is sent again, with the same transaction id,
-// until it is answered or given up; nothing else is, and without a flood only questions to
-// other subnet managers.
+// TestRequestsAreSentAgainInAFlood: during a flood, repeatable requests are sent again with the same transaction id, until
+// they are answered or given up; others are not. Without a flood only requests to other subnet managers are sent again.
 func TestRequestsAreSentAgainInAFlood(t *testing.T) {
 	for _, flood := range []bool{false, true} {
 		l, p, wire := onNarrow(t)

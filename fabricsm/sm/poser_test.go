@@ -61,7 +61,7 @@ func poserPort(state map[ib.PortNum]*mad.PortInfo, r *sm.Request) (mad.MAD, bool
 	return answer(r, pi)
 }
 
-// A host that says it is a switch would get a port that checks no P_Keys.
+// TestHostPosesAsSwitch: a host that poses as a switch must not get a port that checks no P_Keys.
 func TestHostPosesAsSwitch(t *testing.T) {
 	t.Run("from the start", func(t *testing.T) {
 		l := tree(t, 8, 8)
@@ -103,7 +103,7 @@ func TestHostPosesAsSwitch(t *testing.T) {
 	})
 }
 
-// A switch of no use must not stop the routing of all others.
+// TestPosedSwitchDoesNotStopRouting: a switch of no use must not stop the routing of all others.
 func TestPosedSwitchDoesNotStopRouting(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
@@ -119,7 +119,7 @@ func TestPosedSwitchDoesNotStopRouting(t *testing.T) {
 	}
 }
 
-// Two hosts pretend that their leaves are cabled to each other.
+// TestHostsPoseAsTrunk: two hosts pretend that their leaves are cabled to each other.
 func TestHostsPoseAsTrunk(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
@@ -153,8 +153,8 @@ func TestHostsPoseAsTrunk(t *testing.T) {
 	}
 }
 
-// A host that is asked first shows the GUID of a switch as its node's or its
-// port's: the switch is in the fabric all the same, with all behind it.
+// TestHostShowsGUIDOfSwitch: a host that is asked first shows the GUID of a switch as its node's or its port's. The switch
+// is in the fabric all the same, with all behind it.
 func TestHostShowsGUIDOfSwitch(t *testing.T) {
 	for _, what := range []string{"node GUID", "port GUID"} {
 		l := tree(t, 8, 8)

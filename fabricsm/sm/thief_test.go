@@ -48,8 +48,8 @@ func TestStolenWhileRebooting(t *testing.T) {
 	}
 }
 
-// A tenant shows another's node GUID, with its own port GUID, while that one
-// reboots. Both have grants at their places, so both are served.
+// TestNodeGUIDStolenWhileRebooting: a tenant shows another's node GUID, with its own port GUID, while that one reboots.
+// Both have grants at their places, so both are served.
 func TestNodeGUIDStolenWhileRebooting(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: time.Minute}, 1)
@@ -103,8 +103,8 @@ func twoPorts(node ib.GUID, port ib.GUID, num ib.PortNum, keys *uint16) liar {
 	}
 }
 
-// A tenant says that it is the second port of another's adapter, and then that
-// the adapter has room for one P_Key: the other keeps its keys.
+// TestSecondPortOfAnother: a tenant claims to be the second port of another's adapter, and then that the adapter has room
+// for one P_Key. The other tenant keeps its keys.
 func TestSecondPortOfAnother(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: 2 * time.Second}, 1)
@@ -135,8 +135,8 @@ func TestSecondPortOfAnother(t *testing.T) {
 	}
 }
 
-// Two cables of one tenant show an adapter whose second port has the GUID of a
-// host that is away, and then lose that cable. The host gets its place back.
+// TestGUIDLeftAtPortWithoutCable: two cables of one tenant show an adapter whose second port has the GUID of a host that is
+// away, and then lose that cable. The host gets its place back.
 func TestGUIDLeftAtPortWithoutCable(t *testing.T) {
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
@@ -162,8 +162,8 @@ func TestGUIDLeftAtPortWithoutCable(t *testing.T) {
 	}
 }
 
-// A tenant that says it is the second port of another's adapter answers nonsense
-// there, and sends traps: not the other is cut off for it.
+// TestBlameForSecondPort: a tenant that claims to be the second port of another's adapter answers nonsense there, and sends
+// traps. The other tenant is not cut off for it.
 func TestBlameForSecondPort(t *testing.T) {
 	often := sm.HealthRule{Count: 3, Window: time.Hour, Action: sm.Isolate}
 	l := tree(t, 8, 8)

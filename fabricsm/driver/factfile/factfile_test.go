@@ -153,7 +153,7 @@ func TestAFullDiskIsSurvived(t *testing.T) {
 	wantFacts(t, open(t, dir, &said), lid(0x10, 5), lid(0x11, 6), lid(0x12, 7))
 }
 
-// The journal does not grow without end.
+// TestTheJournalIsWrittenAnew: the journal does not grow without end.
 func TestTheJournalIsWrittenAnew(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer

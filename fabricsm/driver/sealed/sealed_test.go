@@ -223,7 +223,7 @@ func TestSaveRefusesAFactWithoutItsKey(t *testing.T) {
 	}
 }
 
-// A store that seals nothing takes no key: it would be lost, or in clear.
+// TestBareStoresTakeNoKey: a store that seals nothing takes no key: it would be lost, or in clear.
 func TestBareStoresTakeNoKey(t *testing.T) {
 	if err := files(t, t.TempDir()).Save(facts()); err == nil || !strings.Contains(err.Error(), "sealed") {
 		t.Errorf("got %v, want a refusal", err)
@@ -235,7 +235,7 @@ func TestBareStoresTakeNoKey(t *testing.T) {
 	keystest.New(keystest.Planted(0), keystest.Planted(1), keystest.Planted(2), keystest.Planted(3), keystest.Planted(4)).Clean(t, "JSON of facts", text)
 }
 
-// The subnet manager goes on when LIDs cannot be saved. With keys it must not.
+// TestADiskThatIsFullStopsKeys: the subnet manager goes on when LIDs cannot be saved, but not when keys cannot be saved.
 func TestADiskThatIsFullStopsKeys(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	inner := files(t, dir)
