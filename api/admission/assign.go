@@ -17,10 +17,9 @@ const (
 	maxWindow = 24 * time.Hour
 )
 
-// Assign wants the host in a cluster and opens its provisioning window: only
-// evidence obtained inside it counts. Assigning an assigned host to the same
-// cluster again opens the window anew, as long as nothing was granted yet; to
-// move a host, release it first.
+// Assign assigns the host to a cluster and opens its provisioning window: only evidence obtained inside it counts.
+// Assigning an assigned host to the same cluster again opens the window again, as long as nothing was granted yet. To move
+// a host, release it first.
 func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignment) (*v1.Host, error) {
 	window, err := s.window(a.Window)
 	if err != nil {

@@ -29,14 +29,14 @@ func ReferenceKey(class string, version uint64) string {
 	return fmt.Sprintf("%s/%010d", class, version)
 }
 
-// referenceKeyOf gives class and key of a set by its name.
+// referenceKeyOf returns class and key of a set by its name.
 func referenceKeyOf(name string) (class, key string, err error) {
 	class, version, _ := strings.Cut(name, "/")
 	n, err := strconv.ParseUint(version, 10, 64)
 	return class, ReferenceKey(class, n), err
 }
 
-// ReferencesOf gives the sets of one class, the oldest first.
+// ReferencesOf returns the sets of one class, the oldest first.
 func ReferencesOf(ctx context.Context, r store.Reader, class string) ([]reference.Set, error) {
 	list, _, err := References().List(ctx, r, class+"/")
 	if err != nil {
@@ -49,8 +49,8 @@ func ReferencesOf(ctx context.Context, r store.Reader, class string) ([]referenc
 	return out, nil
 }
 
-// MeasuredBoots holds, by host id, the last boot that a host's TPM proved and
-// that no set of its class has: to learn from, and to tell how it differs.
+// MeasuredBoots holds, by host id, the last boot that a host's TPM proved and that no set of its class has: to learn from,
+// and to show how it differs.
 func MeasuredBoots() store.Collection[MeasuredBoot] {
 	return store.NewCollection[MeasuredBoot]("measured-boots", 1)
 }
@@ -86,7 +86,7 @@ func keepBoot(b *reference.Boot, class string, at time.Time) MeasuredBoot {
 	return out
 }
 
-// Boot gives the boot as Judge takes it.
+// Boot returns the boot in the form that Judge takes.
 func (m *MeasuredBoot) Boot() reference.Boot {
 	l := &eventlog.Log{Locality: m.Locality, Events: make([]eventlog.Event, 0, len(m.Events))}
 	for _, e := range m.Events {

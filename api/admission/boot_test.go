@@ -166,7 +166,7 @@ func TestRefusedBootIsKeptOnce(t *testing.T) {
 	}
 }
 
-// TestNoReferences: without any, nobody is let in, whatever he shows.
+// TestNoReferences: without reference values no host is admitted, whatever it shows.
 func TestNoReferences(t *testing.T) {
 	l := assigned(t)
 	if _, err := l.store.Update(l.ctx(), func(tx *store.Tx) error {
@@ -201,8 +201,8 @@ func TestClassOfInventory(t *testing.T) {
 	}
 }
 
-// TestWaiverIsSeen, T106: who is let in by a waiver has it in its verdict and in
-// the audit log, its boot is kept, and nobody is let in after its end.
+// TestWaiverIsSeen, T106: a host admitted by a waiver has it in its verdict and in the audit log, and its boot is kept.
+// After the waiver's end no host is admitted by it.
 func TestWaiverIsSeen(t *testing.T) {
 	l := assigned(t)
 	l.trust(reference.Set{

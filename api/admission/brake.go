@@ -15,12 +15,13 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// The brake stops what takes memberships from many hosts in a short time although no operator ordered it: what is, is
-// kept, until an operator has it go on or the causes end. What operators order is not counted and not stopped.
+// The brake stops a change that takes memberships from many hosts in a short time without an operator's order. The present
+// memberships are kept until an operator lets the change go on or the causes end. Changes that operators order are not
+// counted and not stopped.
 //
-// Causes are of two classes, which are counted apart. Evidence that no longer counts concerns a host; a port that is
-// seen elsewhere concerns that port. So a finding about a single port goes through while many hosts are kept because
-// of a policy, and the other way round.
+// Causes are of two classes, which are counted apart. Evidence that no longer counts concerns a host; a port that is seen
+// elsewhere concerns that port. So a finding about a single port goes through while many hosts are kept because of a
+// policy, and the other way round.
 
 // Classes of automatic causes.
 const (

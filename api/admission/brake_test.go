@@ -82,8 +82,8 @@ func (l *lab) wantPhases(when string, want v1.Phase, hosts ...string) {
 	}
 }
 
-// A list of denied EKs that names everybody stops before the first host; what operators order goes on; it stays so
-// over a restart, and ends when the list is mended.
+// A list of denied EKs that names every host stops before the first host. Changes that operators order go on. The stop
+// survives a restart, and ends when the list is corrected.
 func TestBrakeOnDeniedEKs(t *testing.T) {
 	l, deny := braked(t, 4)
 	all := []string{"host-1", "host-2", "host-3", "host-4"}
@@ -131,7 +131,7 @@ func (l *lab) brakeEvents() (out []string) {
 	return out
 }
 
-// What an operator has go on takes the hosts that were listed, and no more.
+// A release by an operator takes the hosts that were listed, and no more.
 func TestBrakeIsReleased(t *testing.T) {
 	l, deny := braked(t, 3)
 	if _, err := l.svc.ReleaseBrake(t.Context(), "ann", v1.BrakeRelease{Class: BrakeEvidence, Reason: "no brake"}); !IsKind(err, Conflict) {
@@ -259,8 +259,8 @@ func TestHostUnseenForLong(t *testing.T) {
 	}
 }
 
-// Whatever is stopped, a host that an operator released is left with no grant, and one whose cable an operator moved with
-// none at the old place.
+// A brake in force does not stop orders: a host that an operator released keeps no grant, and a host whose cable an
+// operator moved keeps none at the old place.
 func TestOrdersAreNeverStopped(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		place := func(n int) ib.Place { return ib.Place{Switch: 0x10, Port: ib.PortNum(n)} }

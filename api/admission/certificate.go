@@ -16,14 +16,13 @@ import (
 	"portcullis/attest"
 )
 
-// Certifier gives certificates to keys of hosts. Package api/hostca implements it.
+// Certifier issues certificates for keys of hosts. Package api/hostca implements it.
 type Certifier interface {
 	Issue(ctx context.Context, host string, key *ecdsa.PublicKey) (*x509.Certificate, error)
 }
 
-// certify checks the key that came with a seal, and gives its certificate; nil where
-// none was asked for or the service gives none. That a right one gets no certificate
-// keeps nobody from being admitted: the host still has its status token.
+// certify checks the key that came with a seal, and returns its certificate. It returns nil where none was requested or the
+// service issues none. A valid host that gets no certificate is admitted all the same: it still has its status token.
 func (s *Service) certify(ctx context.Context, rec sealRecord, channel []byte, k *attest.HostKey) (*x509.Certificate, *attest.Refusal) {
 	if k == nil || s.o.Certifier == nil {
 		return nil, nil
@@ -56,7 +55,7 @@ func held(c *x509.Certificate, rec *sealRecord) *Certificate {
 	return &Certificate{SHA256: certificateDigest(c.Raw), Session: numberOf(rec.Challenge.Session), Epoch: rec.Epoch, Until: c.NotAfter.UTC()}
 }
 
-// certified tells of a certificate in the audit log.
+// certified describes a certificate for the audit log.
 func certified(c *x509.Certificate) string {
 	if c == nil {
 		return ""
@@ -69,11 +68,10 @@ func certificateDigest(der []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// HostStatusByCertificate gives a host to whoever holds the key of its certificate,
-// given as DER. The caller has verified that it is one of the service's for that host,
-// and that it is in force. Which one the host holds stands in its record, and is gone
-// as soon as what it was given for is: with the assignment, with the evidence, by a
-// newer one, while the host is held, its evidence too old or its EK denied.
+// HostStatusByCertificate returns a host to a caller that holds the key of its certificate, given as DER. The caller has
+// verified that the certificate is one of the service's for that host, and that it is in force. The host's record names the
+// certificate that counts. It stops counting with the assignment or the evidence that it was issued for, by a newer
+// certificate, while the host is held, while its evidence is too old, or when its EK is denied.
 func (s *Service) HostStatusByCertificate(ctx context.Context, host string, der []byte) (*v1.Host, error) {
 	unknown := refusal(Refused, "certificate_unknown", "attest again to get a new one", "the certificate does not count any more, or was replaced by a newer one")
 	snap, err := s.o.Store.Snapshot(ctx)

@@ -215,8 +215,8 @@ func TestWrongHostKey(t *testing.T) {
 	wantRefusal(t, err, attest.ReasonHostKey)
 }
 
-// TestNoCertificate: who asks for none gets none, and that the service can give none
-// keeps nobody out.
+// TestNoCertificate: a host that requests no certificate gets none. A host is admitted also when the service can issue
+// none.
 func TestNoCertificate(t *testing.T) {
 	l, c := certifying(t)
 	s := l.open("host-1")

@@ -27,23 +27,21 @@ type claimed struct {
 	owner inventory.Host
 }
 
-// dispute looks whether evidence that does not agree with inventory shows GUIDs of
-// other hosts. Then all of them are held until an operator has looked: somebody has an
-// adapter that is not its own, or lies. A host that is held
+// dispute checks whether evidence that does not agree with inventory shows GUIDs of other hosts. Then all of them are held
+// until an operator has looked: one of them has an adapter of another host, or lies. A host that is held
 //
 //   - is not admitted: nothing is granted to it, and what was granted before it was
-//     told admitted is withdrawn. It may attest and be handed over, which is kept for
-//     when it is held no longer;
-//   - is not assigned, neither to another cluster nor anew;
-//   - gets no orders for its adapters, whose keys are not for whoever has them;
+//     reported admitted is withdrawn. It may attest and be handed over, which is kept
+//     for when it is held no longer;
+//   - is not assigned, neither to another cluster nor again to its own;
+//   - gets no orders for its adapters, because their keys are only for the rightful host;
 //   - proves nothing to a replacement of an adapter.
 //
-// It can be released, since nobody is to be kept in a partition, and its inventory can
-// be corrected. What becomes of one that was admitted says ConflictRule.
+// It can be released, since no host is to be kept in a partition, and its inventory can be corrected. ConflictRule decides
+// about a host that was already admitted.
 //
-// Nobody is held by a session that outlived its window or its assignment; and nobody but
-// the host that claims by a boot that only a waiver let pass, since anybody's agent may
-// have spoken there.
+// A session that outlived its window or its assignment holds no host. If only a waiver let the boot pass, only the claiming
+// host is held, since any agent may have run there.
 func (s *Service) dispute(ctx context.Context, ses *sessionRecord, host *inventory.Host, v *attest.Verdict, no *attest.Refusal) *attest.Refusal {
 	st := v.Facts.Statement
 	if st == nil {
@@ -150,8 +148,8 @@ func (s *Service) hold(ctx context.Context, tx *store.Tx, host *inventory.Host, 
 	return err
 }
 
-// holdOne notes a conflict with a host and tells of it, and reports whether the host has
-// it now. One that it had before is no news.
+// holdOne records a conflict with a host and its event, and reports whether the host has it now. A conflict that it had
+// before makes no event.
 func (s *Service) holdOne(ctx context.Context, tx *store.Tx, host string, d Dispute, e v1.Event) (bool, error) {
 	rec, err := optional(Records().Get(ctx, tx, host))
 	if err != nil {

@@ -31,7 +31,7 @@ func (l *lab) wantConflicts(host string, with ...string) {
 	}
 }
 
-// wantHeld checks that a host gets nothing anew.
+// wantHeld checks that a host gets nothing new.
 func (l *lab) wantHeld(host string) {
 	l.t.Helper()
 	if h := l.host(host); h.Status.Phase == v1.PhaseAdmitted || h.Status.Phase == v1.PhaseGranting || h.Status.Guards[1].Met {
@@ -43,7 +43,7 @@ func (l *lab) wantHeld(host string) {
 	}
 }
 
-// conflictLog gives the entries of conflicts in the audit log, whole.
+// conflictLog returns the entries of conflicts in the audit log, whole.
 func (l *lab) conflictLog() string {
 	l.t.Helper()
 	entries, _, err := audit.Entries().List(l.ctx(), l.store, "")
@@ -68,9 +68,8 @@ func (l *lab) resolve(host string) *v1.Host {
 	return h
 }
 
-// TestTwoHostsClaimOneGUID lets both attest at the same time, with a GUID that
-// inventory has for one of them. Neither is admitted until an operator has
-// looked, whoever came first.
+// TestTwoHostsClaimOneGUID lets both attest at the same time, with a GUID that inventory has for one of them. Neither is
+// admitted until an operator has looked, in whichever order they came.
 func TestTwoHostsClaimOneGUID(t *testing.T) {
 	for range 5 {
 		l := awaiting(t)
@@ -121,7 +120,7 @@ func TestTwoHostsClaimOneGUID(t *testing.T) {
 		if err != nil || len(told.Items) != 2 || told.Items[0].Count != 1 {
 			t.Errorf("events: %+v, %v, want one for each host", told, err)
 		}
-		// A release, which nobody is kept from, ends no conflict.
+		// A release, which is always allowed, ends no conflict.
 		for _, id := range []string{"host-1", "host-2"} {
 			l.must(l.svc.Release(t.Context(), "alice", id))
 			l.fabric.program(t)
@@ -171,9 +170,8 @@ func disputed(t *testing.T, rule ConflictRule) *lab {
 	return l
 }
 
-// TestAdmittedHostIsNotCutOff: nobody's word takes a neighbour's partition away, not
-// even when the neighbour is rebooted meanwhile. It is told of all the same, and is not
-// moved.
+// TestAdmittedHostIsNotCutOff: no host's claim takes a neighbour's partition away, not even when the neighbour is rebooted
+// meanwhile. The conflict is reported all the same, and the neighbour is not moved.
 func TestAdmittedHostIsNotCutOff(t *testing.T) {
 	for _, rule := range []ConflictRule{"", KeepAdmitted} {
 		l := disputed(t, rule)
@@ -202,8 +200,8 @@ func TestAdmittedHostIsNotCutOff(t *testing.T) {
 	}
 }
 
-// TestImpostorIsNotKept: under the other rule a GUID that two hosts prove to have is
-// nobody's, until an operator has looked.
+// TestImpostorIsNotKept: under the other rule no host keeps a GUID that two hosts prove to have, until an operator has
+// looked.
 func TestImpostorIsNotKept(t *testing.T) {
 	l := disputed(t, WithdrawAdmitted)
 	l.wantHeld("host-1")
@@ -254,7 +252,7 @@ func TestHostThatClaimsManyGUIDs(t *testing.T) {
 	}
 	l.must(l.svc.Assign(t.Context(), "alice", "host-2", v1.Assignment{Cluster: "c1"}))
 
-	// A liar with a GUID of everybody.
+	// A liar with a GUID of every host.
 	var all []attest.HCA
 	for i := 1; i <= maxDisputes+3; i++ {
 		all = append(all, l.hosts[fmt.Sprintf("host-%d", i)].Statement.HCAs[0])
@@ -283,8 +281,8 @@ func TestHostThatClaimsManyGUIDs(t *testing.T) {
 
 func inventoryNode(l *lab, i int) ib.GUID { return l.host(fmt.Sprintf("host-%d", i)).HCAs[0].NodeGUID }
 
-// TestConflictWithAHostNobodyWants: it is told of at both, and the other one
-// attests once the conflict is resolved. Until then each may attest, which is kept.
+// TestConflictWithAHostNobodyWants: both hosts report it, and the other one attests once the conflict is resolved. Until
+// then each may attest, which is kept.
 func TestConflictWithAHostNobodyWants(t *testing.T) {
 	l := awaiting(t)
 	l.must(l.svc.Release(t.Context(), "alice", "host-2"))
@@ -298,7 +296,7 @@ func TestConflictWithAHostNobodyWants(t *testing.T) {
 		t.Errorf("host-2 is %s, want quarantined", p)
 	}
 	l.wantHeld("host-2")
-	// The liar tells the truth now, and is held all the same; what it showed counts later.
+	// The liar now sends true evidence, and is held all the same; its evidence counts later.
 	l.fabric.place(t, l.ports("host-1")...)
 	l.hosts["host-1"].Statement.HCAs = honest
 	r, err := l.attest("host-1")
@@ -360,7 +358,7 @@ func TestHeldHostGetsNoOrders(t *testing.T) {
 		t.Fatalf("got %+v, %v, want a ticket", r, err)
 	}
 	early := r.LockTicket
-	l.addHosts(2) // with other TPMs: nobody was accepted so far
+	l.addHosts(2) // with other TPMs: no host was accepted so far
 	l.hosts["host-1"].Statement.HCAs = l.hosts["host-2"].Statement.HCAs
 	_, err = l.attested("host-1")
 	wantRefusal(t, err, ReasonConflict)
@@ -396,9 +394,9 @@ func TestUpgradeConflict(t *testing.T) {
 	}
 }
 
-// TestWaivedBootHoldsNobodyElse: whoever boots his own system while a waiver lets any boot
-// of the class in says what he likes of GUIDs. He is held for it; those whose GUIDs he names
-// are not, since no reference values vouch for the agent that named them.
+// TestWaivedBootHoldsNobodyElse: while a waiver lets any boot of the class in, the owner of a host can boot his own system
+// and claim any GUIDs. That host is held for it. The hosts whose GUIDs it names are not, since no reference values vouch
+// for its agent.
 func TestWaivedBootHoldsNobodyElse(t *testing.T) {
 	l := awaiting(t)
 	l.trust(reference.Set{

@@ -193,8 +193,7 @@ func (d *decision) met(n int) bool {
 	return !slices.ContainsFunc(d.guards[:n], func(g v1.Guard) bool { return !g.Met })
 }
 
-// memberships gives the grants of a host whose guards are met: each port,
-// bound to the place inventory says.
+// memberships returns the grants of a host whose guards are met: each port, bound to the place inventory names for it.
 func (f *facts) memberships() []ledger.Key {
 	var out []ledger.Key
 	for _, p := range f.host.Ports() {
@@ -306,8 +305,7 @@ func (*Dispute) remedy(host string) string {
 
 func (c *Dispute) explain(host string) string { return c.fact() + ": " + c.remedy(host) }
 
-// checkSealed wants a host that can attest nothing more in this boot: whoever
-// gets it next can not speak for it.
+// checkSealed requires that a host can attest nothing more in this boot: its next user cannot speak for it.
 func checkSealed(f *facts) string {
 	switch {
 	case f.rec.Evidence == nil:
@@ -397,7 +395,7 @@ func checkCapacity(f *facts) string {
 	return strings.Join(problems, "; ")
 }
 
-// checkClock has a host get no grant while the clock is not believed. What it has it keeps.
+// checkClock withholds new grants from a host while the clock is not trusted. The host keeps the grants it has.
 func checkClock(f *facts) string {
 	if f.lacks() {
 		return f.halted

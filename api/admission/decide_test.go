@@ -21,8 +21,7 @@ var (
 	keyB   = ledger.Key{PKey: 5, GUID: 0xb1, Place: placeB}
 )
 
-// admitted gives the facts about a host with two HCAs that is admitted, its
-// grants last changed at revision 100.
+// admitted returns the facts about a host with two HCAs that is admitted, its grants last changed at revision 100.
 func admitted() *facts {
 	granted := standing{grant: ledger.Grant{Host: "h"}, modified: 100, found: ledger.Membership{State: ledger.Applied, Revision: 100}}
 	return &facts{
@@ -179,8 +178,8 @@ func TestWantedGrantsAreThePlaces(t *testing.T) {
 	}
 }
 
-// TestWhyAPortIsNotSeen: a guard says what to do, and does not send anybody to a cable where the subnet
-// manager itself shut the switch port.
+// TestWhyAPortIsNotSeen: a guard names the remedy, and sends no operator to a cable where the subnet manager itself shut
+// the switch port.
 func TestWhyAPortIsNotSeen(t *testing.T) {
 	detail := func(p ledger.Port) string {
 		f := admitted()

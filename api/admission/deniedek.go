@@ -22,7 +22,7 @@ func DeniedEKs() store.Collection[DeniedEK] {
 	return store.NewCollection[DeniedEK]("inventory/denied", 1)
 }
 
-// deniedSet gives the EKs that were replaced.
+// deniedSet returns the EKs that were replaced.
 func deniedSet(ctx context.Context, tx *store.Tx) (map[string]bool, error) {
 	snap, err := tx.Snapshot(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	provenNothing proof = iota // it knows the host's name
 	provenEK                   // and its EK certificate, which is no secret
 	provenTPM                  // the host's TPM answered
-	credential                 // it is no host's, but somebody's who has a credential
+	credential                 // it belongs to no host, but to a sender that has a credential
 )
 
 // denial is a request to be refused.
@@ -32,8 +32,8 @@ type denial struct {
 	adapters bool          // a boot that is trusted shows adapters that policy refuses
 }
 
-// noted is what the refusals that anybody can cause are limited by: what the
-// operator should see once, not each time. A new assignment begins anew.
+// noted is the key that limits refusals that any sender can cause: the operator should see each once, not each time. A new
+// assignment starts a new key.
 type noted struct {
 	host    string
 	epoch   int64
@@ -45,8 +45,7 @@ type noted struct {
 // the host said.
 const maxDetail = 512
 
-// deny records why evidence was refused, and gives the refusal. That it cannot
-// be recorded does not make the answer a different one.
+// deny records why evidence was refused, and returns the refusal. If it cannot be recorded, the answer stays the same.
 func (s *Service) deny(ctx context.Context, d denial, no *attest.Refusal) error {
 	no = &attest.Refusal{Code: no.Code, Detail: clipTo(no.Detail, maxDetail)}
 	level := slog.LevelInfo
@@ -74,11 +73,10 @@ func (s *Service) worthNoting(d denial) bool {
 		notes.Allow(noted{d.host, d.epoch, d.attempt, d.proven}, now) && s.allNotes.Allow(d.proven, now)
 }
 
-// note puts the refusal into the host's status, where it stands for as long as a window
-// lasts if no sender who proved as much is refused meanwhile: a stranger hides nothing.
-// It goes into the audit log if the sender knew at least the EK: the log grows for
-// ever, so it is not for everybody to write. A host that is not in inventory has no status, but the
-// last one is kept, which also takes the same time.
+// note puts the refusal into the host's status, where it stands for as long as a window lasts if no sender who proved as
+// much is refused meanwhile: a stranger hides nothing. It goes into the audit log if the sender knew at least the EK: the
+// log grows without end, so not every sender may write to it. A host that is not in inventory has no status, but the last
+// refusal is kept, which also takes the same time.
 func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.Refusal) error {
 	last := v1.Denial{Time: s.now(), Code: string(no.Code), Detail: no.Detail}
 	if d.stranger {
@@ -94,10 +92,10 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 	if rec.Denial == nil || d.proven >= rec.DenialProof || last.Time.Sub(rec.Denial.Time) >= s.o.Window {
 		rec.Denial, rec.DenialProof = &last, d.proven
 	}
-	if d.proven == provenTPM { // nobody but the host itself can do that to it
+	if d.proven == provenTPM { // only the host itself can do that to it
 		rec.Certificate = nil
 	}
-	// What was accepted before, of adapters that are not so any more, admits nobody.
+	// Evidence accepted before, of adapters that are not so any more, admits no host.
 	spent := d.adapters && rec.Epoch == d.epoch && rec.Evidence != nil && !rec.Admitted
 	detail := fmt.Sprintf("%s (from %s)", no.Detail, clip(d.source))
 	if spent {

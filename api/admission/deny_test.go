@@ -239,8 +239,8 @@ func TestOthersDoNotUseUpAHostsAttempts(t *testing.T) {
 	l.open("host-1")
 }
 
-// TestHostwideLimit: what one host may have judged is bounded over all addresses. Who only knows its EK certificate uses
-// up nothing of it.
+// TestHostwideLimit: one host may have a bounded amount judged over all addresses. A sender that knows only its EK
+// certificate uses up nothing of it.
 func TestHostwideLimit(t *testing.T) {
 	l := awaiting(t)
 	l.options = func(o *Options) { o.HostRate = limit.Rate{PerSecond: 1, Burst: 3} }

@@ -27,7 +27,7 @@ const (
 	Changed                 // the object is not as the caller saw it
 )
 
-// String gives the kind in words.
+// String returns the kind in words.
 func (k Kind) String() string {
 	switch k {
 	case NotFound:
@@ -62,7 +62,7 @@ type Error struct {
 	Err      error // the cause, for errors.Is; may be nil
 }
 
-// Error gives the detail and the problems, without the hint.
+// Error returns the detail and the problems, without the hint.
 func (e *Error) Error() string {
 	if len(e.Problems) == 0 {
 		return e.Detail
@@ -70,7 +70,7 @@ func (e *Error) Error() string {
 	return e.Detail + ":\n" + strings.Join(e.Problems, "\n")
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // IsKind reports whether err is, or wraps, an Error of kind k.

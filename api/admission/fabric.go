@@ -15,11 +15,10 @@ import (
 )
 
 // smSilence is how long the subnet manager's sign of life may be missing
-// before it is shown as unreachable. It gives one every ten seconds.
+// before it is shown as unreachable. It sends one every ten seconds.
 const smSilence = 30 * time.Second
 
-// Fabric gives what the subnet manager last published, with inventory's names
-// for its nodes.
+// Fabric returns the fabric as the subnet manager last published it, with inventory's names for its nodes.
 func (s *Service) Fabric(ctx context.Context) (*v1.Fabric, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
@@ -77,7 +76,7 @@ func count(c *v1.FabricCounts, n *v1.Node) {
 	}
 }
 
-// SM gives the state of the subnet manager, or says that it is unreachable.
+// SM returns the state of the subnet manager, or says that it is unreachable.
 func (s *Service) SM(ctx context.Context) (*v1.SM, error) {
 	rec, err := ledger.SMs().Get(ctx, s.o.Store, ledger.Master)
 	if errors.Is(err, store.ErrNotFound) {

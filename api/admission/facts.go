@@ -127,7 +127,7 @@ func gatherGrant(ctx context.Context, r store.Reader, k ledger.Key) (standing, e
 	return standing{grant: g.Value, modified: g.Modified, found: m}, err
 }
 
-// optional gives the value of a record, zero when there is none.
+// optional returns the value of a record, zero when there is none.
 func optional[T any](rec store.Record[T], err error) (T, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil

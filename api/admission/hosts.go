@@ -12,13 +12,13 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Host gives one host.
+// Host returns one host.
 func (s *Service) Host(ctx context.Context, id string) (*v1.Host, error) {
 	h, _, err := s.host(ctx, id)
 	return h, explain(err)
 }
 
-// host gives one host and the revision as of which it stands so.
+// host returns one host and the revision as of which it stands so.
 func (s *Service) host(ctx context.Context, id string) (*v1.Host, int64, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
@@ -31,8 +31,7 @@ func (s *Service) host(ctx context.Context, id string) (*v1.Host, int64, error) 
 	return hostView(f, decide(f)), snap.Revision, nil
 }
 
-// hostView shows a host. Good news (admitted, released) is told only once it
-// is recorded and audited; bad news at once.
+// hostView shows a host. Good news (admitted, released) is shown only once it is recorded and audited; bad news at once.
 func hostView(f *facts, d decision) *v1.Host {
 	h := &v1.Host{
 		ID: f.host.ID, EK: f.host.EK, Class: f.host.ReferenceClass(), HCAs: make([]v1.HCA, 0, len(f.host.HCAs)),

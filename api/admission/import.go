@@ -65,9 +65,8 @@ func invalidInventory(err error) error {
 	}
 }
 
-// plan compares the files with the whole inventory, and gives what is to be taken and
-// what is to be staged. Reading the head through tx makes it conflict with every other
-// import, so that what it found unique stays unique.
+// plan compares the files with the whole inventory, and returns the plan to apply and the rows to stage. Reading the head
+// through tx makes it conflict with every other import, so that what it found unique stays unique.
 func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declaration, actor string, t v1.RepairTicket, dryRun bool) (*inventory.Plan, []staged, error) {
 	if _, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey)); err != nil {
 		return nil, nil, err
@@ -107,8 +106,8 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declarati
 	return plan, rows, s.refuseLocked(ctx, tx, plan, grants)
 }
 
-// refuseLocked refuses to change the identity of hosts that hold grants, and
-// to give a port or a place away that a grant of another host still names.
+// refuseLocked refuses to change the identity of hosts that hold grants. It also refuses to move to another host a port or
+// a place that a grant still names.
 func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.Plan, grants []store.Record[ledger.Grant]) error {
 	problems, err := stillGranted(p, grants)
 	if err != nil {
@@ -136,11 +135,9 @@ func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.P
 	}
 }
 
-// stillGranted lists the grants whose port or place the plan gives to another
-// host. That a host is quarantined proves its switch ports clear, not its
-// adapters: two hosts would have one grant. The grants need not be conditions
-// of the import: a host gets one only where its inventory says, and the hosts
-// that lose a port by the plan are.
+// stillGranted lists the grants whose port or place the plan moves to another host. A quarantined host has its switch ports
+// proven clear, but not its adapters: two hosts would have one grant. The grants need not be conditions of the import: a
+// host gets one only where its inventory says, and the hosts that lose a port by the plan are.
 func stillGranted(p *inventory.Plan, grants []store.Record[ledger.Grant]) ([]string, error) {
 	ports, places := map[ib.GUID]string{}, map[ib.Place]string{}
 	claim := func(h *inventory.Host) {

@@ -89,7 +89,7 @@ func (l *lab) trust(sets ...reference.Set) {
 	}
 }
 
-// healthy gives the same store without injected failures.
+// healthy returns the same store without injected failures.
 func healthy(s *store.Store) *store.Store {
 	if f, ok := s.Backend().(*storetest.Failing); ok {
 		return s.Over(f.Backend)
@@ -194,7 +194,7 @@ func (l *lab) host(id string) *v1.Host {
 	return h
 }
 
-// ports gives the host's ports as inventory has them.
+// ports returns the host's ports as inventory has them.
 func (l *lab) ports(id string) []inventory.Port {
 	l.t.Helper()
 	rec, err := inventory.Hosts().Get(l.ctx(), l.fabric.store, id)

@@ -14,12 +14,12 @@ import (
 
 // Locks knows how adapters are locked. Package api/locks implements it.
 type Locks interface {
-	// Expect gives what the lock of each adapter of a host must be.
+	// Expect returns what the lock of each adapter of a host must be.
 	Expect(ctx context.Context, r store.Reader, host *inventory.Host) (map[ib.GUID]attest.ExpectedLock, error)
 	// Judge compares the settings of a statement with the site's profile; nil: as wanted.
 	Judge(s *attest.Statement) *attest.Refusal
-	// Look notes in tx what evidence that was not accepted shows of the locks of a
-	// statement, and tells of what is not as it was proven last. It grants nothing.
+	// Look records in tx what evidence that was not accepted shows of the locks of a statement, and reports each lock that
+	// differs from its last proof. It grants nothing.
 	Look(ctx context.Context, tx *store.Tx, s *attest.Statement) error
 	// Version names the profile and how settings are kept: what Judge depends on.
 	Version() string
@@ -45,8 +45,8 @@ type ticketRecord struct {
 // AttestedAdapter is an adapter as the agent of a proven boot read it.
 type AttestedAdapter struct {
 	NodeGUID ib.GUID `json:"node_guid"`
-	PSID     string  `json:"psid"`     // "": nobody could read it
-	BaseMAC  string  `json:"base_mac"` // of manufacture, 12 lower-case hexadecimal digits; "": nobody could read it
+	PSID     string  `json:"psid"`     // "": it could not be read
+	BaseMAC  string  `json:"base_mac"` // of manufacture, 12 lower-case hexadecimal digits; "": it could not be read
 }
 
 // LockTicket is a ticket that was used.
@@ -99,10 +99,9 @@ func (s *Service) lookAtLocks(ctx context.Context, v *attest.Verdict) {
 	}
 }
 
-// lockFirst gives a ticket for evidence that shows the right host and boot and no
-// more: of adapters that are locked little can be known before they are open, and
-// only one that was locked counts. "" means that there is nothing to lock, or that
-// it would not help.
+// lockFirst returns a ticket for evidence that shows the right host and boot and no more. Little can be known of a locked
+// adapter before it is open, and only evidence of one that was locked counts. "" means that there is nothing to lock, or
+// that it would not help.
 func (s *Service) lockFirst(ctx context.Context, ses sessionRecord, v *attest.Verdict, channel []byte, ev *attest.Evidence, exp attest.Expected) (string, error) {
 	if v.OK || !ses.Locks || s.o.Locks == nil || !s.o.Policy.RequireLock || v.Code != attest.ReasonLock && v.Code != attest.ReasonUnread {
 		return "", nil
@@ -127,7 +126,7 @@ func (s *Service) proveLocks(ctx context.Context, tx *store.Tx, v *attest.Verdic
 	return s.o.Locks.Prove(ctx, tx, v.Facts.Statement)
 }
 
-// expect gives what inventory, reference values and locks say of a host.
+// expect returns what inventory, reference values and locks say of a host.
 func (s *Service) expect(ctx context.Context, r store.Reader, host *inventory.Host) (attest.Expected, error) {
 	e := expected(host)
 	var err error
@@ -144,9 +143,8 @@ func (s *Service) expect(ctx context.Context, r store.Reader, host *inventory.Ho
 	return e, nil
 }
 
-// ticket makes a ticket for a host whose boot was proven. why is what its adapters lack.
-// Evidence that was accepted before counts no more: its adapters are not as it says, and
-// are to be opened and locked anew.
+// ticket creates a ticket for a host whose boot was proven. why is what its adapters lack. Evidence that was accepted
+// before counts no more: its adapters are not as it says, and must be opened and locked again.
 func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdict, why string) (string, error) {
 	token, err := s.newToken()
 	if err != nil {
@@ -216,8 +214,8 @@ func unknownLockTicket() *Error {
 	return refusal(Refused, "ticket_unknown", "attest again to get a new one", "the ticket is unknown, expired or used")
 }
 
-// UseLockTicket takes a ticket in tx and gives what it is for. It is refused if the host
-// was assigned anew, if its window closed, and while it is held.
+// UseLockTicket uses up a ticket in tx and returns it. It is refused if the host was assigned again, if its window closed,
+// and while it is held.
 func UseLockTicket(ctx context.Context, tx *store.Tx, token string, now time.Time) (*LockTicket, error) {
 	unknown := unknownLockTicket()
 	t, err := lockTickets().Get(ctx, tx, hashToken(token))

@@ -207,7 +207,7 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// Under another key, or with other settings, it is to be locked anew.
+// Under another key, or with other settings, it must be locked again.
 func TestLockedOtherwise(t *testing.T) {
 	k := &keeper{epoch: 99}
 	l := newLockLab(t, k)
@@ -220,8 +220,7 @@ func TestLockedOtherwise(t *testing.T) {
 	}
 }
 
-// Whatever else is wrong is refused, without a ticket: keys are for hosts whose
-// boot is the provider's.
+// Any other fault is refused, without a ticket: keys are for hosts whose boot is the provider's.
 func TestNoTicket(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

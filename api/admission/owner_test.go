@@ -13,10 +13,9 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// silentlyReleased gives a lab in which host-1 was admitted to c1 and released,
-// and its switch ports were read back clear, but its HCA does not answer: its
-// grants stand, withdrawn. host-2 is a chassis that is not in inventory and
-// has host-1's card.
+// silentlyReleased returns a lab in which host-1 was admitted to c1 and released, and its switch ports were read back
+// clear, but its HCA does not answer: its grants stand, withdrawn. host-2 is a chassis that is not in inventory and has
+// host-1's card.
 func silentlyReleased(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t, member.Open(t))
@@ -96,9 +95,8 @@ func TestCardMovesOnceProven(t *testing.T) {
 	}
 }
 
-// sharedCard gives silentlyReleased's lab with an inventory in which the card
-// is already host-2's, as no import would make it. Both hosts would have the
-// same grants.
+// sharedCard returns silentlyReleased's lab with an inventory in which the card is already host-2's, as no import would
+// make it. Both hosts would have the same grants.
 func sharedCard(t *testing.T) *lab {
 	t.Helper()
 	l := silentlyReleased(t)
@@ -163,7 +161,7 @@ func TestGrantHasOneOwner(t *testing.T) {
 	clear(l.fabric.silent)
 	l.fabric.program(t)
 	l.settle() // lets go of host-1's
-	l.settle() // gives them to host-2
+	l.settle() // assigns them to host-2
 	l.wantOwners("after the card was read back", "host-2", "host-2")
 	l.fabric.program(t)
 	l.settle()

@@ -13,9 +13,9 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// allocatePKey gives the cluster a P_Key that no port holds: the lowest that
-// was never used, else the one whose absence was proven longest ago. One that was
-// named, and may be, has to be as free. own are the ranges of the tenant, nil: it has none.
+// allocatePKey assigns the cluster a P_Key that no port holds: the lowest that was never used, otherwise the one whose
+// absence was proven longest ago. A P_Key that the caller named, and may use, must be free in the same way. own are the
+// ranges of the tenant; nil: it has none.
 func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string, named *ib.PKey, own Ranges) (ib.PKey, error) {
 	snap, err := tx.Snapshot(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 	if key == 0 {
 		return 0, refusal(Conflict, "pkeys_exhausted", "delete clusters that are not needed, or see the quarantined P_Keys for what they wait for", "no P_Key to give out: %s", why)
 	}
-	// Reading through tx makes the commit fail if anybody takes it meanwhile.
+	// Reading through tx makes the commit fail if another writer takes it meanwhile.
 	was, err := optional(PKeys().Get(ctx, tx, key.String()))
 	if err != nil {
 		return 0, err

@@ -19,11 +19,10 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// TestRandomHistories lets operators, agents, the fabric and crashes act in
-// random order and checks after every step that
+// TestRandomHistories lets operators, agents, the fabric and crashes act in random order and checks after every step that
 //
-//   - a host told admitted has its P_Key on every one of its switch ports and
-//     HCAs, and a host told quarantined has no P_Key on any switch port;
+//   - a host reported admitted has its P_Key on every one of its switch ports and
+//     HCAs, and a host reported quarantined has no P_Key on any switch port;
 //   - a P_Key on any port is that of a grant the ledger still knows;
 //   - a list of hosts, which reads the records of these alone, has what all records say;
 //   - no two clusters have one P_Key, and a new cluster's P_Key is nowhere;

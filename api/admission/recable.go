@@ -11,11 +11,10 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// MoveCables has inventory's cables at one switch be those at another, port by port: a
-// switch was replaced, and whoever asks for this knows that the old one is gone. It gives
-// of how many hosts. Evidence stays: it says what is in a host, not where its cables
-// end. Grants follow: those at the old switch are withdrawn, and those at the new one
-// are given when the fabric shows each host there.
+// MoveCables changes inventory so that the cables at one switch are at another, port by port. It is for a switch that was
+// replaced; the caller knows that the old one is gone. It returns the number of hosts concerned. Evidence stays: it says
+// what is in a host, not where its cables end. Grants follow: those at the old switch are withdrawn, and those at the new
+// one are made when the fabric shows each host there.
 func (s *Service) MoveCables(ctx context.Context, actor string, from, to ib.GUID, why string) (hosts int, err error) {
 	err = s.update(ctx, func(tx *store.Tx) error {
 		hosts = 0
@@ -39,7 +38,7 @@ func (s *Service) MoveCables(ctx context.Context, actor string, from, to ib.GUID
 	return hosts, err
 }
 
-// recabled gives the hosts that have cables at a switch, with these at another.
+// recabled returns the hosts that have cables at a switch, with these cables moved to another.
 func recabled(recs []store.Record[inventory.Host], from, to ib.GUID) ([]inventory.Host, error) {
 	var moved []inventory.Host
 	at := map[ib.Place]string{}
@@ -93,9 +92,9 @@ type ProvenHCA struct {
 	PSID     string
 }
 
-// Evidence gives what a host proved last, if that still counts; a zero Proof otherwise.
-// Evidence that inventory contradicts is refused when it comes, and void when inventory
-// changes. That of a host that is held does not count: who has which adapter is the question.
+// Evidence returns the last proof of a host, if that still counts; a zero Proof otherwise. Evidence that inventory
+// contradicts is refused when it comes, and void when inventory changes. That of a held host does not count: which host has
+// which adapter is in question.
 func (s *Service) Evidence(ctx context.Context, host string) (Proof, error) {
 	rec, err := optional(Records().Get(ctx, s.o.Store, host))
 	if err != nil || rec.Evidence == nil || len(rec.Conflicts) > 0 {

@@ -12,9 +12,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// TestMoveCables: a switch was replaced. Its hosts keep their evidence; their grants at
-// the old one are withdrawn, and they are admitted at the new one once they are seen
-// there. Nobody else is touched.
+// TestMoveCables: a switch was replaced. Its hosts keep their evidence; their grants at the old one are withdrawn, and they
+// are admitted at the new one once they are seen there. No other host is changed.
 func TestMoveCables(t *testing.T) {
 	const from, to ib.GUID = 0x10, 0x99
 	l := newLab(t, member.Open(t))

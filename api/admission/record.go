@@ -13,10 +13,10 @@ import (
 // Record is what admission knows of one host beyond its inventory. A host
 // without a Record is quarantined.
 type Record struct {
-	Phase v1.Phase  `json:"phase"` // as last told and audited
+	Phase v1.Phase  `json:"phase"` // as last reported and audited
 	Since time.Time `json:"since"` // of Phase
 
-	// Of the present assignment; all zero while there is none.
+	// Belongs to the present assignment; all zero while there is none.
 	Cluster  string    `json:"cluster,omitempty"`
 	Tenant   string    `json:"tenant,omitempty"`
 	PKey     ib.PKey   `json:"p_key,omitzero"`
@@ -25,10 +25,10 @@ type Record struct {
 	Evidence *Evidence `json:"evidence,omitzero"`  // last accepted inside the window
 	Sealed   time.Time `json:"sealed,omitzero"`    // when the host with this evidence was handed over; zero: it was not
 	Granted  bool      `json:"granted,omitempty"`  // a grant was recorded: to move the host, release it
-	Admitted bool      `json:"admitted,omitempty"` // was told admitted: the window is closed for good, and the age of the evidence no longer counts
+	Admitted bool      `json:"admitted,omitempty"` // was reported admitted: the window is closed permanently, and the age of the evidence no longer counts
 
-	// Conflicts are the GUIDs that another host claims too. While there is any the host is
-	// held; they stay until somebody resolves them, whatever becomes of the assignment.
+	// Conflicts are the GUIDs that another host claims too. While there is any the host is held. They stay until an
+	// operator resolves them, also when the assignment ends.
 	Conflicts []Dispute `json:"conflicts,omitempty"`
 
 	// Grants lists every grant of the host in the ledger, withdrawn ones
@@ -38,7 +38,7 @@ type Record struct {
 	Removed *Removal `json:"removed,omitzero"` // inventory has the host no longer
 
 	Denial      *v1.Denial `json:"denial,omitzero"`
-	DenialProof proof      `json:"denial_proof,omitzero"` // of whom was refused
+	DenialProof proof      `json:"denial_proof,omitzero"` // of the sender that was refused
 	Token       string     `json:"token,omitempty"`       // SHA-256 of the status token, hex
 
 	Certificate *Certificate `json:"certificate,omitzero"` // of the host's key; nil: it holds none
@@ -75,7 +75,7 @@ type Evidence struct {
 
 	Renewals int `json:"renewals,omitempty"` // further nonces that were given for its seal
 
-	Judged string  `json:"judged,omitempty"` // names policy and profile that it was held against last (Options.judging)
+	Judged string  `json:"judged,omitempty"` // names the policy and profile that it was judged by last (Options.judging)
 	Lapses []Lapse `json:"lapses,omitempty"` // what of it no longer meets them
 }
 

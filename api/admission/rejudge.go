@@ -28,7 +28,7 @@ type Lapse struct {
 func (o *Options) judging() string {
 	text, err := o.Policy.Judging()
 	if err != nil || o.Policy.Check() != nil {
-		return "" // judges nobody; new evidence is refused
+		return "" // judges no host; new evidence is refused
 	}
 	if o.Locks != nil {
 		text += o.Locks.Version()
@@ -41,7 +41,7 @@ func (o *Options) judging() string {
 // still count: by name, "" or why not.
 type references map[string]string
 
-// standing tells why evidence that rests on a set no longer does.
+// standing returns why evidence that rests on a set no longer does.
 func (r references) standing(name string) string {
 	if name == "" {
 		return "" // of before sets, or a drill overlooked it
@@ -53,7 +53,7 @@ func (r references) standing(name string) string {
 	return why
 }
 
-// referencesNow judges sets, of one class or more, and tells when that changes by itself.
+// referencesNow judges sets, of one class or more, and returns when that changes by itself.
 func referencesNow(sets []reference.Set, now time.Time) (references, time.Time) {
 	out := references{}
 	var next time.Time
@@ -88,8 +88,7 @@ func allReferences(ctx context.Context, r store.Reader, now time.Time) (referenc
 	return refs, next, nil
 }
 
-// stale reports that the evidence of a host was not held against what it would be
-// judged by now.
+// stale reports whether the evidence of a host was judged by other rules than those in force now.
 func (s *Service) stale(rec *Record, refs references) bool {
 	ev := rec.Evidence
 	if ev == nil {
@@ -125,9 +124,8 @@ func (e *Evidence) lapse(cause string) *Lapse {
 	return &e.Lapses[i]
 }
 
-// rejudge holds the evidence of a host against policy, profile and reference values
-// as they are now, and tells of what changed by that. refs nil: the set it rests on is
-// read in tx, so that a grant and the end of a set cannot both happen.
+// rejudge judges the evidence of a host by policy, profile and reference values as they are now, and records events of what
+// changed by that. refs nil: the set it rests on is read in tx, so that a grant and the end of a set cannot both happen.
 func (s *Service) rejudge(ctx context.Context, tx *store.Tx, f *facts, refs references) error {
 	was := f.rec.Evidence
 	if was == nil {
@@ -181,7 +179,7 @@ func (s *Service) rejudge(ctx context.Context, tx *store.Tx, f *facts, refs refe
 // errNoVerdict: what evidence showed is not known any more.
 var errNoVerdict = errors.New("the verdict of the accepted evidence is gone")
 
-// knownLapses gives all that was held against evidence, but for the end of its references.
+// knownLapses returns all known lapses of evidence, except for the end of its references.
 func (e *Evidence) knownLapses() []attest.Lapse {
 	var out []attest.Lapse
 	for _, l := range e.Lapses {
@@ -192,8 +190,8 @@ func (e *Evidence) knownLapses() []attest.Lapse {
 	return out
 }
 
-// unjudged adds to what was held against evidence that it cannot be held against the
-// policy of now: nobody knows what its adapters were.
+// unjudged adds to known lapses that the evidence cannot be judged by the present policy: the record does not say what its
+// adapters were.
 func unjudged(known []attest.Lapse) []attest.Lapse {
 	if slices.ContainsFunc(known, func(l attest.Lapse) bool { return l.Cause == attest.LapseAdapter }) {
 		return known
@@ -246,7 +244,7 @@ func (s *Service) lapses(ctx context.Context, tx *store.Tx, host, session string
 	return slices.DeleteFunc(found, func(l attest.Lapse) bool { return s.overlooks(l.Reason) }), nil
 }
 
-// tellLapse tells that something is held against a host's evidence, or no longer is.
+// tellLapse records an event that a host's evidence has a lapse, or no longer has one.
 func (s *Service) tellLapse(ctx context.Context, tx *store.Tx, f *facts, kind string, l *Lapse) error {
 	e := v1.Event{Type: kind, By: events.ByService, Cause: l.Cause, Host: f.host.ID, Expected: "evidence of " + f.rec.Evidence.Time.Format(time.RFC3339) + " that meets policy", Seen: l.Detail}
 	switch {

@@ -17,7 +17,7 @@ import (
 	"portcullis/attest/result"
 )
 
-// told gives the events of a type, as host and cause.
+// told returns the events of a type, as host and cause.
 func (l *lab) told(kind string) (out []string) {
 	l.t.Helper()
 	all, err := events.Book{Store: l.store.Twin()}.List(l.ctx(), v1.EventQuery{Type: kind})
@@ -66,9 +66,8 @@ func allAdmitted(t *testing.T, hosts int, k *keeper) *lab {
 	return l
 }
 
-// T107: each way in which what evidence was judged by can change is held against
-// evidence that was accepted, told, and shown. A host that was admitted stays so, unless
-// its EK is denied; that it is taken back is told too.
+// T107: each change of what evidence was judged by makes a lapse of evidence that was accepted. The lapse is reported and
+// shown. A host that was admitted stays so, unless its EK is denied. The end of a lapse is reported too.
 func TestAcceptedEvidenceIsJudgedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		cause  string
@@ -150,8 +149,8 @@ func (l *lab) settlesNothing() {
 	}
 }
 
-// A set that ends cuts nobody off who was admitted, however many there are, and lets
-// nobody in any more; a site may say otherwise.
+// The end of a set takes no membership from admitted hosts, however many there are, and admits no new host. A site may
+// decide otherwise.
 func TestEndOfReferencesIsNoOutage(t *testing.T) {
 	l := allAdmitted(t, 3, nil)
 	set := attesttest.References()[0]
@@ -178,8 +177,8 @@ func TestEndOfReferencesIsNoOutage(t *testing.T) {
 	}
 }
 
-// What the service has followed can be older than evidence: a set that it does not know, or
-// knows as a draft, is no reason to hold anything against a host.
+// The references that the service has followed can be older than evidence. A set that it does not know, or knows as a
+// draft, makes no lapse of a host.
 func TestReferencesYoungerThanFollowed(t *testing.T) {
 	l := allAdmitted(t, 2, nil)
 	name := attesttest.References()[0].Name()
@@ -219,8 +218,8 @@ func TestReferencesAreReplaced(t *testing.T) {
 	}
 }
 
-// Evidence that was accepted, and whose reference values ended before a grant, leads to
-// none, also where nobody has noticed the end yet.
+// Evidence that was accepted, and whose reference values ended before a grant, leads to none, also where the service has
+// not noticed the end yet.
 func TestNothingIsGrantedOnEndedReferences(t *testing.T) {
 	for _, noticed := range []bool{true, false} {
 		l := assigned(t)
@@ -288,9 +287,8 @@ func TestRunNoticesTheEndOfReferences(t *testing.T) {
 	t.Error("nobody noticed")
 }
 
-// Evidence whose verdict is gone, or is of other evidence, is not held against a new
-// policy: what was held against it stays, nobody is let in with it, and it is judged once
-// the verdict is there again.
+// Evidence whose verdict is gone, or is of other evidence, is not judged by a new policy. Its lapses stay and no host is
+// admitted with it. It is judged once the verdict is there again.
 func TestVerdictThatIsGoneClearsNothing(t *testing.T) {
 	for name, lose := range map[string]func(*lab, *store.Tx, attest.Verdict) error{
 		"gone": func(_ *lab, tx *store.Tx, _ attest.Verdict) error { Verdicts().Delete(tx, "host-1"); return nil },

@@ -18,11 +18,11 @@ type Removal struct {
 	EK   string    `json:"ek,omitempty"` // that it had
 }
 
-// RemoveHost takes a host that left for good out of inventory, so that its adapters, its EK and its switch ports can
-// be those of other hosts. It is refused while the host is assigned, while a P_Key of it is not proven absent, while it
-// is held, and while a change of it waits for a second person. The number of its last assignment stays, so that no
-// command for one of them reaches a later host of the same id; and its EK, because another one takes two persons also
-// when the host comes back.
+// RemoveHost removes a host that left permanently from inventory, so that its adapters, its EK and its switch ports can be
+// those of other hosts. It is refused while the host is assigned, while a P_Key of it is not proven absent, while it is
+// held, and while a change of it waits for a second person. The number of its last assignment stays, so that no command for
+// one of them reaches a later host of the same id. Its EK stays too, because another one takes two persons also when the
+// host comes back.
 func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.HostRemoval) error {
 	what := change{actor: actor, action: "host.remove", object: "host/" + clip(host)}
 	why := strings.TrimSpace(in.Reason)
@@ -93,8 +93,8 @@ func (s *Service) nothingStaged(ctx context.Context, r store.Reader, host string
 	return refusal(Conflict, "repair_open", "portcullis inventory repair cancel "+host, "a change of host %s waits for a second person", host)
 }
 
-// comeBack refuses hosts that were removed and are to come back with another EK though evidence of them was accepted.
-// What is left of the others' removal is forgotten.
+// comeBack refuses hosts that were removed and are to come back with another EK though evidence of them was accepted. It
+// deletes the record of the removal of each other host.
 func (s *Service) comeBack(ctx context.Context, tx *store.Tx, added []inventory.Host) error {
 	var problems []string
 	for i := range added {

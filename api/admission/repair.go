@@ -13,13 +13,11 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// A host is known once evidence of it was accepted: from then on its EK says which
-// machine it is, and what else is known of it hangs on that. So inventory gives a known
-// host another EK, or none, only by two persons: an import stages the row, with the ticket
-// of the repair, and somebody else confirms it. The same holds for an EK that was replaced
-// before, whichever host is to have it. All else of inventory is one person's word, as is
-// the EK of a host that was never accepted, since whoever registers hosts could register
-// that one.
+// A host is known once evidence of it was accepted: from then on its EK says which machine it is, and all other knowledge
+// of it depends on that. So a known host gets another EK in inventory, or none, only by two persons. An import stages the
+// row, with the ticket of the repair, and a second person confirms it. The same holds for an EK that was replaced before,
+// whichever host is to have it. All else of inventory is one person's word. So is the EK of a host that was never accepted,
+// since an operator who registers hosts could register that one.
 
 // Repair is a row of inventory that waits for a second person.
 type Repair struct {
@@ -177,7 +175,7 @@ func (r *Repair) fields() []string {
 	return fields
 }
 
-// setAside gives the plan without rows that are staged. Each of these must be such that
+// setAside returns the plan without rows that are staged. Each of these must be such that
 // it can be confirmed by itself once the rest of the import is in force.
 func setAside(p *inventory.Plan, rows []staged) (*inventory.Plan, error) {
 	var ids []string

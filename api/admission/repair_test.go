@@ -50,8 +50,8 @@ func (l *lab) wantEK(host, ek string) {
 	}
 }
 
-// known is a site of two hosts of which the first was admitted and released, and a TPM
-// that nobody has yet.
+// known returns a site of two hosts of which the first was admitted and released, and a TPM
+// that no host has yet.
 func known(t *testing.T) (l *lab, spare *attesttest.Host) {
 	t.Helper()
 	l = awaiting(t)
@@ -62,7 +62,7 @@ func known(t *testing.T) (l *lab, spare *attesttest.Host) {
 	return l, l.tpm("host-1", 91)
 }
 
-// tpm gives a host with a TPM of its own and the adapters of the host that it is to be.
+// tpm returns a host with a TPM of its own and the adapters of the host that it is to be.
 func (l *lab) tpm(id string, n int) *attesttest.Host {
 	l.t.Helper()
 	h, err := l.vendor.NewHost(id, n)
@@ -83,8 +83,7 @@ func (l *lab) confirm(actor, host string) error {
 	return err
 }
 
-// TestEKOfKnownHostNeedsTwo plays whoever holds one operator's credential, and then a
-// repair as it should be.
+// TestEKOfKnownHostNeedsTwo plays an attacker with one operator's credential, and then a repair as it should be.
 func TestEKOfKnownHostNeedsTwo(t *testing.T) {
 	l, spare := known(t)
 	old, ek := l.hosts["host-1"].EKDigest(), spare.EKDigest()
@@ -114,7 +113,7 @@ func TestEKOfKnownHostNeedsTwo(t *testing.T) {
 		t.Fatalf("staged: %+v, %v", report, err)
 	}
 	l.wantEK("host-1", old)
-	// The same file again, by anybody, changes nothing.
+	// The same file again, from any operator, changes nothing.
 	if report, err = l.importAs("mallory", row, v1.RepairTicket{}, false); err != nil || len(report.Staged) != 1 || report.Staged[0].By != "olga" {
 		t.Errorf("the same file again: %+v, %v", report, err)
 	}
@@ -375,7 +374,7 @@ func TestRepairEnds(t *testing.T) {
 	l.clock = l.clock.Add(repairLife)
 	l.wantCode(l.confirm("peter", "host-1"), "repair_expired")
 	l.wantEK("host-1", l.hosts["host-1"].EKDigest())
-	stage() // anew
+	stage() // again
 	if err := l.confirm("peter", "host-1"); err != nil {
 		t.Error(err)
 	}

@@ -16,7 +16,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// leastDigest is how many digits of a digest name what somebody looked at.
+// leastDigest is how many digits of a digest identify the content that an operator looked at.
 const leastDigest = 12
 
 // Repairs lists the changes of inventory that wait for a second person, by host.
@@ -31,7 +31,7 @@ func (s *Service) Repairs(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Repa
 	return out, explain(err)
 }
 
-// Repair gives the change of a host that waits for a second person.
+// Repair returns the change of a host that waits for a second person.
 func (s *Service) Repair(ctx context.Context, host string) (*v1.Repair, error) {
 	r, err := getRepair(ctx, s.o.Store, host)
 	if err != nil {
@@ -75,9 +75,9 @@ func getRepair(ctx context.Context, r store.Reader, host string) (*Repair, error
 	return &rec.Value, err
 }
 
-// ConfirmRepair puts a staged row into force: the EK that the host had is denied from now
-// on, its evidence, its sessions and its orders for adapters are void, and its window is
-// closed. Who staged it may not, and the digest is that of what actor looked at.
+// ConfirmRepair puts a staged row into force. The EK that the host had is denied from now on, its evidence, its sessions
+// and its orders for adapters are void, and its window is closed. The operator who staged the row cannot confirm it. The
+// digest is that of the row that actor looked at.
 func (s *Service) ConfirmRepair(ctx context.Context, actor, host string, in v1.RepairConfirm) (*v1.Repair, error) {
 	var out *v1.Repair
 	err := s.update(ctx, func(tx *store.Tx) error {

@@ -15,17 +15,14 @@ import (
 // attempt, or grows old.
 const maxRenewals = 32
 
-// RenewSeal asks once more for the seal of a session whose evidence was accepted:
-// the answer to the last challenge did not come, came too late, or was lost on its
-// way through a service that ended. token is the status token that the evidence
+// RenewSeal asks once more for the seal of a session whose evidence was accepted: the answer to the last challenge did not
+// come, came too late, or was lost on its way through a service that ended. token is the status token that the evidence
 // earned.
 //
-// It grants nothing that the first challenge did not. What the seal must show
-// stays the same: AK2, which signs only while the agent's PCR is capped, in the
-// boot of the evidence and with its registers. So the evidence must still count,
-// its provisioning window be open, and no seal of it have been accepted. One that
-// is still good is given again; otherwise it is an *Error of kind Conflict with
-// code v1.CodeSealClosed, after which only a reboot helps.
+// It grants nothing that the first challenge did not. The seal must show the same facts: AK2, which signs only while the
+// agent's PCR is capped, in the boot of the evidence and with its registers. So the evidence must still count, its
+// provisioning window be open, and no seal of it have been accepted. A challenge that is still good is returned again;
+// otherwise the error is an *Error of kind Conflict with code v1.CodeSealClosed, after which only a reboot helps.
 func (s *Service) RenewSeal(ctx context.Context, token, session string) (*attest.Seal, error) {
 	ref, err := tokens().Get(ctx, s.o.Store, hashToken(token))
 	if errors.Is(err, store.ErrNotFound) {

@@ -21,14 +21,13 @@ import (
 
 // Results signs attestation results. Package api/results implements it.
 type Results interface {
-	// Sign fills in who issued the claims and when they expire, at until at the
-	// latest, and gives the token. Refusals are *Error.
+	// Sign fills in the issuer of the claims and when they expire, at until at the latest, and returns the token. Refusals
+	// are *Error.
 	Sign(ctx context.Context, c *result.Claims, until time.Time) (string, error)
 }
 
-// AttestationResult gives a signed token about where a host stands, made now from what
-// is recorded: what expired, was voided or is held since does not count in it. nonce is
-// the relying party's, nil for none.
+// AttestationResult returns a signed token about where a host stands, made now from what is recorded: what expired, was
+// voided or is held since does not count in it. nonce is the relying party's, nil for none.
 func (s *Service) AttestationResult(ctx context.Context, host string, nonce []byte) (*v1.AttestationResult, error) {
 	if s.o.Results == nil {
 		return nil, refusal(Unavailable, v1.CodeUnavailable, "give the service a root for their keys (results.root) and start it again",
@@ -53,8 +52,8 @@ func (s *Service) AttestationResult(ctx context.Context, host string, nonce []by
 	}, nil
 }
 
-// resultForHost gives the token for a host's own agent, "" if there is none: what was
-// accepted stays so although nobody signs it.
+// resultForHost returns the token for a host's own agent, "" if there is none: accepted evidence stays accepted although
+// there is no signer.
 func (s *Service) resultForHost(ctx context.Context, host string) string {
 	if s.o.Results == nil {
 		return ""
@@ -72,8 +71,7 @@ func (s *Service) resultForHost(ctx context.Context, host string) string {
 	return token
 }
 
-// appraise gives the claims about a host as of now, and the time until which they can
-// be told to count.
+// appraise returns the claims about a host as of now, and the time until which they count.
 func (s *Service) appraise(ctx context.Context, id string) (*result.Claims, time.Time, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
@@ -131,7 +129,7 @@ type appraiser struct {
 	phase   v1.Phase
 	now     time.Time
 
-	judged  bool // settings of adapters are held against a profile, and epochs are known
+	judged  bool // settings of adapters are judged by a profile, and epochs are known
 	locks   map[ib.GUID]attest.ExpectedLock
 	trusted bool // the reference values that its boot satisfied, or others that take all it may be, are in force
 
@@ -144,7 +142,7 @@ func (a *appraiser) counts() bool {
 	return st == result.StateVerified || st == result.StateSealed || st == result.StateAdmitted
 }
 
-// state gives how far the host came, and the reason where nothing counts.
+// state returns how far the host came, and the reason where nothing counts.
 func (a *appraiser) state() (result.State, string) {
 	rec := &a.facts.rec
 	ev, v := rec.Evidence, &a.verdict
@@ -202,7 +200,7 @@ func (a *appraiser) claims() *result.Claims {
 	for i := range v.Statement.HCAs {
 		h := &v.Statement.HCAs[i]
 		ap := a.adapter(h)
-		// What an adapter is stands in a statement of the platform.
+		// A statement of the platform describes what an adapter is.
 		ap.Status = result.Worst(ap.Status, platform.Status)
 		c.Submods[result.AdapterLabel(h.NodeGUID)] = ap
 	}
@@ -235,7 +233,7 @@ func (a *appraiser) lower(t *result.Tier, to result.Tier, format string, args ..
 	a.weak = append(a.weak, fmt.Sprintf(format, args...))
 }
 
-// waivedBoot gives what was not demanded of the boot.
+// waivedBoot returns the requirements on the boot that were waived.
 func (a *appraiser) waivedBoot() []string {
 	return slices.DeleteFunc(slices.Clone(a.facts.rec.Evidence.Waived), func(w string) bool {
 		return w == attest.WaivedAssurance || w == attest.WaivedDPU || w == attest.WaivedLock
@@ -329,7 +327,7 @@ func (a *appraiser) lock(h *attest.HCA, tier *result.Tier, vec *result.Vector) {
 	if a.waived(attest.WaivedLock) {
 		a.lower(tier, result.Warning, "%s", attest.WaivedLock)
 		switch h.Lock.MLOCK {
-		case attest.MLOCKLocked: // under settings that nobody judged
+		case attest.MLOCKLocked: // under settings that were not judged
 		case attest.MLOCKUnknown:
 			vec.Configuration = result.ConfigUnavailable
 		default:

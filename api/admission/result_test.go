@@ -206,8 +206,8 @@ func TestResultFollowsAHost(t *testing.T) {
 	}
 }
 
-// TestResultOfAHostThatLostItsPlace: it was admitted, and what it was granted is taken
-// back since; so its ports are in no partition, whatever it was told before.
+// TestResultOfAHostThatLostItsPlace: the host was admitted, and its grants have been withdrawn since. So its ports are in
+// no partition, although it was reported admitted.
 func TestResultOfAHostThatLostItsPlace(t *testing.T) {
 	l, _, _ := newResultLab(t)
 	l.admit("host-1", "c1")
@@ -271,8 +271,8 @@ func TestResultOfVoidedEvidence(t *testing.T) {
 	want(t, l.result("host-1"), result.StateUnattested, result.None)
 }
 
-// TestResultOfHeldHosts: two hosts claim one GUID. One that was admitted stays so, with a
-// warning: nobody's word makes a neighbour contraindicated.
+// TestResultOfHeldHosts: two hosts claim one GUID. One that was admitted stays so, with a warning: no host's claim makes a
+// neighbour contraindicated.
 func TestResultOfHeldHosts(t *testing.T) {
 	l, _, _ := newResultLab(t)
 	l.assign("host-2", "c1")
@@ -431,7 +431,7 @@ func TestResultIsRefused(t *testing.T) {
 			t.Errorf("host %q: %v", id, err)
 		}
 	}
-	// Nobody signs: what was accepted is accepted all the same, and says so.
+	// There is no signer: accepted evidence is accepted all the same, and the answer says so.
 	s.fail = refusal(Unavailable, "result_keys_locked", "", "the keys do not open")
 	r, err := l.attested("host-1")
 	if err != nil || r.Result != "" || r.Seal == nil {

@@ -229,7 +229,7 @@ func TestSMTellsReview(t *testing.T) {
 }
 
 // The end of the review of a state that was rolled back begins another branch of the audit log; that of a restored state
-// does not. What is shown names the anchor.
+// does not. The review shows the anchor.
 func TestReviewOfARolledBackState(t *testing.T) {
 	for _, back := range []bool{true, false} {
 		l := restored(t)

@@ -67,8 +67,7 @@ func (s *Service) follow(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		// settleSome tells of each host that it could not settle, and has it
-		// tried again.
+		// settleSome reports each host that it could not settle, and has it tried again.
 		case <-alarm:
 			if err := s.followReferences(ctx, owners, !owners.nextReference.IsZero() && !s.now().Before(owners.nextReference)); err != nil {
 				return err
@@ -176,7 +175,7 @@ func (s *Service) followReferences(ctx context.Context, o *owners, may bool) err
 			}
 		}
 	}
-	_ = s.settleSome(ctx, o, o.due(s.now())) // tells of each host that it could not settle
+	_ = s.settleSome(ctx, o, o.due(s.now())) // reports each host that it could not settle
 	return nil
 }
 
@@ -231,8 +230,7 @@ func unsettled(f *facts, d decision) bool {
 	return slices.ContainsFunc(d.want, func(k ledger.Key) bool { _, known := f.grants[k]; return !known })
 }
 
-// Settle settles all hosts once: what Run does when it begins, for whoever has no
-// goroutine to run.
+// Settle settles all hosts once, as Run does when it begins. It is for callers that have no goroutine to run.
 func (s *Service) Settle(ctx context.Context) error {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err == nil {
@@ -353,7 +351,7 @@ func (o *owners) due(now time.Time) []string {
 	return ids
 }
 
-// touched gives the hosts that the changes concern, sorted.
+// touched returns the hosts that the changes concern, sorted.
 func (o *owners) touched(changes []store.Change) []string {
 	ids := map[string]bool{}
 	for _, c := range changes {
@@ -365,7 +363,7 @@ func (o *owners) touched(changes []store.Change) []string {
 	return slices.Sorted(maps.Keys(ids))
 }
 
-// users gives the hosts of a cluster that uses others than before.
+// users returns the hosts of a cluster that uses others than before.
 func (o *owners) users(c store.Change) []string {
 	name, ok := Clusters().KeyOf(c.Key)
 	if !ok {

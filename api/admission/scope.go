@@ -179,8 +179,8 @@ func (s *Service) mayName(ctx context.Context, k ib.PKey) error {
 // their own, so that they keep no refusal of a credential out of the audit log.
 type reach struct{ actor, code, object string }
 
-// noteRefusal puts a refusal into the audit log that means somebody reached for what
-// is not his, one of a kind a minute, and gives it back.
+// noteRefusal puts a refusal into the audit log that means an actor tried to use another's object, one of a kind a minute,
+// and returns it.
 func (s *Service) noteRefusal(ctx context.Context, c change, err error) error {
 	var no *Error
 	if !errors.As(err, &no) || !slices.Contains([]string{codeOutOfScope, codeTenantScope, codeHostScope, codeInUse, codeFullRefused, codeReserved}, no.Code) {

@@ -16,12 +16,10 @@ import (
 // attemptSeal is the reason by which refusals of unsigned seals are limited.
 const attemptSeal attest.Reason = "seal-unsigned"
 
-// SubmitSeal judges the seal quote of a session whose evidence was accepted. What
-// it answers is used up by an answer that the host's TPM signed, accepted or not,
-// and by nothing else: an unsigned seal takes no more than the id of the session.
-// channel is the TLS exporter value of the connection it came over, which may be
-// another one than that of the evidence. A sealed host can attest nothing more
-// before it is rebooted, and only a sealed host is admitted. A seal that is not
+// SubmitSeal judges the seal quote of a session whose evidence was accepted. The challenge is used up by an answer that the
+// host's TPM signed, accepted or not, and by nothing else: an unsigned seal takes no more than the id of the session.
+// channel is the TLS exporter value of the connection it came over, which may be another one than that of the evidence. A
+// sealed host can attest nothing more before it is rebooted, and only a sealed host is admitted. A seal that is not
 // accepted is an *attest.Refusal.
 func (s *Service) SubmitSeal(ctx context.Context, session string, channel []byte, source string, ev *attest.SealEvidence) (*v1.SealResult, error) {
 	rec, err := s.awaitedSeal(ctx, session)
@@ -96,7 +94,7 @@ func (s *Service) AwaitsSeal(ctx context.Context, session string) error {
 	return err
 }
 
-// consumeSeal deletes the challenge that a seal answered. Of several answers one alone succeeds.
+// consumeSeal deletes the challenge that a seal answered. If several answers come, only one succeeds.
 func (s *Service) consumeSeal(ctx context.Context, session string, answered sealRecord) error {
 	return s.update(ctx, func(tx *store.Tx) error {
 		rec, err := seals().Get(ctx, tx, numberOf(session))
@@ -154,8 +152,7 @@ func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Bo
 	return out, nil
 }
 
-// unseal forgets that the host was handed over, and a seal that is awaited:
-// evidence comes anew, or counts no more.
+// unseal forgets that the host was handed over, and a seal that is awaited: new evidence comes, or the old counts no more.
 func (r *Record) unseal(tx *store.Tx) {
 	r.Sealed, r.Certificate = time.Time{}, nil
 	if r.Evidence != nil {

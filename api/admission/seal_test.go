@@ -23,7 +23,7 @@ func evidenced(t *testing.T) (*lab, *attest.Session, *v1.AttestResult) {
 	return l, s, r
 }
 
-// TestUnsealedHostGetsNothing: accepted evidence alone admits nobody.
+// TestUnsealedHostGetsNothing: accepted evidence alone admits no host.
 func TestUnsealedHostGetsNothing(t *testing.T) {
 	l, s, r := evidenced(t)
 	l.fabric.place(t, l.ports("host-1")...)
@@ -124,8 +124,7 @@ func TestUnknownSeals(t *testing.T) {
 	}
 }
 
-// TestBootsOfATPM: a boot that was handed over is spent, and counts that went
-// back need somebody who knows why.
+// TestBootsOfATPM: a boot that was handed over is spent, and counts that went back need an operator who knows why.
 func TestBootsOfATPM(t *testing.T) {
 	l := awaiting(t)
 	attestAs := func(reset, restart uint32, want attest.Reason) {

@@ -24,7 +24,7 @@ type Options struct {
 	Policy  *attest.Policy // for evidence
 	Log     *slog.Logger
 	Locks   Locks   // of adapters; nil: the service locks none
-	Results Results // signs attestation results; nil: nobody does
+	Results Results // signs attestation results; nil: none are signed
 
 	// Declared returns how many external ports each switch of the declared topology has, 0 where that is not said, and nil
 	// where none is declared; nil: there are no topologies.
@@ -41,9 +41,8 @@ type Options struct {
 	Window      time.Duration // provisioning window when Assign names none; default 1 h
 	EvidenceAge time.Duration // oldest evidence that leads to an admission; default 1 h
 
-	// Withdraw are causes (attest.LapseCauses) for which a host that was admitted loses
-	// its memberships when they are held against its evidence; others are told. nil: an
-	// EK on the deny list.
+	// Withdraw are causes (attest.LapseCauses) for which a host that was admitted loses its memberships when its evidence
+	// has such a lapse; others are only reported. nil: an EK on the deny list.
 	Withdraw []string
 
 	PKeyFirst, PKeyLast ib.PKey       // range to allocate from; default 0x0001 to 0x7ffe
@@ -87,11 +86,11 @@ type ConflictRule string
 
 // Rules for conflicts. A host that is not admitted gets nothing under either.
 const (
-	// KeepAdmitted has it stay a member where the fabric shows it at its place: whoever
-	// can make a host of his show a neighbour's GUID can not cut the neighbour off.
+	// KeepAdmitted lets it stay a member where the fabric shows it at its place. An attacker whose host shows a neighbour's
+	// GUID cannot cut the neighbour off.
 	KeepAdmitted ConflictRule = "keep"
-	// WithdrawAdmitted has it lose its memberships until the conflict is resolved: a GUID
-	// that two hosts prove to have is nobody's.
+	// WithdrawAdmitted takes its memberships until the conflict is resolved: a GUID that two hosts prove to have belongs to
+	// no host.
 	WithdrawAdmitted ConflictRule = "withdraw"
 )
 
@@ -119,11 +118,9 @@ func (w *Weakness) overlook(v *attest.Verdict) {
 	}
 }
 
-// Service is the API's work without its protocol. Methods are safe for
-// concurrent use, and several Services may share one store. Refusals are
-// *Error, except that evidence which is not accepted is an *attest.Refusal:
-// what it says is for the operator, the host must be told only that it was
-// refused.
+// Service is the API's work without its protocol. Methods are safe for concurrent use, and several Services may share one
+// store. Refusals are *Error, except that evidence which is not accepted is an *attest.Refusal: its text is for the
+// operator, the host must learn only that it was refused.
 //
 // A Service holds no state but its rate limits, and without Options.Root the keys of sessions. Run keeps phases and grants
 // up with what the fabric shows; one instance must run it.
@@ -165,9 +162,8 @@ func New(o Options) *Service {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	// Of refusals that anybody can cause, the store takes one of a kind a minute,
-	// and so many altogether of those who proved as much: who proves less uses up nothing
-	// of others. All of them are in the log.
+	// The store takes one refusal of a kind a minute of those that any sender can cause. There is also a limit for all
+	// senders who proved the same: a sender who proves less uses up nothing of others. All refusals are in the log.
 	note, notes := limit.Rate{PerSecond: 1.0 / 60, Burst: 1}, limit.Rate{PerSecond: 2, Burst: 120}
 	if o.Withdraw == nil {
 		o.Withdraw = []string{attest.LapseEK}

@@ -29,22 +29,20 @@ const (
 
 var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// OpenSession starts an attestation of the host named in req: its EK must be
-// the one inventory pins and its provisioning window open. source is the
-// network address the request came from. Nothing of the session is kept: its id
-// holds it, sealed. It is single use and lives as long as the policy says.
+// OpenSession starts an attestation of the host named in req: its EK must be the one inventory pins and its provisioning
+// window open. source is the network address the request came from. Nothing of the session is kept: its id holds it,
+// sealed. It is single use and lives as long as the policy says.
 //
-// Too many attempts are an *Error of kind Limited. Every other refusal is an
-// *attest.Refusal, so that a stranger cannot tell an unknown host from one
-// whose window is closed; nor can he by the time it takes, since what is read,
-// checked and written does not depend on which it is.
+// Too many attempts are an *Error of kind Limited. Every other refusal is an *attest.Refusal, so that a stranger cannot
+// distinguish an unknown host from one whose window is closed. The time it takes reveals nothing either, since the same is
+// read, checked and written in both cases.
 func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, source string) (*attest.Session, error) {
 	now := s.now()
 	if req == nil {
 		return nil, &attest.Refusal{Code: attest.ReasonRequest, Detail: "no request"}
 	}
 	from := sourceOf(source)
-	// Before the host is looked up, so that limits do not tell which exist.
+	// Before the host is looked up, so that limits do not reveal which hosts exist.
 	if err := s.limitAttempts(req.Host, from, now); err != nil {
 		return nil, err
 	}
@@ -138,8 +136,7 @@ func tooMany(who string) *Error {
 	return refusal(Limited, v1.CodeRateLimited, "wait a minute and try again", "too many attestation attempts from %s", who)
 }
 
-// attempt is what sessions are limited by: whoever names a host uses up only
-// what is his own.
+// attempt is the key that limits sessions: a sender that names a host uses up only its own share.
 type attempt struct {
 	host   string
 	source netip.Addr
@@ -348,7 +345,7 @@ func acceptedChange(ses sessionRecord, v attest.Verdict) change {
 	}
 }
 
-// expected gives what inventory says about the host in attestation's terms.
+// expected returns what inventory says about the host in attestation's terms.
 func expected(h *inventory.Host) attest.Expected {
 	e := attest.Expected{Host: h.ID, EKDigest: h.EK, Class: h.ReferenceClass()}
 	for _, a := range h.HCAs {

@@ -14,7 +14,7 @@ import (
 	"portcullis/attest"
 )
 
-// awaiting gives a lab in which host-1 and host-2 may attest.
+// awaiting returns a lab in which host-1 and host-2 may attest.
 func awaiting(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t, member.Open(t))

@@ -14,13 +14,12 @@ import (
 	"portcullis/attest"
 )
 
-// A session is not kept: its id is a sealed token that holds all that evidence is compared with, and that the host
-// brings back. Before a TPM has opened the credential of a session nothing of it is in the store, so a stranger that
-// knows the EK certificate of a host takes nothing from the host. Of a session that was used its number is kept until
-// the token has expired.
+// A session is not kept: its id is a sealed token that holds all that evidence is compared with, and that the host returns.
+// Before a TPM has opened the credential of a session nothing of it is in the store. So a stranger that knows the EK
+// certificate of a host takes nothing from the host. The number of a used session is kept until the token has expired.
 //
-// The bearer of a token has not opened the credential yet, so the secret in it is encrypted, by a key that all
-// instances share by the store (sessionkeys.go).
+// The bearer of a token has not opened the credential yet, so the secret in it is encrypted, by a key that all instances
+// share by the store (sessionkeys.go).
 
 const (
 	// sessionNumber is how many letters of a token name the session; the rest is sealed.
@@ -145,7 +144,7 @@ func (s *Service) openedSession(ctx context.Context, token string) (sessionRecor
 	return ses, nil
 }
 
-// consume notes that a session was used. Of several that bring its token one alone succeeds.
+// consume records that a session was used. If several requests bring its token, only one succeeds.
 func (s *Service) consume(ctx context.Context, ses *sessionRecord) error {
 	// The lease only cleans up: the token says itself when it has expired.
 	lease, err := s.o.Store.NewLease(ctx, max(0, ses.Challenge.Expires.Sub(s.now()))+time.Hour)

@@ -13,18 +13,17 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// service is the actor of what nobody asked for by name.
+// service is the actor of changes that no caller requested.
 const service = "service"
 
-// settle makes the host's records agree with the decision about it: grants
-// recorded or withdrawn, proven ones dropped, the phase told. It reads what tx
-// wrote before, so callers change the Record first and settle last.
+// settle makes the host's records agree with the decision about it: grants recorded or withdrawn, proven ones dropped, the
+// phase reported. It reads what tx wrote before, so callers change the Record first and settle last.
 func (s *Service) settle(ctx context.Context, tx *store.Tx, id string) (*facts, decision, error) {
 	return s.settleBy(ctx, tx, id, nil)
 }
 
-// settleBy is settle of a host whose evidence is held against policy and references
-// first, unless these are nil. Before its first grant it always is.
+// settleBy is settle of a host whose evidence is first judged by policy and references, unless these are nil. Before its
+// first grant it always is.
 func (s *Service) settleBy(ctx context.Context, tx *store.Tx, id string, refs references) (*facts, decision, error) {
 	f, err := s.gather(ctx, tx, id)
 	if err != nil {
@@ -93,7 +92,7 @@ func (s *Service) judged(ctx context.Context, tx *store.Tx, id string, refs refe
 	return f, d, err
 }
 
-// phaseOf gives the recorded phase; a host without a record is quarantined.
+// phaseOf returns the recorded phase; a host without a record is quarantined.
 func phaseOf(r Record) v1.Phase {
 	if r.Phase == "" {
 		return v1.PhaseQuarantined
@@ -166,7 +165,7 @@ func (s *Service) tellPhase(ctx context.Context, tx *store.Tx, f *facts, d decis
 	return s.log(ctx, tx, change{actor: service, action: "host.phase", object: "host/" + f.host.ID, code: string(d.phase), detail: detail})
 }
 
-// change is what the audit log is told of.
+// change is what the audit log records.
 type change struct {
 	actor, action, object, code, detail string
 	before, after                       any

@@ -11,10 +11,9 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// A shared cluster is that of a service which several tenants use, such as storage.
-// Its own hosts, the servers, are full members of its partition. The hosts of the
-// clusters that use it are limited members: they reach the servers and not each
-// other. Nobody else's host becomes a full member there, whoever asks.
+// A shared cluster is that of a service which several tenants use, such as storage. Its own hosts, the servers, are full
+// members of its partition. The hosts of the clusters that use it are limited members: they reach the servers and not each
+// other. No other tenant's host becomes a full member there, whichever caller asks.
 
 // Use has the hosts of a cluster use a shared cluster.
 func (s *Service) Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
@@ -101,7 +100,7 @@ func (s *Service) roomFor(ctx context.Context, tx *store.Tx, c, with *Cluster) e
 	return nil
 }
 
-// uses gives the P_Keys of the shared clusters that a cluster uses.
+// uses returns the P_Keys of the shared clusters that a cluster uses.
 func uses(c *Cluster, lookUp func(name string) (Cluster, error)) ([]ib.PKey, error) {
 	var out []ib.PKey
 	for _, name := range c.Uses {

@@ -35,8 +35,8 @@ func (s *Service) gatherAll(ctx context.Context, n store.Snapshot) ([]*facts, er
 	return s.allFacts(st)
 }
 
-// gatherSome reads the facts about some hosts as of one revision, in their order. What is read is in
-// proportion to them, not to what the store holds.
+// gatherSome reads the facts about some hosts as of one revision, in their order. The amount read is in proportion to them,
+// not to what the store holds.
 func (s *Service) gatherSome(ctx context.Context, n store.Snapshot, hosts []store.Record[inventory.Host]) ([]*facts, error) {
 	st, err := s.stockOf(ctx, n, hosts)
 	if err != nil {

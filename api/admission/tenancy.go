@@ -148,7 +148,7 @@ func (s *Service) Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.
 	return out, explain(err)
 }
 
-// Cluster gives one cluster.
+// Cluster returns one cluster.
 func (s *Service) Cluster(ctx context.Context, cluster string) (*v1.Cluster, error) {
 	c, err := s.cluster(ctx, s.o.Store, cluster)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Service) cluster(ctx context.Context, r store.Reader, cluster string) (
 	return rec.Value, err
 }
 
-// CreateCluster records a new cluster and gives it a P_Key of its own.
+// CreateCluster records a new cluster and assigns it a P_Key of its own.
 func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewCluster) (*v1.Cluster, error) {
 	if err := errors.Join(validName("cluster", n.Name), validName("tenant", n.Tenant)); err != nil {
 		return nil, err

@@ -13,10 +13,9 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// HostStatusByToken gives the host whose latest accepted evidence earned the token. Which
-// one counts stands in the host's record: where the token leads says only which record to
-// read. It ends with that evidence and with the assignment, by a newer token, and when the
-// EK is denied. A host that is held, or whose evidence is too old, is still told so.
+// HostStatusByToken returns the host whose latest accepted evidence earned the token. The host's record says which token
+// counts: the token itself only says which record to read. It ends with that evidence and with the assignment, by a newer
+// token, and when the EK is denied. A host that is held, or whose evidence is too old, still gets its status.
 func (s *Service) HostStatusByToken(ctx context.Context, token string) (*v1.Host, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {

@@ -223,8 +223,7 @@ func phase(h *v1.Host, err error) string {
 	return fmt.Sprintf("host %s is %s\n", h.ID, h.Status.Phase)
 }
 
-// told is what a caller learns of an error: an operator all of it, an agent no
-// more than that it was refused.
+// told returns what a caller learns of an error: an operator all of it, an agent no more than that it was refused.
 func told(err error) string {
 	var e *Error
 	var no *attest.Refusal

@@ -118,8 +118,7 @@ func (s *Site) Expect(host string, file []byte) {
 	s.Assign(host)
 }
 
-// Assign assigns a host to the cluster of [Site.Expect]; if it is there already, its
-// window begins anew.
+// Assign assigns a host to the cluster of [Site.Expect]. If it is there already, its window starts again.
 func (s *Site) Assign(host string) {
 	s.t.Helper()
 	_, err := s.Service().Assign(s.t.Context(), operator, host, v1.Assignment{Cluster: cluster})
@@ -133,7 +132,7 @@ func (s *Site) Release(host string) {
 	fatal(s.t, err)
 }
 
-// Host gives what the service says of a host.
+// Host returns the service's view of a host.
 func (s *Site) Host(host string) *v1.Host {
 	s.t.Helper()
 	h, err := s.Service().Host(s.t.Context(), host)
@@ -141,7 +140,7 @@ func (s *Site) Host(host string) *v1.Host {
 	return h
 }
 
-// Service gives the service that answers at present. It is safe for concurrent use.
+// Service returns the service that answers at present. It is safe for concurrent use.
 func (s *Site) Service() *admission.Service { return s.service.Load() }
 
 // Restart makes another service over the same store, as a restart or a failover does.
