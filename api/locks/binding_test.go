@@ -96,7 +96,7 @@ func (s *site) lastEntry() audit.Entry {
 // A file is for the board, the device and the challenge of one adapter; what it is
 // bound to is shown, and in the audit log.
 func TestBoundToChallenge(t *testing.T) {
-	s := newSite(t, bindingTo(t, 0)) // the tightest, if nobody says
+	s := newSite(t, bindingTo(t, 0)) // the tightest, if none is named
 	f := s.parsed(s.Orders(t.Context(), s.ticket(4), drew(cardA, macA, nonceOf(1))))
 	of, err := f.Challenges()
 	if err != nil || len(of) != 1 || fmt.Sprintf("%012x", of[0].MAC()) != macA || fmt.Sprintf("%x", of[0].Nonce) != nonceOf(1) || !slices.Equal(f.PSIDs(), []string{psid}) {
@@ -118,8 +118,8 @@ func TestBoundToChallenge(t *testing.T) {
 	}
 }
 
-// What an adapter cannot be held to is refused where the site demands it, with what
-// the agent says of why; else the file is bound to what it can be held to.
+// A binding that an adapter cannot keep is refused where the site demands it, with the agent's reason. Otherwise the file
+// is bound to what the adapter can keep.
 func TestBindingIsTheLeast(t *testing.T) {
 	less := func(device bool) v1.LockRequest {
 		in := request(cardA)
@@ -196,8 +196,8 @@ func TestUnattestedAdapter(t *testing.T) {
 	s.refused("no PSID", changed(drew(cardA, macA, nonceOf(1)), func(a *v1.LockAdapter) { a.PSID, a.Challenge.PSID = "", "" }), "lock_adapter", admission.Refused, "by the evidence")
 }
 
-// Keys of an adapter that inventory gave the host only after its evidence was taken are
-// not for the ticket of that evidence: nobody has seen the adapter there.
+// If inventory assigned an adapter to the host only after its evidence was taken, its keys are not for the ticket of that
+// evidence: no evidence showed the adapter there.
 func TestAdapterThatEvidenceHadNot(t *testing.T) {
 	const moved = ib.GUID(0xb83fd20300123600)
 	s := newSite(t)
@@ -228,7 +228,7 @@ func TestChallengeSignedTwice(t *testing.T) {
 	if _, err := s.Orders(t.Context(), s.ticket(4), drew(cardA, macA, nonceOf(2))); err != nil {
 		t.Errorf("the next one: %v", err)
 	}
-	// What is kept is bounded.
+	// The kept entries are bounded.
 	for n := range 2 * maxSpent {
 		if _, err := s.Orders(t.Context(), s.ticket(4), drew(cardA, macA, nonceOf(10+n))); err != nil {
 			t.Fatal(err)
@@ -245,7 +245,7 @@ func TestChallengeSignedTwice(t *testing.T) {
 	s.refused("the last one", drew(cardA, macA, nonceOf(9+2*maxSpent)), "lock_challenge", admission.Refused, "already")
 }
 
-// What is no challenge is refused as such, wherever it is checked.
+// A string that is no challenge is refused as such, wherever it is checked.
 func TestMalformedChallenge(t *testing.T) {
 	s := newSite(t, bindingTo(t, BoundChallenge))
 	for name, change := range map[string]func(*v1.LockAdapter){
@@ -287,12 +287,12 @@ func TestOpenedToDraw(t *testing.T) {
 	if l, err := s.Show(t.Context(), cardA); err != nil || l.Epoch != before.Epoch || l.File != before.File || *l.Bound != *before.Bound {
 		t.Errorf("opened: %+v, before %+v, %v", l, before, err)
 	}
-	// That it is open then surprises nobody.
+	// That it is open then is expected.
 	s.look(attest.Lock{MLOCK: attest.MLOCKUnlocked})
 	if got := s.told(events.LockChanged); len(got) != 0 {
 		t.Errorf("told: %+v", got)
 	}
-	// But not for good: once it is proven locked again, the order of then explains nothing.
+	// But not permanently: once it is proven locked again, the earlier order explains nothing.
 	s.prove(cardA, 1, attest.MLOCKLocked)
 	s.look(attest.Lock{MLOCK: attest.MLOCKUnlocked})
 	if got := causes(s.told(events.LockChanged)); !slices.Equal(got, []string{"evidence unlocked"}) {
@@ -305,7 +305,7 @@ func TestOpenedToDraw(t *testing.T) {
 	if !f.Bound() {
 		t.Error("the order that follows is not bound")
 	}
-	// Where nothing is signed it is locked at once, and one that leaves is opened for good.
+	// Where nothing is signed it is locked at once, and one that leaves is opened permanently.
 	if o := newSite(t).mustOrderOf(locked); o.Action != v1.ActionLock {
 		t.Errorf("plain writes: %+v", o)
 	}

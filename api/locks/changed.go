@@ -13,7 +13,7 @@ import (
 	"portcullis/attest"
 )
 
-// What to do about events.
+// The remedies of events.
 const (
 	doChanged = "find out who had the adapter, its key, or another way to it (a management controller, a jumper, other firmware); the host is admitted only once it is locked again; portcullis lock show tells what is ordered"
 	doSkipped = "if it goes on, see why the agent ends before its adapters are locked: portcullis-agent status on the host"
@@ -22,8 +22,8 @@ const (
 	doFailed  = "see the agent's journal on the host, and docs/understand/lock.md"
 )
 
-// Look notes in tx what evidence that was not accepted shows of locks: nothing is
-// proven by it, but what differs from what was proven last is told.
+// Look records in tx what evidence that was not accepted shows of locks. It proves nothing, but differences from the last
+// proof are reported.
 func (s *Service) Look(ctx context.Context, tx *store.Tx, st *attest.Statement) error {
 	for i := range st.HCAs {
 		rec, err := optional(Records().Get(ctx, tx, st.HCAs[i].NodeGUID.String()))
@@ -37,8 +37,8 @@ func (s *Service) Look(ctx context.Context, tx *store.Tx, st *attest.Statement) 
 	return nil
 }
 
-// compare tells what of an adapter's lock is not as it was last proven. What an order
-// since then may have changed is not told: the agent may have been broken off.
+// compare reports how an adapter's lock differs from its last proof. A change that an order since then may have made is not
+// reported: the agent may have been interrupted.
 func (s *Service) compare(ctx context.Context, tx *store.Tx, host string, rec *Record, h *attest.HCA) error {
 	if rec.Proven == 0 {
 		return nil
@@ -82,8 +82,8 @@ func (s *Service) compare(ctx context.Context, tx *store.Tx, host string, rec *R
 // maxDiffering bounds the settings that one event names.
 const maxDiffering = 8
 
-// differ names settings whose value is another than was proven, by address. What is
-// not known now is no difference: who locks an adapter cannot read it.
+// differ names settings whose value differs from the proven one, by address. A value that is not known now is no
+// difference: a host that locks an adapter cannot read it.
 func (h *Held) differ(now map[string]string) (expected, seen string) {
 	var was, is []string
 	more := 0
@@ -112,8 +112,7 @@ func heldOf(l *attest.Lock) *Held {
 	return h
 }
 
-// valuesOf gives the values of settings that are known, by address. One that changes
-// with the next reset has both.
+// valuesOf returns the values of settings that are known, by address. One that changes with the next reset has both.
 func valuesOf(items []attest.Item) map[string]string {
 	out := map[string]string{}
 	for i := range items {
@@ -130,7 +129,7 @@ func valuesOf(items []attest.Item) map[string]string {
 	return out
 }
 
-// tellRelocked tells that evidence shows a lock that follows one which was proven.
+// tellRelocked records an event that evidence shows a lock that follows one which was proven.
 func (s *Service) tellRelocked(ctx context.Context, tx *store.Tx, host string, rec *Record, h *attest.HCA) error {
 	if rec.Shown.IsZero() || rec.Proven == rec.Epoch {
 		return nil
@@ -140,14 +139,13 @@ func (s *Service) tellRelocked(ctx context.Context, tx *store.Tx, host string, r
 		fmt.Sprintf("epoch %d by %v", h.Lock.Epoch, h.Lock.Method), ""))
 }
 
-// tellGiven tells that the keys to open an adapter for good leave the service.
+// tellGiven records an event that the keys to open an adapter permanently leave the service.
 func (s *Service) tellGiven(ctx context.Context, tx *store.Tx, rec *Record) error {
 	return s.tell(ctx, tx, events.About(events.LockUnlockGiven, events.ByService, "release", rec.Host, rec.GUID,
 		fmt.Sprintf("to leave, as %s decided: %s", rec.Open.By, rec.Open.Reason), fmt.Sprintf("keys given out, the newest of epoch %d", rec.Epoch), doGiven))
 }
 
-// tellSkipped tells that the last key was given out and no evidence came, before the
-// next one is.
+// tellSkipped records an event that the last key was issued and no evidence came, before the next one is issued.
 func (s *Service) tellSkipped(ctx context.Context, tx *store.Tx, rec *Record) error {
 	if rec.Epoch == 0 || rec.Opened || rec.settled() {
 		return nil

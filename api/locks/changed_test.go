@@ -15,7 +15,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// told gives the events of a type.
+// told returns the events of a type.
 func (s *site) told(kind string) []v1.Event {
 	s.t.Helper()
 	all, err := events.Book{Store: s.store}.List(s.t.Context(), v1.EventQuery{Type: kind})
@@ -58,8 +58,7 @@ func proven(t *testing.T) *site {
 	return s
 }
 
-// T93: whatever of a lock is not as it was last proven is told, each with what was
-// expected and what was seen.
+// T93: each difference of a lock from its last proof is reported, with the expected and the seen state.
 func TestLockThatChangedIsTold(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
@@ -111,8 +110,8 @@ func TestFileThatWasExchangedIsTold(t *testing.T) {
 	}
 }
 
-// What an order of ours explains is no alarm: an agent that was broken off leaves an
-// open adapter, a locked one tells nothing of itself, and one that was released is open.
+// A change that an order of ours explains is no alarm. An agent that was interrupted leaves an open adapter, a locked one
+// reports nothing of itself, and one that was released is open.
 func TestWhatWasOrderedIsNoAlarm(t *testing.T) {
 	s := proven(t)
 	s.look(attest.Lock{MLOCK: attest.MLOCKLocked}) // after a reboot: locked, and nothing else known
@@ -137,7 +136,7 @@ func TestWhatWasOrderedIsNoAlarm(t *testing.T) {
 	}
 }
 
-// An epoch that was given out and never proven is told when the next one is.
+// An epoch that was issued and never proven is reported when the next one is issued.
 func TestSkippedEpochIsTold(t *testing.T) {
 	s := newSite(t)
 	for range maxHeld + 2 {
@@ -152,8 +151,8 @@ func outcomeOf(guid ib.GUID, code string) v1.LockReport {
 	return v1.LockReport{Adapters: []v1.LockOutcome{{NodeGUID: guid, Code: code, Detail: "adapter mlx5_0: did not open\nfake line"}}}
 }
 
-// A host's word about a lock that does not open is told as such, once for a ticket,
-// for adapters it had orders for; lock, epoch and host stay as they were.
+// A host's word about a lock that does not open is reported as such, once for a ticket, for adapters it had orders for;
+// lock, epoch and host stay as they were.
 func TestReportGrantsNothing(t *testing.T) {
 	s := proven(t)
 	orders := s.mustOrder(cardA)
@@ -195,8 +194,8 @@ func TestReportGrantsNothing(t *testing.T) {
 	}
 }
 
-// Whatever an agent may say is taken: a report that is not would leave operators
-// without the one thing that tells why an adapter is not locked.
+// Every outcome that an agent may report is accepted. If one were refused, operators would not learn why an adapter is not
+// locked.
 func TestEachOutcomeIsTold(t *testing.T) {
 	s := proven(t)
 	for code, kind := range kinds {
@@ -209,8 +208,8 @@ func TestEachOutcomeIsTold(t *testing.T) {
 	}
 }
 
-// What the host found under a lock that was proven is compared with what was proven;
-// where an order was broken off in between, our own agent may have written it.
+// Settings that the host found under a proven lock are compared with the proven ones. Where an order was interrupted in
+// between, our own agent may have written them.
 func TestSettingsFoundUnderALock(t *testing.T) {
 	found := v1.LockReport{Adapters: []v1.LockOutcome{{NodeGUID: cardA, Code: v1.LockDone, Found: []v1.LockFound{{Index: 290, Current: "00000000", Next: "00000000"}}}}}
 	s := proven(t)

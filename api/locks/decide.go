@@ -14,8 +14,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// List gives the locks of all adapters that were given an order, of one host if
-// it is named, a page at a time, by GUID.
+// List returns the locks of all adapters that were given an order, of one host if it is named, a page at a time, by GUID.
 func (s *Service) List(ctx context.Context, q v1.LockQuery) (*v1.List[v1.Lock], error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
@@ -30,7 +29,7 @@ func (s *Service) List(ctx context.Context, q v1.LockQuery) (*v1.List[v1.Lock], 
 	return out, explain(err)
 }
 
-// Show gives one.
+// Show returns one.
 func (s *Service) Show(ctx context.Context, guid ib.GUID) (*v1.Lock, error) {
 	rec, err := recordOf(ctx, s.o.Store, guid)
 	if err != nil {
@@ -39,8 +38,8 @@ func (s *Service) Show(ctx context.Context, guid ib.GUID) (*v1.Lock, error) {
 	return s.view(rec)
 }
 
-// Release decides that an adapter leaves (RMA): at its next provisioning it is
-// opened for good. A host that is in a partition keeps its locks.
+// Release decides that an adapter leaves (RMA): at its next provisioning it is opened permanently. A host that is in a
+// partition keeps its locks.
 func (s *Service) Release(ctx context.Context, actor string, guid ib.GUID, in v1.LockRelease) (*v1.Lock, error) {
 	return s.decide(ctx, actor, guid, "lock.release", func(tx *store.Tx, rec *Record) (string, error) {
 		reason := strings.TrimSpace(in.Reason)

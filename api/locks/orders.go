@@ -28,11 +28,10 @@ func (s *Service) AwaitsOrders(ctx context.Context, ticket string) error {
 	return admission.AwaitsLockTicket(ctx, s.o.Store, ticket)
 }
 
-// Orders gives the agent of a host what to do with its adapters. ticket is what
-// evidence of the host's boot earned (admission.Service.SubmitEvidence); it is
-// used up, also where orders are refused. Each adapter must be the host's by inventory,
-// and in that evidence, as what it is there. One that is locked and shall draw a
-// challenge first is ordered to be opened, no more.
+// Orders returns the orders to the agent of a host about its adapters. ticket is what evidence of the host's boot earned
+// (admission.Service.SubmitEvidence); it is used up, also where orders are refused. Each adapter must be the host's by
+// inventory, and in that evidence, as what it is there. An adapter that is locked and shall draw a challenge first is only
+// ordered to be opened.
 //
 // The epoch of each key is durable before the key is in the answer.
 func (s *Service) Orders(ctx context.Context, ticket string, in v1.LockRequest) (*v1.LockOrders, error) {
@@ -80,9 +79,9 @@ func (s *Service) Orders(ctx context.Context, ticket string, in v1.LockRequest) 
 // agent said.
 const maxDetail = 512
 
-// note tells operators why an order was refused, which the host is not told: in its
-// status and in the audit log. It uses the ticket up, so that there is one for each
-// evidence. That it cannot be written does not make the answer a different one.
+// note records for operators, in the host's status and in the audit log, why an order was refused. The host does not learn
+// the reason. note uses the ticket up, so that there is one entry for each evidence. If it cannot be written, the answer
+// stays the same.
 func (s *Service) note(ctx context.Context, ticket, host string, no *admission.Error) {
 	detail := strings.ToValidUTF8(no.Detail[:min(len(no.Detail), maxDetail)], "")
 	_, _ = s.o.Store.Update(ctx, func(tx *store.Tx) error {
@@ -125,7 +124,7 @@ func (s *Service) check(t *admission.LockTicket, adapters []v1.LockAdapter) erro
 	return nil
 }
 
-// attestedOf gives an adapter as evidence had it; nil: it had not.
+// attestedOf returns an adapter as evidence had it; nil: it had not.
 func attestedOf(t *admission.LockTicket, guid ib.GUID) *admission.AttestedAdapter {
 	for i := range t.Adapters {
 		if t.Adapters[i].NodeGUID == guid {
@@ -219,8 +218,7 @@ func (s *Service) keys(guid ib.GUID, epochs []lockkey.Epoch) ([]v1.LockKey, erro
 	return out, nil
 }
 
-// factoryCard gives an adapter as a file is made for it: what it knows, and its
-// values of the factory.
+// factoryCard returns an adapter as a file is made for it: what it knows, and its values of the factory.
 func factoryCard(a *v1.LockAdapter) (profile.Card, error) {
 	c := profile.Card{PSID: a.PSID, Ports: a.Ports, Functions: 1, Readings: []profile.Reading{}}
 	for _, set := range a.Settings {
@@ -244,7 +242,7 @@ func factoryCard(a *v1.LockAdapter) (profile.Card, error) {
 	return c, nil
 }
 
-// change is what the audit log is told.
+// change is what the audit log records.
 type change struct{ actor, action, detail string }
 
 // put writes a record and the change that made it.

@@ -29,7 +29,7 @@ type Record struct {
 	Bound   *Bound        `json:"bound,omitempty"`   // which adapters take that file
 	Spent   []string      `json:"spent,omitempty"`   // challenges that files were signed for, the oldest first
 	Open    *Decision     `json:"open,omitempty"`    // the adapter is to be opened, and not locked
-	Opened  bool          `json:"opened,omitempty"`  // the last order was to open it for good
+	Opened  bool          `json:"opened,omitempty"`  // the last order was to open it permanently
 	Drawing bool          `json:"drawing,omitempty"` // the last order was to open it, to draw a challenge for the next, and it was not proven locked since
 	Held    *Held         `json:"held,omitempty"`    // what evidence showed with Proven; nil: it was not kept
 }

@@ -78,9 +78,8 @@ func (s *Service) reportOf(ctx context.Context, r store.Reader, ticket string) (
 	return rec.Value, err
 }
 
-// Report takes an agent's word for what became of its orders, for the ticket that
-// came with them, which is used up. It is told to operators as a host's word; no lock,
-// epoch or host changes by it.
+// Report takes an agent's report of the outcome of its orders, for the ticket that came with them, which is used up.
+// Operators see it as a host's word; no lock, epoch or host changes by it.
 func (s *Service) Report(ctx context.Context, ticket string, in v1.LockReport) error {
 	_, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
 		rec, err := s.reportOf(ctx, tx, ticket)
@@ -105,7 +104,7 @@ func (s *Service) Report(ctx context.Context, ticket string, in v1.LockReport) e
 	return explain(err)
 }
 
-// outcome tells of one adapter.
+// outcome records the outcome for one adapter.
 func (s *Service) outcome(ctx context.Context, tx *store.Tx, host string, a *awaited, o *v1.LockOutcome) error {
 	kind, failed := kinds[o.Code]
 	if !failed && o.Code != v1.LockDone {

@@ -36,9 +36,8 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// Service decides on the locks of adapters: which key of which epoch, which
-// settings, and when one is opened for good. Methods are safe for concurrent use.
-// Refusals are *admission.Error.
+// Service decides on the locks of adapters: which key of which epoch, which settings, and when one is opened permanently.
+// Methods are safe for concurrent use. Refusals are *admission.Error.
 type Service struct {
 	o       Options
 	profile *profile.Profile
@@ -64,8 +63,8 @@ func New(o Options) (*Service, error) {
 
 func (s *Service) now() time.Time { return s.o.Now().UTC().Round(0) }
 
-// Expect gives what the lock of each adapter of a host must be: under the key
-// that was given out last, with the file that was made for it.
+// Expect returns what the lock of each adapter of a host must be: under the key that was issued last, with the file that
+// was made for it.
 func (s *Service) Expect(ctx context.Context, r store.Reader, host *inventory.Host) (map[ib.GUID]attest.ExpectedLock, error) {
 	out := map[ib.GUID]attest.ExpectedLock{}
 	for _, h := range host.HCAs {
@@ -138,7 +137,7 @@ func (s *Service) Prove(ctx context.Context, tx *store.Tx, st *attest.Statement)
 	return nil
 }
 
-// cardOf gives an adapter of a statement as the profile judges it.
+// cardOf returns an adapter of a statement as the profile judges it.
 func cardOf(h *attest.HCA) profile.Card {
 	c := profile.Card{PSID: h.PSID, Ports: infinibandPorts(h), Functions: 1, Readings: []profile.Reading{}}
 	for i := range h.Lock.Items {
@@ -169,7 +168,7 @@ func readingOf(i *attest.Item) profile.Reading {
 	return r
 }
 
-// answerOf gives a value as the adapter's answer.
+// answerOf returns a value as the adapter's answer.
 func answerOf(i *attest.Item, text string, access nvconfig.Access) profile.Answer {
 	data, err := hex.DecodeString(text)
 	if err != nil || len(data) == 0 {
@@ -181,7 +180,7 @@ func answerOf(i *attest.Item, text string, access nvconfig.Access) profile.Answe
 		h.Priority = nvconfig.OEM
 	case attest.PriorityMLNX:
 		h.Priority = nvconfig.MLNX
-	case attest.PriorityUnknown, attest.PriorityUser: // what is not known holds against nobody
+	case attest.PriorityUnknown, attest.PriorityUser: // an unknown priority is no fault
 	}
 	return profile.Answer{State: profile.Read, Item: nvconfig.Item{Header: h, Data: data}}
 }
@@ -199,7 +198,7 @@ func addressOf(i *attest.Item) nvconfig.Address {
 	}
 }
 
-// optional gives a record, the zero one where there is none.
+// optional returns a record, the zero one where there is none.
 func optional(rec store.Record[Record], err error) (Record, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		return Record{}, nil

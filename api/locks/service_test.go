@@ -172,7 +172,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// What evidence says of another epoch, or of an open adapter, proves nothing.
+// Evidence of another epoch, or of an open adapter, proves nothing.
 func TestProveNothing(t *testing.T) {
 	s := newSite(t)
 	s.mustOrder(cardA)

@@ -84,7 +84,7 @@ func (s *Service) confirmWindow(ctx context.Context, actor string, kept *store.R
 	return s.confirmed(ctx, kept, st, actor, "the window is open", st.rec.Window)
 }
 
-// confirmAdapter gives the place to the new adapter.
+// confirmAdapter assigns the place to the new adapter.
 func (s *Service) confirmAdapter(ctx context.Context, actor string, kept *store.Record[Record], st *stage) error {
 	a := st.rec.Adapter
 	number, err := s.draft(ctx, kept, st, &st.rec.Replace, func(active *topospec.Spec) (*topospec.Revision, error) {
@@ -102,7 +102,7 @@ func (s *Service) confirmAdapter(ctx context.Context, actor string, kept *store.
 	return s.confirmed(ctx, kept, st, actor, fmt.Sprintf("%v has the place of %v, which is retired", a.New, a.Old), number)
 }
 
-// confirmSwitch gives the place to the new switch, or lets its hosts in.
+// confirmSwitch assigns the place to the new switch, or lets its hosts in.
 func (s *Service) confirmSwitch(ctx context.Context, actor string, kept *store.Record[Record], st *stage) error {
 	w := st.rec.Switch
 	if w.State == rma.Replaced && !st.rec.Recabled {
@@ -156,8 +156,8 @@ func (s *Service) recable(ctx context.Context, actor string, kept *store.Record[
 	return s.taken(ctx, kept, st.rec, actor, "recable", fmt.Sprintf("inventory has %d hosts at the new switch", hosts), 0)
 }
 
-// draft gives the revision of a step: the one that was drafted for it before, if it is
-// made from what is in force, or a new one. Its author is who opened the window.
+// draft returns the revision of a step: the one that was drafted for it before, if it is made from what is in force, or a
+// new one. Its author is the operator who opened the window.
 func (s *Service) draft(ctx context.Context, kept *store.Record[Record], st *stage, number *uint64, write func(*topospec.Spec) (*topospec.Revision, error)) (uint64, error) {
 	if *number != 0 {
 		rev, err := s.o.Revisions.Revision(ctx, *number)
@@ -214,7 +214,7 @@ func (s *Service) enforce(ctx context.Context, actor string, st *stage, number u
 	return err
 }
 
-// confirmed writes down that somebody took the step that waited for a second person.
+// confirmed records that an actor took the step that waited for a second person.
 func (s *Service) confirmed(ctx context.Context, kept *store.Record[Record], st *stage, actor, what string, number uint64) error {
 	if st.why != "" {
 		what += ": " + st.why

@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/topospec/rma"
 )
 
-// maxRecords bounds the flows that are kept; those that are over give way.
+// maxRecords bounds the flows that are kept; those that are over are dropped first.
 const maxRecords = 1000
 
 // Record is a replacement as it is kept. One of Adapter and Switch is there.
@@ -17,9 +17,8 @@ type Record struct {
 	Switch  *rma.Switch  `json:"switch,omitempty"`
 	Reason  string       `json:"reason"`
 
-	// Revisions of the flow, 0: not drafted yet. Window puts the place under
-	// maintenance, Replace gives it to the new device, Open is that in which the hosts of
-	// a new switch are let in, Close ends maintenance without a replacement.
+	// Revisions of the flow, 0: not drafted yet. Window puts the place under maintenance, Replace assigns it to the new
+	// device, Open is that in which the hosts of a new switch are let in, Close ends maintenance without a replacement.
 	Window  uint64 `json:"window,omitempty"`
 	Replace uint64 `json:"replace,omitempty"`
 	Open    uint64 `json:"open,omitempty"`
@@ -30,7 +29,7 @@ type Record struct {
 	Steps []Step `json:"steps"`
 }
 
-// Step is what somebody did.
+// Step is one step of a replacement, and the actor who took it.
 type Step struct {
 	At       time.Time `json:"at"`
 	By       string    `json:"by"`
@@ -86,7 +85,7 @@ func (r *Record) tick(now time.Time) bool {
 	return r.Adapter.Tick(now)
 }
 
-// clone gives a record that can be changed.
+// clone returns a record that can be changed.
 func (r *Record) clone() *Record {
 	c := *r
 	if r.Adapter != nil {

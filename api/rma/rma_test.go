@@ -82,7 +82,7 @@ func (s *site) activate(d *v1.TopospecRevision) {
 	}
 }
 
-// active gives what is in force.
+// active returns the topology in force.
 func (s *site) active() *topospec.Spec {
 	s.t.Helper()
 	w, err := s.keep.Wanted(s.t.Context())

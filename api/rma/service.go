@@ -33,11 +33,10 @@ type Revisions interface {
 
 // Hosts is what knows hosts. Package admission implements it.
 type Hosts interface {
-	// Evidence gives what the host proved last, if that still counts; the zero Evidence
-	// if there is none.
+	// Evidence returns the last proof of the host, if that still counts; the zero Evidence if there is none.
 	Evidence(ctx context.Context, host string) (admission.Proof, error)
-	// MoveCables has inventory's cables at one switch be those at another, and gives of
-	// how many hosts.
+	// MoveCables changes inventory so that the cables at one switch are at another, and returns the number of hosts
+	// concerned.
 	MoveCables(ctx context.Context, actor string, from, to ib.GUID, why string) (hosts int, err error)
 }
 
@@ -47,7 +46,7 @@ type Options struct {
 	Log       *slog.Logger
 	Revisions Revisions
 	Hosts     Hosts
-	// Look gives the fabric as it is seen; nil: another process has the Subnet Manager.
+	// Look returns the fabric as it is seen; nil: another process has the Subnet Manager.
 	Look func() (*topology.Sight, error)
 	Now  func() time.Time // time.Now when nil
 }
@@ -66,8 +65,8 @@ func New(o Options) *Service {
 
 func (s *Service) now() time.Time { return s.o.Now().UTC().Round(0) }
 
-// Start opens a replacement: it drafts the revision that puts the place under
-// maintenance. Nothing is in force before somebody confirms it.
+// Start opens a replacement: it drafts the revision that puts the place under maintenance. Nothing is in force before a
+// second person confirms it.
 func (s *Service) Start(ctx context.Context, actor string, in v1.NewRMA) (*v1.RMA, error) {
 	in.Reason = strings.TrimSpace(in.Reason)
 	switch {
@@ -103,7 +102,7 @@ func (s *Service) Start(ctx context.Context, actor string, in v1.NewRMA) (*v1.RM
 
 func source(ticket string) string { return "rma " + ticket }
 
-// open begins the flow, and gives the revision of its window.
+// open begins the flow, and returns the revision of its window.
 func (r *Record) open(active *topospec.Spec, in *v1.NewRMA, actor string, now time.Time) (next *topospec.Revision, err error) {
 	window := time.Duration(in.Window * float64(time.Second))
 	if in.Kind == v1.RMASwitch {
@@ -163,8 +162,8 @@ func (s *Service) get(ctx context.Context, ticket string) (*store.Record[Record]
 	return &rec, nil
 }
 
-// put writes a record that was was before, with its entry in the audit log. One that
-// somebody changed meanwhile is not written.
+// put writes a record that was was before, with its entry in the audit log. A record that another writer changed meanwhile
+// is not written.
 func (s *Service) put(ctx context.Context, was *store.Record[Record], rec *Record, actor, action string) error {
 	_, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
 		now, err := Records().Get(ctx, tx, rec.ticket())

@@ -82,7 +82,7 @@ func (s *Service) resume(ctx context.Context, st *stage) error {
 	return err
 }
 
-// status gives the status of a revision, "" of none.
+// status returns the status of a revision, "" of none.
 func (s *Service) status(ctx context.Context, number uint64) (string, error) {
 	if number == 0 {
 		return "", nil
@@ -183,7 +183,7 @@ type sighting struct {
 	guid ib.GUID
 }
 
-// candidates gives what the Subnet Manager holds as candidates for a replacement.
+// candidates returns the devices that the Subnet Manager holds as candidates for a replacement.
 func (s *Service) candidates() ([]sighting, error) {
 	seen, err := s.sight()
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *Service) candidates() ([]sighting, error) {
 	return out, nil
 }
 
-// sight gives the fabric as it is seen, with what the declared topology says of it.
+// sight returns the fabric as it is seen, with what the declared topology says of it.
 func (s *Service) sight() (*topology.Sight, error) {
 	if s.o.Look == nil {
 		return nil, refuse(admission.Unavailable, v1.CodeSMElsewhere, "ask the process that has the role sm", "the subnet manager runs in another process, and the fabric is seen there")
@@ -213,8 +213,7 @@ func (s *Service) sight() (*topology.Sight, error) {
 	return seen, nil
 }
 
-// opened gives the revision that lets the hosts of a new switch in, once its cables to
-// other switches are verified.
+// opened returns the revision that lets the hosts of a new switch in, once its cables to other switches are verified.
 func (s *Service) opened(st *stage) (*topospec.Revision, error) {
 	seen, err := s.sight()
 	if err != nil {
@@ -230,7 +229,7 @@ func (s *Service) opened(st *stage) (*topospec.Revision, error) {
 	return r, explain(err)
 }
 
-// text gives the state, and what is to be done next.
+// text returns the state, and what is to be done next.
 func (st *stage) text() (state, next string) {
 	r := st.rec
 	confirm := "somebody other than " + r.by() + ": portcullis topospec rma confirm " + r.ticket()
@@ -260,7 +259,7 @@ func hintOf(err error) string {
 	return e.Detail + ": " + e.Hint
 }
 
-// Show tells where a replacement stands.
+// Show returns the state of a replacement.
 func (s *Service) Show(ctx context.Context, ticket string) (*v1.RMA, error) {
 	rec, err := s.get(ctx, ticket)
 	if err != nil {
@@ -300,7 +299,7 @@ func (s *Service) show(ctx context.Context, rec *Record) (*v1.RMA, error) {
 	return out, nil
 }
 
-// List tells where all replacements stand, the newest first.
+// List returns the states of all replacements, the newest first.
 func (s *Service) List(ctx context.Context) (*v1.RMAs, error) {
 	recs, err := s.records(ctx)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 // Backend is the little of etcd that this package stands on. It exists so that
 // tests can put a failing one in between; there is one real implementation.
 type Backend interface {
-	// Read gives the item at key, or with prefix every item below it in key
-	// order, as of revision rev; 0 means now.
+	// Read returns the item at key, or with prefix every item below it in key order, as of revision rev; 0 means now.
 	Read(ctx context.Context, key string, prefix bool, rev int64) (Items, error)
 	// Range returns up to limit items below prefix whose keys come after the key after, in key
 	// order, as of revision rev; 0 means now. With an empty after it begins at the first.
@@ -17,23 +16,23 @@ type Backend interface {
 	// Get returns the items at keys that exist, in the order of keys, as of revision rev; 0
 	// means now.
 	Get(ctx context.Context, keys []string, rev int64) (Items, error)
-	// Commit applies b at one revision and gives it, or fails with
-	// ErrConflict and changes nothing when a condition does not hold.
+	// Commit applies b at one revision and returns it, or fails with ErrConflict and changes nothing when a condition does
+	// not hold.
 	Commit(ctx context.Context, b Batch) (int64, error)
 	// Watch sends the changes below prefix after revision from, in order, until
 	// ctx ends or it cannot go on; the last element then carries the error.
 	Watch(ctx context.Context, prefix string, from int64) <-chan Changes
 	// NewLease grants a lease: records bound to it vanish when ttl has passed.
 	NewLease(ctx context.Context, ttl time.Duration) (Lease, error)
-	// KeepAlive begins the time of a lease anew, or fails with ErrLeaseEnded. The time
-	// begins not before the call and not after the return.
+	// KeepAlive starts the time of a lease again, or fails with ErrLeaseEnded. The time begins not before the call and not
+	// after the return.
 	KeepAlive(ctx context.Context, l Lease) error
 	// Revoke ends a lease and deletes the records bound to it. A lease that has ended
 	// already is no error.
 	Revoke(ctx context.Context, l Lease) error
 	// Failed is closed when the backend can never serve again; Err says why.
 	Failed() <-chan struct{}
-	// Err gives the reason after Failed was closed.
+	// Err returns the reason after Failed was closed.
 	Err() error
 	// Close ends the backend and waits for it.
 	Close() error

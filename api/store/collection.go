@@ -38,16 +38,15 @@ type Record[T any] struct {
 	Modified int64
 }
 
-// Name gives the prefix of the collection's keys, for Watch.
+// Name returns the prefix of the collection's keys, for Watch.
 func (c Collection[T]) Name() string { return c.name }
 
-// KeyOf gives the record's key of a store key, false if the store key belongs
-// to another collection.
+// KeyOf returns the record's key of a store key, false if the store key belongs to another collection.
 func (c Collection[T]) KeyOf(storeKey string) (string, bool) {
 	return strings.CutPrefix(storeKey, c.name)
 }
 
-// Get gives the record at key, or an error that is ErrNotFound.
+// Get returns the record at key, or an error that is ErrNotFound.
 func (c Collection[T]) Get(ctx context.Context, r Reader, key string) (Record[T], error) {
 	items, err := r.read(ctx, c.name+key, false)
 	if err != nil {
@@ -59,8 +58,7 @@ func (c Collection[T]) Get(ctx context.Context, r Reader, key string) (Record[T]
 	return c.decode(items.Items[0])
 }
 
-// List gives every record whose key begins with prefix, in key order, and the
-// revision as of which they were read.
+// List returns every record whose key begins with prefix, in key order, and the revision as of which they were read.
 func (c Collection[T]) List(ctx context.Context, r Reader, prefix string) ([]Record[T], int64, error) {
 	items, err := r.read(ctx, c.name+prefix, true)
 	if err != nil {
@@ -166,9 +164,8 @@ type Event[T any] struct {
 	Err     error // the watch ended; only in the last event
 }
 
-// Watch sends each change of the collection after revision from until ctx
-// ends. Begin with the revision that List gave; resume with Record.Modified of
-// the last event seen. ErrCompacted asks to List again.
+// Watch sends each change of the collection after revision from until ctx ends. Begin with the revision that List returned;
+// resume with Record.Modified of the last event seen. ErrCompacted asks to List again.
 func (c Collection[T]) Watch(ctx context.Context, s *Store, from int64) <-chan Event[T] {
 	in, out := s.Watch(ctx, c.name, from), make(chan Event[T])
 	go func() {

@@ -6,8 +6,8 @@ import "errors"
 var (
 	// ErrNotFound: no record has the key.
 	ErrNotFound = errors.New("no such record")
-	// ErrConflict: a record that the transaction read was changed by somebody
-	// else, and kept being changed while the transaction was tried again.
+	// ErrConflict: a record that the transaction read was changed by another writer, and kept being changed while the
+	// transaction was tried again.
 	ErrConflict = errors.New("record changed meanwhile")
 	// ErrCompacted: the revision to resume a watch from is no longer kept.
 	// List again and watch from there.

@@ -28,14 +28,13 @@ func New(b Backend, prefix string) *Store {
 // Key returns the backend's key of one that is relative to the store.
 func (s *Store) Key(key string) string { return s.prefix + key }
 
-// Twin gives another Store over the same backend and keys, as another process
-// would have one. Closing either closes both.
+// Twin returns another Store over the same backend and keys, as another process would have one. Closing either closes both.
 func (s *Store) Twin() *Store { return s.Over(s.backend) }
 
-// Over gives a Store with the same keys over another backend.
+// Over returns a Store with the same keys over another backend.
 func (s *Store) Over(b Backend) *Store { return New(b, s.prefix) }
 
-// Backend gives what the store stands on, so that a test can wrap it.
+// Backend returns the backend of the store, so that a test can wrap it.
 func (s *Store) Backend() Backend { return s.backend }
 
 // Close ends the store. The embedded member writes out what it holds.
@@ -54,8 +53,8 @@ func (s *Store) NewLease(ctx context.Context, ttl time.Duration) (Lease, error) 
 	return s.backend.NewLease(ctx, ttl)
 }
 
-// KeepAlive begins the time of a lease anew. Its error is ErrLeaseEnded when the lease
-// has ended, and leaves open whether the time began anew otherwise.
+// KeepAlive starts the time of a lease again. Its error is ErrLeaseEnded when the lease has ended. Any other error leaves
+// open whether the time started again.
 func (s *Store) KeepAlive(ctx context.Context, l Lease) error { return s.backend.KeepAlive(ctx, l) }
 
 // Revoke ends a lease and deletes the records bound to it. A lease that has ended already

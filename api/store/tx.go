@@ -23,10 +23,9 @@ type Tx struct {
 	ops      map[string]Op
 }
 
-// Update runs fn and commits what it wrote at one revision, which it gives
-// (0 when fn wrote nothing). If a record that fn read was changed meanwhile, fn
-// runs again with fresh records. An error of fn abandons the transaction and
-// is returned as it is.
+// Update runs fn, commits what it wrote at one revision, and returns that revision (0 when fn wrote nothing). If a record
+// that fn read was changed meanwhile, fn runs again with fresh records. An error of fn abandons the transaction and is
+// returned as it is.
 func (s *Store) Update(ctx context.Context, fn func(tx *Tx) error) (int64, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -55,8 +54,8 @@ func (s *Store) Update(ctx context.Context, fn func(tx *Tx) error) (int64, error
 	return 0, fmt.Errorf("%w %d times: try again later", ErrConflict, maxAttempts)
 }
 
-// Snapshot gives a reader as of the transaction's revision whose reads are no
-// conditions: for looking around, never for what the change relies on.
+// Snapshot returns a reader as of the transaction's revision whose reads are no conditions: for looking around, never for
+// what the change relies on.
 func (tx *Tx) Snapshot(ctx context.Context) (Snapshot, error) {
 	if err := tx.pin(ctx); err != nil {
 		return Snapshot{}, err
@@ -118,7 +117,7 @@ func (tx *Tx) overlay(items Items, key string, prefix bool) Items {
 
 func (tx *Tx) write(o Op) { tx.ops[o.Key] = o }
 
-// batch gives the transaction in key order, with full keys.
+// batch returns the transaction in key order, with full keys.
 func (tx *Tx) batch() Batch {
 	var b Batch
 	for _, id := range sortedKeys(tx.conds) {

@@ -111,8 +111,8 @@ func (b *book) lead(e *Entry, mode topospec.Mode, by, why string, s *Service) {
 	b.head = Head{Revision: e.Number, Digest: e.Digest, Mode: mode, By: by, Why: why, Since: s.now()}
 }
 
-// watch gives the time in which an activation is taken back if it makes things worse:
-// none, if nothing was in force before or the mode became milder.
+// watch returns the time in which an activation is taken back if it makes things worse: none, if nothing was in force
+// before or the mode became milder.
 func (s *Service) watch(was, now *Head, next *topospec.Spec, report *simulate.Report) *Watch {
 	if s.rules().Watch <= 0 || s.fromFile() || was.Revision == 0 || was.Revision == now.Revision && now.Mode < was.Mode {
 		return nil

@@ -22,7 +22,7 @@ type book struct {
 	headed  int64 // store revision of the head, 0: there is none
 }
 
-// load reads the book. r gives all of it as of one moment.
+// load reads the book. r returns all of it as of one moment.
 func (s *Service) load(ctx context.Context, r store.Reader) (*book, error) {
 	b := &book{more: map[uint64]*Entry{}, version: map[uint64]int64{}}
 	recs, _, err := Entries().List(ctx, r, "")
@@ -62,8 +62,7 @@ func (s *Service) book(ctx context.Context) (*book, error) {
 	return b, nil
 }
 
-// check refuses a head that says another thing than the entries do: somebody has
-// written to the store.
+// check refuses a head that disagrees with the entries: another program has written to the store.
 func (b *book) check() error {
 	active := b.history.Active()
 	switch {
@@ -78,7 +77,7 @@ func (b *book) check() error {
 	return nil
 }
 
-// entry gives what is kept of a revision, as the history has it now.
+// entry returns the stored entry of a revision, as the history has it now.
 func (b *book) entry(number uint64) (*Entry, error) {
 	h, err := b.history.Find(number)
 	if err != nil {
@@ -156,7 +155,7 @@ func same(a, b *Entry) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// clone gives a book whose history can be changed.
+// clone returns a book whose history can be changed.
 func (b *book) clone(rules history.Rules) (*book, error) {
 	c := *b
 	c.more = make(map[uint64]*Entry, len(b.more))
@@ -189,7 +188,7 @@ func (b *book) prune() (dropped int) {
 	return dropped
 }
 
-// stored gives the bytes of all contents as they are stored.
+// stored returns the bytes of all contents as they are stored.
 func (b *book) stored() (n int) {
 	for _, e := range b.more {
 		n += e.Stored
@@ -197,8 +196,7 @@ func (b *book) stored() (n int) {
 	return n
 }
 
-// content reads what a revision says. What was read is kept: the revisions that are
-// asked for are mostly the newest.
+// content reads the content of a revision, and keeps it: the revisions that are requested are mostly the newest.
 func (s *Service) content(ctx context.Context, r store.Reader, e *history.Entry) (*topospec.Spec, error) {
 	if spec := s.cache.get(e); spec != nil {
 		return spec, nil
@@ -227,7 +225,7 @@ func (s *Service) activeContent(ctx context.Context, r store.Reader, b *book) (*
 	return s.content(ctx, r, e)
 }
 
-// numbers gives the revisions of a book, the newest first.
+// numbers returns the revisions of a book, the newest first.
 func (b *book) numbers() []uint64 {
 	entries := b.history.Entries()
 	out := make([]uint64, 0, len(entries))

@@ -18,7 +18,7 @@ type cache struct {
 	specs []*topospec.Spec // the one used last comes last
 }
 
-// get gives the content of an entry, nil if it is not there.
+// get returns the content of an entry, nil if it is not there.
 func (c *cache) get(e *history.Entry) *topospec.Spec {
 	c.mu.Lock()
 	defer c.mu.Unlock()

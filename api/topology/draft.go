@@ -58,7 +58,7 @@ func (s *Service) DraftOf(ctx context.Context, author, source, why string, write
 	return nil, refuse(admission.Unavailable, "busy", "try again", "revisions are changed too fast")
 }
 
-// maxDraftings bounds how often a draft is made anew, since somebody else was quicker.
+// maxDraftings bounds how often a draft is made again because another writer was quicker.
 const maxDraftings = 5
 
 // drafting is a draft that is made ready. That takes seconds for a large fabric, in which

@@ -52,7 +52,7 @@ func invalid(name string, err error) error {
 	}
 }
 
-// flat gives the errors that were joined into one.
+// flat returns the errors that were joined into one.
 func flat(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []error

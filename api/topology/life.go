@@ -16,8 +16,8 @@ import (
 	"portcullis/fabricsm/topospec/simulate"
 )
 
-// Approve notes a person's word for the content of which they give the digest. match
-// is the version of the revision that they saw, "" for any.
+// Approve records a person's approval of the content whose digest the person names. match is the version of the revision
+// that they saw, "" for any.
 func (s *Service) Approve(ctx context.Context, actor string, number uint64, match string, in v1.TopospecApprove) (*v1.TopospecRevision, error) {
 	err := s.change(ctx, func(_ *store.Tx, b *book) (step, error) {
 		e, err := b.matching(number, match)
@@ -72,7 +72,7 @@ func (s *Service) Reject(ctx context.Context, actor string, number uint64, match
 	return s.Revision(ctx, number)
 }
 
-// note puts into the book and the audit log that somebody had a revision looked at.
+// note records in the book and the audit log that an actor had a revision checked.
 func (s *Service) note(ctx context.Context, actor string, number uint64, action, outcome string) error {
 	return s.change(ctx, func(_ *store.Tx, b *book) (step, error) {
 		e, err := b.entry(number)
@@ -118,8 +118,7 @@ func (s *Service) contents(ctx context.Context, number uint64) (*contents, error
 	return c, nil
 }
 
-// Validate tells what is wrong or suspicious in a revision, without looking at the
-// fabric.
+// Validate returns what is wrong or suspicious in a revision, without looking at the fabric.
 func (s *Service) Validate(ctx context.Context, actor string, number uint64) (*v1.TopospecCheck, error) {
 	c, err := s.contents(ctx, number)
 	if err != nil {
@@ -142,7 +141,7 @@ func (s *Service) Validate(ctx context.Context, actor string, number uint64) (*v
 	return out, s.note(ctx, actor, number, "validate", outcome)
 }
 
-// standing gives the guards that refuse a revision whatever the fabric shows.
+// standing returns the guards that refuse a revision whatever the fabric shows.
 func (c *contents) standing() []v1.TopospecRefusal {
 	out := []v1.TopospecRefusal{}
 	add := func(g simulate.Guard, do, format string, args ...any) {
@@ -169,8 +168,7 @@ func (c *contents) standing() []v1.TopospecRefusal {
 // guardParent refuses a draft that was made from what is not in force any more.
 const guardParent simulate.Guard = "parent"
 
-// Simulate tells what putting a revision into force would do to the fabric as it is
-// seen now.
+// Simulate returns what putting a revision into force would do to the fabric as it is seen now.
 func (s *Service) Simulate(ctx context.Context, actor string, number uint64, in v1.TopospecSimulate) (*v1.TopospecSimulation, error) {
 	c, err := s.foresee(ctx, number, in.Mode)
 	if err != nil {
@@ -224,7 +222,7 @@ func modeOf(text string, otherwise topospec.Mode) (topospec.Mode, error) {
 	return m, nil
 }
 
-// matching gives an entry, if it is still what the caller saw.
+// matching returns an entry, if it is still what the caller saw.
 func (b *book) matching(number uint64, match string) (*Entry, error) {
 	e, err := b.entry(number)
 	if err != nil {

@@ -53,10 +53,10 @@ type Watch struct {
 	Allowance int           `json:"allowance"`
 }
 
-// least gives how many links must be verified.
+// least returns how many links must be verified.
 func (w *Watch) least() int { return max(0, w.Foretold-w.Allowance) }
 
-// counts gives how many links are verified of those that count.
+// counts returns how many links are verified of those that count.
 func (w *Watch) counts(v *sm.TopologyView) int {
 	if w.Backbone {
 		return v.Backbone
@@ -88,7 +88,7 @@ type Entry struct {
 	Simulated *Note            `json:"simulated,omitempty"`
 }
 
-// Note is when somebody had a revision looked at, and what came of it.
+// Note is when an actor had a revision checked, and the result.
 type Note struct {
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`

@@ -25,8 +25,8 @@ const (
 // serviceName is who takes back what made things worse.
 const serviceName = "service"
 
-// Give has the Subnet Manager put something into force. It gives up after a moment,
-// and with ctx, and reports whether it was taken.
+// Give has the Subnet Manager put something into force. It stops trying after a moment, or when ctx ends, and reports
+// whether it was taken.
 type Give func(ctx context.Context, w Wanted) (taken bool)
 
 // OnView takes that there is a new view of the Subnet Manager. It does not block.
@@ -75,7 +75,7 @@ func (s *Service) say(broken string) {
 	s.o.Problem(broken)
 }
 
-// follow gives each change of what is wanted to the Subnet Manager.
+// follow passes each change of what is wanted to the Subnet Manager.
 func (s *Service) follow(ctx context.Context, last *Wanted, give Give) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -122,9 +122,9 @@ func (s *Service) head(ctx context.Context) (Head, error) {
 	return rec.Value, err
 }
 
-// pass gives the Subnet Manager what is wanted, if that is another than it has. Who did
-// not take it, since it is not attached, begins with what is wanted then; until then it
-// is read anew each time, so that nobody takes what was wanted once.
+// pass passes to the Subnet Manager what is wanted, if it has something else. A Subnet Manager that did not take it, since
+// it is not attached, begins with what is wanted then. Until then it is read again each time, so that no outdated one is
+// taken.
 func (s *Service) pass(ctx context.Context, last *Wanted, give Give) (taken bool, err error) {
 	now, err := s.Wanted(ctx)
 	if err != nil {
@@ -198,7 +198,7 @@ func (w *watcher) look(ctx context.Context) error {
 	return w.s.back(ctx, h, fmt.Sprintf("%d %s are verified, foretold were %d and at least %d must be", h.Watch.counts(placed), h.Watch.what(), h.Watch.Foretold, h.Watch.least()))
 }
 
-// refusal gives what the Subnet Manager refused, once a view shows what it has instead.
+// refusal returns what the Subnet Manager refused, once a view shows what it has instead.
 func (s *Service) refusal() *sm.TopologyRefused {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +222,7 @@ func (s *Service) back(ctx context.Context, seen *Head, why string) error {
 	return s.change(ctx, func(_ *store.Tx, b *book) (step, error) {
 		h := &b.head
 		if h.Watch == nil || h.Revision != seen.Revision || h.Mode != seen.Mode || !h.Since.Equal(seen.Since) {
-			return step{}, nil // somebody was quicker
+			return step{}, nil // another writer was quicker
 		}
 		to, mode, from := h.Watch.Back, h.Watch.BackMode, h.Revision
 		in := history.Step{Number: to, Mode: mode, By: serviceName, Why: why, At: s.now()}

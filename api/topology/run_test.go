@@ -31,7 +31,7 @@ type manager struct {
 	cut    int // of these, links of which no tenant has an end
 }
 
-// backbone gives how many links of a revision no tenant has an end of.
+// backbone returns how many links of a revision no tenant has an end of.
 func backbone(s *topospec.Spec) (n int) {
 	for i := range s.Revision().Links {
 		if s.IsBackbone(i) {
@@ -97,8 +97,7 @@ func (m *manager) taken() []string {
 	return append([]string(nil), m.given...)
 }
 
-// run has a Subnet Manager follow the service, as after a start, until the function
-// that it gives is called.
+// run has a Subnet Manager follow the service, as after a start, until the returned function is called.
 func (s *site) run() (*manager, func()) {
 	s.t.Helper()
 	m := &manager{site: s, keep: s.keep}
@@ -343,7 +342,7 @@ func killedAt(t *testing.T, n int, moment storetest.Moment) bool {
 	s.steps() // the chain of the audit log is whole
 	m, _ := s.run()
 	s.eventually("the subnet manager has what is wanted", func(st *v1.Topospec) bool { return st.Applied })
-	// What somebody was doing can be done again.
+	// A step that was under way can be done again.
 	was := w.Revision
 	s.inForce(change(s.rev, "after the kill"), "")
 	now := s.eventually("activated after the kill", func(st *v1.Topospec) bool { return st.Applied && st.Revision > was })

@@ -29,15 +29,15 @@ type Sight struct {
 type Options struct {
 	Store *store.Store
 	Log   *slog.Logger
-	// Look gives the fabric as it is seen; nil: another process has the Subnet Manager.
+	// Look returns the fabric as it is seen; nil: another process has the Subnet Manager.
 	Look func() (*Sight, error)
 	// Owners says whose a port is; nil: hosts as revisions name them.
 	Owners simulate.Directory
 	// FromFile reports that the configuration names the topology in force, and in which
 	// mode: then what is activated here waits until it does not. nil: never.
 	FromFile func() (topospec.Mode, bool)
-	// Problem is told why what is wanted cannot be followed, and "" when it can; nil:
-	// nobody is.
+	// Problem is called with the reason why what is wanted cannot be followed, and with "" when it can; nil: it is not
+	// called.
 	Problem func(string)
 	Rules   Rules
 	Now     func() time.Time // time.Now when nil
@@ -94,7 +94,7 @@ func (s *Service) rules() Rules { return *s.current.Load() }
 // fromFile reports that the configuration names the topology in force.
 func (s *Service) fromFile() bool { _, yes := s.o.FromFile(); return yes }
 
-// present gives the mode that is in force.
+// present returns the mode that is in force.
 func (s *Service) present(b *book) topospec.Mode {
 	if m, yes := s.o.FromFile(); yes {
 		return m
@@ -156,7 +156,7 @@ func (s *Service) wanted(ctx context.Context, r store.Reader, b *book) (Wanted, 
 	return Wanted{Spec: spec, Mode: b.head.Mode, By: b.head.By, Revision: b.head.Revision, Back: b.head.Back}, nil
 }
 
-// sight gives the fabric as it is seen, if that says enough to decide by.
+// sight returns the fabric as it is seen, if that says enough to decide by.
 func (s *Service) sight() (*Sight, error) {
 	if s.o.Look == nil {
 		return nil, elsewhere()
@@ -171,8 +171,8 @@ func (s *Service) sight() (*Sight, error) {
 	return seen, nil
 }
 
-// simulate judges by the fabric as it is seen now what putting a revision into force in a
-// mode would do, and gives when the fabric was seen.
+// simulate judges by the fabric as it is seen now what putting a revision into force in a mode would do. It also returns
+// when the fabric was seen.
 func (s *Service) simulate(c *contents, mode topospec.Mode) (*simulate.Report, time.Time, error) {
 	seen, err := s.sight()
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *Service) simulate(c *contents, mode topospec.Mode) (*simulate.Report, t
 	}), seen.At, nil
 }
 
-// allowance gives how many of some links may be lost by themselves.
+// allowance returns how many of some links may be lost by themselves.
 func (s *Service) allowance(links int) int {
 	return max(2, links*int(s.rules().Allowance)/1000)
 }

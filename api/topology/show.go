@@ -20,7 +20,7 @@ const (
 	maxHits  = 2000 // ports of a simulation that are listed
 )
 
-// Status tells what is wanted in force, and what becomes of it.
+// Status returns what is wanted in force, and its state.
 func (s *Service) Status(ctx context.Context) (*v1.Topospec, error) {
 	b, err := s.book(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Service) Status(ctx context.Context) (*v1.Topospec, error) {
 	return out, nil
 }
 
-// placed gives what the Subnet Manager compares the fabric with, nil without one.
+// placed returns what the Subnet Manager compares the fabric with, nil without one.
 func (s *Service) placed() *sm.TopologyView {
 	if s.o.Look == nil {
 		return nil
@@ -107,7 +107,7 @@ func showPlaced(v *sm.TopologyView) *v1.TopospecPlaced {
 	return out
 }
 
-// Revision gives one revision, but for its content.
+// Revision returns one revision, except for its content.
 func (s *Service) Revision(ctx context.Context, number uint64) (*v1.TopospecRevision, error) {
 	b, err := s.book(ctx)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Service) Revisions(ctx context.Context, q v1.TopospecQuery) (*v1.Toposp
 	return out, nil
 }
 
-// Content gives what a revision says, in one of the forms of package forms.
+// Content returns the content of a revision, in one of the forms of package forms.
 func (s *Service) Content(ctx context.Context, number uint64, form string) (string, error) {
 	if form != "" && !slices.Contains(forms.Names(), form) {
 		return "", refuse(admission.Invalid, "form_unknown", "portcullis topospec convert --help tells them apart", "form %.40q: want one of %q", form, forms.Names())

@@ -77,7 +77,7 @@ func (s *site) look() (*topology.Sight, error) {
 // pass lets time pass.
 func (s *site) pass(d time.Duration) { s.mu.Lock(); defer s.mu.Unlock(); s.now = s.now.Add(d) }
 
-// owners gives every node to one tenant.
+// owners assigns every node to one tenant.
 type owners struct{}
 
 func (owners) Owner(_ ib.Place, g ib.GUID) (host, tenant string) {
@@ -130,7 +130,7 @@ func wants(t *testing.T, what string, err error, kind admission.Kind, code, word
 	}
 }
 
-// steps gives the audit log, an entry a line.
+// steps returns the audit log, an entry a line.
 func (s *site) steps() (out []string) {
 	s.t.Helper()
 	if _, err := audit.Verify(s.t.Context(), s.store); err != nil {

@@ -8,10 +8,9 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Check gives what of a key may be shown, so that a rehearsal of recovery can
-// compare: 32 bits of the SHA-256 of its 16 hexadecimal digits. Whoever guesses
-// keys learns with it which 2^32 of 2^64 are left, and still has to try those
-// at the adapter.
+// Check returns the part of a key that may be shown, so that a rehearsal of recovery can compare: 32 bits of the SHA-256 of
+// its 16 hexadecimal digits. With it an attacker who guesses keys knows which 2^32 of 2^64 are left, and still has to try
+// those at the adapter.
 func Check(k ib.LockKey) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%016x", k.Reveal()))
 	return hex.EncodeToString(sum[:4])

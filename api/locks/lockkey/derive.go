@@ -50,13 +50,12 @@ func (r Root) MarshalText() ([]byte, error) { return r.secret.MarshalText() }
 // LogValue implements slog.LogValuer.
 func (r Root) LogValue() slog.Value { return r.secret.LogValue() }
 
-// Derive gives the key of an adapter for an epoch:
+// Derive returns the key of an adapter for an epoch:
 //
 //	HKDF-SHA256(secret, no salt, info "portcullis:mlock:v1:GUID:EPOCH", 8 bytes)
 //
-// big-endian; the GUID as ib.GUID prints it, the epoch in decimal. All but the
-// secret is text, so that openssl kdf gives the same to somebody who has nothing
-// else left. A key of 0 would be none: then ":1", ":2" and so on is added to the
+// big-endian; the GUID as ib.GUID prints it, the epoch in decimal. All but the secret is text, so that openssl kdf returns
+// the same to an operator who has nothing else left. A key of 0 would be none: then ":1", ":2" and so on is added to the
 // info. guid is that of the adapter's manufacturing, which no setting changes.
 func (r Root) Derive(guid ib.GUID, epoch Epoch) (ib.LockKey, error) {
 	switch {
@@ -76,7 +75,7 @@ func (r Root) Derive(guid ib.GUID, epoch Epoch) (ib.LockKey, error) {
 	return ib.NewLockKey(v), nil
 }
 
-// Info gives what a key is derived with, beside the secret.
+// Info returns the info that a key is derived with, beside the secret.
 func Info(guid ib.GUID, epoch Epoch) string {
 	return fmt.Sprintf("portcullis:mlock:v1:%v:%d", guid, epoch)
 }

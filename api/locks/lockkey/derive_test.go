@@ -44,8 +44,8 @@ var known = []struct {
 	{2, 0x0002c90300a1b2c3, 4294967295, 0x3e0442f3b77d1fb6},
 }
 
-// TestDeriveKnownAnswers has answers that OpenSSL 3.0 gave for the command in
-// TestDeriveAsOpenSSL: the keys of cards in the field must never change.
+// TestDeriveKnownAnswers has the answers of OpenSSL 3.0 to the command in TestDeriveAsOpenSSL: the keys of cards in the
+// field must never change.
 func TestDeriveKnownAnswers(t *testing.T) {
 	for _, tt := range known {
 		k, err := testRoot(t, tt.seed).Derive(tt.guid, tt.epoch)

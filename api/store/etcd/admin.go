@@ -191,8 +191,8 @@ func (a *Admin) MayRemove(ctx context.Context, name string) (*Member, error) {
 	return found, nil
 }
 
-// Remove takes a member out of the cluster for good. Its service stops. It refuses with
-// a *QuorumError as MayRemove does. A leader hands over first.
+// Remove removes a member from the cluster permanently. Its service stops. It refuses with a *QuorumError as MayRemove
+// does. A leader hands over first.
 func (a *Admin) Remove(ctx context.Context, name string) error {
 	m, err := a.MayRemove(ctx, name)
 	if err != nil {

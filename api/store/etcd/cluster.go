@@ -149,8 +149,7 @@ func (c *Cluster) configure(cfg *embed.Config, dir string) error {
 		TrustedCAFile: c.CA, CertFile: c.Cert, KeyFile: c.Key, ClientCertAuth: true, CRLFile: revoked, MinVersion: tls.VersionTLS13,
 	}
 	cfg.ClientTLSInfo, cfg.PeerTLSInfo = info, info
-	// What a peer is, is in the name of its certificate. The address it calls from may be
-	// another one than it is reached at.
+	// The name of a peer's certificate identifies it. The address it calls from may be another one than it is reached at.
 	cfg.PeerTLSInfo.AllowedCNs, cfg.PeerTLSInfo.SkipClientSANVerify = []string{PeerSubject}, true
 	cfg.EnableGRPCGateway = false
 	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(departed)}

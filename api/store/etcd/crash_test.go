@@ -48,9 +48,8 @@ func checkNothingLost(t *testing.T, dir string, last int) {
 	}
 }
 
-// TestDiskFull lets a process run into a file size limit, which fails its
-// writes as a full disk does: it must be told so, not ended, and nothing that
-// was reported as written may be lost.
+// TestDiskFull lets a process run into a file size limit, which fails its writes as a full disk does. The process must get
+// an error and not be ended, and nothing that was reported as written may be lost.
 func TestDiskFull(t *testing.T) {
 	if os.Getenv("STORE_TEST_DIR") != "" {
 		writeForever(t)
@@ -86,8 +85,7 @@ func TestDiskFull(t *testing.T) {
 	checkNothingLost(t, dir, last)
 }
 
-// killedWriter runs this test as a child that counts up, kills it after some
-// reports and gives the last one.
+// killedWriter runs this test as a child that counts up, kills it after some reports and returns the last one.
 func killedWriter(t *testing.T, dir string) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKill$")

@@ -91,8 +91,7 @@ func openRemote(ctx context.Context, o Options) (_ *backend, err error) {
 		}()
 	}
 	dial := cmp.Or(r.DialTimeout, DefaultDialTimeout)
-	// The client asks for a token at once if there is a user name, and gives up only
-	// when this has passed.
+	// The client asks for a token at once if there is a user name, and stops trying only when this has passed.
 	b.client, err = clientv3.New(clientv3.Config{
 		Endpoints: r.Endpoints, TLS: r.TLS, Username: r.User, Password: r.Password.Reveal(),
 		DialTimeout: dial, DialKeepAliveTime: keepaliveTime, DialKeepAliveTimeout: keepaliveTimeout,

@@ -104,7 +104,7 @@ func TestNoListener(t *testing.T) {
 	}
 }
 
-// sockets gives the inodes of this process's sockets.
+// sockets returns the inodes of this process's sockets.
 func sockets(t *testing.T) []string {
 	fds, err := filepath.Glob("/proc/self/fd/*")
 	if err != nil {

@@ -58,6 +58,5 @@ func holder(f *os.File) int {
 	return pid
 }
 
-// release gives the directory up. The file stays: removing it would race with
-// the next owner.
+// release unlocks the directory. The file stays: removing it would race with the next owner.
 func (l *dirLock) release() error { return l.f.Close() }

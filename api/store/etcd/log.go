@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// quietLogger passes etcd's errors on and drops its chatter. When etcd wants
-// to end the process it ends only its goroutine, after fail was told why.
+// quietLogger passes etcd's errors on and drops its other messages. When etcd wants to end the process it ends only its
+// goroutine, after fail received the reason.
 func quietLogger(log *slog.Logger, fail func(error)) *zap.Logger {
 	core := &slogCore{log: log}
 	return zap.New(core, zap.WithFatalHook(&fatalHook{fail: fail}))

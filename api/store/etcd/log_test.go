@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// What each new member reports of itself is no error in the log; other errors of the same kind are.
+// Routine reports of each new member are no errors in the log; other errors of the same kind are.
 func TestQuietLogger(t *testing.T) {
 	term := fmt.Errorf("cannot detect storage schema version: %w", errors.New("missing term information"))
 	for _, tt := range []struct {

@@ -44,15 +44,13 @@ func MayRecover(ctx context.Context, o Options, lost []string) (out []Member, er
 	return recoverable(ctx, o, lost)
 }
 
-// Recover makes the member in a state directory, whose cluster lost its quorum for good, the
-// only member of that cluster, and returns its records and the members that were taken out.
-// Members that were taken out are refused by this one, and end when they reach it. With an
-// error nothing was changed, or the state directory is not used until Recover was called
-// again. done must be called when the records were changed as the loss demands.
+// Recover makes the member in a state directory, whose cluster lost its quorum permanently, the only member of that
+// cluster, and returns its records and the members that were taken out. Members that were taken out are refused by this
+// one, and end when they reach it. With an error nothing was changed, or the state directory is not used until Recover was
+// called again. done must be called when the records were changed as the loss demands.
 //
-// It refuses a state directory in use, a member that does not vote, names of lost members
-// other than those of all other members, and a member of which anything can still be
-// reached.
+// It refuses a state directory in use, a member that does not vote, names of lost members other than those of all other
+// members, and a member of which anything can still be reached.
 func Recover(ctx context.Context, o Options, lost []string) (records *store.Store, out []Member, done func() error, err error) {
 	lock, err := lockDir(o.Dir)
 	if err != nil {
@@ -131,8 +129,7 @@ func recoverable(ctx context.Context, o Options, lost []string) ([]Member, error
 	return others, errors.Join(answering...)
 }
 
-// named wants lost to name all other members, each once: that they are gone for good is
-// known to people alone.
+// named requires lost to name all other members, each once: only people know that they are gone permanently.
 func named(others []Member, lost []string) error {
 	var want []string
 	for _, m := range others {

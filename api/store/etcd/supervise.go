@@ -17,7 +17,7 @@ const (
 	restartMax = 5 * time.Second
 	// startTime bounds one attempt, which replays the log.
 	startTime = 2 * time.Minute
-	// steadyTime is how long a member must have served for the pause to begin anew.
+	// steadyTime is how long a member must have served for the pause to start again from its first value.
 	steadyTime = time.Minute
 	// lookEvery is how often sizes are looked at and the member is asked.
 	lookEvery = 500 * time.Millisecond
@@ -317,7 +317,7 @@ func (s *supervised) Close() error {
 	return errors.Join(s.closed, s.release())
 }
 
-// release gives up a member that died in its process.
+// release detaches a member that died in its process.
 func (e *backend) release() error {
 	err := e.client.Close()
 	if errors.Is(err, context.Canceled) {

@@ -201,7 +201,7 @@ func disk(t *testing.T, size int) string {
 	return dir
 }
 
-// fill takes all the space of a disk, and returns what gives it back.
+// fill takes all the space of a disk, and returns a function that frees it.
 func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	name := filepath.Join(dir, "filler")

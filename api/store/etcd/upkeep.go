@@ -103,7 +103,7 @@ func (u *upkeep) shrink(ctx context.Context, status *clientv3.StatusResponse) {
 	log.Warn("the store came near its quota and was compacted", "now_mib", after>>20, "alarm_cleared", alarmed)
 }
 
-// compact drops old revisions, gives their space back, and returns the size then.
+// compact drops old revisions, frees their space, and returns the size then.
 func (u *upkeep) compact(ctx context.Context) (int64, error) {
 	size, err := serve(ctx, u.b, func(ctx context.Context) (int64, error) {
 		c, endpoint := u.b.client, u.b.client.Endpoints()[0]
@@ -111,7 +111,7 @@ func (u *upkeep) compact(ctx context.Context) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		// The newest revision alone stays. Watches that lag behind begin anew.
+		// Only the newest revision stays. Watches that lag behind start again.
 		if _, err := c.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(explain(err), store.ErrCompacted) {
 			return 0, err
 		}
@@ -152,8 +152,7 @@ func (u *upkeep) disarm(ctx context.Context, size int64) error {
 	return explain(err)
 }
 
-// look finds out how much room the disk has, and gives the reserve back or takes it again.
-// It reports whether it gave it back.
+// look finds out how much room the disk has, and frees the reserve or takes it again. It reports whether it freed it.
 func (s *supervised) look(member *backend) (given bool) {
 	free, err := freeSpace(s.o.Dir)
 	if err != nil {

@@ -114,7 +114,7 @@ func (b *Backend) named(key string, prefix bool) []string {
 	return out
 }
 
-// at gives what a key was at a revision, if there was something.
+// at returns what a key was at a revision, if there was something.
 func (b *Backend) at(key string, rev int64) (version, bool) {
 	list := b.keys[key]
 	for i := len(list) - 1; i >= 0; i-- {
@@ -262,7 +262,7 @@ func (b *Backend) nextEnd() <-chan time.Time {
 	return time.After(max(next.Sub(b.now()), time.Millisecond))
 }
 
-// after gives the changes of keys after a revision, up to now.
+// after returns the changes of keys after a revision, up to now.
 func (b *Backend) after(prefix string, from int64) store.Changes {
 	out := store.Changes{Revision: b.revision}
 	for _, c := range b.log {
@@ -341,8 +341,7 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// Dump gives all that is, or ever was, kept: what somebody finds who steals the
-// store.
+// Dump returns all that is, or ever was, kept: what a thief of the store finds.
 func (b *Backend) Dump() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,7 +17,7 @@ type note struct {
 	N    int    `json:"n,omitempty"`
 }
 
-// Conformance is the suite every backend must pass. open gives an empty store.
+// Conformance is the suite every backend must pass. open returns an empty store.
 func Conformance(t *testing.T, open func(testing.TB) *store.Store) {
 	for _, c := range []struct {
 		name string
@@ -151,8 +151,8 @@ func missing(t *testing.T, s *store.Store) {
 	}
 }
 
-// interfere runs an update whose first attempt is disturbed by meddle through
-// another Store over the same backend, and gives the number of attempts.
+// interfere runs an update whose first attempt is disturbed by meddle through another Store over the same backend, and
+// returns the number of attempts.
 func interfere(t *testing.T, s *store.Store, read func(*store.Tx), meddle func(*store.Tx) error) int {
 	t.Helper()
 	attempts := 0

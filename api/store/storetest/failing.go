@@ -14,7 +14,7 @@ var ErrInjected = errors.New("injected store failure")
 // Moment is when a failing write fails.
 type Moment bool
 
-// Before: nothing landed. After: it landed, but the caller is told otherwise.
+// Before: nothing landed. After: it landed, but the caller gets an error.
 const (
 	Before Moment = false
 	After  Moment = true

@@ -7,8 +7,8 @@ import (
 	"portcullis/api/store"
 )
 
-// Stalling is a Backend that answers no read while it is stalled, as one that lost its
-// quorum: whoever asks waits until his context ends.
+// Stalling is a Backend that answers no read while it is stalled, as one that lost its quorum: a caller waits until its
+// context ends.
 type Stalling struct {
 	store.Backend
 

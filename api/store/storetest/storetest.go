@@ -25,8 +25,8 @@ type Shared struct {
 	n      atomic.Int64
 }
 
-// Run starts a member in a temporary directory, runs the package's tests and
-// gives the exit code. Call it from TestMain: os.Exit(storetest.Run(m, &shared)).
+// Run starts a member in a temporary directory, runs the package's tests and returns the exit code. Call it from TestMain:
+// os.Exit(storetest.Run(m, &shared)).
 func Run(m *testing.M, shared *Shared) int {
 	code, err := shared.run(m)
 	if err != nil {
@@ -50,12 +50,12 @@ func (sh *Shared) run(m *testing.M) (code int, err error) {
 	return code, sh.member.Close()
 }
 
-// Open gives the test an empty store on the shared member.
+// Open returns an empty store on the shared member.
 func (sh *Shared) Open(t testing.TB) *store.Store {
 	return store.New(sh.member.Backend(), sh.prefix(t))
 }
 
-// OpenFailing gives the test an empty store that can be told to fail.
+// OpenFailing returns an empty store that a test can make fail.
 func (sh *Shared) OpenFailing(t testing.TB) (*store.Store, *Failing) {
 	f := &Failing{Backend: sh.member.Backend()}
 	return store.New(f, sh.prefix(t)), f
@@ -65,7 +65,7 @@ func (sh *Shared) prefix(t testing.TB) string {
 	return fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), sh.n.Add(1))
 }
 
-// Open gives the test a store on a member of its own in a temporary directory.
+// Open returns a store on a member of its own in a temporary directory.
 func Open(t testing.TB) *store.Store {
 	t.Helper()
 	return OpenDir(t, t.TempDir())
@@ -86,5 +86,5 @@ func OpenDir(t testing.TB, dir string) *store.Store {
 	return s
 }
 
-// Quiet gives a logger that says nothing.
+// Quiet returns a logger that says nothing.
 func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }

@@ -187,8 +187,8 @@ func (c *Cluster) TLS() *tls.Config {
 // Remote returns the cluster as the store's options name it, without user name.
 func (c *Cluster) Remote() etcd.Remote { return etcd.Remote{Endpoints: c.Endpoints(), TLS: c.TLS()} }
 
-// Client returns a client of the cluster with the rights of root, once Users was called,
-// and of everybody before.
+// Client returns a client of the cluster with the rights of root, once Users was called. Before, all users have these
+// rights.
 func (c *Cluster) Client(user, password string) *clientv3.Client {
 	c.t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: c.clients, TLS: c.TLS(), DialTimeout: patience, Username: user, Password: password})
