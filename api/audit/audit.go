@@ -1,13 +1,11 @@
-// Package audit keeps an append-only chain of who changed what.
+// Package audit keeps an append-only chain of changes and their actors.
 //
-// Every entry carries the hash of the one before it, so that an entry that was
-// altered, dropped or inserted afterwards breaks the chain from there on.
-// Append takes part in the transaction of the change itself: there is no
-// change without its entry and no entry without its change.
+// Every entry carries the hash of the one before it, so that an entry that was altered, dropped or inserted afterwards
+// breaks the chain from there on. Append takes part in the transaction of the change itself: there is no change without its
+// entry and no entry without its change.
 //
-// The chain proves order and integrity against whoever edits the store later.
-// It does not stop an attacker who can rewrite all of it, or put an older state
-// back; for that package anchor keeps the newest hash elsewhere, too.
+// The chain proves order and integrity against an attacker who edits the store later. It does not stop an attacker who can
+// rewrite all of it, or put an older state back; for that package anchor keeps the newest hash elsewhere, too.
 package audit
 
 import (
@@ -48,8 +46,8 @@ func Append(ctx context.Context, tx *store.Tx, e Entry) error {
 		return err
 	}
 	e.Time = e.Time.UTC().Round(0)
-	// What JSON writes for other bytes is not what it writes for what it reads back of
-	// that, so the entry would look altered.
+	// JSON replaces other bytes when it writes them, and the replacement reads back differently, so the entry would look
+	// altered.
 	for _, text := range []*string{&e.Actor, &e.Action, &e.Object, &e.Code, &e.Detail} {
 		*text = strings.ToValidUTF8(*text, "?")
 	}
@@ -63,7 +61,7 @@ func Append(ctx context.Context, tx *store.Tx, e Entry) error {
 	)
 }
 
-// Latest gives the end of the chain; its Hash is what to keep elsewhere.
+// Latest returns the end of the chain; its Hash is what to keep elsewhere.
 func Latest(ctx context.Context, r store.Reader) (Head, error) { return head(ctx, r) }
 
 // Origin returns the hash of the first entry, which says which installation a log is of; empty: there is none.
@@ -94,7 +92,7 @@ func head(ctx context.Context, r store.Reader) (Head, error) {
 
 func key(seq uint64) string { return fmt.Sprintf("%020d", seq) }
 
-// Digest gives the SHA-256 of a record for Before and After, "" for nil.
+// Digest returns the SHA-256 of a record for Before and After, "" for nil.
 func Digest(record any) (string, error) {
 	if record == nil {
 		return "", nil

@@ -19,7 +19,7 @@ const (
 	defaultPage = 1000
 )
 
-// ErrCursor is the error for a cursor that no page gave.
+// ErrCursor is the error for a cursor that no page returned.
 var ErrCursor = errors.New("the value of after is not one that a page gave as next")
 
 // Book answers queries about the audit log in Store.

@@ -18,7 +18,7 @@ import (
 
 const (
 	maxText = 512 // of what was expected, seen, and is to be done
-	// anew is after how long without it an event is told again, whatever its number.
+	// anew is the time without an event after which it is reported again, whatever its number.
 	anew = 24 * time.Hour
 	// kept is how long a row stands after its last time.
 	kept = 180 * 24 * time.Hour
@@ -27,7 +27,7 @@ const (
 // row is an event in the store.
 type row struct {
 	v1.Event
-	Told uint64 `json:"told"` // Count when it was told last
+	Told uint64 `json:"told"` // Count when it was last reported
 }
 
 func rows() store.Collection[row] { return store.NewCollection[row]("events", 1) }
@@ -42,8 +42,8 @@ func keyOf(e *v1.Event) string {
 	return strings.Join([]string{e.Type, e.Host, adapter, e.Cause, e.By}, "/")
 }
 
-// Tell notes in tx that something happened, at now. Type, By, Cause, Host, Expected,
-// Seen and Do are the caller's; the rest follows. What the same one told before counts up.
+// Tell records in tx that an event happened, at now. Type, By, Cause, Host, Expected, Seen and Do are the caller's; the
+// rest follows. If the event is recorded already, its count goes up.
 func Tell(ctx context.Context, tx *store.Tx, now time.Time, e v1.Event) error {
 	k, ok := KindOf(e.Type)
 	if !ok || !slices.Contains(k.Causes, e.Cause) || (e.Host == "") != (k.about != "") || !slices.Contains([]string{ByEvidence, ByHost, ByService}, e.By) {
@@ -78,7 +78,7 @@ func due(n uint64) bool {
 	return n == 1 || n == 2 || n == 5
 }
 
-// entry gives an event as the audit log has it.
+// entry returns an event as the audit log has it.
 func entry(e *v1.Event) audit.Entry {
 	return audit.Entry{Time: e.Last, Actor: "service", Action: "event." + e.Type, Object: Object(e), Code: e.Cause, Detail: Text(e)}
 }
@@ -127,10 +127,10 @@ func clip(s string) string {
 	return s
 }
 
-// Book shows what was told.
+// Book shows the recorded events.
 type Book struct{ Store *store.Store }
 
-// List gives what the query asks for, what happened last first.
+// List returns the events that the query asks for, the one that happened last first.
 func (b Book) List(ctx context.Context, q v1.EventQuery) (*v1.Events, error) {
 	prefix := ""
 	if q.Type != "" {
@@ -163,7 +163,7 @@ func rank(severity string) int {
 	return slices.Index([]string{Info, Notice, Warning, Critical}, severity)
 }
 
-// About is what events tell of an adapter of a host.
+// About returns an event about an adapter of a host.
 func About(kind, by, cause, host string, adapter ib.GUID, expected, seen, do string) v1.Event {
 	return v1.Event{Type: kind, By: by, Cause: cause, Host: host, Adapter: adapter, Expected: expected, Seen: seen, Do: do}
 }

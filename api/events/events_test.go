@@ -55,8 +55,8 @@ func entries(t *testing.T, s *store.Store) []string {
 	return out
 }
 
-// A host that repeats itself fills neither list nor audit log; the count stays exact,
-// and after a quiet day it is told again.
+// A host that repeats itself fills neither list nor audit log; the count stays exact, and after a quiet day the event is
+// reported again.
 func TestRepeatingHostFillsNothing(t *testing.T) {
 	s := newStore()
 	for n := range 60 {
@@ -82,8 +82,8 @@ func TestRepeatingHostFillsNothing(t *testing.T) {
 	}
 }
 
-// A host's word neither replaces what evidence showed nor counts it up, nor does it keep
-// the journal from being told what evidence shows.
+// A host's own report neither replaces what evidence showed nor counts it up. It does not keep the journal from recording
+// what evidence shows either.
 func TestHostSpeaksForEvidence(t *testing.T) {
 	s := newStore()
 	shown, said := changed("h1"), changed("h1")
@@ -105,7 +105,7 @@ func TestHostSpeaksForEvidence(t *testing.T) {
 	}
 }
 
-// What this service found out itself is in the audit log each time.
+// Events that this service found out itself are in the audit log each time.
 func TestServiceIsToldEachTime(t *testing.T) {
 	s := newStore()
 	e := v1.Event{Type: LockUnlockGiven, By: ByService, Cause: "release", Host: "h1", Expected: "to leave", Seen: "keys given out"}
@@ -180,8 +180,8 @@ func TestListChooses(t *testing.T) {
 	}
 }
 
-// What is told goes to the journal once it is committed; what only counts up does
-// not, and is counted for metrics. Old rows are put away.
+// A reported event goes to the journal once it is committed. One that only counts up does not, and is counted for metrics.
+// Old rows are removed.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.New(memory.New(time.Now), "")

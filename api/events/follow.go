@@ -13,10 +13,9 @@ import (
 // retryPause is how long Follow rests when the store does not answer.
 const retryPause = time.Second
 
-// Follow writes each event to log when it is told, and calls counted for each that
-// happens, until ctx ends. It outlives every failure of the store; what happened
-// before it began, or while the store did not answer, is in the list alone. Rows
-// whose last time is long ago are put away when it begins.
+// Follow writes each event to log when it is reported, and calls counted for each that happens, until ctx ends. It outlives
+// every failure of the store. Events from before it began, or while the store did not answer, are in the list alone. Rows
+// whose last time is long ago are removed when it begins.
 func Follow(ctx context.Context, s *store.Store, log *slog.Logger, counted func(*v1.Event)) {
 	for ctx.Err() == nil {
 		err := follow(ctx, s, log, counted)

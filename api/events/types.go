@@ -40,7 +40,7 @@ const (
 	Critical = "critical"
 )
 
-// Who says what an event tells.
+// The source of an event.
 const (
 	ByEvidence = "evidence" // a TPM vouched for it, from a boot that is trusted
 	ByHost     = "host"     // a host's word, from a boot that was: nothing follows from it
@@ -52,8 +52,8 @@ type Kind struct {
 	Type, Severity string
 	What           string   // what happened
 	Causes         []string // which there are
-	// often: hosts cause it, so the audit log and the journal are told of the 1st, 2nd,
-	// 5th, 10th, 20th and so on, and of the first after a day.
+	// often: hosts cause it, so the audit log and the journal record the 1st, 2nd, 5th, 10th, 20th and so on, and the first
+	// after a day.
 	often bool
 	// about names what it is about, where that is no host.
 	about string

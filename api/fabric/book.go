@@ -62,7 +62,7 @@ func grantOf(g *ledger.Grant, modified int64) grant {
 	return grant{withdrawn: g.Withdrawn, limited: g.Limited, modified: modified, host: g.Host, cluster: g.Cluster, tenant: g.Tenant, epoch: g.Epoch}
 }
 
-// form gives a P_Key with the membership bit of the grant.
+// form returns a P_Key with the membership bit of the grant.
 func (g grant) form(k ib.PKey) ib.PKey {
 	if g.limited {
 		return k.Limited()
@@ -249,7 +249,7 @@ func (b *book) sortedGrants() []ledger.Key {
 	return out
 }
 
-// pending gives up to n writes: first what decides, then what is shown.
+// pending returns up to n writes: first those that decide, then those that are shown.
 func (b *book) pending(n int) []write {
 	out := b.sight.pending(n)
 	out = append(out, b.memberships.pending(n-len(out))...)

@@ -21,8 +21,8 @@ var (
 	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// newTestBook gives a book that knows one port of the inventory, cabled home,
-// and a grant of it last changed at revision 100.
+// newTestBook returns a book that knows one port of the inventory, cabled home, and a grant of it last changed at revision
+// 100.
 func newTestBook(withdrawn bool) *book {
 	b := newBook(func() time.Time { return noon }, SightLimits{})
 	b.grants = map[ledger.Key]grant{key: {withdrawn: withdrawn, modified: 100}}
@@ -31,7 +31,7 @@ func newTestBook(withdrawn bool) *book {
 	return b
 }
 
-// seenAt gives a view of a switch with the port at a place, or without it.
+// seenAt returns a view of a switch with the port at a place, or without it.
 func seenAt(at ib.Place, change func(*observed)) *observed {
 	var b topo.Builder
 	sw := b.AddNode(topo.Node{GUID: 0x10, Type: ib.NodeSwitch, NumPorts: 4, PartitionEnforcementCap: 32})
@@ -180,7 +180,7 @@ func TestWherePortsAre(t *testing.T) {
 	}
 }
 
-// A port that goes and comes back at once has to be read back anew.
+// A port that goes and comes back at once has to be read back again.
 func TestBounceVoidsWhatWasReadBack(t *testing.T) {
 	b := newTestBook(false)
 	b.observe([]sm.Event{
@@ -213,7 +213,7 @@ func TestOnlyChangesAreWritten(t *testing.T) {
 		t.Errorf("first view: %d writes, want 6", n)
 	}
 	b.event(&sm.MembershipApplied{GUID: 0xa1, PKey: 0x8005, Place: home, Revision: 120}) // as after a restart
-	b.event(&sm.MembershipApplied{GUID: 0xbb, PKey: 0x8005, Place: home, Revision: 120}) // nobody's grant
+	b.event(&sm.MembershipApplied{GUID: 0xbb, PKey: 0x8005, Place: home, Revision: 120}) // belongs to no grant
 	b.look(seenAt(home, nil))
 	if n := land(); n != 0 {
 		t.Errorf("the same again: %d writes, want none", n)

@@ -63,8 +63,8 @@ func TestPortThatIsNotSeenKeepsItsGrant(t *testing.T) {
 	s.check("host-1", red.Full())
 }
 
-// While the subnet manager's own cable is out, it is blind and no host is seen. Nothing is withdrawn, and when it is back
-// it writes the P_Key table of its own switch port alone, whose link was configured anew.
+// While the subnet manager's own cable is out, it is blind and no host is seen. Nothing is withdrawn. When the cable is
+// back, it writes only the P_Key table of its own switch port, whose link was configured again.
 func TestBlindManagerWithdrawsNothing(t *testing.T) {
 	s := newSite(t)
 	red := s.cluster("red")
@@ -98,7 +98,7 @@ func TestBlindManagerWithdrawsNothing(t *testing.T) {
 	}
 }
 
-// What is plugged in at the place of a port that is not seen gets nothing of what that port keeps.
+// A port plugged in at the place of a port that is not seen gets nothing of what that port keeps.
 func TestAnotherPortAtAKeptPlaceGetsNothing(t *testing.T) {
 	s := newSite(t)
 	red := s.cluster("red")
@@ -141,8 +141,7 @@ func TestPortAtAnotherPlaceStaysOut(t *testing.T) {
 	}
 }
 
-// A service that starts again over the same store and fabric finds everybody
-// admitted and writes no P_Key table.
+// A service that starts again over the same store and fabric finds all hosts admitted and writes no P_Key table.
 func TestRestartProgramsNothing(t *testing.T) {
 	s := newSite(t)
 	red := s.cluster("red")

@@ -38,14 +38,14 @@ type Options struct {
 	// Guard is called in each transaction that writes what the subnet manager reports. Its
 	// error ends the transaction: another instance leads, for example. nil: always.
 	Guard func(context.Context, *store.Tx) error
-	// OnPartitions is told, by Run, which partitions there are, by base P_Key, within
-	// nodesEvery of a change; nil: nobody is. The map is the receiver's.
+	// OnPartitions is called by Run with the partitions there are, by base P_Key, within nodesEvery of a change; nil: it is
+	// not called. The map is the receiver's.
 	OnPartitions func(map[ib.PKey]Partition)
 	// TrustsState has a restored state count although the fabric differs: for drills alone, which show what a review
 	// is for.
 	TrustsState bool
-	// OnAliases is told before that, and as soon after a change, which alias GUIDs the
-	// inventory lets ports have; nil: nobody is. The list is the receiver's.
+	// OnAliases is called before that, and as soon after a change, with the alias GUIDs that the inventory lets ports have;
+	// nil: it is not called. The list is the receiver's.
 	OnAliases func(alias.List)
 	// Sight says when the subnet manager is partly blind; the zero value means the defaults.
 	Sight SightLimits
@@ -115,19 +115,17 @@ func New(o Options) *Link {
 // always is a Guard of one that leads whatever the store says.
 func always(context.Context, *store.Tx) error { return nil }
 
-// Intents gives what is wanted, newest only: an intent nobody has taken yet is
-// replaced.
+// Intents returns a channel of what is wanted, newest only: an intent that was not taken yet is replaced.
 func (l *Link) Intents() <-chan sm.Intent { return l.intents }
 
-// Hosts gives inventory's names of nodes by GUID, not older than nodesEvery. The
-// map must not be written to.
+// Hosts returns inventory's names of nodes by GUID, not older than nodesEvery. The map must not be written to.
 func (l *Link) Hosts() map[ib.GUID]string { return l.naming().hosts }
 
-// Cables gives inventory's names of hosts by the switch port they are cabled to,
-// and Tenants whose they are by that name, both like Hosts.
+// Cables returns inventory's names of hosts by the switch port they are cabled to. Tenants returns their tenants by that
+// name. Both are like Hosts.
 func (l *Link) Cables() map[ib.Place]string { return l.naming().cables }
 
-// Tenants gives the tenants of hosts; see Cables.
+// Tenants returns the tenants of hosts; see Cables.
 func (l *Link) Tenants() map[string]string { return l.naming().tenants }
 
 func (l *Link) naming() *naming {
@@ -167,8 +165,7 @@ func (l *Link) OnEvent(ev sm.Event) {
 	l.poke()
 }
 
-// OnView takes a view of the subnet manager. It does not block. Of several
-// views only the newest counts.
+// OnView takes a view of the subnet manager. It does not block. If several views come, only the newest counts.
 func (l *Link) OnView(v *sm.View) {
 	l.mu.Lock()
 	l.view = v
@@ -183,8 +180,7 @@ func (l *Link) poke() {
 	}
 }
 
-// take gives what has come since it was last called. The view is not older
-// than any of the events.
+// take returns what has come since it was last called. The view is not older than any of the events.
 func (l *Link) take() ([]sm.Event, *sm.View) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,8 +205,8 @@ func (l *Link) Run(ctx context.Context) error {
 	return nil
 }
 
-// alone takes what the subnet manager says while the store does not answer. What the store
-// said last is known by name from the beginning: operators remove hosts by it.
+// alone takes what the subnet manager reports while the store does not answer. The names of the store's last state are
+// known from the beginning: operators remove hosts by name.
 func (l *Link) alone(ctx context.Context, b *book) {
 	if b.grants != nil {
 		l.name(b)

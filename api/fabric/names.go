@@ -16,7 +16,7 @@ type owners struct {
 	places  map[string][]ib.Place // those by host
 	aliases map[string]alias.List // that ports of a host may have
 	hcas    map[string][]inventory.HCA
-	renamed bool // since the names were last told, or a grant changed
+	renamed bool // since the names were last passed on, or a grant changed
 }
 
 func newOwners() owners {
@@ -80,8 +80,7 @@ type Partition struct {
 	Tenant  string // empty: it has none, or several share it
 }
 
-// partitions gives the partitions that somebody is a member of, or was until it is
-// proven otherwise, by base P_Key.
+// partitions returns the partitions that have a member, or had one until its removal is proven, by base P_Key.
 func (b *book) partitions() map[ib.PKey]Partition {
 	out := make(map[ib.PKey]Partition)
 	for k, g := range b.grants {
@@ -101,7 +100,7 @@ func (b *book) partitions() map[ib.PKey]Partition {
 	return out
 }
 
-// mayBe gives the alias GUIDs that ports may have.
+// mayBe returns the alias GUIDs that ports may have.
 func (o *owners) mayBe() alias.List {
 	all := make(alias.List)
 	for _, list := range o.aliases {
@@ -110,8 +109,8 @@ func (o *owners) mayBe() alias.List {
 	return all
 }
 
-// naming gives the names as they are now. A host belongs to the tenant whose
-// grants it has; one whose access was taken away, until that is proven, too.
+// naming returns the names as they are now. A host belongs to the tenant whose grants it has; one whose access was taken
+// away, until that is proven, too.
 func (b *book) naming() *naming {
 	n := &naming{hosts: maps.Clone(b.owners.names), cables: maps.Clone(b.owners.cables), tenants: map[string]string{}, clusters: map[string]tenancy{}, hcas: maps.Clone(b.owners.hcas)}
 	for _, g := range b.grants {

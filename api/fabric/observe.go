@@ -84,7 +84,7 @@ func (b *book) owes(withdrawn []ledger.Key) bool {
 	})
 }
 
-// event takes what needs no view to be told.
+// event handles an event that can be reported without a view.
 func (b *book) event(ev sm.Event) {
 	switch e := ev.(type) {
 	case *sm.PortPlaced:
@@ -120,7 +120,7 @@ func (b *book) gone(g ib.GUID, from ib.Place) {
 		return
 	}
 	b.setPort(g, p, ledger.Port{})
-	// Whatever comes back, even a moment later, has to be read back anew.
+	// A port that comes back, even a moment later, has to be read back again.
 	for k, gr := range b.grants {
 		if k.GUID == g && !gr.withdrawn {
 			b.found(k, ledger.Membership{})
@@ -140,9 +140,8 @@ func (b *book) setPort(g ib.GUID, was, p ledger.Port) {
 	}
 }
 
-// found records what was read back about a grant; other memberships do not
-// concern the store. Time is filled in. What the store knows already, under a
-// revision that counts, is not written again.
+// found records what was read back about a grant; other memberships do not concern the store. Time is filled in. A fact
+// that the store knows already, under a revision that counts, is not written again.
 func (b *book) found(k ledger.Key, m ledger.Membership) {
 	g, wanted := b.grants[k]
 	if !wanted {
@@ -217,8 +216,8 @@ func (b *book) reviewPort(g ib.GUID, cable ib.Place) {
 	b.setPort(g, was, p)
 }
 
-// portOf gives the end port with a GUID; of several that show it, the one at
-// the place where inventory says it is, if it is there.
+// portOf returns the end port with a GUID; of several that show it, the one at the place where inventory says it is, if it
+// is there.
 func (b *book) portOf(g ib.GUID, cable ib.Place) topo.PortID {
 	ids := b.seen.fabric.PortsByGUID(g)
 	for _, id := range ids {

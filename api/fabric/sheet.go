@@ -21,8 +21,7 @@ func newSheet[T any](c store.Collection[T]) *sheet[T] {
 	return &sheet[T]{records: c, now: map[string]T{}, dirty: map[string]bool{}}
 }
 
-// load takes what the store holds. What is not written yet stays as it is:
-// it is newer.
+// load takes what the store holds. A record that is not written yet stays as it is: it is newer.
 func (s *sheet[T]) load(ctx context.Context, r store.Reader) error {
 	recs, _, err := s.records.List(ctx, r, "")
 	if err != nil {
@@ -66,7 +65,7 @@ func (s *sheet[T]) drop(key string) {
 
 func (s *sheet[T]) keys() []string { return slices.Sorted(maps.Keys(s.now)) }
 
-// pending gives up to n writes, in key order.
+// pending returns up to n writes, in key order.
 func (s *sheet[T]) pending(n int) []write {
 	var out []write
 	for _, key := range slices.Sorted(maps.Keys(s.dirty)) {

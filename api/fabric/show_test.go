@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// TestHugeTable: a port that shows more P_Keys than anybody uses does not make
-// the record of its node grow, and the record says so.
+// TestHugeTable: a port that shows more P_Keys than any host uses does not make the record of its node grow, and the record
+// says so.
 func TestHugeTable(t *testing.T) {
 	keys := make([]ib.PKey, 1000)
 	for i := range keys {

@@ -219,7 +219,7 @@ func TestNodesThatGoSlowly(t *testing.T) {
 	r.wantState("one by one, quickly", v1.SightPartly, v1.SightNodes, 8)
 }
 
-// What an operator holds for gone is known no longer.
+// A node that an operator accepts as gone is known no longer.
 func TestAcceptedSight(t *testing.T) {
 	r := newSightRig(t)
 	r.shows(20, nil)

@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// Turn is a Link for who has no goroutines and whose time is virtual: what Link does
-// whenever something happens, it does when it is told to.
+// Turn is a Link for callers that have no goroutines and whose time is virtual. It does on a call what Link does on each
+// event.
 type Turn struct {
 	link *Link
 	book *book
@@ -23,10 +23,10 @@ func NewTurn(o Options) *Turn {
 	return &Turn{link: l, book: b}
 }
 
-// Store gives what the subnet manager keeps, as Link does: a driver.Store.
+// Store returns what the subnet manager keeps, as Link does: a driver.Store.
 func (t *Turn) Store() *Link { return t.link }
 
-// Intent gives what the store wants now.
+// Intent returns what the store wants now.
 func (t *Turn) Intent(ctx context.Context) (sm.Intent, error) {
 	snap, err := t.link.store.Snapshot(ctx)
 	if err != nil {
@@ -40,15 +40,15 @@ func (t *Turn) Intent(ctx context.Context) (sm.Intent, error) {
 	return <-t.link.intents, nil
 }
 
-// Alone gives what is wanted while the store does not answer, which it must have done
-// before: what it wanted last, without what operators removed since.
+// Alone returns what is wanted while the store does not answer, which it must have done before: what it wanted last,
+// without what operators removed since.
 func (t *Turn) Alone() sm.Intent {
 	t.link.Removed()
 	return <-t.link.intents
 }
 
-// Tell brings into the store what the subnet manager told and shows. It reports
-// whether the intent must be said again; see Link.
+// Tell brings the reports and the view of the subnet manager into the store. It reports whether the intent must be sent
+// again; see Link.
 func (t *Turn) Tell(ctx context.Context, events []sm.Event, v *sm.View) (again bool, err error) {
 	again = t.book.observe(events, v)
 	t.book.written = time.Time{} // nodes are due, whatever the clock says
@@ -57,5 +57,5 @@ func (t *Turn) Tell(ctx context.Context, events []sm.Event, v *sm.View) (again b
 	return again, t.link.write(ctx, t.book)
 }
 
-// Stored gives the store that it works on.
+// Stored returns the store that it works on.
 func (t *Turn) Stored() *store.Store { return t.link.store }

@@ -12,7 +12,7 @@ import (
 // Key is one of a ring, as it is stored.
 type Key struct {
 	ID      string    `json:"id"`
-	Scope   string    `json:"scope,omitempty"` // Options.Scope of whoever made it
+	Scope   string    `json:"scope,omitempty"` // Options.Scope of its maker
 	Public  []byte    `json:"public"`
 	Sealed  string    `json:"sealed"` // private half
 	Created time.Time `json:"created"`
@@ -24,8 +24,8 @@ type Key struct {
 // accepted, one that signs, and the next one if there is one.
 type Keys []Key
 
-// Signer gives the place of the key that signs at a time. It is the first one if none
-// does yet: then a clock went back, or that of another service is ahead. -1: there is none.
+// Signer returns the place of the key that signs at a time. It is the first one if none does yet: then a clock went back,
+// or that of another service is ahead. -1: there is none.
 func (k Keys) Signer(now time.Time) int {
 	i := len(k) - 1
 	for i > 0 && k[i].From.After(now) {
@@ -34,7 +34,7 @@ func (k Keys) Signer(now time.Time) int {
 	return i
 }
 
-// next gives the key that does not sign yet, nil if there is none.
+// next returns the key that does not sign yet, nil if there is none.
 func (k Keys) next(now time.Time) *Key {
 	if n := len(k); n > 0 && k[n-1].From.After(now) {
 		return &k[n-1]

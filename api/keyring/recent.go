@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// Recently is how old what Recent gives may be.
+	// Recently is how old the keys that Recent returns may be.
 	Recently = 3 * time.Second
 	// readTime is how long a store may take to answer Recent.
 	readTime = 2 * time.Second
@@ -22,16 +22,15 @@ type reading struct {
 	until time.Time // counts no longer; guarded by Ring.recentMu
 	done  chan struct{}
 
-	// What follows is set once done is closed, and not changed after that.
+	// The following fields are set once done is closed, and not changed after that.
 	keys Keys // as they are stored
 	err  error
 }
 
-// Recent gives the keys that count now, by what the store had at most Recently ago: what
-// this ring itself changes shows at once, what others change, by then. It is for those
-// whom a stranger can have ask as often as he likes. However many do, the store is read
-// once, and it has two seconds to answer: after that there are no keys, and for another
-// second nobody asks it. Failures are in the log, once for each read.
+// Recent returns the keys that count now, by the state of the store at most Recently ago. Changes by this ring show at
+// once, changes by others by then. It is for callers that a stranger can make ask as often as he likes. However many ask,
+// the store is read once, and it has two seconds to answer. After that there are no keys, and for another second no caller
+// asks the store. Failures are in the log, once for each read.
 func (r *Ring[K]) Recent(ctx context.Context) (Keys, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -47,7 +46,7 @@ func (r *Ring[K]) Recent(ctx context.Context) (Keys, error) {
 	return slices.Clone(got.keys).counting(r.o.Scope, r.Now(), r.o.After), nil
 }
 
-// reading gives the read that counts, and begins one where none does.
+// reading returns the read that counts, and begins one where none does.
 func (r *Ring[K]) reading(ctx context.Context) *reading {
 	r.recentMu.Lock()
 	defer r.recentMu.Unlock()
@@ -57,7 +56,7 @@ func (r *Ring[K]) reading(ctx context.Context) *reading {
 	}
 	got := &reading{began: now, until: now.Add(Recently), done: make(chan struct{})}
 	r.recent = got
-	// Whoever asked first may leave before the others.
+	// The first caller may leave before the others.
 	go r.readInto(context.WithoutCancel(ctx), got)
 	return got
 }

@@ -91,8 +91,8 @@ func TestWhoLeavesTakesNobodyAlong(t *testing.T) {
 	})
 }
 
-// TestGivenUpKeyIsNotRecent: keys that were given up count no more, at once where that
-// was done and soon elsewhere, also where somebody was just asking.
+// TestGivenUpKeyIsNotRecent: dropped keys count no more, at once in the ring that dropped them and soon elsewhere, also
+// where a caller was just asking.
 func TestGivenUpKeyIsNotRecent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, b, s := stallingRing(t)
@@ -139,7 +139,7 @@ func TestGivenUpKeyIsNotRecent(t *testing.T) {
 	})
 }
 
-// TestRecentKeysEndInTime: what is at hand is held against the clock each time.
+// TestRecentKeysEndInTime: keys at hand are compared with the clock each time.
 func TestRecentKeysEndInTime(t *testing.T) {
 	s := newSite(t)
 	r := s.ring()

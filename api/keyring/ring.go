@@ -26,7 +26,7 @@ import (
 	"portcullis/fabricsm/vault"
 )
 
-// automatic is the actor of what nobody asked for.
+// automatic is the actor of changes that no caller requested.
 const automatic = "service"
 
 // Options configure a Ring of keys that open to a K. All are required but where a default
@@ -66,7 +66,7 @@ type Words struct {
 	Signed  string // what they sign, all of it
 	Setting string // names the root
 	Show    string // command that lists keys
-	Anew    string // command that gives all of them up
+	Anew    string // command that drops all of them
 }
 
 // Ring keeps keys. Methods are safe for concurrent use, and several Rings may share one
@@ -100,14 +100,14 @@ func New[K any](o Options[K]) (*Ring[K], error) {
 // Now is the time as the ring knows it, in UTC.
 func (r *Ring[K]) Now() time.Time { return r.o.Now().UTC().Round(0) }
 
-// Keys gives the keys that count now.
+// Keys returns the keys that count now.
 func (r *Ring[K]) Keys(ctx context.Context) (Keys, error) {
 	rec, err := r.read(ctx, r.o.Store)
 	return rec.Keys, r.explain(err)
 }
 
-// Signer gives the key that signs now. It makes the first one, and the next one where
-// that is due; if that fails, the one before signs on.
+// Signer returns the key that signs now. It makes the first one, and the next one where that is due; if that fails, the one
+// before signs on.
 func (r *Ring[K]) Signer(ctx context.Context) (k *Key, opened K, err error) {
 	rec, err := r.read(ctx, r.o.Store)
 	if err != nil {
@@ -128,8 +128,8 @@ func (r *Ring[K]) Signer(ctx context.Context) (k *Key, opened K, err error) {
 	return k, opened, err
 }
 
-// Rotate makes the next key and gives those that count then. With anew the new one signs
-// at once, and all others and what they are sealed in are given up.
+// Rotate makes the next key and returns the keys that count then. With anew the new one signs at once, and all others and
+// what they are sealed in are dropped.
 func (r *Ring[K]) Rotate(ctx context.Context, actor, reason string, anew bool) (Keys, error) {
 	rec, err := r.update(ctx, func(ctx context.Context, tx *store.Tx, rec *record) error {
 		from, why := r.Now(), reason
@@ -237,7 +237,7 @@ func (r *Ring[K]) open(rec *record, k *Key) (opened K, err error) {
 	return opened, nil
 }
 
-// stored gives the record as it is.
+// stored returns the record as it is.
 func (r *Ring[K]) stored(ctx context.Context, from store.Reader) (record, error) {
 	found, err := r.records.Get(ctx, from, theRecord)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -246,7 +246,7 @@ func (r *Ring[K]) stored(ctx context.Context, from store.Reader) (record, error)
 	return found.Value, nil
 }
 
-// read gives the record with the keys that count now.
+// read returns the record with the keys that count now.
 func (r *Ring[K]) read(ctx context.Context, from store.Reader) (record, error) {
 	rec, err := r.stored(ctx, from)
 	if err != nil {
@@ -258,7 +258,7 @@ func (r *Ring[K]) read(ctx context.Context, from store.Reader) (record, error) {
 	return rec, nil
 }
 
-// update changes the record and gives it as it is stored then.
+// update changes the record and returns it as it is stored then.
 func (r *Ring[K]) update(ctx context.Context, change func(context.Context, *store.Tx, *record) error) (rec record, err error) {
 	defer r.forget() // also after an error: what was committed may not have been confirmed
 	_, err = r.o.Store.Update(ctx, func(tx *store.Tx) (err error) {

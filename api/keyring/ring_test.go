@@ -68,7 +68,7 @@ func (s *site) ring(change ...func(*Options[string])) *Ring[string] {
 	return r
 }
 
-// signer gives the id of the key that signs, which opens.
+// signer returns the id of the key that signs, which opens.
 func (s *site) signer(r *Ring[string]) string {
 	s.t.Helper()
 	k, opened, err := r.Signer(s.t.Context())
@@ -126,7 +126,7 @@ func wantLocked(t *testing.T, what string, err error) {
 	}
 }
 
-// TestReplicas: rings over one store sign by the same key, whoever comes first.
+// TestReplicas: rings over one store sign by the same key, whichever comes first.
 func TestReplicas(t *testing.T) {
 	s := newSite(t)
 	rings := []*Ring[string]{s.ring(), s.ring(), s.ring()}
@@ -249,7 +249,7 @@ func TestOperatorRotates(t *testing.T) {
 	if d := list[len(list)-1].Value.Detail; err != nil || !strings.HasPrefix(d, "why not; given up: "+first+" "+keys[1].ID) {
 		t.Errorf("audit log: %s", d)
 	}
-	// Who rotates without end never has many published.
+	// A caller that rotates without end never has many published.
 	most := 0
 	for range 200 {
 		_, err := r.Rotate(t.Context(), "olga", "again", false)
@@ -274,8 +274,8 @@ func TestOtherScope(t *testing.T) {
 	}
 }
 
-// TestAnotherRoot: without the root nothing is signed, and nobody makes other keys behind
-// the back of those who know the ones of before. An operator may.
+// TestAnotherRoot: without the root nothing is signed, and no process makes other keys unseen by those that know the former
+// ones. An operator may.
 func TestAnotherRoot(t *testing.T) {
 	s := newSite(t)
 	r := s.ring()

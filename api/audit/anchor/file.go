@@ -13,8 +13,8 @@ import (
 	"portcullis/api/audit/chain"
 )
 
-// File is a Sink that appends anchors to a file, a line each, and has each on the disk before it goes on. At Max bytes
-// the file becomes NAME.1, in place of an earlier one, and a new one begins: the newest anchors are what tells of a
+// File is a Sink that appends anchors to a file, a line each, and has each on the disk before it goes on. At Max bytes the
+// file becomes NAME.1, in place of an earlier one, and a new one begins. The newest anchors are enough to detect a
 // roll-back, since each entry of the log has the hash of all before it.
 type File struct {
 	Path string // absolute

@@ -57,7 +57,7 @@ func TestFile(t *testing.T) {
 	if info, err := os.Stat(f.Path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v; want mode 0600", info.Mode(), err)
 	}
-	// What verify reads is the same.
+	// verify reads the same.
 	if got, err := chain.ReadAnchorFiles([]string{f.Path}); err != nil || !slices.Equal(seqs(got), []uint64{3, 7}) {
 		t.Errorf("verify reads %v, %v", seqs(got), err)
 	}

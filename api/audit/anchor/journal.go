@@ -8,8 +8,8 @@ import (
 	"portcullis/api/audit/chain"
 )
 
-// Journal is a Sink that writes anchors into the log of the service, with a field for each part of them. Who reads the
-// log, or has it sent elsewhere, has the head of the audit log without any setting.
+// Journal is a Sink that writes anchors into the log of the service, with a field for each part of them. A reader of the
+// log, also of a copy sent elsewhere, has the head of the audit log without any setting.
 type Journal struct{ Log *slog.Logger }
 
 // Kind implements Sink.

@@ -239,7 +239,7 @@ func (k *Keeper) feed(ctx context.Context, f *feed) {
 }
 
 // Flush anchors the head as it is now, once and in all sinks together, until ctx ends. It is for the end of a program,
-// after Run, while the store still answers: what is decided last would else be in no anchor.
+// after Run, while the store still answers: otherwise the last decisions would be in no anchor.
 func (k *Keeper) Flush(ctx context.Context) {
 	if err := k.look(ctx); err != nil {
 		k.o.Log.Error("the end of the audit log is not anchored", "error", err)

@@ -337,7 +337,7 @@ func TestJudgeAfterADecision(t *testing.T) {
 	if m := judge(t, later, a); m == nil || m.RolledBack.Cause != causeShorter || m.RolledBack.Anchor.Branch != 1 {
 		t.Errorf("a copy of after the decision: %+v", m)
 	}
-	// What had been decided in the review of the copy is decided again.
+	// A decision from the review of the copy is made again.
 	if _, err := during.Update(t.Context(), func(tx *store.Tx) error {
 		return review.Decisions().Put(tx, "h1", review.Decision{Approved: true})
 	}); err != nil {

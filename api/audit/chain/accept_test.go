@@ -82,7 +82,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// From an acceptance the log goes on on another branch, so that anchors of what is gone are not held against it.
+// From an acceptance the log goes on on another branch, so that anchors of entries that are gone count no longer.
 func TestAcceptanceBranches(t *testing.T) {
 	for _, cause := range []string{RolledBack, Cut, Altered} {
 		b := Break{Cause: cause, Seq: 3, From: Head{Seq: 3, Hash: "a"}, To: Head{Seq: 2, Hash: "b"}}

@@ -108,7 +108,7 @@ func FuzzReadAnchors(f *testing.F) {
 			if list[i].Seq == 0 || len(list[i].Hash) != 64 || i > 0 && list[i].Seq < list[i-1].Seq {
 				t.Fatalf("anchors %+v", list)
 			}
-			// What was read is written so that it reads the same. JSON replaces bytes that are no UTF-8 once.
+			// The output reads the same as the input. JSON replaces bytes that are no UTF-8 once.
 			line, err := list[i].Line()
 			if err != nil {
 				t.Fatal(err)

@@ -25,9 +25,9 @@ type Entry struct {
 	Hash   string    `json:"hash"`             // of all of the above
 }
 
-// BranchAction is the action of the entry by which an operator had a state count that was rolled back: the log goes on
-// from it, on another branch. So it does from one by which an operator accepted a break (AcceptAction): what was anchored of entries that
-// are gone or altered is not held against it any more.
+// BranchAction is the action of the entry by which an operator accepted a state that was rolled back: the log goes on from
+// it, on another branch. It also does so from an entry by which an operator accepted a break (AcceptAction). Anchors of
+// entries that are gone or altered are then no longer a fault of the log.
 const BranchAction = "audit.branch"
 
 // Head is the end of the chain.

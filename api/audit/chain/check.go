@@ -7,8 +7,8 @@ import (
 
 // Check compares anchors with a chain while it is verified. Anchors must be by Seq.
 //
-// Anchors of an earlier branch than the chain's are of before an operator had a state count that was rolled back. What
-// was decided between that state and them is not in the chain, as the operator knows; they only count.
+// Anchors of an earlier branch than the chain's date from before an operator accepted a state that was rolled back. The
+// decisions between that state and them are not in the chain, as the operator knows; they are only counted.
 type Check struct {
 	Anchors []Anchor
 	met     int

@@ -1,6 +1,6 @@
-// Package keyops is what operators do with the keys of devices: give them back, move,
-// lend and retire them, and take them out sealed. Each is put into the audit log
-// before it is done, and done when the subnet manager shows it and has saved it.
+// Package keyops implements operators' actions on the keys of devices: return, move, lend and retire them, and take them
+// out sealed. Each is put into the audit log before it is done. It is done when the subnet manager shows it and has saved
+// it.
 package keyops
 
 import (
@@ -30,7 +30,7 @@ type Ops struct {
 	Note Note // nil: there is no audit log
 	Now  func() time.Time
 
-	// Sealed gives all facts that are stored, in which keys are sealed.
+	// Sealed returns all facts that are stored, in which keys are sealed.
 	Sealed func() ([]sm.Fact, error)
 	// Apply has the subnet manager do something, and returns when it is saved and done
 	// says, of what is seen then, that it is so.
@@ -148,7 +148,7 @@ func (k *Ops) SealedKeys(ctx context.Context, actor string) (*v1.SealedKeys, err
 	return out, nil
 }
 
-// managed gives how keys stand, if devices get any.
+// managed returns how keys stand, if devices get any.
 func (k *Ops) managed(ctx context.Context) (*v1.FabricKeys, error) {
 	now, err := k.Seen.Keys(ctx)
 	if err != nil {
@@ -170,7 +170,7 @@ func (k *Ops) noteKeys(ctx context.Context, actor, action, object, code string) 
 	return k.Note(ctx, actor, action, object, code)
 }
 
-// Audit gives a Note that writes to the audit log of a store.
+// Audit returns a Note that writes to the audit log of a store.
 func Audit(st *store.Store, now func() time.Time) Note {
 	return func(ctx context.Context, actor, action, object, code string) error {
 		_, err := st.Update(ctx, func(tx *store.Tx) error {

@@ -94,8 +94,7 @@ func (k *Ops) LendSAKey(ctx context.Context, actor string, l v1.SAKeyLoan) (*v1.
 	return &v1.SealedKeys{Facts: out}, nil
 }
 
-// sealedOf gives what is stored about the M_Key of one device, and what the vault
-// needs to open it.
+// sealedOf returns what is stored about the M_Key of one device, and what the vault needs to open it.
 func (k *Ops) sealedOf(guid ib.GUID) ([]string, error) { return k.sealedFact(keys.MKey, guid) }
 
 // sealedFact is sealedOf for a key of any kind.

@@ -32,7 +32,7 @@ type Key struct {
 	Place ib.Place
 }
 
-// String gives the store key: "0x0012/0x...guid/0x...switch-7".
+// String returns the store key: "0x0012/0x...guid/0x...switch-7".
 func (k Key) String() string {
 	return fmt.Sprintf("%s%v/%v-%d", PKeyPrefix(k.PKey), k.GUID, k.Place.Switch, k.Place.Port)
 }
@@ -40,7 +40,7 @@ func (k Key) String() string {
 // PKeyPrefix is the common prefix of the keys of one P_Key.
 func PKeyPrefix(k ib.PKey) string { return k.Base().String() + "/" }
 
-// ParseKey reads what String gives.
+// ParseKey reads the result of String.
 func ParseKey(s string) (Key, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 3 {

@@ -123,7 +123,7 @@ func follows(data []byte, number uint64) int64 {
 	return 0
 }
 
-// decode reads the body of a record. What this version does not know may be a removal.
+// decode reads the body of a record. A kind that this version does not know may be a removal.
 func decode(body []byte) (Entry, error) {
 	var e Entry
 	d := json.NewDecoder(bytes.NewReader(body))

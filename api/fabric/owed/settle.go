@@ -21,9 +21,8 @@ type Carry struct {
 	Facts   func(context.Context, []sm.Fact) error
 }
 
-// Settle brings what is owed into the store, removals first. What landed is owed no longer,
-// also when it returns an error. A note may land twice, when the process ends between store
-// and journal.
+// Settle brings what is owed into the store, removals first. A record that the store took is owed no longer, also when
+// Settle returns an error. A note may be stored twice, when the process ends between store and journal.
 func (k *Keeper) Settle(ctx context.Context, st *store.Store, c Carry) error {
 	k.again()
 	if k.State().Since.IsZero() {

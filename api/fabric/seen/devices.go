@@ -10,12 +10,10 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Devices gives what writes, in the text format of Prometheus, what is seen of
-// every device and port, under the names and labels that exporters of InfiniBand
-// fabrics use (infiniband_switch_..., infiniband_hca_...), so that dashboards
-// find them. The series are as many as the fabric has ports: it is scraped apart
-// from the metrics that are few, and less often. What is returned must be
-// called, once.
+// Devices returns a function that writes, in the text format of Prometheus, what is seen of every device and port. Names
+// and labels are those that exporters of InfiniBand fabrics use (infiniband_switch_..., infiniband_hca_...), so that
+// dashboards find them. The series are as many as the fabric has ports: they are scraped apart from the metrics that are
+// few, and less often. The function must be called, once.
 func (o *Observer) Devices() (func(io.Writer) error, error) {
 	x, err := o.seen()
 	if err != nil {
@@ -101,7 +99,7 @@ func (d *devices) first(id topo.NodeID) bool {
 	return d.Fabric.NodeByGUID(d.Fabric.Node(id).GUID) == id
 }
 
-// lidOf gives the LID of a switch, or of the first port of an HCA that has one.
+// lidOf returns the LID of a switch, or of the first port of an HCA that has one.
 func (d *devices) lidOf(id topo.NodeID) string {
 	n := d.Fabric.Node(id)
 	for i := range int(n.NumPorts) + 1 {
@@ -112,7 +110,7 @@ func (d *devices) lidOf(id topo.NodeID) string {
 	return ""
 }
 
-// fastest gives the rate of a node's fastest link in bytes a second.
+// fastest returns the rate of a node's fastest link in bytes a second.
 func (d *devices) fastest(id topo.NodeID) float64 {
 	n, best := d.Fabric.Node(id), 0
 	for i := 1; i <= int(n.NumPorts); i++ {

@@ -32,8 +32,8 @@ func Formats() []string {
 // megabytes, at the pace of its reader.
 const maxDumps = 4
 
-// Dump gives what writes the fabric in a format; node limits FormatLFTs to one
-// switch. All of a dump is of one moment. What is returned must be called, once.
+// Dump returns a function that writes the fabric in a format; node limits FormatLFTs to one switch. All of a dump is of one
+// moment. The function must be called, once.
 func (o *Observer) Dump(format, node string) (func(io.Writer) error, error) {
 	x, err := o.seen()
 	if err != nil {
@@ -55,7 +55,7 @@ func (o *Observer) Dump(format, node string) (func(io.Writer) error, error) {
 	}, nil
 }
 
-// trees gives the multicast trees, none before there are any.
+// trees returns the multicast trees, none before there are any.
 func (x *index) trees() []mcast.Tree {
 	if x.Multicast == nil {
 		return nil

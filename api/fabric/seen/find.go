@@ -51,7 +51,7 @@ func (x *index) node(word string) (topo.NodeID, error) {
 	}
 }
 
-// unseenHost tells of a host of the inventory that nothing of is seen.
+// unseenHost returns an error for a host of the inventory of which nothing is seen.
 func (x *index) unseenHost(word string) error {
 	for _, host := range x.hostOf {
 		if host == word {
@@ -65,9 +65,8 @@ func (x *index) unseenHost(word string) error {
 	return nil
 }
 
-// nodes gives every node that a word may mean. GUIDs come before host names, as
-// nobody can choose those of others to be taken for them here; descriptions,
-// which a host writes itself, come last.
+// nodes returns every node that a word may mean. GUIDs come before host names, as no host can choose the GUIDs of others
+// here to be taken for them. Descriptions, which a host writes itself, come last.
 func (x *index) nodes(word string) []topo.NodeID {
 	f := x.Fabric
 	if g, err := ib.ParseGUID(word); err == nil {
@@ -96,7 +95,7 @@ func (x *index) nodes(word string) []topo.NodeID {
 	return x.names[word]
 }
 
-// byLID gives the end port that has a LID.
+// byLID returns the end port that has a LID.
 func (x *index) byLID(lid ib.LID) topo.PortID {
 	for _, id := range x.Fabric.EndPorts() {
 		if p := x.Fabric.Port(id); p.LID != 0 && lid >= p.LID && lid < p.LID+1<<p.LMC {
@@ -106,8 +105,8 @@ func (x *index) byLID(lid ib.LID) topo.PortID {
 	return topo.None
 }
 
-// end finds an end port: by port GUID, by LID, or as NODE or NODE/PORT. Of a
-// node with several ports the first that has a LID is meant.
+// end finds an end port: by port GUID, by LID, or as NODE or NODE/PORT. If a node has several ports, the first that has a
+// LID is meant.
 func (x *index) end(word string) (topo.PortID, error) {
 	f := x.Fabric
 	if g, err := ib.ParseGUID(word); err == nil {

@@ -63,7 +63,7 @@ func (x *index) placeName(pl ib.Place) string {
 	return fmt.Sprintf("%s/%d", name, pl.Port)
 }
 
-// HealthAt gives what is in force at a place; ok is false if that is nothing.
+// HealthAt returns the mark in force at a place; ok is false if there is none.
 func (o *Observer) HealthAt(pl ib.Place) (row v1.FabricHealth, ok bool, err error) {
 	x, err := o.seen()
 	if err != nil {
@@ -78,9 +78,8 @@ func (o *Observer) HealthAt(pl ib.Place) (row v1.FabricHealth, ok bool, err erro
 	return x.healthRow(&x.View.Health[i]), true, nil
 }
 
-// PlaceOf finds the place that a word means: SWITCH/PORT, SWITCH for the switch
-// itself, or NODE/PORT of a host for the switch port it is cabled to. What is in
-// quarantine need not be seen.
+// PlaceOf finds the place that a word means: SWITCH/PORT, SWITCH for the switch itself, or NODE/PORT of a host for the
+// switch port it is cabled to. A place in quarantine need not be seen.
 func (o *Observer) PlaceOf(word string) (ib.Place, error) {
 	x, err := o.seen()
 	if err != nil {
@@ -125,8 +124,7 @@ func (x *index) illAt(word string) (ib.Place, bool) {
 	return pl, slices.ContainsFunc(x.View.Health, func(s sm.HealthState) bool { return s.Place == pl })
 }
 
-// inFront gives the switch port that a port of a host is cabled to; port 0 is the
-// only one that has a cable.
+// inFront returns the switch port that a port of a host is cabled to; port 0 is the only one that has a cable.
 func (x *index) inFront(id topo.NodeID, word string, num ib.PortNum) (ib.Place, error) {
 	f, found := x.Fabric, []ib.Place{}
 	for i := 1; i <= int(f.Node(id).NumPorts); i++ {

@@ -33,8 +33,7 @@ type history struct {
 	counts  map[reflect.Type]uint64 // events by type
 }
 
-// told is an event, or the last of several of a type that came one after the
-// other.
+// told is an event, or the last of several of a type that came one after the other.
 type told struct {
 	at    time.Time
 	event sm.Event
@@ -82,7 +81,7 @@ func (h *history) add(now time.Time, e sm.Event, who owner) {
 	h.next = (h.next + 1) % keptEvents
 }
 
-// last gives up to n events, newest last.
+// last returns up to n events, newest last.
 func (h *history) last(n int) []v1.SMEvent {
 	h.mu.Lock()
 	all := append(append([]told{}, h.events[h.next:]...), h.events[:h.next]...)
@@ -95,7 +94,7 @@ func (h *history) last(n int) []v1.SMEvent {
 	return out
 }
 
-// fields gives what an event is about, with the names of whom it accuses.
+// fields returns what an event is about, with the names of the hosts it accuses.
 func (t *told) fields() map[string]string {
 	out := EventFields(t.event)
 	if t.owner.host != "" {
@@ -159,8 +158,8 @@ func words(name string, separator byte) string {
 
 func upper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// EventFields gives what an event is about, by names such as "guid", "place",
-// "p_key", "lid", "seconds". Fields that say nothing are left out.
+// EventFields returns what an event is about, by names such as "guid", "place", "p_key", "lid", "seconds". Fields that say
+// nothing are left out.
 func EventFields(e sm.Event) map[string]string {
 	out := map[string]string{}
 	addFields(out, reflect.ValueOf(e).Elem())
@@ -202,7 +201,7 @@ func addFields(out map[string]string, v reflect.Value) {
 	}
 }
 
-// fieldName gives the name of a field for programs.
+// fieldName returns the name of a field for programs.
 func fieldName(name string) string {
 	switch name {
 	case "GUID":

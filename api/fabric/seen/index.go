@@ -75,8 +75,8 @@ func (x *index) faults() {
 	}
 }
 
-// name gives the word by which people know a node: its description, if no other
-// node has it and it cannot be taken for something else, or the GUID.
+// name returns the word by which people know a node: its description, if no other node has it and it cannot be taken for
+// something else, or the GUID.
 func (x *index) name(id topo.NodeID) string {
 	n := x.Fabric.Node(id)
 	if d := n.Description; d != "" && len(x.names[d]) == 1 && !confusing(d) {
@@ -121,7 +121,7 @@ func (x *index) problem(id topo.PortID) string {
 	return strings.Join(slices.Compact(all), "; ")
 }
 
-// ownProblem finds what nobody reported.
+// ownProblem finds a problem that was not reported.
 func (x *index) ownProblem(id topo.PortID) string {
 	f := x.Fabric
 	p := f.Port(id)
@@ -139,8 +139,8 @@ func (x *index) ownProblem(id topo.PortID) string {
 	return ""
 }
 
-// degraded says what both ends of a link offer if it does less, else "". What one
-// end has disabled is not counted: somebody wanted that.
+// degraded returns the width and speed that both ends of a link offer if it runs at less, otherwise "". A mode that one end
+// has disabled is not counted: that is on purpose.
 func (x *index) degraded(id topo.PortID) string {
 	f := x.Fabric
 	p := f.Port(id)

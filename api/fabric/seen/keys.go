@@ -84,8 +84,7 @@ func (x *index) keyRow(p topo.PortID, now time.Time) v1.FabricKey {
 	return row
 }
 
-// KeyOf gives the key of an end port, but for the key itself; ok is false if
-// there is nothing to say of it.
+// KeyOf returns the key of an end port, except for the key itself; ok is false if there is nothing to say of it.
 func (o *Observer) KeyOf(guid ib.GUID) (row v1.FabricKey, ok bool, err error) {
 	x, err := o.seen()
 	if err != nil {
@@ -99,8 +98,7 @@ func (o *Observer) KeyOf(guid ib.GUID) (row v1.FabricKey, ok bool, err error) {
 	return x.keyRow(p, time.Now()), true, nil
 }
 
-// Retired reports that the key of a device was destroyed since the subnet manager
-// started, since it left for good.
+// Retired reports whether the key of a device, which left permanently, was destroyed since the subnet manager started.
 func (o *Observer) Retired(guid ib.GUID) (bool, error) {
 	x, err := o.seen()
 	if err != nil || x.MKeys == nil {
@@ -109,8 +107,7 @@ func (o *Observer) Retired(guid ib.GUID) (bool, error) {
 	return slices.Contains(x.MKeys.Retired, guid), nil
 }
 
-// standings are the ways in which a device may stand to its key, for metrics:
-// those that nobody is in count 0.
+// standings are the ways in which a device may stand to its key, for metrics: those that no device is in count 0.
 func standings() (all []string) {
 	for s := sm.KeyNone; s <= sm.KeyReturned; s++ {
 		all = append(all, s.String())

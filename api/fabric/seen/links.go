@@ -71,8 +71,7 @@ func (x *index) linkRow(id topo.PortID) v1.FabricLink {
 	return row
 }
 
-// lowerState gives the state that is further from Active. What was not read yet
-// is the furthest.
+// lowerState returns the state that is further from Active. A state that was not read yet is the furthest.
 func lowerState(a, b ib.PortState) ib.PortState {
 	if a == ib.PortActiveDefer {
 		a = ib.PortActive

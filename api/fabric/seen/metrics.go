@@ -240,7 +240,7 @@ func (g *gauges) health(x *index) {
 	}
 }
 
-// fill gives how full the fullest P_Key tables are.
+// fill returns how full the fullest P_Key tables are.
 func (x *index) fill() (hca, port float64) {
 	f := x.Fabric
 	for i := range f.Ports() {

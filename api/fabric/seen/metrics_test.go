@@ -18,7 +18,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 )
 
-// gather gives every series of an Observer by the name of its metric.
+// gather returns every series of an Observer by the name of its metric.
 func gather(t *testing.T, o *seen.Observer) map[string][]map[string]string {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()

@@ -15,11 +15,10 @@ import (
 
 // Options configure an Observer. All fields may be left out.
 type Options struct {
-	// Hosts gives inventory's names by node GUID. The map is not written to
-	// once it was given.
+	// Hosts returns inventory's names by node GUID. The map is not written to once it was returned.
 	Hosts func() map[ib.GUID]string
-	// Cables gives inventory's names by the switch port that a host is cabled to, and
-	// Tenants whose host it is by that name. Neither map is written to.
+	// Cables returns inventory's names by the switch port that a host is cabled to. Tenants returns the tenants of hosts by
+	// that name. Neither map is written to.
 	Cables  func() map[ib.Place]string
 	Tenants func() map[string]string
 	Now     func() time.Time // time.Now when nil
@@ -80,7 +79,7 @@ func (o *Observer) judged() v1.Sight {
 	return v1.Sight{}
 }
 
-// View gives what the subnet manager showed last. It is not to be written to.
+// View returns the newest view of the subnet manager. It must not be written to.
 func (o *Observer) View() (*sm.View, error) {
 	x, err := o.seen()
 	if err != nil {
@@ -89,8 +88,8 @@ func (o *Observer) View() (*sm.View, error) {
 	return x.View, nil
 }
 
-// OwnerAt gives the host at a place where a node is seen, and its tenant, as inventory
-// has them; "" for none. A node counts only where nothing is cabled to the place.
+// OwnerAt returns the host at a place where a node is seen, and its tenant, as inventory has them; "" for none. A node
+// counts only where nothing is cabled to the place.
 func (o *Observer) OwnerAt(pl ib.Place, node ib.GUID) (host, tenant string) {
 	if host = o.cables()[pl]; host == "" {
 		host = o.hosts()[node]
@@ -113,7 +112,7 @@ func unseen() error {
 	}
 }
 
-// seen gives the newest view.
+// seen returns the newest view.
 func (o *Observer) seen() (*index, error) {
 	x := o.newest.Load()
 	if x == nil {
@@ -125,7 +124,7 @@ func (o *Observer) seen() (*index, error) {
 	return x, nil
 }
 
-// asked gives what was seen last, and where the page that is asked for begins.
+// asked returns the newest view, and where the requested page begins.
 func (o *Observer) asked(after string) (*index, position, error) {
 	x, err := o.seen()
 	if err != nil {

@@ -90,7 +90,7 @@ func (x *index) partitions() int {
 	return len(seen)
 }
 
-// faultRows gives the first faults with the names of where they are.
+// faultRows returns the first faults with the names of where they are.
 func (x *index) faultRows(most int) []v1.Fault {
 	faults := x.Faults[:min(len(x.Faults), most)]
 	out := make([]v1.Fault, 0, len(faults))

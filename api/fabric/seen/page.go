@@ -52,7 +52,7 @@ func (p position) String() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// from gives the nodes at or behind a position, in the order of (GUID, id).
+// from returns the nodes at or behind a position, in the order of (GUID, id).
 func from(f *topo.Fabric, p position) []topo.NodeID {
 	all := f.ByGUID()
 	if !p.set {

@@ -49,7 +49,7 @@ func portPage[T any](x *index, nodes []topo.NodeID, at position, size int, wante
 	return page
 }
 
-// portNodes gives the nodes whose ports are asked for, from a position on.
+// portNodes returns the nodes whose ports are requested, from a position on.
 func (x *index) portNodes(q *v1.PortQuery, at position) ([]topo.NodeID, error) {
 	var some []topo.NodeID
 	switch {
@@ -86,7 +86,7 @@ func (x *index) portNodes(q *v1.PortQuery, at position) ([]topo.NodeID, error) {
 	return nil, nil
 }
 
-// firstPort gives the number of the first port of a node to be listed.
+// firstPort returns the number of the first port of a node to be listed.
 func (x *index) firstPort(id topo.NodeID, at position) int {
 	if at.set && id == at.node && x.Fabric.Node(id).GUID == at.guid {
 		return int(at.port) + 1

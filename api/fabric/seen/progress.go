@@ -11,7 +11,7 @@ import (
 // shownFaults is how many faults a progress report has; the count goes on.
 const shownFaults = 100
 
-// Progress tells how far the subnet manager is, and what happened last.
+// Progress returns how far the subnet manager is, and the last events.
 func (o *Observer) Progress(context.Context) (*v1.SMProgress, error) {
 	x, err := o.seen()
 	if err != nil {
@@ -51,7 +51,7 @@ func queues(p *sm.Progress) []v1.Queue {
 	return out
 }
 
-// SM gives the state of the subnet manager.
+// SM returns the state of the subnet manager.
 func (o *Observer) SM(context.Context) (*v1.SM, error) {
 	x, err := o.seen()
 	if err != nil {

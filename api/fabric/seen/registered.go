@@ -11,8 +11,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// listing is a question about what is registered. It is answered from a snapshot, so
-// subnet administration waits for nobody who asks.
+// listing is a question about what is registered. It is answered from a snapshot, so subnet administration does not wait
+// for the caller.
 type listing struct {
 	*index
 	*sa.Registered
@@ -49,7 +49,7 @@ func (o *Observer) listing(q *v1.RegisteredQuery) (*listing, error) {
 	return l, nil
 }
 
-// administered gives the fabric and how subnet administration stands.
+// administered returns the fabric and how subnet administration stands.
 func (o *Observer) administered() (*index, *sa.Status, error) {
 	x, err := o.seen()
 	if err != nil {
@@ -65,8 +65,7 @@ func (o *Observer) administered() (*index, *sa.Status, error) {
 	return x.ready(), s, nil
 }
 
-// portNamed gives the port GUID that a word means. A GUID may be an alias, or that of a
-// port that is not seen any longer.
+// portNamed returns the port GUID that a word means. A GUID may be an alias, or that of a port that is not seen any longer.
 func (l *listing) portNamed(word string) (ib.GUID, error) {
 	if g, err := ib.ParseGUID(word); err == nil {
 		return l.portOf(g), nil
@@ -78,7 +77,7 @@ func (l *listing) portNamed(word string) (ib.GUID, error) {
 	return l.Fabric.Port(id).GUID, nil
 }
 
-// portOf gives the port GUID of the port that has a GUID; the GUID itself if no port has.
+// portOf returns the port GUID of the port that has a GUID; the GUID itself if no port has.
 func (l *listing) portOf(g ib.GUID) ib.GUID {
 	if l.Book != nil {
 		if e := l.Book.ByGUID(g); e != nil {
@@ -88,7 +87,7 @@ func (l *listing) portOf(g ib.GUID) ib.GUID {
 	return g
 }
 
-// of gives who has a port GUID.
+// of returns the registrant that has a port GUID.
 func (l *listing) of(port ib.GUID) *registrant {
 	if r := l.known[port]; r != nil {
 		return r
@@ -134,7 +133,7 @@ func (l *listing) wants(port ib.GUID) bool {
 	return (l.host == "" || l.host == r.Host || r.Host == "" && l.host == r.node) && (l.tenant == "" || l.tenant == r.Tenant)
 }
 
-// anybody reports that no port is asked for.
+// anybody reports whether no port is requested.
 func (l *listing) anybody() bool { return l.port == 0 && l.host == "" && l.tenant == "" }
 
 // registeredPage makes a page of what is wanted. cursor says where the one after a thing
@@ -161,7 +160,7 @@ func registeredPage[E, T any](l *listing, all iter.Seq[E], limit int, row func(E
 	return page
 }
 
-// invalid tells of a field of a query that cannot be read.
+// invalid returns an error about a field of a query that cannot be read.
 func invalid(field string, err error) error {
 	return &admission.Error{Code: field + "_invalid", Status: admission.Invalid, Detail: err.Error(), Hint: "leave it out for all"}
 }

@@ -11,8 +11,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Routes tells how packets get from one end port to another and back, and what
-// keeps them from it. Ports are named by GUID, LID, NODE or NODE/PORT.
+// Routes returns how packets get from one end port to another and back, and what keeps them from it. Ports are named by
+// GUID, LID, NODE or NODE/PORT.
 func (o *Observer) Routes(_ context.Context, a, b string) (*v1.FabricRoutes, error) {
 	x, err := o.seen()
 	if err != nil {
@@ -72,8 +72,7 @@ func (x *index) hop(h trace.Hop) v1.FabricHop {
 	return hop
 }
 
-// shared gives the partitions in which two ports can talk: both hold the P_Key,
-// and not both as limited members.
+// shared returns the partitions in which two ports can communicate: both hold the P_Key, and not both as limited members.
 func (x *index) shared(a, b topo.PortID) []ib.PKey {
 	ours, _ := x.PKeys(a)
 	theirs, _ := x.PKeys(b)

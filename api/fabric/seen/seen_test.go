@@ -242,8 +242,7 @@ func TestNamesFollowTheInventory(t *testing.T) {
 	}
 }
 
-// TestProgressTellsAll: what happened is told with its names, and the fabric is
-// counted.
+// TestProgressTellsAll: events are shown with their names, and the fabric is counted.
 func TestProgressTellsAll(t *testing.T) {
 	p, err := tree(t, nil).Progress(t.Context())
 	must(t, p, err)
@@ -268,7 +267,7 @@ func TestProgressTellsAll(t *testing.T) {
 	}
 }
 
-// What subnet administration drops has a name of its own, and says who did it.
+// A request that subnet administration drops has a name of its own, and names its sender.
 func TestEventsOfAdministration(t *testing.T) {
 	e := &sa.Violation{Violation: trust.Violation{Verdict: trust.WrongKey, GUID: 0x10, Count: 3}}
 	if n := seen.EventName(e); n != "sa-violation" || n == seen.EventName(&sm.Violation{}) {

@@ -86,7 +86,7 @@ func (o *Observer) Subscriptions(_ context.Context, q v1.RegisteredQuery) (*v1.P
 	return registeredPage(l, l.Registered.Subscriptions.Above(as, number), q.Limit, row, cursor), nil
 }
 
-// numbered is a cursor of what is told apart by a GUID and a number.
+// numbered returns a cursor of rows that are distinguished by a GUID and a number.
 func numbered(g ib.GUID, number uint16) string { return fmt.Sprintf("%016x.%04x", uint64(g), number) }
 
 func numberedAfter(cursor string) (g ib.GUID, number uint16, err error) {

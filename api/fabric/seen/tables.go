@@ -116,7 +116,7 @@ func (x *index) onlySwitch(word string) (topo.NodeID, error) {
 	return id, nil
 }
 
-// owners gives one more than the id of the end port of every LID, 0 for nobody.
+// owners returns one more than the id of the end port of every LID, 0 for none.
 func (x *index) owners() []topo.PortID {
 	owners := make([]topo.PortID, int(x.Tables.MaxLID)+1)
 	for _, id := range x.Fabric.EndPorts() {

@@ -48,7 +48,7 @@ func TestTopologyMetrics(t *testing.T) {
 	}
 }
 
-// values gives the metrics of the declared topology, by name and label.
+// values returns the metrics of the declared topology, by name and label.
 func values(t *testing.T, o *seen.Observer) map[string]float64 {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()

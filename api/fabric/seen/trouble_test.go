@@ -117,8 +117,7 @@ func TestUpIsWhetherANodeAnswers(t *testing.T) {
 	}
 }
 
-// TestTwins: two nodes with one GUID are both listed, page by page, and told;
-// a series is written once.
+// TestTwins: two nodes with one GUID are both listed, page by page, and reported; a series is written once.
 func TestTwins(t *testing.T) {
 	k := linked()
 	twin := k.AddNode(topo.Node{GUID: topotest.HostGUID(0), Type: ib.NodeCA, NumPorts: 1, Description: "thief"})

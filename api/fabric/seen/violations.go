@@ -17,8 +17,7 @@ import (
 // owner is who answers for what is cabled to a switch port.
 type owner struct{ host, tenant string }
 
-// ownerOf gives who answers for a place. What a device says of itself does not
-// count: the place does.
+// ownerOf returns the owner of a place. A device's own claims do not count: the place does.
 func (o *Observer) ownerOf(pl ib.Place) owner {
 	if pl.Port == 0 {
 		return owner{}
@@ -34,7 +33,7 @@ func (o *Observer) Owner(e sm.Event) (host, tenant string) {
 	return who.host, who.tenant
 }
 
-// offender gives the place that an event accuses.
+// offender returns the place that an event accuses.
 func offender(e sm.Event) ib.Place {
 	switch e := e.(type) {
 	case *sm.Violation:

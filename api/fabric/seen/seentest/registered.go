@@ -17,8 +17,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Ports of h1 and h2 of Tree, an alias GUID that Registered gives to h2, the group that it
-// makes, and keys that nobody is to be shown: the SA_Key, and how a ServiceKey begins.
+// Ports of h1 and h2 of Tree, an alias GUID that Registered assigns to h2, the group that it makes, and keys that must not
+// be shown: the SA_Key, and how a ServiceKey begins.
 const (
 	Port1, Port2 = ib.GUID(0x0020000000000101), ib.GUID(0x0020000000000201)
 	Alias2       = ib.GUID(0x0020000000abcd01)
@@ -40,8 +40,7 @@ func Owners() seen.Options {
 	}
 }
 
-// Registered gives what is shown of Tree once h1 and h2 have registered something of each
-// kind with subnet administration.
+// Registered returns a view of Tree once h1 and h2 have registered something of each kind with subnet administration.
 func Registered(t *testing.T) (*sm.View, *sa.Status) {
 	t.Helper()
 	l, err := netlist.Parse(t.Name(), []byte(Tree))

@@ -1,5 +1,5 @@
-// Package seentest gives tests what a real subnet manager shows of a simulated
-// fabric, at times that are the same in every run.
+// Package seentest provides tests with the view that a real subnet manager has of a simulated fabric, at times that are the
+// same in every run.
 package seentest
 
 import (
@@ -23,10 +23,10 @@ type Show struct {
 	Events []sm.Event
 }
 
-// Settled gives the last view.
+// Settled returns the last view.
 func (s *Show) Settled() *sm.View { return s.Views[len(s.Views)-1] }
 
-// Unsettled gives the last view of a master that is not settled.
+// Unsettled returns the last view of a master that is not settled.
 func (s *Show) Unsettled(t testing.TB) *sm.View {
 	t.Helper()
 	for i := len(s.Views) - 1; i >= 0; i-- {
