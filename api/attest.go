@@ -102,7 +102,7 @@ func noStatusToken() *problem {
 		"attest again; accepted evidence earns a token")
 }
 
-// byStatusToken answers a host that shows its status token what f gives for it.
+// byStatusToken answers a host that shows its status token with what f returns for it.
 func byStatusToken[T any](ctx context.Context, authorization string, f func(ctx context.Context, token string) (T, error)) (out T, err error) {
 	token := bearer(authorization)
 	if token == "" {
@@ -115,7 +115,7 @@ func byStatusToken[T any](ctx context.Context, authorization string, f func(ctx 
 	return out, withoutCredential(ctx, err)
 }
 
-// withoutCredential is what a host is told whose token or certificate does not count.
+// withoutCredential returns the answer for a host whose token or certificate does not count.
 func withoutCredential(ctx context.Context, err error) error {
 	p, fault := hostProblemOf(err)
 	if p.Code == v1.CodeEvidenceRefused {
@@ -125,8 +125,7 @@ func withoutCredential(ctx context.Context, err error) error {
 	return p
 }
 
-// renewSeal tells a host whether its seal can still be had. Why it cannot is for
-// operators.
+// renewSeal answers a host whether its seal can still be had. The reason why it cannot is for operators.
 func (s *Server) renewSeal(ctx context.Context, in *renewSealInput) (*renewSealOutput, error) {
 	seal, err := byStatusToken(ctx, in.Authorization, func(ctx context.Context, token string) (*attest.Seal, error) {
 		seal, err := s.backend.RenewSeal(ctx, token, in.ID)
@@ -162,8 +161,7 @@ func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput
 	return &hostOutput{&told}, nil
 }
 
-// guardsForHost gives the guards of a host without what they say of policy and of
-// other hosts.
+// guardsForHost returns the guards of a host without what they say of policy and of other hosts.
 func guardsForHost(st *v1.HostStatus) []v1.Guard {
 	out := slices.Clone(st.Guards)
 	for i := range out {
@@ -182,8 +180,7 @@ func guardsForHost(st *v1.HostStatus) []v1.Guard {
 	return out
 }
 
-// binding gives the TLS exporter value of a connection (RFC 9266), or nil when
-// channel binding is off.
+// binding returns the TLS exporter value of a connection (RFC 9266), or nil when channel binding is off.
 func (s *Server) binding(state *tls.ConnectionState) ([]byte, error) {
 	if s.channel == ChannelOff {
 		return nil, nil

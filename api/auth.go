@@ -24,7 +24,7 @@ func actor(ctx context.Context) string {
 	return p.Name
 }
 
-// bearer gives the token of an Authorization header (RFC 6750), or "".
+// bearer returns the token of an Authorization header (RFC 6750), or "".
 func bearer(header string) string {
 	scheme, token, ok := strings.Cut(header, " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") || len(token) > maxBearer {
@@ -95,8 +95,7 @@ func (p *Principal) scope() *admission.Scope {
 	return &admission.Scope{PKeys: p.PKeys, Hosts: p.Hosts}
 }
 
-// authenticate gives the owner of the credential in header, or why it does
-// not open a.
+// authenticate returns the owner of the credential in header, or why it does not open a.
 func (s *Server) authenticate(header string, a access) (Principal, *problem) {
 	token, now := bearer(header), time.Now()
 	who, ok := s.tokens.Load().Find(token, now)

@@ -197,11 +197,10 @@ func unlimited(o *api.Options) {
 	o.Limits.Requests, o.Limits.Strangers, o.Limits.Tokens = without, without, without
 }
 
-// TestRangesOfPKeysConfine: a credential with ranges of P_Keys changes clusters and which
-// hosts are in them. Whoever has that of a scheduler is no second person of a revision,
-// gets no key, brings no inventory, and does not say that a TPM was cleared, nor who has a
-// GUID that two hosts claim. It reads neither the audit log nor backups, which tell of every
-// tenant.
+// TestRangesOfPKeysConfine: a credential with ranges of P_Keys changes clusters and which hosts are in them. The credential
+// of a scheduler is no second person of a revision, gets no key and brings no inventory. It does not confirm that a TPM was
+// cleared, nor which host has a GUID that two hosts claim. It reads neither the audit log nor backups, which hold the data
+// of every tenant.
 func TestRangesOfPKeysConfine(t *testing.T) {
 	f := newFixture(t, unlimited)
 	token, digest := api.NewToken()

@@ -29,8 +29,7 @@ type Backend interface {
 	// SubmitSeal consumes the session's second challenge if the host's TPM signed the answer,
 	// whatever the outcome. source is the caller's address.
 	SubmitSeal(ctx context.Context, session string, channel []byte, source string, ev *attest.SealEvidence) (*v1.SealResult, error)
-	// RenewSeal gives the second challenge of a session anew to the host that
-	// was given token.
+	// RenewSeal returns the second challenge of a session again to the host that holds token.
 	RenewSeal(ctx context.Context, token, session string) (*attest.Seal, error)
 	// HostStatusByToken answers the host that was given token.
 	HostStatusByToken(ctx context.Context, token string) (*v1.Host, error)
@@ -43,7 +42,7 @@ type Backend interface {
 	ImportInventory(ctx context.Context, actor string, files []inventory.File, t v1.RepairTicket, dryRun bool) (*v1.ImportReport, error)
 	Repairs(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Repair], error)
 	Repair(ctx context.Context, host string) (*v1.Repair, error)
-	// ConfirmRepair puts a staged row into force, by somebody other than who staged it.
+	// ConfirmRepair puts a staged row into force. The actor must not be the one who staged it.
 	ConfirmRepair(ctx context.Context, actor, host string, in v1.RepairConfirm) (*v1.Repair, error)
 	CancelRepair(ctx context.Context, actor, host string, in v1.RepairCancel) (*v1.Repair, error)
 	// DeniedEKs lists the EKs that were replaced, the newest first.
@@ -59,8 +58,7 @@ type Backend interface {
 	HostSummaries(ctx context.Context, q v1.HostQuery) (*v1.List[v1.HostSummary], error)
 	HostIDs(ctx context.Context, q v1.HostQuery) (*v1.List[v1.HostID], error)
 	Host(ctx context.Context, id string) (*v1.Host, error)
-	// AttestationResult gives a signed token about where the host stands now, which
-	// answers nonce, unless that is nil.
+	// AttestationResult returns a signed token about where the host stands now, which answers nonce, unless that is nil.
 	AttestationResult(ctx context.Context, id string, nonce []byte) (*v1.AttestationResult, error)
 	Assign(ctx context.Context, actor, host string, a v1.Assignment) (*v1.Host, error)
 	Release(ctx context.Context, actor, host string) (*v1.Host, error)

@@ -65,7 +65,7 @@ func logged(t *testing.T, n int) (*client.Client, *age.X25519Identity) {
 	return c, id
 }
 
-// What a client reads of the audit log has the hashes that it had in the store.
+// Entries of the audit log that a client reads have the hashes that they had in the store.
 func TestAuditOverHTTP(t *testing.T) {
 	const n = 7
 	c, _ := logged(t, n)

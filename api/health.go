@@ -22,9 +22,8 @@ func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]bool{"live": true})
 }
 
-// readyz says whether the service can do its job. Which check fails is told to
-// everybody; why, which may name files and addresses, only to a caller with an
-// operator's credential.
+// readyz reports whether the service can do its job. Every caller learns which check fails. The reason, which may name
+// files and addresses, goes only to a caller with an operator's credential.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	s.answerReady(w, r, r.URL.Query().Get("part"))
 }
@@ -71,6 +70,6 @@ func (s *Server) versionz(w http.ResponseWriter, _ *http.Request) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// An error here means that the client is gone; there is nobody to tell.
+	// An error here means that the client is gone; there is no receiver for it.
 	_ = json.NewEncoder(w).Encode(v)
 }

@@ -15,23 +15,21 @@ import (
 // HostAuthority knows the certificates of hosts. Package api/hostca implements it.
 // Errors and actors are as those of Backend.
 type HostAuthority interface {
-	// Pool gives the authorities whose certificates count now. It is asked for each
-	// connection of anybody, so it takes some seconds at most, and says in the log itself
-	// what hindered it.
+	// Pool returns the authorities whose certificates count now. It is called for each connection of any client, so it
+	// takes some seconds at most, and writes to the log itself what hindered it.
 	Pool(ctx context.Context) (*x509.CertPool, error)
-	// Identify verifies a certificate and gives the host that it names. Whether the
-	// host still holds it is for the Backend to say.
+	// Identify verifies a certificate and returns the host that it names. The Backend decides whether the host still holds
+	// it.
 	Identify(ctx context.Context, c *x509.Certificate) (host string, err error)
 
 	Authorities(ctx context.Context) (*v1.HostAuthorities, error)
 	Rotate(ctx context.Context, actor string, in v1.AuthorityRotation) (*v1.HostAuthorities, error)
 }
 
-// askForCertificate makes the listener ask for a certificate of a host: as the
-// authorities are when the connection comes, so that no rotation needs a restart. What
-// is shown is not judged here: that is done for each request, so that neither a
-// certificate that ends nor one that is revoked outlives it on an open connection.
-// Sessions are not resumed: whoever copied a ticket could do so without the key.
+// askForCertificate makes the listener ask for a certificate of a host: as the authorities are when the connection comes,
+// so that no rotation needs a restart. The certificate is not judged here. That is done for each request, so that neither a
+// certificate that ends nor one that is revoked outlives it on an open connection. Sessions are not resumed: the thief of a
+// ticket could do so without the key.
 func (s *Server) askForCertificate(base *tls.Config) *tls.Config {
 	if s.hosts == nil {
 		return base
@@ -41,7 +39,7 @@ func (s *Server) askForCertificate(base *tls.Config) *tls.Config {
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		pool, err := s.hosts.Pool(hello.Context())
 		if err != nil {
-			// As base, which asks for none: whoever has no certificate is served.
+			// As base, which asks for none: a client without a certificate is served.
 			s.log.DebugContext(hello.Context(), "no host is asked for its certificate", "err", err)
 			return nil, nil
 		}
@@ -60,7 +58,7 @@ type peer struct {
 
 type peerKey struct{}
 
-// peerOf gives the host that showed its certificate for this request; zero: none did.
+// peerOf returns the host that showed its certificate for this request; zero: none did.
 func peerOf(ctx context.Context) peer {
 	p, _ := ctx.Value(peerKey{}).(peer)
 	return p

@@ -29,7 +29,7 @@ import (
 
 const trustDomain = "fabric.example"
 
-// certificates is an API that gives hosts certificates, and what they are made with.
+// certificates is an API that issues certificates to hosts, with the material they are made of.
 type certificates struct {
 	*apitest.Server
 	t       *testing.T
@@ -103,7 +103,7 @@ func (c *certificates) hold(host string) tls.Certificate {
 	return cert
 }
 
-// selfSigned has the right name, and nobody's word for it.
+// selfSigned has the right name, but no authority vouches for it.
 func (c *certificates) selfSigned(host string) tls.Certificate {
 	c.t.Helper()
 	key := c.key()
@@ -130,7 +130,7 @@ func (c *certificates) client(cert *tls.Certificate) *http.Client {
 	return client
 }
 
-// ask gives status and code of the answer.
+// ask returns status and code of the answer.
 func (c *certificates) ask(client *http.Client, method, path, token string) (int, string, []byte) {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), method, c.URL+path, http.NoBody)
@@ -278,8 +278,7 @@ func TestAuthorityRotates(t *testing.T) {
 	}
 }
 
-// TestCertificatesAreNotResumed: with a session ticket somebody could go on without the
-// key, which never leaves the TPM.
+// TestCertificatesAreNotResumed: with a session ticket a thief could go on without the key, which never leaves the TPM.
 func TestCertificatesAreNotResumed(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
@@ -302,8 +301,7 @@ func TestCertificatesAreNotResumed(t *testing.T) {
 	}
 }
 
-// TestWithoutAuthority: a service that gives no certificates asks for none, and takes
-// none.
+// TestWithoutAuthority: a service that issues no certificates asks for none, and takes none.
 func TestWithoutAuthority(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)

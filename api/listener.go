@@ -39,7 +39,7 @@ func (p *places[K]) enter(source K) bool {
 	return true
 }
 
-// leave gives it back.
+// leave frees the place of a source.
 func (p *places[K]) leave(source K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +115,7 @@ func (g *guardedListener) Close() error {
 	return err
 }
 
-// guardedConn gives its place back when it is closed.
+// guardedConn frees its place when it is closed.
 type guardedConn struct {
 	net.Conn
 	source netip.Addr

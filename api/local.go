@@ -24,9 +24,8 @@ type LocalOptions struct {
 	Registry *prometheus.Registry // the HTTP counters join it; served at /metrics
 }
 
-// NewLocal makes a server for the fabric alone, and for whoever may connect: for a
-// socket that the file system guards. It has no credentials and no
-// limits.
+// NewLocal creates a server for the fabric alone, and for any caller that can connect: for a socket that the file system
+// guards. It has no credentials and no limits.
 func NewLocal(o LocalOptions) *Server {
 	s := &Server{
 		fabric: o.Fabric, operator: o.Operator, version: o.Version, log: o.Log, metrics: newMetrics(o.Registry), local: true,

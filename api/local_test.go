@@ -62,8 +62,7 @@ func TestLocalServerShowsTheFabricOnly(t *testing.T) {
 	}
 }
 
-// TestDeviceMetricsNeedACredential: what everybody on the fabric is called is
-// not for strangers.
+// TestDeviceMetricsNeedACredential: the names of all devices on the fabric are not for strangers.
 func TestDeviceMetricsNeedACredential(t *testing.T) {
 	f := newFixture(t)
 	wantProblem(t, f.do("GET", "/metrics/fabric", "", ""), 401, v1.CodeUnauthenticated)
@@ -83,8 +82,7 @@ func (halfway) Dump(string, string) (func(io.Writer) error, error) {
 
 func (halfway) SM(context.Context) (*v1.SM, error) { return &v1.SM{}, nil }
 
-// TestHalfADumpIsNoDump: a dump that ends early ends the connection, so that
-// nobody takes it for the whole.
+// TestHalfADumpIsNoDump: a dump that ends early ends the connection, so that no reader takes it for the whole.
 func TestHalfADumpIsNoDump(t *testing.T) {
 	s := api.NewLocal(api.LocalOptions{Fabric: halfway{}, Version: "v0", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewPedanticRegistry()})
 	srv := httptest.NewServer(s)

@@ -17,11 +17,11 @@ type LockKeeper interface {
 	// Report would.
 	AwaitsOrders(ctx context.Context, ticket string) error
 	AwaitsReport(ctx context.Context, ticket string) error
-	// Orders gives an agent what to do with its host's adapters, for a ticket.
+	// Orders returns orders for an agent about its host's adapters, for a ticket.
 	Orders(ctx context.Context, ticket string, in v1.LockRequest) (*v1.LockOrders, error)
 	// Report takes an agent's word for what became of its orders, for a ticket of theirs.
 	Report(ctx context.Context, ticket string, in v1.LockReport) error
-	// List gives the locks of all adapters, of those of one host if it is named.
+	// List returns the locks of all adapters, of those of one host if it is named.
 	List(ctx context.Context, q v1.LockQuery) (*v1.List[v1.Lock], error)
 	Show(ctx context.Context, guid ib.GUID) (*v1.Lock, error)
 	// Release decides that an adapter leaves; Retain takes that back.
@@ -65,7 +65,7 @@ func locksUp[I, T any](s *Server, a huma.API, op operation, do func(LockKeeper, 
 	})
 }
 
-// ticket has a keeper look at the ticket of a request. What has none, the handler refuses.
+// ticket has a keeper check the ticket of a request. The handler refuses a request without one.
 func ticket(awaits func(LockKeeper, context.Context, string) error) func(*Server, *http.Request) error {
 	return func(s *Server, r *http.Request) error {
 		t := bearer(r.Header.Get("Authorization"))

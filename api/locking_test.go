@@ -139,7 +139,7 @@ func (s *lockSite) lock() *v1.Lock {
 	return l
 }
 
-// told gives the events of a type: who says so, and the cause.
+// told returns the events of a type: the source of each, and the cause.
 func (s *lockSite) told(kind string) (out []string) {
 	s.t.Helper()
 	all, err := s.events.List(s.t.Context(), v1.EventQuery{Type: kind})
@@ -159,8 +159,8 @@ func (s *lockSite) comesBack() {
 	s.service.Assign("locker")
 }
 
-// T93: an adapter that comes back open although nobody ordered it is told, by evidence;
-// one that comes back as it was, is not.
+// T93: an adapter that comes back open without an order makes an event, by evidence; one that comes back as it was makes
+// none.
 func TestAdapterThatComesBackOpen(t *testing.T) {
 	t.Parallel()
 	s := newLockSite(t, false)
@@ -277,16 +277,15 @@ func TestProvisionBinds(t *testing.T) {
 	}
 }
 
-// An adapter that somebody else locked, one that does not know the SMP firewall,
-// and one that leaves: each ends the run with its own reason, and no host is
-// handed over.
+// An adapter that another party locked, one that does not know the SMP firewall, and one that leaves: each ends the run
+// with its own reason, and no host is handed over.
 func TestProvisionDoesNotLock(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		setUp func(*lockSite)
 		want  string
-		event string // that the service tells of, by the host's word
+		event string // that the service reports, by the host's word
 	}{
 		{"locked by somebody else", func(s *lockSite) { s.card.LockAs(register.Locked, ib.NewLockKey(77)) }, "lock.foreign", events.LockUnlockFailed},
 		{"without SMP firewall", func(s *lockSite) { s.card.Forget(nvconfig.GlobalItem(290)) }, "lock.refused", events.LockFailed},

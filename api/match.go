@@ -55,9 +55,9 @@ func honoursMatch[I any]() bool {
 	return ok && f.Tag.Get("header") == "If-Match"
 }
 
-// unsupported names a condition of r that the operation would not keep. A caller that sends one relies on it, so it
-// is refused, never ignored. What RFC 9110 has a client send to a GET for its cache is no such condition: the answer
-// without it is right.
+// unsupported names a condition of r that the operation would not keep. A caller that sends one relies on it, so it is
+// refused, never ignored. Conditions that RFC 9110 has a client send to a GET for its cache do not count: the answer
+// without them is right.
 func unsupported(r *http.Request, honours bool) string {
 	conditions := []string{"If-Unmodified-Since"}
 	if !honours {

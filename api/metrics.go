@@ -52,8 +52,8 @@ func knownMethod(method string) string {
 	}
 }
 
-// serveMetrics answers GET /metrics to any operator's credential: counters
-// tell a host on the fabric too much about its neighbours.
+// serveMetrics answers GET /metrics to any operator's credential: counters reveal too much about neighbours to a host on
+// the fabric.
 func (s *Server) serveMetrics(g prometheus.Gatherer) http.HandlerFunc {
 	return s.viewers(promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
 }

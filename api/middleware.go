@@ -69,9 +69,8 @@ func extend(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// observe gives each request an id, writes the access log and counts. It logs
-// the route and never the query, headers or bodies, because they may hold
-// secrets. A panic of a handler becomes a problem here.
+// observe assigns each request an id, writes the access log and counts. It logs the route and never the query, headers or
+// bodies, because they may hold secrets. A panic of a handler becomes a problem here.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -96,8 +95,8 @@ func newRequestID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// setHeaders sets what every answer carries. Answers hold the state of hosts
-// and sometimes a token, so nobody may cache them.
+// setHeaders sets what every answer carries. Answers hold the state of hosts and sometimes a token, so no cache may keep
+// them.
 func setHeaders(h http.Header, id string) {
 	h.Set("X-Request-Id", id)
 	h.Set("Cache-Control", "no-store")
@@ -145,8 +144,8 @@ func (s *Server) record(r *http.Request, n *note, status, bytes int, took time.D
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// routeOf gives the pattern that matched, so that metrics have a bounded set
-// of labels and session ids stay out of the log.
+// routeOf returns the pattern that matched, so that metrics have a bounded set of labels and session ids stay out of the
+// log.
 func routeOf(r *http.Request) string {
 	if c := chi.RouteContext(r.Context()); c != nil && c.RoutePattern() != "" {
 		return c.RoutePattern()

@@ -99,7 +99,7 @@ func (x *attacked) refused(err error, want attest.Reason) {
 	}
 }
 
-// told wants the uniform answer for the host, and the reason for operators.
+// told requires the uniform answer for the host, and the reason for operators.
 func (x *attacked) told(err error, want attest.Reason) *v1.Host {
 	x.t.Helper()
 	p, ok := errors.AsType[*v1.Problem](err)
@@ -257,7 +257,7 @@ func TestHonestHostOverTheAPI(t *testing.T) {
 	}
 }
 
-// knownLocks are those that evidence is held against.
+// knownLocks are those that evidence is compared with.
 type knownLocks []attest.ExpectedHCA
 
 func (k knownLocks) Expect(context.Context, store.Reader, *inventory.Host) (map[ib.GUID]attest.ExpectedLock, error) {

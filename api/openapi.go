@@ -31,12 +31,12 @@ type document struct{ json, yaml []byte }
 func (d *document) serve(contentType string, body []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
-		// An error here means that the client is gone; there is nobody to tell.
+		// An error here means that the client is gone; there is no receiver for it.
 		_, _ = w.Write(body)
 	}
 }
 
-// newAPI gives an empty document whose operations join r.
+// newAPI returns an empty document whose operations join r.
 func newAPI(r chi.Router) huma.API {
 	return humachi.New(r, huma.Config{
 		OpenAPI: &huma.OpenAPI{

@@ -46,9 +46,8 @@ func evidenceRefused() *problem {
 		"the reason is kept from the host; an operator sees it with: portcullis host show HOST")
 }
 
-// problemOf turns an error of the Backend into what an operator's client may
-// see. What is not meant for clients becomes "internal"; the second value then
-// is the fault that belongs in the log.
+// problemOf turns an error of the Backend into what an operator's client may see. An error that is not meant for clients
+// becomes "internal"; the second value then is the fault that belongs in the log.
 func problemOf(err error) (*problem, error) {
 	if known, ok := errors.AsType[*problem](err); ok {
 		return known, nil
@@ -180,6 +179,6 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
 		h.Set("Retry-After", "1")
 	}
 	w.WriteHeader(p.Status)
-	// An error here means that the client is gone; there is nobody to tell.
+	// An error here means that the client is gone; there is no receiver for it.
 	_ = json.NewEncoder(w).Encode(p)
 }

@@ -15,7 +15,7 @@ const maxReference = 4 << 20
 // ReferenceKeeper keeps reference values of measured boots. Package
 // api/measuredboot implements it. Errors and actors are as those of Backend.
 type ReferenceKeeper interface {
-	// List gives the sets of a class, of all when it is "", without their values.
+	// List returns the sets of a class, of all when it is "", without their values.
 	List(ctx context.Context, class string) (*v1.References, error)
 	Show(ctx context.Context, class string, version uint64) (*v1.Reference, error)
 	Learn(ctx context.Context, actor string, in v1.NewReference) (*v1.Reference, error)

@@ -17,8 +17,8 @@ import (
 type HostRemover interface {
 	// Host shows a host, as the store says, or as it said last.
 	Host(ctx context.Context, id string) (*v1.Host, error)
-	// Release withdraws the host's admission. While the store is away it does so in the
-	// fabric, and the store is told later; the guard v1.GuardRecorded says so.
+	// Release withdraws the host's admission. While the store is away it does so in the fabric, and the store is updated
+	// later; the guard v1.GuardRecorded says so.
 	Release(ctx context.Context, actor, id string) (*v1.Host, error)
 	// Fence is Release, and marks the switch ports of the host as unhealthy.
 	Fence(ctx context.Context, actor, id string, f v1.Fence) (*v1.Host, error)

@@ -17,8 +17,8 @@ import (
 	"portcullis/attest/attesttest"
 )
 
-// TestRepairsOverTheAPI: the tokens of two operators are two persons, and what either
-// sends alone, in whatever form, gives a known host no other EK.
+// TestRepairsOverTheAPI: the tokens of two operators are two persons. No request that either sends alone, in whatever form,
+// assigns a known host another EK.
 func TestRepairsOverTheAPI(t *testing.T) {
 	now := func() time.Time { return attesttest.Epoch }
 	site := admissiontest.New(t, func(o *admission.Options) { o.Store, o.Now = store.New(memory.New(now), ""), now })

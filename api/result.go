@@ -14,7 +14,7 @@ import (
 // ResultKeeper has the keys that attestation results are signed by. Package api/results
 // implements it. Errors and actors are as those of Backend.
 type ResultKeeper interface {
-	// JWKS gives the public keys as a JWK Set.
+	// JWKS returns the public keys as a JWK Set.
 	JWKS(ctx context.Context) ([]byte, error)
 	Keys(ctx context.Context) (*v1.ResultKeys, error)
 	Rotate(ctx context.Context, actor string, in v1.ResultRotation) (*v1.ResultKeys, error)
@@ -55,7 +55,7 @@ func jwkSet() *huma.Schema {
 	}
 }
 
-// keysOfResults gives the keeper, or why there is none.
+// keysOfResults returns the keeper, or why there is none.
 func (s *Server) keysOfResults() (ResultKeeper, error) {
 	if s.results == nil {
 		return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,

@@ -40,8 +40,8 @@ func (f *fixture) result(t *testing.T, body string) *v1.AttestationResult {
 	return &r
 }
 
-// TestResultIsVerifiedByPublishedKeys: whoever may read asks for a result, and whoever has
-// no credential gets the keys.
+// TestResultIsVerifiedByPublishedKeys: a caller that may read asks for a result, and a caller without a credential gets the
+// keys.
 func TestResultIsVerifiedByPublishedKeys(t *testing.T) {
 	f := newResultFixture(t)
 	r := f.result(t, `{"nonce":"MTIzNDU2Nzg="}`)

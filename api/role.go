@@ -22,8 +22,8 @@ func (r *Role) UnmarshalText(b []byte) error {
 	}
 }
 
-// access is what a route demands of its caller. The zero value admits nobody,
-// so that a route which forgot to say is closed.
+// access is what a route demands of its caller. The zero value admits no caller, so that a route without a setting is
+// closed.
 type access uint8
 
 const (

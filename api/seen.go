@@ -35,9 +35,9 @@ type FabricReader interface {
 	Differing(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.TopospecPort], error)
 	Tables(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.FabricTable], error)
 	Table(ctx context.Context, node string, q v1.PageQuery) (*v1.Page[v1.FabricEntry], error)
-	// Dump gives what writes the fabric in a format, to be called once.
+	// Dump returns a function that writes the fabric in a format, to be called once.
 	Dump(format, node string) (func(io.Writer) error, error)
-	// Devices gives what writes the metrics of all devices, to be called once.
+	// Devices returns a function that writes the metrics of all devices, to be called once.
 	Devices() (func(io.Writer) error, error)
 	Progress(ctx context.Context) (*v1.SMProgress, error)
 	SM(ctx context.Context) (*v1.SM, error)
@@ -84,8 +84,7 @@ func read[I, T any](s *Server, a huma.API, id, path, summary string, answer func
 	})
 }
 
-// reader gives what knows the fabric, which only the process with the sm role
-// has.
+// reader returns the reader of the fabric, which only the process with the sm role has.
 func (s *Server) reader() (FabricReader, error) {
 	if s.fabric == nil {
 		return nil, newProblem(http.StatusServiceUnavailable, v1.CodeSMElsewhere,
@@ -173,7 +172,7 @@ func (s *Server) dump(in *dumpInput) (func(io.Writer) error, error) {
 	return r.Dump(in.Name, in.Node)
 }
 
-// paced gives the reader of a long answer patience for each part of it.
+// paced extends the time of the reader of a long answer for each part of it.
 type paced struct {
 	ctx context.Context
 	w   io.Writer

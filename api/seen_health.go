@@ -8,11 +8,11 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// FabricOperator changes what the subnet manager does. Errors are as those of
-// Backend; an actor is "" where whoever may connect may do all.
+// FabricOperator changes what the subnet manager does. Errors are as those of Backend; an actor is "" where any caller that
+// can connect may do all.
 type FabricOperator interface {
-	// MarkHealth says what an operator thinks of the health of a place. What it
-	// gives is in force, and survives a restart.
+	// MarkHealth sets an operator's judgement of the health of a place. The returned state is in force, and survives a
+	// restart.
 	MarkHealth(ctx context.Context, actor string, m v1.HealthMark) (*v1.FabricHealth, error)
 	KeyOperator
 }

@@ -16,7 +16,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// marker keeps what it is told.
+// marker records the marks that it receives.
 type marker struct {
 	api.KeyOperator
 	actor string

@@ -9,23 +9,21 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// KeyOperator changes who has keys. Errors and actors are as those of
-// FabricOperator. Nothing that it gives shows a key.
+// KeyOperator changes which devices have keys. Errors and actors are as those of FabricOperator. Nothing that it returns
+// shows a key.
 type KeyOperator interface {
-	// ReleaseKeys begins to have all devices give their keys back, or to give them
-	// out again. It is durable when it returns.
+	// ReleaseKeys begins to make all devices return their keys, or to issue keys again. It is durable when it returns.
 	ReleaseKeys(ctx context.Context, actor string, r v1.KeyRelease) (*v1.FabricKeys, error)
 	// MoveKey has a device use its key at another place.
 	MoveKey(ctx context.Context, actor string, m v1.KeyMove) (*v1.FabricKey, error)
-	// SealedKeys gives what is stored about keys, as it is sealed.
+	// SealedKeys returns what is stored about keys, as it is sealed.
 	SealedKeys(ctx context.Context, actor string) (*v1.SealedKeys, error)
 	// LendKey lends the key of one device to a tool for a while, or ends that. It is
 	// durable when it returns.
 	LendKey(ctx context.Context, actor string, l v1.KeyLoan) (*v1.LentKey, error)
-	// LendSAKey gives what is stored about the SA_Key in force, as it is sealed.
+	// LendSAKey returns what is stored about the SA_Key in force, as it is sealed.
 	LendSAKey(ctx context.Context, actor string, l v1.SAKeyLoan) (*v1.SealedKeys, error)
-	// RetireKeys destroys the keys of a device that left for good. It is durable when
-	// it returns.
+	// RetireKeys destroys the keys of a device that left permanently. It is durable when it returns.
 	RetireKeys(ctx context.Context, actor string, r v1.KeyRetirement) (*v1.FabricKeys, error)
 }
 

@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// keyHolder keeps what it is told.
+// keyHolder records the calls that it receives.
 type keyHolder struct {
 	marker
 	said []string

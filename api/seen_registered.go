@@ -8,8 +8,8 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// RegisteredReader answers what is registered with subnet administration, with whom, and
-// how that stands. It shows no ServiceKey and no SA_Key.
+// RegisteredReader answers what is registered with subnet administration, by which ports, and how that stands. It shows no
+// ServiceKey and no SA_Key.
 type RegisteredReader interface {
 	SA(ctx context.Context) (*v1.FabricSA, error)
 	Groups(ctx context.Context, q v1.GroupQuery) (*v1.Page[v1.FabricGroup], error)

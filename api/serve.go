@@ -26,8 +26,7 @@ const (
 	maxStreamBuffer = 64 << 10
 	maxConnBuffer   = 64 << 10
 
-	// drainTimeout is how long requests under way may take after the
-	// service was told to stop.
+	// drainTimeout is how long requests under way may take after the service was asked to stop.
 	drainTimeout = 10 * time.Second
 )
 

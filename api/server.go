@@ -27,7 +27,7 @@ const (
 // Limits are the rates that requests are held to. The zero Limits admits
 // nothing; start from DefaultLimits.
 type Limits struct {
-	// Of each source address.
+	// For each source address.
 	Connections  limit.Rate // new connections, checked before the TLS handshake
 	Requests     limit.Rate // requests that show no known token
 	Attestations limit.Rate // requests that open a session or bring evidence
@@ -116,7 +116,7 @@ type Server struct {
 	bodies       places[holder]
 	unproven     *unproven // bounds requests without a credential
 	connections  limit.Rate
-	local        bool // whoever may connect may do all that is there
+	local        bool // any caller that can connect may do all that is there
 	handler      http.Handler
 	document     *document
 
@@ -168,5 +168,5 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // SetTokens replaces the known operator tokens, for a reload.
 func (s *Server) SetTokens(t *Tokens) { s.tokens.Store(t) }
 
-// OpenAPI gives the OpenAPI 3.1 document of the API in YAML.
+// OpenAPI returns the OpenAPI 3.1 document of the API in YAML.
 func (s *Server) OpenAPI() []byte { return s.document.yaml }

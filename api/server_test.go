@@ -64,7 +64,7 @@ func (f *fixture) send(r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// wantProblem checks that w is a complete problem document and gives it.
+// wantProblem checks that w is a complete problem document and returns it.
 func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) v1.Problem {
 	t.Helper()
 	var p v1.Problem

@@ -7,8 +7,8 @@ import (
 	"portcullis/api/limit"
 )
 
-// sourceOf gives what limits are kept for of an address with port. Anything
-// else, such as a Unix socket, is the zero Addr.
+// sourceOf returns the key that limits are kept for, for an address with port. Anything else, such as a Unix socket, is the
+// zero Addr.
 func sourceOf(remote string) netip.Addr {
 	ap, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -17,7 +17,7 @@ func sourceOf(remote string) netip.Addr {
 	return limit.Source(ap.Addr())
 }
 
-// hostOf gives the address without its port, as the audit log wants it.
+// hostOf returns the address without its port, as the audit log needs it.
 func hostOf(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

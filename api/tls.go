@@ -115,8 +115,7 @@ func (c *Certificate) Soon(now time.Time) error {
 	return nil
 }
 
-// Config gives the server's TLS configuration: TLS 1.3 only, because channel
-// binding needs it and every caller is ours.
+// Config returns the server's TLS configuration: TLS 1.3 only, because channel binding needs it and every caller is ours.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,

@@ -26,8 +26,7 @@ const TokenPrefix = "pcop_"
 // maxTokens bounds the tokens file.
 const maxTokens = 1000
 
-// NewToken draws an operator token of 256 random bits and gives the digest
-// that belongs in the tokens file.
+// NewToken draws an operator token of 256 random bits and returns it with the digest that belongs in the tokens file.
 func NewToken() (token, sha256Hex string) {
 	var b [32]byte
 	rand.Read(b[:]) // never fails: crypto/rand aborts the program instead
@@ -60,8 +59,8 @@ func (p *Principal) Soon(now time.Time) bool {
 	return !p.Expires.IsZero() && p.Expires.Sub(now) <= warn
 }
 
-// Tokens are the operator credentials the service knows. It holds digests
-// only. The zero value knows none and admits nobody.
+// Tokens are the operator credentials the service knows. It holds digests only. The zero value knows none and admits no
+// caller.
 type Tokens struct {
 	file    string
 	entries map[[sha256.Size]byte]Principal // by digest of the token

@@ -19,7 +19,7 @@ type TopospecKeeper interface {
 	Status(ctx context.Context) (*v1.Topospec, error)
 	Revisions(ctx context.Context, q v1.TopospecQuery) (*v1.TopospecRevisions, error)
 	Revision(ctx context.Context, number uint64) (*v1.TopospecRevision, error)
-	// Content gives what a revision says in a form, "" for JSON.
+	// Content returns the content of a revision in a form, "" for JSON.
 	Content(ctx context.Context, number uint64, form string) (string, error)
 
 	Draft(ctx context.Context, actor string, in v1.NewTopospec) (*v1.TopospecRevision, error)
@@ -86,7 +86,7 @@ func taggedTopospec(t *v1.Topospec, err error) (*taggedOutput[v1.Topospec], erro
 	return &taggedOutput[v1.Topospec]{quoted(t.Version), t}, nil
 }
 
-// keeper gives what keeps revisions.
+// keeper returns the keeper of revisions.
 func (s *Server) keeper() (TopospecKeeper, error) {
 	if s.topospec == nil {
 		return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,

@@ -14,7 +14,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// keeper keeps what it is told.
+// keeper records the calls that it receives.
 type keeper struct {
 	said []string
 	fail error
@@ -112,7 +112,7 @@ func TestTopospecIsForOperators(t *testing.T) {
 	}
 }
 
-// TestTopospecIsForViewers: whoever may look may see what is in force and all revisions.
+// TestTopospecIsForViewers: a viewer may see what is in force and all revisions.
 func TestTopospecIsForViewers(t *testing.T) {
 	k := &keeper{}
 	f := newFixture(t, func(o *api.Options) { o.Topospec = k })

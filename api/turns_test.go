@@ -74,7 +74,8 @@ func TestTurnsAreFair(t *testing.T) {
 	})
 }
 
-// TestTurnsAreBounded: of a source, and of all, so many wait; the others are refused at once. One that gives up leaves its place.
+// TestTurnsAreBounded: a limited number of requests waits, for each source and in total. The others are refused at once.
+// One that stops waiting leaves its place.
 func TestTurnsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newTurns(1)

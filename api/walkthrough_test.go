@@ -79,8 +79,7 @@ func walkthrough(t *testing.T, dev *tpmtest.TPM, server *apitest.Server) *exec.C
 	return cmd
 }
 
-// overTCP relays a software TPM's two sockets from two TCP ports in a row, as
-// tpm2-tools want them, and gives the first.
+// overTCP relays a software TPM's two sockets from two TCP ports in a row, as tpm2-tools want them, and returns the first.
 func overTCP(t *testing.T, dev *tpmtest.TPM) int {
 	t.Helper()
 	socket := strings.TrimPrefix(dev.Device(), "unix:")

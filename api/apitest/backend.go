@@ -50,7 +50,7 @@ type Backend struct {
 	ended    chan string
 }
 
-// NewBackend gives a Backend that holds nothing.
+// NewBackend returns a Backend that holds nothing.
 func NewBackend() *Backend {
 	return &Backend{
 		hosts: map[string]v1.Host{}, repairs: map[string]v1.Repair{}, tenants: map[string]v1.Tenant{}, clusters: map[string]v1.Cluster{},
@@ -71,7 +71,7 @@ func (b *Backend) SetSM(s v1.SM) { b.mu.Lock(); defer b.mu.Unlock(); b.sm = s }
 // command that names what it was shown is refused then.
 func (b *Backend) RenewAfterLook(on bool) { b.mu.Lock(); defer b.mu.Unlock(); b.renews = on }
 
-// Actors gives who made each change so far.
+// Actors returns the actor of each change so far.
 func (b *Backend) Actors() []string { b.mu.Lock(); defer b.mu.Unlock(); return slices.Clone(b.actors) }
 
 func notFound(kind, name string) error {

@@ -17,7 +17,7 @@ func (b *Backend) OnAssign(f func(*v1.Host)) { b.mu.Lock(); defer b.mu.Unlock();
 // OnRelease runs f after each release.
 func (b *Backend) OnRelease(f func(*v1.Host)) { b.mu.Lock(); defer b.mu.Unlock(); b.released = f }
 
-// SetHost puts a host in place and tells watchers.
+// SetHost puts a host in place and notifies watchers.
 func (b *Backend) SetHost(h v1.Host) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -206,6 +206,5 @@ func (b *Backend) Watch(ctx context.Context, id string) (<-chan *v1.Host, error)
 	return ch, nil
 }
 
-// WatchEnded sends the host of each watch that ended; later ones are lost when
-// nobody reads.
+// WatchEnded sends the host of each watch that ended; later ones are lost while there is no reader.
 func (b *Backend) WatchEnded() <-chan string { return b.ended }

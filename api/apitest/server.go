@@ -29,8 +29,7 @@ type Server struct {
 
 	Operator, Viewer string // the same tokens
 
-	// Stop ends the server as the end of the test does; it gives the error
-	// that serving ended with.
+	// Stop ends the server as the end of the test does; it returns the error that serving ended with.
 	Stop func() error
 }
 

@@ -293,7 +293,7 @@ func (s *Service) show(name string, verify bool) v1.Backup {
 	return *b
 }
 
-// Verify verifies the digest of a file of the directory. What is inside is verified offline, with an identity.
+// Verify verifies the digest of a file of the directory. The content is verified offline, with an identity.
 func (s *Service) Verify(_ context.Context, name string) (*v1.Backup, error) {
 	if err := s.known(name); err != nil {
 		return nil, err

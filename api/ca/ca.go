@@ -64,7 +64,7 @@ func newRoot(name string, now time.Time, life time.Duration, with func(*x509.Cer
 	return &Authority{cert: cert, key: key}, nil
 }
 
-// PEM gives the root certificate and its key.
+// PEM returns the root certificate and its key.
 func (a *Authority) PEM() (Pair, error) { return encode(a.cert.Raw, a.key) }
 
 // IssueServer makes a TLS server certificate for names, each a DNS name or an

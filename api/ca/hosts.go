@@ -82,8 +82,8 @@ func (a *Authority) IssueHost(trustDomain, host string, key *ecdsa.PublicKey, no
 	return x509.ParseCertificate(der)
 }
 
-// HostOf verifies that a certificate is one of IssueHost by one of the roots, in force
-// at now, and gives the host that it names.
+// HostOf verifies that a certificate is one of IssueHost by one of the roots, in force at now, and returns the host that it
+// names.
 func HostOf(c *x509.Certificate, roots *x509.CertPool, trustDomain string, now time.Time) (string, error) {
 	if _, err := c.Verify(x509.VerifyOptions{
 		Roots: roots, Intermediates: x509.NewCertPool(), CurrentTime: now,
@@ -105,7 +105,7 @@ func HostOf(c *x509.Certificate, roots *x509.CertPool, trustDomain string, now t
 // Certificate is the root itself.
 func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
-// KeyDER gives the private key as PKCS #8, to be sealed.
+// KeyDER returns the private key as PKCS #8, to be sealed.
 func (a *Authority) KeyDER() ([]byte, error) { return x509.MarshalPKCS8PrivateKey(a.key) }
 
 // Parse puts a root together again.
@@ -116,7 +116,7 @@ func Parse(cert, key []byte) (*Authority, error) {
 	}
 	k, err := x509.ParsePKCS8PrivateKey(key)
 	if err != nil {
-		return nil, errors.New("CA key: it cannot be read") // what it holds is nobody's to see
+		return nil, errors.New("CA key: it cannot be read") // its content must not be shown
 	}
 	own, ok := k.(*ecdsa.PrivateKey)
 	if !ok || !own.PublicKey.Equal(c.PublicKey) {

@@ -78,7 +78,7 @@ func (t channelTrip) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.conn.RoundTrip(req)
 }
 
-// Binding gives the TLS exporter value of the connection (RFC 9266), 32 bytes.
+// Binding returns the TLS exporter value of the connection (RFC 9266), 32 bytes.
 func (ch *Channel) Binding() []byte { return ch.binding }
 
 // OpenSession asks for a challenge.
@@ -119,8 +119,7 @@ func (ch *Channel) Close() error {
 	return nil
 }
 
-// AttestStatus gives the status of the host that holds the client's token, a
-// status token, or its certificate.
+// AttestStatus returns the status of the host that holds the client's token, a status token, or its certificate.
 func (c *Client) AttestStatus(ctx context.Context) (*v1.Host, error) {
 	var out v1.Host
 	return answer(&out, c.get(ctx, "/v1/attest/status", &out))

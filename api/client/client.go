@@ -49,7 +49,7 @@ type Client struct {
 	proxy     func(*http.Request) (*url.URL, error) // the rule of the environment; a test has its own
 }
 
-// New checks o and gives a client. It does not connect yet.
+// New checks o and returns a client. It does not connect yet.
 func New(o Options) (*Client, error) {
 	if o.Socket != "" {
 		return local(o), nil
@@ -96,7 +96,7 @@ func baseURL(s string) (string, error) {
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// WithToken gives a client with the same connections and another token.
+// WithToken returns a client with the same connections and another token.
 func (c *Client) WithToken(token string) *Client {
 	other := *c
 	other.token = token
@@ -111,8 +111,7 @@ func IfMatch(ctx context.Context, version string) context.Context {
 
 type matchKey struct{}
 
-// WithCertificate gives a client with connections of its own that shows a certificate,
-// and no token.
+// WithCertificate returns a client with connections of its own that shows a certificate, and no token.
 func (c *Client) WithCertificate(cert tls.Certificate) *Client {
 	other := *c
 	other.token = ""
@@ -136,7 +135,7 @@ func (c *Client) newHTTP() *http.Client {
 	}
 }
 
-// address gives host and port of the service.
+// address returns host and port of the service.
 func (c *Client) address() string {
 	host := strings.TrimPrefix(c.base, "https://")
 	if _, _, err := net.SplitHostPort(host); err != nil {
@@ -175,7 +174,7 @@ func (c *Client) callMatching(ctx context.Context, h *http.Client, method, path,
 	return nil
 }
 
-// send sends one request and gives the response when it is a success.
+// send sends one request and returns the response when it is a success.
 func (c *Client) send(ctx context.Context, h *http.Client, method, path string) (*http.Response, error) {
 	return c.sendMatching(ctx, h, method, path, "", nil)
 }

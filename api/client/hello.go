@@ -14,9 +14,8 @@ import (
 // maxReadiness bounds the answer to Hello.
 const maxReadiness = 64 << 10
 
-// Hello asks the service whether it is ready, and gives what its clock showed,
-// in whole seconds. No credential is sent. Whoever answers otherwise than the
-// service does is an error.
+// Hello asks the service whether it is ready, and returns the time that its clock showed, in whole seconds. No credential
+// is sent. An answer that is not the service's is an error.
 func (ch *Channel) Hello(ctx context.Context) (*v1.Readiness, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, ch.client.timeout)
 	defer cancel()

@@ -7,8 +7,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// LockOrders gives what to do with the adapters of the host that the client's
-// token, a ticket, was given to. The ticket is used up.
+// LockOrders returns the orders for the adapters of the host that the client's token, a ticket, was issued to. The ticket
+// is used up.
 func (c *Client) LockOrders(ctx context.Context, in v1.LockRequest) (*v1.LockOrders, error) {
 	var out v1.LockOrders
 	return answer(&out, c.post(ctx, "/v1/attest/locks", in, &out))
@@ -28,7 +28,7 @@ func (c *Client) Locks(ctx context.Context, q v1.LockQuery) (*v1.List[v1.Lock], 
 	return answer(&v1.List[v1.Lock]{Items: items}, err)
 }
 
-// Lock gives one, by the adapter's node GUID.
+// Lock returns one, by the adapter's node GUID.
 func (c *Client) Lock(ctx context.Context, guid ib.GUID) (*v1.Lock, error) {
 	var out v1.Lock
 	return answer(&out, c.get(ctx, "/v1/locks/"+guid.String(), &out))

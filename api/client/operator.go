@@ -30,7 +30,7 @@ func (c *Client) HostIDs(ctx context.Context, q v1.HostQuery) ([]v1.HostID, erro
 	return all[v1.HostID](ctx, c, "/v1/hosts", hostQuery(q, v1.ViewID))
 }
 
-// HostIDPage lists the ids of one page, for whom a few are enough.
+// HostIDPage lists the ids of one page, for callers that need only a few.
 func (c *Client) HostIDPage(ctx context.Context, q v1.HostQuery) ([]string, error) {
 	var page v1.List[v1.HostID]
 	err := c.get(ctx, "/v1/hosts"+hostQuery(q, v1.ViewID).String(), &page)
@@ -54,7 +54,7 @@ func hostQuery(q v1.HostQuery, view string) query {
 	return v.page(q.PageQuery)
 }
 
-// Host gives one host.
+// Host returns one host.
 func (c *Client) Host(ctx context.Context, id string) (*v1.Host, error) {
 	var out v1.Host
 	return answer(&out, c.get(ctx, "/v1/hosts/"+url.PathEscape(id), &out))
@@ -132,13 +132,13 @@ func (c *Client) Repairs(ctx context.Context) ([]v1.Repair, error) {
 	return all[v1.Repair](ctx, c, "/v1/inventory/repairs", query{})
 }
 
-// Repair gives the row of a host that waits for a second person.
+// Repair returns the row of a host that waits for a second person.
 func (c *Client) Repair(ctx context.Context, host string) (*v1.Repair, error) {
 	var out v1.Repair
 	return answer(&out, c.get(ctx, "/v1/inventory/repairs/"+url.PathEscape(host), &out))
 }
 
-// ConfirmRepair puts a row that somebody else staged into force.
+// ConfirmRepair puts a row that another operator staged into force.
 func (c *Client) ConfirmRepair(ctx context.Context, host string, in v1.RepairConfirm) (*v1.Repair, error) {
 	var out v1.Repair
 	return answer(&out, c.post(ctx, "/v1/inventory/repairs/"+url.PathEscape(host)+"/confirm", in, &out))
@@ -189,7 +189,7 @@ func (c *Client) ClustersOf(ctx context.Context, q v1.ClusterQuery) ([]v1.Cluste
 	return all[v1.Cluster](ctx, c, "/v1/clusters", v.page(q.PageQuery))
 }
 
-// Cluster gives one cluster.
+// Cluster returns one cluster.
 func (c *Client) Cluster(ctx context.Context, name string) (*v1.Cluster, error) {
 	var out v1.Cluster
 	return answer(&out, c.get(ctx, "/v1/clusters/"+url.PathEscape(name), &out))
@@ -223,13 +223,13 @@ func (c *Client) QuarantinedPKeys(ctx context.Context) ([]v1.QuarantinedPKey, er
 	return all[v1.QuarantinedPKey](ctx, c, "/v1/pkeys/quarantined", query{})
 }
 
-// Fabric gives what the subnet manager sees.
+// Fabric returns the fabric as the subnet manager sees it.
 func (c *Client) Fabric(ctx context.Context) (*v1.Fabric, error) {
 	var out v1.Fabric
 	return answer(&out, c.get(ctx, "/v1/fabric", &out))
 }
 
-// SM gives the state of the subnet manager.
+// SM returns the state of the subnet manager.
 func (c *Client) SM(ctx context.Context) (*v1.SM, error) {
 	var out v1.SM
 	return answer(&out, c.get(ctx, "/v1/sm", &out))
@@ -276,7 +276,7 @@ func (c *Client) Version(ctx context.Context) (*v1.Version, error) {
 	return answer(&out, c.get(ctx, "/version", &out))
 }
 
-// answer gives nil instead of a half-filled value beside an error.
+// answer returns nil instead of a half-filled value beside an error.
 func answer[T any](v *T, err error) (*T, error) {
 	if err != nil {
 		return nil, err

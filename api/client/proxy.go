@@ -18,8 +18,8 @@ import (
 type ProxyError struct {
 	Proxy   string // scheme and host
 	Service string // host and port
-	// EndsTLS means that whoever answers behind the proxy is not the service: most
-	// likely the proxy itself, which ends TLS to look at what is in it.
+	// EndsTLS means that the peer behind the proxy is not the service. Most likely it is the proxy itself, which ends TLS
+	// to inspect the traffic.
 	EndsTLS bool
 	Err     error
 }
@@ -33,7 +33,7 @@ func (e *ProxyError) Error() string {
 		e.Service, e.Proxy, shownBy(e.Err), e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ProxyError) Unwrap() error { return e.Err }
 
 // shownBy names who issued a certificate that was refused.
@@ -60,8 +60,8 @@ func fromEnvironment(req *http.Request) (*url.URL, error) {
 	return u, nil
 }
 
-// usable reports a proxy that net/http can use. Of a setting that is no URL it makes one
-// whose host is what stands before the first colon.
+// usable reports whether net/http can use a proxy. It parses a setting that is no URL as one whose host is the part before
+// the first colon.
 func usable(u *url.URL) bool {
 	return slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) &&
 		u.Hostname() != "" && !strings.HasSuffix(u.Host, ":")
@@ -85,7 +85,7 @@ func (c *Client) proxyURL(ctx context.Context) (*url.URL, error) {
 	return c.proxy(req)
 }
 
-// plainProxy gives a proxy's URL without what is secret.
+// plainProxy returns a proxy's URL without its secret parts.
 func plainProxy(u *url.URL) string {
 	if u == nil {
 		return ""
@@ -93,7 +93,7 @@ func plainProxy(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
-// connected tells a proxy that does not connect from a service that does not answer.
+// connected distinguishes a proxy that does not connect from a service that does not answer.
 func connected(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 	switch answer.StatusCode {
 	case http.StatusOK:

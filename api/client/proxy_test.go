@@ -66,7 +66,7 @@ func (p *connectProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	given := strings.TrimPrefix(r.Header.Get("Proxy-Authorization"), "Basic ")
 	switch {
 	case p.silent:
-		<-r.Context().Done() // the client gives up, or the test ends
+		<-r.Context().Done() // the client stops waiting, or the test ends
 		return
 	case p.refuse != 0:
 		http.Error(w, "no", p.refuse)
@@ -103,8 +103,8 @@ func (p *connectProxy) connect(w http.ResponseWriter) {
 	_, _ = io.Copy(conn, service)
 }
 
-// ending gives TLS settings of a proxy that ends TLS, with a certificate for a loopback
-// address by a CA of its own, and that CA.
+// ending returns TLS settings of a proxy that ends TLS, with a certificate for a loopback address by a CA of its own, and
+// that CA.
 func ending(t *testing.T) (*tls.Config, []byte) {
 	t.Helper()
 	root, err := ca.New("Looks Into Everything", time.Now())
@@ -196,7 +196,7 @@ func TestProxyThatDoesNotConnect(t *testing.T) {
 		proxy *connectProxy
 		to    string // URL of a proxy in place of proxy
 		want  string
-		ends  bool // it is told that the proxy ends TLS
+		ends  bool // it learns that the proxy ends TLS
 		late  bool
 	}{
 		{name: "refuses", proxy: &connectProxy{refuse: http.StatusForbidden}, want: `the proxy refuses: "403 Forbidden"`},
@@ -330,7 +330,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := "https://portcullis.test:" + port // nobody resolves it but the proxy
+	service := "https://portcullis.test:" + port // only the proxy resolves it
 	for _, tt := range []struct {
 		name, proxy, noProxy string
 		asked                int32

@@ -18,7 +18,7 @@ func (c *Client) References(ctx context.Context, class string) (*v1.References, 
 	return answer(&out, c.get(ctx, path, &out))
 }
 
-// Reference gives one set.
+// Reference returns one set.
 func (c *Client) Reference(ctx context.Context, class string, version uint64) (*v1.Reference, error) {
 	var out v1.Reference
 	return answer(&out, c.get(ctx, referencePath(class, version, ""), &out))

@@ -15,14 +15,14 @@ func (c *Client) AttestationResult(ctx context.Context, host string, nonce []byt
 	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(host)+"/attestation-result", v1.ResultRequest{Nonce: nonce}, &out))
 }
 
-// ResultJWKS gives the public keys that results are verified by, as a JWK Set.
+// ResultJWKS returns the public keys that results are verified by, as a JWK Set.
 func (c *Client) ResultJWKS(ctx context.Context) (json.RawMessage, error) {
 	var out json.RawMessage
 	err := c.get(ctx, "/.well-known/jwks.json", &out)
 	return out, err
 }
 
-// ResultKeys gives the keys that results are signed by.
+// ResultKeys returns the keys that results are signed by.
 func (c *Client) ResultKeys(ctx context.Context) (*v1.ResultKeys, error) {
 	var out v1.ResultKeys
 	return answer(&out, c.get(ctx, "/v1/results/keys", &out))

@@ -13,7 +13,7 @@ func (c *Client) RMAs(ctx context.Context) (*v1.RMAs, error) {
 	return answer(&out, c.get(ctx, "/v1/topospec/rma", &out))
 }
 
-// RMA tells where a replacement stands.
+// RMA returns the state of a replacement.
 func (c *Client) RMA(ctx context.Context, ticket string) (*v1.RMA, error) {
 	var out v1.RMA
 	return answer(&out, c.get(ctx, rmaPath(ticket, ""), &out))

@@ -20,8 +20,7 @@ func (c *Client) Overview(ctx context.Context) (*v1.Overview, error) {
 	return answer(&out, c.get(ctx, "/v1/fabric/overview", &out))
 }
 
-// Nodes gives nodes in the order of their GUIDs, page by page. The sequence
-// ends after the first error.
+// Nodes returns nodes in the order of their GUIDs, page by page. The sequence ends after the first error.
 func (c *Client) Nodes(ctx context.Context, q v1.NodeQuery) iter.Seq2[*v1.Page[v1.FabricNode], error] {
 	v := query{}
 	v.set("type", q.Type)
@@ -30,7 +29,7 @@ func (c *Client) Nodes(ctx context.Context, q v1.NodeQuery) iter.Seq2[*v1.Page[v
 	return pages[v1.FabricNode](ctx, c, "/v1/fabric/nodes", v.page(q.PageQuery))
 }
 
-// Ports gives ports by node GUID and number, page by page.
+// Ports returns ports by node GUID and number, page by page.
 func (c *Client) Ports(ctx context.Context, q v1.PortQuery) iter.Seq2[*v1.Page[v1.FabricPort], error] {
 	v := query{}
 	v.set("state", q.State)
@@ -42,7 +41,7 @@ func (c *Client) Ports(ctx context.Context, q v1.PortQuery) iter.Seq2[*v1.Page[v
 	return pages[v1.FabricPort](ctx, c, "/v1/fabric/ports", v.page(q.PageQuery))
 }
 
-// Links gives cables, page by page.
+// Links returns cables, page by page.
 func (c *Client) Links(ctx context.Context, q v1.LinkQuery) iter.Seq2[*v1.Page[v1.FabricLink], error] {
 	v := query{}
 	v.set("node", q.Node)
@@ -52,12 +51,12 @@ func (c *Client) Links(ctx context.Context, q v1.LinkQuery) iter.Seq2[*v1.Page[v
 	return pages[v1.FabricLink](ctx, c, "/v1/fabric/links", v.page(q.PageQuery))
 }
 
-// Health gives places that are unhealthy or marked, page by page.
+// Health returns places that are unhealthy or marked, page by page.
 func (c *Client) Health(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[v1.FabricHealth], error] {
 	return pages[v1.FabricHealth](ctx, c, "/v1/fabric/health", query{}.page(q))
 }
 
-// Violations gives what was reported of wrong keys and forged traps, page by page.
+// Violations returns the reports of wrong keys and forged traps, page by page.
 func (c *Client) Violations(ctx context.Context, q v1.ViolationQuery) iter.Seq2[*v1.Page[v1.FabricViolation], error] {
 	v := query{}
 	v.set("kind", q.Kind)
@@ -68,7 +67,7 @@ func (c *Client) Violations(ctx context.Context, q v1.ViolationQuery) iter.Seq2[
 	return pages[v1.FabricViolation](ctx, c, "/v1/fabric/violations", v.page(q.PageQuery))
 }
 
-// Differing gives where the fabric is not as the declared topology has it, page by page.
+// Differing returns where the fabric is not as the declared topology has it, page by page.
 func (c *Client) Differing(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[v1.TopospecPort], error] {
 	return pages[v1.TopospecPort](ctx, c, "/v1/fabric/topology", query{}.page(q))
 }
@@ -85,13 +84,12 @@ func (c *Client) Keys(ctx context.Context) (*v1.FabricKeys, error) {
 	return answer(&out, c.get(ctx, "/v1/fabric/keys", &out))
 }
 
-// DeviceKeys gives end ports with the state and age of their keys, page by page.
+// DeviceKeys returns end ports with the state and age of their keys, page by page.
 func (c *Client) DeviceKeys(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[v1.FabricKey], error] {
 	return pages[v1.FabricKey](ctx, c, "/v1/fabric/keys/devices", query{}.page(q))
 }
 
-// ReleaseKeys begins to have all devices give their keys back, or to give them
-// out again.
+// ReleaseKeys begins to make all devices return their keys, or to issue keys again.
 func (c *Client) ReleaseKeys(ctx context.Context, r v1.KeyRelease) (*v1.FabricKeys, error) {
 	var out v1.FabricKeys
 	return answer(&out, c.post(ctx, "/v1/fabric/keys/release", r, &out))
@@ -103,23 +101,23 @@ func (c *Client) MoveKey(ctx context.Context, m v1.KeyMove) (*v1.FabricKey, erro
 	return answer(&out, c.post(ctx, "/v1/fabric/keys/move", m, &out))
 }
 
-// SealedKeys gives what the service stores about keys, as it is sealed.
+// SealedKeys returns what the service stores about keys, as it is sealed.
 func (c *Client) SealedKeys(ctx context.Context) (*v1.SealedKeys, error) {
 	var out v1.SealedKeys
 	return answer(&out, c.post(ctx, "/v1/fabric/keys/sealed", nil, &out))
 }
 
-// Tables gives switches with their forwarding tables in short, page by page.
+// Tables returns switches with their forwarding tables in short, page by page.
 func (c *Client) Tables(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[v1.FabricTable], error] {
 	return pages[v1.FabricTable](ctx, c, "/v1/fabric/lfts", query{}.page(q))
 }
 
-// Table gives the entries of a switch's forwarding table, page by page.
+// Table returns the entries of a switch's forwarding table, page by page.
 func (c *Client) Table(ctx context.Context, node string, q v1.PageQuery) iter.Seq2[*v1.Page[v1.FabricEntry], error] {
 	return pages[v1.FabricEntry](ctx, c, "/v1/fabric/lfts/"+url.PathEscape(node), query{}.page(q))
 }
 
-// Routes tells how packets get from one end port to another and back.
+// Routes returns how packets get from one end port to another and back.
 func (c *Client) Routes(ctx context.Context, from, to string) (*v1.FabricRoutes, error) {
 	v := query{}
 	v.set("from", from)
@@ -128,7 +126,7 @@ func (c *Client) Routes(ctx context.Context, from, to string) (*v1.FabricRoutes,
 	return answer(&out, c.get(ctx, "/v1/fabric/routes"+v.String(), &out))
 }
 
-// Progress tells how far the subnet manager is.
+// Progress returns how far the subnet manager is.
 func (c *Client) Progress(ctx context.Context) (*v1.SMProgress, error) {
 	var out v1.SMProgress
 	return answer(&out, c.get(ctx, "/v1/sm/progress", &out))
@@ -151,7 +149,7 @@ func (c *Client) Dump(ctx context.Context, w io.Writer, format, node string) err
 	return b.Flush()
 }
 
-// local gives a client for a unix socket.
+// local returns a client for a unix socket.
 func local(o Options) *Client {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
@@ -200,7 +198,7 @@ func (q query) page(p v1.PageQuery) query {
 	return q
 }
 
-// String gives the query with its question mark, or nothing.
+// String returns the query with its question mark, or nothing.
 func (q query) String() string {
 	if len(q) == 0 {
 		return ""

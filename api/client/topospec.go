@@ -10,7 +10,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// Topospec tells which declared topology is in force, and what becomes of it.
+// Topospec returns which declared topology is in force, and its state.
 func (c *Client) Topospec(ctx context.Context) (*v1.Topospec, error) {
 	var out v1.Topospec
 	return answer(&out, c.get(ctx, "/v1/topospec", &out))
@@ -30,7 +30,7 @@ func (c *Client) TopospecRevisions(ctx context.Context, q v1.TopospecQuery) (*v1
 	return answer(&out, c.get(ctx, "/v1/topospec/revisions"+v.String(), &out))
 }
 
-// TopospecRevision gives one revision, but for its content.
+// TopospecRevision returns one revision, except for its content.
 func (c *Client) TopospecRevision(ctx context.Context, number uint64) (*v1.TopospecRevision, error) {
 	var out v1.TopospecRevision
 	return answer(&out, c.get(ctx, revisionPath(number, ""), &out))
@@ -39,7 +39,7 @@ func (c *Client) TopospecRevision(ctx context.Context, number uint64) (*v1.Topos
 // maxTopospec bounds the content of a revision that is read.
 const maxTopospec = 256 << 20
 
-// TopospecContent gives what a revision says, in a form; "" is JSON.
+// TopospecContent returns the content of a revision, in a form; "" is JSON.
 func (c *Client) TopospecContent(ctx context.Context, number uint64, form string) ([]byte, error) {
 	v := query{}
 	v.set("form", form)
@@ -64,13 +64,13 @@ func (c *Client) DraftTopospec(ctx context.Context, in v1.NewTopospec) (*v1.Topo
 	return answer(&out, c.post(ctx, "/v1/topospec/revisions", in, &out))
 }
 
-// ValidateTopospec tells what is wrong or suspicious in a revision.
+// ValidateTopospec returns what is wrong or suspicious in a revision.
 func (c *Client) ValidateTopospec(ctx context.Context, number uint64) (*v1.TopospecCheck, error) {
 	var out v1.TopospecCheck
 	return answer(&out, c.post(ctx, revisionPath(number, "validate"), nil, &out))
 }
 
-// SimulateTopospec tells what putting a revision into force would do now.
+// SimulateTopospec returns what putting a revision into force would do now.
 func (c *Client) SimulateTopospec(ctx context.Context, number uint64, in v1.TopospecSimulate) (*v1.TopospecSimulation, error) {
 	var out v1.TopospecSimulation
 	return answer(&out, c.post(ctx, revisionPath(number, "simulate"), in, &out))

@@ -17,8 +17,8 @@ import (
 // maxEvent bounds one line of an event stream.
 const maxEvent = 1 << 20
 
-// Watch gives a host now and after each change. The sequence ends after the
-// first error, and with io.ErrUnexpectedEOF when the service ends the stream.
+// Watch returns a host now and after each change. The sequence ends after the first error, and with io.ErrUnexpectedEOF
+// when the service ends the stream.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[*v1.Host, error] {
 	return func(yield func(*v1.Host, error) bool) {
 		resp, err := c.send(ctx, c.http, http.MethodGet, "/v1/hosts/"+url.PathEscape(id)+"/watch")

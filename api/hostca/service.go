@@ -95,7 +95,7 @@ func (s *Service) Prepare(ctx context.Context) error {
 	return err
 }
 
-// Issue gives a certificate to a key of a host.
+// Issue issues a certificate for a key of a host.
 func (s *Service) Issue(ctx context.Context, host string, key *ecdsa.PublicKey) (*x509.Certificate, error) {
 	_, signer, err := s.ring.Signer(ctx)
 	if err != nil {
@@ -104,8 +104,8 @@ func (s *Service) Issue(ctx context.Context, host string, key *ecdsa.PublicKey) 
 	return signer.IssueHost(s.o.Domain, host, key, s.ring.Now(), s.o.Life)
 }
 
-// Pool gives the authorities whose certificates count now, as keyring.Ring.Recent knows
-// them: it is for each stranger who connects. Where there is an error there are none.
+// Pool returns the authorities whose certificates count now, as keyring.Ring.Recent knows them: it runs for each stranger
+// that connects. With an error there are none.
 func (s *Service) Pool(ctx context.Context) (*x509.CertPool, error) {
 	keys, err := s.ring.Recent(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Service) Pool(ctx context.Context) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Identify verifies a certificate and gives the host that it names.
+// Identify verifies a certificate and returns the host that it names.
 func (s *Service) Identify(ctx context.Context, c *x509.Certificate) (string, error) {
 	pool, err := s.Pool(ctx)
 	if err != nil {

@@ -89,8 +89,7 @@ func (s *site) want(believed bool, what string, c *x509.Certificate) {
 	}
 }
 
-// TestChangeOfAuthority goes through one that nobody asked for: whatever was issued is
-// believed until it ends.
+// TestChangeOfAuthority goes through a change that no operator ordered: each issued certificate is believed until it ends.
 func TestChangeOfAuthority(t *testing.T) {
 	s := newSite(t)
 	s.Service = s.replica(func(o *Options) { o.Life = MaxLife })
@@ -162,8 +161,7 @@ func TestOtherTrustDomain(t *testing.T) {
 	s.want(false, "a name of the domain before", c)
 }
 
-// TestLostRoot: without the root nothing is issued, what was issued counts on, and an
-// operator can begin anew.
+// TestLostRoot: without the root nothing is issued, issued certificates still count, and an operator can start over.
 func TestLostRoot(t *testing.T) {
 	s := newSite(t)
 	c := s.issue()

@@ -12,9 +12,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// TestRecords: each instance changes its own record; one that was not written for long is
-// no instance any more, and one that was removed neither. What does not change is not
-// written again within an hour.
+// TestRecords: each instance changes its own record. One that was not written for long is no instance any more, and neither
+// is one that was removed. A record that does not change is not written again within an hour.
 func TestRecords(t *testing.T) {
 	s, now := store.New(memory.New(time.Now), ""), time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	update := func(name string, at time.Time, change func(*instances.Instance)) {

@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// claim says that owner has a thing nobody else may have.
+// claim says that owner has a thing no other owner may have.
 type claim struct {
 	kind  string // "EK", "GUID", "switch port" and so on
 	value string
@@ -26,7 +26,7 @@ func newLedger() *ledger {
 	return &ledger{held: map[[2]string]claim{}, told: map[[2]string]bool{}}
 }
 
-// enter records c; it reports c when somebody else has the thing already.
+// enter records c; it reports c when another owner has the thing already.
 func (l *ledger) enter(c claim, r *report) {
 	first, taken := l.held[[2]string{c.kind, c.value}]
 	if !taken {
@@ -60,9 +60,8 @@ func (d *Declaration) checkClaims(r *report) {
 	}
 }
 
-// claims gives what the host declares to be: its EK and GUIDs. The node GUID
-// and the GUID of a port may be the same number, as on one-port cards; two
-// ports may not.
+// claims returns what the host declares to be: its EK and GUIDs. The node GUID and the GUID of a port may be the same
+// number, as on one-port cards; two ports may not.
 func (h *hostDecl) claims() []claim {
 	var out []claim
 	owner := fmt.Sprintf("host %s", h.host.ID)

@@ -26,11 +26,9 @@ type Change struct {
 	Identity      bool     // EK, GUIDs or cabling change, not labels only
 }
 
-// NewPlan compares d with the stored hosts. A host in the files replaces its
-// stored record, but a port that keeps its GUID and is given no cable keeps
-// the stored one. The error is Problems and lists every contradiction: an EK,
-// GUID or switch port that two hosts would have, a cable to a port that
-// nobody has.
+// NewPlan compares d with the stored hosts. A host in the files replaces its stored record, but a port that keeps its GUID
+// and names no cable keeps the stored one. The error is Problems and lists every contradiction: an EK, GUID or switch port
+// that two hosts would have, a cable to a port that no host has.
 func NewPlan(stored []Host, d *Declaration) (*Plan, error) {
 	m := newMerge(stored, d)
 	m.cable(d)
@@ -41,9 +39,8 @@ func NewPlan(stored []Host, d *Declaration) (*Plan, error) {
 	return m.plan(d), nil
 }
 
-// Without gives the plan for the same files in which the hosts of ids are left as they are
-// stored, or absent. They are in none of its lists. The error is Problems: what the other
-// hosts would have that these have still.
+// Without returns the plan for the same files in which the hosts of ids are left as they are stored, or absent. They are in
+// none of its lists. The error is Problems: claims of the other hosts to what these still have.
 func (p *Plan) Without(ids ...string) (*Plan, error) {
 	d := &Declaration{cables: p.decls.cables}
 	for _, h := range p.decls.hosts {
@@ -68,7 +65,7 @@ func (p *Plan) Without(ids ...string) (*Plan, error) {
 	return m.plan(d), nil
 }
 
-// Hosts gives all hosts as they are after the import, by id.
+// Hosts returns all hosts as they are after the import, by id.
 func (p *Plan) Hosts() []Host {
 	out := make([]Host, 0, len(p.merge.next))
 	for _, id := range slices.Sorted(maps.Keys(p.merge.next)) {
@@ -101,8 +98,8 @@ func (p *Plan) Cables() []Cable {
 	return out
 }
 
-// Replace gives the plan that has h in place of the stored host with its id, or adds it.
-// name says in problems where h is from.
+// Replace returns the plan that has h in place of the stored host with its id, or adds it. name says in problems where h is
+// from.
 func Replace(stored []Host, h *Host, name string) (*Plan, error) {
 	at := spot{name: name}
 	decl := hostDecl{at: at, host: h.clone(), ekAt: at}

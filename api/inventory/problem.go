@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxProblems bounds how many problems are reported: more help nobody.
+// maxProblems bounds how many problems are reported: more are of no help.
 const maxProblems = 100
 
 // Problem is one fault of an input with its place.
@@ -17,7 +17,7 @@ type Problem struct {
 	Text string
 }
 
-// String gives "file:line: text".
+// String returns "file:line: text".
 func (p Problem) String() string {
 	if p.Line == 0 {
 		return fmt.Sprintf("%s: %s", p.File, p.Text)
@@ -32,8 +32,7 @@ type Problems []Problem
 // Error lists the problems, one a line.
 func (ps Problems) Error() string { return strings.Join(ps.Lines(), "\n") }
 
-// Lines gives each problem as "file:line: text"; after the first hundred it
-// says how many more there are.
+// Lines returns each problem as "file:line: text"; after the first hundred it says how many more there are.
 func (ps Problems) Lines() []string {
 	var out []string
 	for i, p := range ps {
@@ -71,7 +70,7 @@ func (r *report) add(at spot, format string, args ...any) {
 	r.list = append(r.list, located{at, fmt.Sprintf(format, args...)})
 }
 
-// err gives the problems sorted by place, nil if there are none.
+// err returns the problems sorted by place, nil if there are none.
 func (r *report) err() error {
 	if len(r.list) == 0 {
 		return nil

@@ -23,7 +23,7 @@ type Host struct {
 	ID   string `json:"id"`
 	EK   string `json:"ek,omitempty"` // SHA-256 of the EK's SubjectPublicKeyInfo, 64 lower-case hex digits
 	Rack string `json:"rack,omitempty"`
-	// Class names the reference values that a measured boot is held against; empty: the default one.
+	// Class names the reference values that a measured boot is compared with; empty: the default one.
 	Class string `json:"class,omitempty"`
 	HCAs  []HCA  `json:"hcas"` // by node GUID
 }
@@ -40,8 +40,8 @@ type Port struct {
 	Num   ib.PortNum `json:"port"`
 	GUID  ib.GUID    `json:"guid"`
 	Cable ib.Place   `json:"cable,omitzero"` // switch port it is cabled to; zero: not declared
-	// Aliases are the alias GUIDs that the port may have beside its own, for its virtual
-	// functions, in the order in which subnet administration gives them out.
+	// Aliases are the alias GUIDs that the port may have beside its own, for its virtual functions, in the order in which
+	// subnet administration assigns them.
 	Aliases []ib.GUID `json:"aliases,omitempty"`
 }
 
@@ -119,8 +119,7 @@ func (h *Host) Diff(n *Host) (fields []string, identity bool) {
 	return append(fields, diffAttributes(h.aliases(), n.aliases())...), identity
 }
 
-// aliases gives what ports may be called beside their own GUIDs. That is no identity: no
-// grant depends on it.
+// aliases returns the GUIDs that ports may have beside their own. They are no identity: no grant depends on them.
 func (h *Host) aliases() []attribute {
 	var out []attribute
 	for _, p := range h.Ports() {

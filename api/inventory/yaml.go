@@ -25,7 +25,7 @@ func (r *reader) at(n *yaml.Node) spot { return spot{r.file, r.name, n.Line} }
 // parserLine finds the line in the YAML library's messages.
 var parserLine = regexp.MustCompile(`line (\d+)`)
 
-// document gives the root mapping of the only document, nil if there is none.
+// document returns the root mapping of the only document, nil if there is none.
 func (r *reader) document(data []byte) *yaml.Node {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
@@ -55,8 +55,7 @@ func (r *reader) document(data []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// fields gives the values of a mapping by key. Keys that are not known, not
-// plain text or there twice are reported.
+// fields returns the values of a mapping by key. Keys that are not known, not plain text or there twice are reported.
 func (r *reader) fields(n *yaml.Node, what string, known ...string) map[string]*yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		r.report.add(r.at(n), "%s: want a mapping with %s", what, strings.Join(known, ", "))
@@ -77,7 +76,7 @@ func (r *reader) fields(n *yaml.Node, what string, known ...string) map[string]*
 	return out
 }
 
-// items gives the elements of a list of at most limit.
+// items returns the elements of a list of at most limit.
 func (r *reader) items(n *yaml.Node, what string, limit int) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		r.report.add(r.at(n), "%s: want a list", what)
@@ -90,8 +89,8 @@ func (r *reader) items(n *yaml.Node, what string, limit int) []*yaml.Node {
 	return n.Content
 }
 
-// text gives a scalar's text; absent and empty are "". Anchors and aliases are
-// refused with everything else that is not a scalar.
+// text returns a scalar's text; absent and empty are "". Anchors and aliases are refused with everything else that is not a
+// scalar.
 func (r *reader) text(n *yaml.Node, what string) (string, spot) {
 	if n == nil {
 		return "", spot{}

@@ -38,10 +38,10 @@ func New[K comparable](r Rate) *Limiter[K] {
 	return l
 }
 
-// Rate gives the rate of each key.
+// Rate returns the rate of each key.
 func (l *Limiter[K]) Rate() Rate { return l.rate }
 
-// Len gives how many keys have a bucket of their own now.
+// Len returns how many keys have a bucket of their own now.
 func (l *Limiter[K]) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,9 +87,8 @@ func (l *Limiter[K]) of(key K, now time.Time) *rate.Limiter {
 // sweepEvery bounds the work that a flood of new keys causes.
 const sweepEvery = time.Second
 
-// admit makes a bucket for a new key. When the map is full it first forgets
-// the keys whose buckets are full again: forgetting those changes nothing for
-// them. One that is short of tokens is never forgotten, so nobody gets a fresh
+// admit makes a bucket for a new key. When the map is full it first forgets the keys whose buckets are full again:
+// forgetting those changes nothing for them. One that is short of tokens is never forgotten, so no caller gets a fresh
 // bucket by making the limiter forget.
 func (l *Limiter[K]) admit(key K, now time.Time) *rate.Limiter {
 	if len(l.buckets) >= MaxKeys && now.Sub(l.swept) >= sweepEvery {
@@ -108,9 +107,8 @@ func (l *Limiter[K]) admit(key K, now time.Time) *rate.Limiter {
 	return b
 }
 
-// Source gives the address a limit is kept for: an IPv4 address, or the /64
-// of an IPv6 address because one host owns all of it. What is no address, such
-// as that of a Unix socket, is the zero Addr.
+// Source returns the address a limit is kept for: an IPv4 address, or the /64 of an IPv6 address because one host owns all
+// of it. If there is no address, as for a Unix socket, it returns the zero Addr.
 func Source(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	if !a.Is6() {

@@ -33,7 +33,7 @@ func TestRefills(t *testing.T) {
 	}
 }
 
-// What is spent is owed, up to a burst, and a bucket that owes has nothing until that is made up for.
+// Spent tokens are owed, up to a burst, and a bucket that owes has nothing until that is made up for.
 func TestSpends(t *testing.T) {
 	l, now := New[string](Rate{PerSecond: 1, Burst: 4}), time.Unix(0, 0)
 	for i, want := range []bool{true, true, false} {
@@ -54,8 +54,8 @@ func TestSpends(t *testing.T) {
 	}
 }
 
-// A flood of keys must neither grow memory, nor shut out a key that is already
-// known, nor give one that used its bucket up a new one.
+// A flood of keys must not grow memory, nor shut out a key that is already known, nor grant a new bucket to a key that used
+// its bucket up.
 func TestIsBounded(t *testing.T) {
 	l, now := New[int](Rate{PerSecond: 1, Burst: 2}), time.Unix(0, 0)
 	const known, spent = -1, -2

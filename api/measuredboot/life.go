@@ -94,7 +94,7 @@ func (s *Service) Expire(ctx context.Context, actor, class string, version uint6
 	})
 }
 
-// DiffHost tells how the last boot of a host differs from a set.
+// DiffHost returns how the last boot of a host differs from a set.
 func (s *Service) DiffHost(ctx context.Context, class string, version uint64, host string) (*v1.ReferenceDiff, error) {
 	set, err := s.comparable(ctx, class, version)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Service) DiffHost(ctx context.Context, class string, version uint64, ho
 	return out, nil
 }
 
-// Diff tells how another set of the class differs from a set.
+// Diff returns how another set of the class differs from a set.
 func (s *Service) Diff(ctx context.Context, class string, version, with uint64) (*v1.ReferenceDiff, error) {
 	set, err := s.comparable(ctx, class, version)
 	if err != nil {
@@ -143,8 +143,7 @@ func differences(d []reference.Difference) []reference.Difference {
 	return d
 }
 
-// Waivers counts the waivers in force, and those that ended by themselves and
-// nobody has put away.
+// Waivers counts the waivers in force, and those that ended by themselves and that no operator has ended since.
 func (s *Service) Waivers(ctx context.Context) (inForce, expired int, err error) {
 	list, _, err := admission.References().List(ctx, s.o.Store, "")
 	if err != nil {

@@ -101,8 +101,8 @@ func (s *site) refused(err error, code string) {
 	}
 }
 
-// TestLifeOfASet: learned from a host, trusted by nobody, approved by another
-// person, in force until it ends, every step audited.
+// TestLifeOfASet: learned from a host, trusted by no judgement, approved by another person, in force until it ends, every
+// step audited.
 func TestLifeOfASet(t *testing.T) {
 	s, ctx, m := newSite(t, false), t.Context(), eventlogtest.Example()
 	s.shown("gpu-1", m)
@@ -145,8 +145,7 @@ func TestLifeOfASet(t *testing.T) {
 	}
 }
 
-// TestApproversWord: what somebody says of an approval is in the audit log, beside what the
-// owner said; nobody has to.
+// TestApproversWord: an approver's remark is in the audit log, beside the owner's. It may be left out.
 func TestApproversWord(t *testing.T) {
 	s, ctx, m := newSite(t, false), t.Context(), eventlogtest.Example()
 	s.shown("gpu-1", m)
@@ -328,8 +327,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRoom: of the sets of a class that are over the oldest gives way, and of
-// those that are not none.
+// TestRoom: in a full class the oldest set that is over is dropped. No set that is not over is dropped.
 func TestRoom(t *testing.T) {
 	s, ctx := newSite(t, false), t.Context()
 	waive := func() error {

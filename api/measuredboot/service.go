@@ -23,7 +23,7 @@ const (
 	maxHosts = 32
 	maxLogs  = 4
 	maxText  = 512
-	maxKept  = 100 // sets of a class; of those that are over the oldest gives way
+	maxKept  = 100 // sets of a class; the oldest that is over is dropped first
 )
 
 // Options configure a Service. Store, Log and PCRs are required.
@@ -51,7 +51,7 @@ func New(o Options) *Service {
 
 func (s *Service) now() time.Time { return s.o.Now().UTC().Round(0) }
 
-// List gives the sets of a class, of all when it is "", without their values.
+// List returns the sets of a class, of all when it is "", without their values.
 func (s *Service) List(ctx context.Context, class string) (*v1.References, error) {
 	prefix := ""
 	if class != "" {
@@ -73,7 +73,7 @@ func (s *Service) List(ctx context.Context, class string) (*v1.References, error
 	return out, nil
 }
 
-// Show gives one set.
+// Show returns one set.
 func (s *Service) Show(ctx context.Context, class string, version uint64) (*v1.Reference, error) {
 	set, err := get(ctx, s.o.Store, class, version)
 	if err != nil {
@@ -234,7 +234,7 @@ func (s *Service) bootOf(b []byte) (reference.Boot, error) {
 	return boot, nil
 }
 
-// bootsOf gives the boots of hosts, all of which must be of the class.
+// bootsOf returns the boots of hosts, all of which must be of the class.
 func bootsOf(ctx context.Context, r store.Reader, class string, hosts []string) ([]reference.Boot, error) {
 	var out []reference.Boot
 	for _, h := range hosts {
@@ -307,7 +307,7 @@ func (s *Service) add(ctx context.Context, actor, action string, fill func(*stor
 	return s.view(set), nil
 }
 
-// number gives a draft its version, and makes room.
+// number assigns a draft its version, and makes room.
 func (s *Service) number(ctx context.Context, tx *store.Tx, set *reference.Set) error {
 	all, err := admission.ReferencesOf(ctx, tx, set.Class)
 	if err != nil {

@@ -67,7 +67,7 @@ func (s *site) keys(svc *Service) *token.Keys {
 	return k
 }
 
-// verify gives the claims of a token, and which key signed it.
+// verify returns the claims of a token, and which key signed it.
 func (s *site) verify(signed string, keys *token.Keys) (*result.Claims, string, error) {
 	s.t.Helper()
 	b, kid, err := token.Verify(signed, keys)
@@ -105,7 +105,7 @@ func TestSign(t *testing.T) {
 	if err != nil || len(keys.Keys) != 1 || keys.Keys[0].ID != kid || !keys.Keys[0].Until.IsZero() || keys.Issuer != c.Issuer {
 		t.Errorf("shown as %+v, %v", keys, err)
 	}
-	// What counts for a moment more gets a life of a moment; what is over gets none.
+	// A claim that counts for a moment more gets a life of a moment; one that is over gets none.
 	signed, err = svc.Sign(t.Context(), claims(), s.Clock.Add(90*time.Second))
 	if err != nil {
 		t.Fatal(err)
@@ -118,8 +118,8 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// TestRotation: whoever kept the published keys for as long as they may, verifies what is
-// signed; and a token is good for as long as it says.
+// TestRotation: a verifier that kept the published keys for as long as it may verifies what is signed; and a token is good
+// for as long as it says.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -155,7 +155,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestDrop: what stolen keys signed verifies nowhere where keys are asked for anew.
+// TestDrop: what stolen keys signed verifies nowhere where keys are fetched again.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// MaxAge is how long whoever asks for the public keys may keep them.
+	// MaxAge is how long a client may keep the public keys.
 	MaxAge = 5 * time.Minute
 	// publishAhead is how long a key is published before it signs: twice what others
 	// keep the keys for.
@@ -92,7 +92,7 @@ func makeKey(_, _ time.Time) (*keyring.Fresh, error) {
 func openKey(public, scalar []byte) (*ecdsa.PrivateKey, error) {
 	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar)
 	if err != nil {
-		return nil, errors.New("what is sealed is no key") // what it is is nobody's to see
+		return nil, errors.New("what is sealed is no key") // its content must not be shown
 	}
 	if p, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), public); err != nil || !private.PublicKey.Equal(p) {
 		return nil, errors.New("what is sealed is another key")
@@ -148,7 +148,7 @@ func (s *Service) SignAnchor(ctx context.Context, content []byte) (string, error
 	return token.SignAnchor(content, k.ID, private)
 }
 
-// Signed gives how many results of a status this Service signed.
+// Signed returns how many results of a status this Service signed.
 func (s *Service) Signed(t result.Tier) uint64 { return s.signed[t].Load() }
 
 // Rotate has another key sign. With Drop those before are given up at once.
@@ -157,7 +157,7 @@ func (s *Service) Rotate(ctx context.Context, actor string, in v1.ResultRotation
 	return s.view(keys), err
 }
 
-// Keys gives the keys that are published and when they sign.
+// Keys returns the keys that are published and when they sign.
 func (s *Service) Keys(ctx context.Context) (*v1.ResultKeys, error) {
 	keys, err := s.ring.Keys(ctx)
 	return s.view(keys), err
@@ -174,7 +174,7 @@ func (s *Service) view(keys keyring.Keys) *v1.ResultKeys {
 	return out
 }
 
-// JWKS gives the public keys as a JWK Set (RFC 7517), the newest first.
+// JWKS returns the public keys as a JWK Set (RFC 7517), the newest first.
 func (s *Service) JWKS(ctx context.Context) ([]byte, error) {
 	keys, err := s.ring.Keys(ctx)
 	if err != nil {

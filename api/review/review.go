@@ -23,8 +23,8 @@ type Mark struct {
 	// Incomplete is set until every record was written: a service must not start on such a state.
 	Incomplete bool `json:"incomplete,omitempty"`
 
-	// Of the backup that it was restored from. Of a state that was found to be rolled back, Taken is the time of the
-	// last entry of the audit log, and Revision is 0.
+	// For a restored state: of the backup that it was restored from. For a state found to be rolled back, Taken is the time
+	// of the last entry of the audit log, and Revision is 0.
 	Taken    time.Time  `json:"taken"`
 	Revision int64      `json:"revision"`
 	Origin   string     `json:"origin,omitempty"` // hash of the first entry of the audit log

@@ -2,8 +2,8 @@ package v1
 
 import "time"
 
-// HostAuthorities are the roots that certificates of hosts come from. Whoever wants to
-// know hosts by their certificates trusts them all, and looks for new ones once a day.
+// HostAuthorities are the roots that certificates of hosts come from. A program that identifies hosts by their certificates
+// trusts them all, and looks for new ones once a day.
 type HostAuthorities struct {
 	TrustDomain string          `json:"trust_domain" doc:"hosts are spiffe://TRUST_DOMAIN/host/ID"`
 	Life        int             `json:"life_seconds" doc:"of a certificate of a host"`

@@ -6,8 +6,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Event is something that operators should hear of although they asked for nothing.
-// What is of one type, host, adapter and cause is one event, which counts.
+// Event is something that operators should learn without a request. Occurrences of one type, host, adapter and cause are
+// one event, which counts.
 type Event struct {
 	Type     string    `json:"type" doc:"guid.conflict, lock.changed, lock.unlock-failed, lock.failed, lock.unlock-given, lock.relocked, lock.epoch-skipped, evidence.outdated, evidence.current, fabric.blind, fabric.seen, admission.brake, admission.brake-ended, clock.jump, clock.steady or certificate.ends"`
 	Severity string    `json:"severity" enum:"info,notice,warning,critical"`

@@ -107,6 +107,6 @@ type Assignment struct {
 	Cluster string `json:"cluster" minLength:"1" maxLength:"63"`
 	Window  int    `json:"window_seconds,omitempty" minimum:"60" maximum:"86400" doc:"how long the host may provision; 3600 when absent"`
 
-	// PKey guards against a cluster that was deleted and made anew meanwhile.
+	// PKey guards against a cluster that was deleted and created again meanwhile.
 	PKey *ib.PKey `json:"p_key,omitempty" doc:"the P_Key of the cluster as the caller knows it: the host is not assigned if it has another one by now"`
 }

@@ -16,7 +16,7 @@ type ImportReport struct {
 	Staged    []Repair     `json:"staged" doc:"rows that were not taken: they wait for a second person"`
 }
 
-// RepairTicket names the repair for which inventory gives known hosts another EK.
+// RepairTicket names the repair for which known hosts get another EK in inventory.
 type RepairTicket struct {
 	Ticket string `json:"ticket,omitempty" maxLength:"64" doc:"of the repair: letters, digits, '.', '_' and '-'"`
 	Reason string `json:"reason,omitempty" maxLength:"256" doc:"for those who confirm, and for the audit log"`

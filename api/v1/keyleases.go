@@ -18,7 +18,7 @@ type LentKey struct {
 	Facts []string `json:"facts" doc:"lines of a file of facts: the record of this device alone, sealed; none: the key was given back"`
 }
 
-// KeyRetirement says that a device left for good.
+// KeyRetirement says that a device left permanently.
 type KeyRetirement struct {
 	GUID ib.GUID `json:"guid" doc:"port GUID of the device; of a switch its node GUID"`
 }

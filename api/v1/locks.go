@@ -14,8 +14,8 @@ type LockRequest struct {
 	Adapters []LockAdapter `json:"adapters" minItems:"1" maxItems:"64"`
 }
 
-// LockAdapter is an adapter as the agent found it. What it says grants nothing:
-// the key is that of the node GUID, which inventory must have for the host.
+// LockAdapter is an adapter as the agent found it. Its content grants nothing: the key is that of the node GUID, which
+// inventory must have for the host.
 type LockAdapter struct {
 	NodeGUID ib.GUID `json:"node_guid"`
 	PSID     string  `json:"psid" maxLength:"16"`
@@ -28,8 +28,8 @@ type LockAdapter struct {
 	Settings  []LockSetting  `json:"settings" maxItems:"256" doc:"what the adapter knows, and values of the factory, which a file for it is made from"`
 }
 
-// LockChallenge is what an adapter drew, as it told it. A file that is signed for it is
-// good on that adapter, and until it draws again or is reset.
+// LockChallenge is the challenge that an adapter drew, as the adapter reported it. A file that is signed for it is good on
+// that adapter, and until it draws again or is reset.
 type LockChallenge struct {
 	Device string `json:"device" pattern:"^[0-9a-f]{12}$" doc:"base MAC"`
 	PSID   string `json:"psid" minLength:"1" maxLength:"16"`
@@ -76,8 +76,8 @@ type LockOrder struct {
 	Held     []LockKey `json:"held,omitempty" doc:"it may be locked with, newest first"`
 }
 
-// LockReport is what an agent says became of its orders. It is a host's word: it is
-// told, and nothing follows from it.
+// LockReport is an agent's report of the outcome of its orders. It is a host's word: it is reported, and nothing follows
+// from it.
 type LockReport struct {
 	Adapters []LockOutcome `json:"adapters" minItems:"1" maxItems:"64"`
 }
@@ -169,8 +169,7 @@ type LockQuery struct {
 	PageQuery
 }
 
-// LockRelease decides that an adapter leaves: it is opened for good at its next
-// provisioning, and gets no key.
+// LockRelease decides that an adapter leaves: it is opened permanently at its next provisioning, and gets no key.
 type LockRelease struct {
 	Reason string `json:"reason" minLength:"1" maxLength:"512"`
 }

@@ -44,11 +44,11 @@ const (
 	CodeRateLimited      = "rate_limited"       // 429: this source asks too often
 	CodeInternal         = "internal"           // 500: a fault of the service; the log has it under request_id
 	CodeNoLeader         = "no_leader"          // 503: no instance leads as Subnet Manager at this moment, or it is not reached
-	CodeSMElsewhere      = "sm_elsewhere"       // 503: another process has the subnet manager, and only it can tell
+	CodeSMElsewhere      = "sm_elsewhere"       // 503: another process has the subnet manager, and only it can answer
 	CodeUnavailable      = "unavailable"        // 503: the store or the subnet manager cannot answer now
 )
 
-// Error gives the detail, or the title when there is none.
+// Error returns the detail, or the title when there is none.
 func (p *Problem) Error() string {
 	if p.Detail != "" {
 		return p.Detail

@@ -56,7 +56,7 @@ type RMA struct {
 	Steps    []RMAStep `json:"steps" nullable:"false"`
 }
 
-// RMAStep is what somebody did for a replacement.
+// RMAStep is a step of a replacement, with its actor.
 type RMAStep struct {
 	At       time.Time `json:"at"`
 	By       string    `json:"by"`

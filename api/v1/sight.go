@@ -35,7 +35,7 @@ type Sight struct {
 // Frozen reports whether what automatic causes take away is kept. The zero Sight is not frozen.
 func (s *Sight) Frozen() bool { return s.State == SightPartly || s.State == SightBlind }
 
-// SightAccept says that what is out of sight is gone for good.
+// SightAccept says that the part out of sight is gone permanently.
 type SightAccept struct {
 	Reason string `json:"reason" minLength:"1" maxLength:"200" doc:"why, for the audit log"`
 }

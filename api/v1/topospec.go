@@ -87,7 +87,7 @@ type TopospecApproval struct {
 	At time.Time `json:"at"`
 }
 
-// TopospecNote is when somebody had a revision looked at, and what came of it.
+// TopospecNote is when an actor had a revision checked, and the result.
 type TopospecNote struct {
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`
@@ -115,8 +115,8 @@ type TopospecRevisions struct {
 	Next  uint64             `json:"next,omitempty" doc:"what to give as before for the next page; 0: there is none"`
 }
 
-// TopospecCheck is what is wrong or suspicious in a revision. What cannot be compared
-// with anything is refused as a draft.
+// TopospecCheck is what is wrong or suspicious in a revision. Content that cannot be compared with anything is refused as a
+// draft.
 type TopospecCheck struct {
 	Fabric   string            `json:"fabric"`
 	Revision uint64            `json:"revision"`

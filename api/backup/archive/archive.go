@@ -1,9 +1,9 @@
 // Package archive is the file of a backup: all records of a store as of one revision, encrypted to age recipients.
 //
-// The first line is a Header in clear, as JSON. After it comes a file of age (age-encryption.org); inside that, in
-// gzip, the same Header, a JSON object for each record in key order, and how many there are. The last line of the file has the
-// SHA-256 of all before it, so that damage shows without an identity. It proves no origin: the recipients are
-// public, and who has them can make another file. What does is the audit log inside and heads of it that were
+// The first line is a Header in clear, as JSON. After it comes a file of age (age-encryption.org). Inside that, in gzip,
+// are the same Header, a JSON object for each record in key order, and the number of records. The last line of the file has
+// the SHA-256 of all before it, so that damage shows without an identity. It proves no origin: the recipients are public,
+// and any holder of them can make another file. The proof of origin is the audit log inside, with heads of it that were
 // noted elsewhere.
 package archive
 

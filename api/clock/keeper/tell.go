@@ -91,8 +91,8 @@ func (k *Keeper) Clock(context.Context) (*v1.Clock, error) {
 	}, nil
 }
 
-// SetClock has the recorded time be what the machine shows, for all instances. What was over by the time that was
-// recorded before and is not by this one is not over any more.
+// SetClock sets the recorded time to the machine's, for all instances. A period that was over by the time that was recorded
+// before, and is not by this one, is not over any more.
 func (k *Keeper) SetClock(ctx context.Context, actor string, in v1.ClockSet) (*v1.Clock, error) {
 	in.Reason = strings.TrimSpace(in.Reason)
 	if in.Reason == "" {
