@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// judgeRetry is the pause before the state is held against its anchors again.
+	// judgeRetry is the pause before the state is compared with its anchors again.
 	judgeRetry = time.Second
 	// flushTime bounds how long the end of the service waits for the last anchors.
 	flushTime = 8 * time.Second

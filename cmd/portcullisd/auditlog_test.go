@@ -13,7 +13,7 @@ import (
 )
 
 // An entry that is altered in the file of the store, as finding F2 did, shows by an event, metrics and readiness at the
-// next start. What the journal had of the log before contradicts a log that was cut.
+// next start. A log that was cut contradicts the anchors that the journal had of it before.
 func TestAuditLogAltered(t *testing.T) {
 	t.Parallel()
 	dir, address := install(t, "--fabric-port", nobody())

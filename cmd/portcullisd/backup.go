@@ -8,7 +8,7 @@ import (
 	"portcullis/cmd/internal/version"
 )
 
-// backupConfig says to whom backups are encrypted, and where they are kept.
+// backupConfig sets the recipients that backups are encrypted to, and where they are kept.
 type backupConfig struct {
 	Recipients []string `yaml:"recipients"`
 	Directory  string   `yaml:"directory"`

@@ -53,7 +53,7 @@ type certificateTold struct {
 	cause string
 }
 
-// certificateEvent has an event tell that the certificate ends soon or has ended, once for each.
+// certificateEvent records an event that the certificate ends soon or has ended, once for each.
 func (s *service) certificateEvent(ctx context.Context, now time.Time, told *certificateTold) {
 	err := s.parts.cert.Soon(now)
 	if err == nil {

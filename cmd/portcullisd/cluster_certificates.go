@@ -291,8 +291,7 @@ func (c *clusterCommand) revokeIn(ctx context.Context, a *etcd.Admin) error {
 	return nil
 }
 
-// renew makes the certificate of this member anew. The service reads it for the next
-// connection.
+// renew issues the certificate of this member again. The service reads it for the next connection.
 func (c *clusterCommand) renew(context.Context) error {
 	if err := c.member(); err != nil {
 		return err

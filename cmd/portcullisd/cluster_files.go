@@ -124,8 +124,7 @@ func knownClients(file string) []string {
 	return j.Clients
 }
 
-// withSection returns a configuration with values of a section changed. What it is
-// then must be good.
+// withSection returns a configuration with values of a section changed. The result must be valid.
 func withSection(file, section string, values map[string]string) ([]byte, error) {
 	data, err := readConfig(file)
 	if err != nil {

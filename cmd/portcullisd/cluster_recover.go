@@ -23,8 +23,8 @@ import (
 // member has no record were fewer.
 const skippedEpochs = 1000
 
-// recover makes this member, whose cluster lost its quorum for good, the only one. Its
-// records are in review then: the others may have had later ones.
+// recover makes this member, whose cluster lost its quorum permanently, the only one. Its records are in review then: the
+// others may have had later ones.
 func (c *clusterCommand) recover(ctx context.Context) (err error) {
 	if err := c.member(); err != nil {
 		return err

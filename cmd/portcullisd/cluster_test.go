@@ -109,7 +109,7 @@ func startLoad(t *testing.T, machines ...*instance) *load {
 	l := &load{kept: map[string]bool{}, stop: stop}
 	t.Cleanup(l.end)
 	for _, m := range machines {
-		machine := m.name // of now: a test gives it another one for a while
+		machine := m.name // the present one: m gets another name for a while
 		l.ended.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				name := fmt.Sprintf("%s-%d", machine, i)
@@ -192,9 +192,8 @@ func (m *instance) voting(n int) {
 	})
 }
 
-// TestClusterGrows has one machine with records grow into three under load, lose a member
-// for a while and another for good, which is replaced, and shrink to one again. Nothing
-// that was acknowledged is lost.
+// TestClusterGrows has one machine with records grow into three under load, lose a member for a while and another
+// permanently, which is replaced, and shrink to one again. Nothing that was acknowledged is lost.
 func TestClusterGrows(t *testing.T) {
 	t.Parallel()
 	all := clusterOf(t, "a", "b", "c", "d")
@@ -235,7 +234,7 @@ func TestClusterGrows(t *testing.T) {
 		return
 	}
 
-	// One is lost for good. The rest refuses to lose one more, and replaces it.
+	// One is lost permanently. The rest refuses to lose one more, and replaces it.
 	c.process.kill()
 	l.goesOn(t, a, b)
 	if out, err := a.try("remove", "--name", "b", "--yes"); err == nil || !strings.Contains(out, "a quorum is 2") {
@@ -260,8 +259,7 @@ func TestClusterGrows(t *testing.T) {
 	l.goesOn(t, a, b, d)
 	l.complete(t, d)
 
-	// What was replaced has no way back: its records are void, and its certificate is
-	// revoked on every member.
+	// A replaced member has no way back: its records are void, and its certificate is revoked on every member.
 	stateOf(t, c, func(state string) { must(t, os.Rename(filepath.Join(state, "lost"), filepath.Join(state, "etcd"))) })
 	eventually(t, "the revoked list on every member", func() (bool, string) {
 		for _, m := range []*instance{a, b, d} {

@@ -151,7 +151,7 @@ func defaultConfig() *config {
 	return c
 }
 
-// path gives a file named in the configuration, relative to it.
+// path returns a file named in the configuration, relative to it.
 func (c *config) path(name string) string {
 	if name == "" || filepath.IsAbs(name) {
 		return name

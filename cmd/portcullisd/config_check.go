@@ -133,7 +133,7 @@ func (k *checker) hostCertificates(h *hostCertificatesConfig) {
 	k.between("host_certificates.ca_period", h.CAPeriod, hostca.MinPeriod, hostca.MaxPeriod)
 }
 
-// level gives the configured log level.
+// level returns the configured log level.
 func (c *config) level() slog.Level {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(c.LogLevel)); err != nil {

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// lineOf gives the line of the key that path names, or of the nearest one
-// around it that the file has; 0 when it has none.
+// lineOf returns the line of the key that path names, or of the nearest one around it that the file has; 0 when it has
+// none.
 func lineOf(n *yaml.Node, path []string) int {
 	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
 		n = n.Content[0]
@@ -64,7 +64,7 @@ func suggestion(root *yaml.Node, key string, line int) string {
 	return "; did you mean " + best + "?"
 }
 
-// siblings gives the keys that are known where the unknown one stands.
+// siblings returns the keys that are known where the unknown one stands.
 func siblings(n *yaml.Node, t reflect.Type, key string, line int) ([]string, bool) {
 	if t.Kind() == reflect.Slice {
 		for _, c := range n.Content {

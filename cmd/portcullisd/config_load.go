@@ -117,7 +117,7 @@ func (s *source) add(problems ...problem) {
 	}
 }
 
-// err gives all complaints, by line; nil when there are none.
+// err returns all complaints, by line; nil when there are none.
 func (s *source) err() error {
 	if len(s.wrong) == 0 {
 		return nil

@@ -31,7 +31,7 @@ func (e *hinted) Unwrap() error { return e.err }
 
 func hint(err error, text string) error { return &hinted{err, text} }
 
-// report tells a person what went wrong and what to do about it, a line each.
+// report writes for a person what went wrong and what to do about it, a line each.
 func report(w io.Writer, err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		fmt.Fprintf(w, "portcullisd: %s\n", line)

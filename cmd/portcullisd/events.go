@@ -20,7 +20,7 @@ func newTold() *prometheus.CounterVec {
 	return c
 }
 
-// followEvents tells the journal and the metrics of events until ctx ends.
+// followEvents passes events to the journal and the metrics until ctx ends.
 func (s *service) followEvents(ctx context.Context) error {
 	events.Follow(ctx, s.store, s.log, func(e *v1.Event) {
 		if _, known := events.KindOf(e.Type); known { // labels stay bounded

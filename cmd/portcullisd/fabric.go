@@ -26,8 +26,7 @@ const (
 	retryMin = time.Second
 	retryMax = 30 * time.Second
 
-	// steady is how long an attachment must have held for the pause to begin
-	// anew.
+	// steady is how long an attachment must have held for the pause to start again from its first value.
 	steady = time.Minute
 
 	// dialTimeout bounds one attempt.
@@ -39,10 +38,9 @@ const (
 	intentWait = 30 * time.Second
 )
 
-// runFabric is the sm role: it attaches to the fabric and runs the subnet
-// manager, again and again until ctx ends, in a term if several instances share the
-// fabric. What stands in the way is reported once
-// for each reason, in the log, in /readyz and to "portcullis sm status".
+// runFabric is the sm role: it attaches to the fabric and runs the subnet manager, again and again until ctx ends, in a
+// term if several instances share the fabric. Each obstacle is reported once for each reason, in the log, in /readyz and to
+// "portcullis sm status".
 func (s *service) runFabric(ctx context.Context, t *leader.Term) error {
 	s.fabricState("not attached yet")
 	for pause := retryMin; ; pause = min(2*pause, retryMax) {
@@ -64,7 +62,7 @@ func (s *service) runFabric(ctx context.Context, t *leader.Term) error {
 	}
 }
 
-// unreachable tells why the fabric is out of reach, when that is news.
+// unreachable reports why the fabric is out of reach, when the reason is new.
 func (s *service) unreachable(ctx context.Context, t *leader.Term, err error) {
 	if t != nil && t.Left() == 0 {
 		return // another instance says how the fabric is
@@ -215,7 +213,7 @@ func (s *service) driverOptions(ctx context.Context, link *fabric.Link, t *leade
 	}, read, nil
 }
 
-// drawn tells that no new keys could be drawn.
+// drawn reports that no new keys could be drawn.
 func (s *service) drawn(err error) {
 	if err != nil {
 		s.log.Error("no new keys of devices were drawn", "error", err)

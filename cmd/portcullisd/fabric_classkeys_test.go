@@ -15,8 +15,7 @@ import (
 	"portcullis/fabricsm/transport/umad"
 )
 
-// TestClassKeysConfig: what the configuration says of classes reaches those that
-// give keys out, and the port that takes their traps.
+// TestClassKeysConfig: the configuration of classes reaches the parts that issue keys, and the port that takes their traps.
 func TestClassKeysConfig(t *testing.T) {
 	c := defaultKeys()
 	c.Root, c.MKey = "root", keyIgnore
@@ -64,8 +63,8 @@ func (f *keyFabric) classKeysOf(class mad.Class) (n int) {
 	return n
 }
 
-// TestSMGivesOutClassKeys: portcullisd sm gives out what the configuration says, keeps
-// it over a restart, and takes it back on request.
+// TestSMGivesOutClassKeys: portcullisd sm issues the keys that the configuration names, keeps them over a restart, and
+// takes them back on request.
 func TestSMGivesOutClassKeys(t *testing.T) {
 	f := servedKeyFabric(t, sim.Modern())
 	s := setKeys(t, "m_key_mode: random", "cc_key_enable: enable", "vs_key_enable: enable", "n2n_key_enable: ignore")

@@ -12,14 +12,12 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// fabricConfig is the section "fabric" of the configuration. The service and
-// "portcullisd sm" share it; the options of the latter override it.
+// fabricConfig is the section "fabric" of the configuration. The service and "portcullisd sm" share it; the options of the
+// latter override it.
 //
-// What belongs together stands in a section of its own, in a file of its own
-// (fabric_NAME.go). To add one: make its type with the methods of
-// fabricSection, give it a field here, a place in sections and in
-// defaultFabric, and explain its keys in default.yaml, portcullisd.yaml(5),
-// smUsage and portcullisd(8). Tests miss what is forgotten.
+// Keys that belong together stand in a section of their own, in a file of its own (fabric_NAME.go). To add one: make its
+// type with the methods of fabricSection, add a field here, a place in sections and in defaultFabric, and explain its keys
+// in default.yaml, portcullisd.yaml(5), smUsage and portcullisd(8). Tests detect what is forgotten.
 type fabricConfig struct {
 	Port        string         `yaml:"port"`
 	Enforcement string         `yaml:"enforcement"`
@@ -93,8 +91,7 @@ func defaultFabric() fabricConfig {
 	}
 }
 
-// core gives the configuration of the core, with all files read. Every problem
-// is reported.
+// core returns the configuration of the core, with all files read. Every problem is reported.
 func (f *fabricConfig) core(path func(string) string) (sm.Config, error) {
 	c := sm.Config{Priority: f.Priority, LMC: ib.LMC(f.LMC), Enforcement: enforcements()[f.Enforcement], AuditPeriod: f.AuditPeriod, LIDPeriod: cmp.Or(f.LIDPeriod, -1)}
 	c.Counters = sm.CountersConfig{Period: f.Counters, Mute: f.Mute}

@@ -12,8 +12,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// What an empty configuration says is what the core does anyway: nobody has to
-// look up two sets of defaults.
+// An empty configuration sets what the core does by default, so that operators need not look up two sets of defaults.
 func TestFabricDefaultsAreTheCores(t *testing.T) {
 	c := defaultConfig()
 	got, err := c.Fabric.core(c.path)

@@ -33,7 +33,7 @@ func (r healthRule) String() string {
 	return fmt.Sprintf("%d in %v %v", r.Count, r.Window, r.Action)
 }
 
-// MarshalText gives the form that UnmarshalText reads.
+// MarshalText returns the form that UnmarshalText reads.
 //
 //nolint:unparam // encoding.TextMarshaler wants an error
 func (r healthRule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

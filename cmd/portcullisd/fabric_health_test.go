@@ -46,8 +46,7 @@ func TestHealthRuleText(t *testing.T) {
 	}
 }
 
-// TestHealthSection: what the file says reaches the core, and nonsense is told
-// with its line.
+// TestHealthSection: settings in the file reach the core, and nonsense is reported with its line.
 func TestHealthSection(t *testing.T) {
 	c := coreOf(t, "fabric:\n  health:\n    flapping: 7 in 2m disable\n    noisy: ignore\n    recover: 5m\n")
 	if want := (sm.HealthRule{Count: 7, Window: 2 * time.Minute, Action: sm.Disable}); c.Health.Flapping != want || c.Health.Noisy.Action != sm.Ignore || c.Health.Recover != 5*time.Minute {
@@ -60,7 +59,7 @@ func TestHealthSection(t *testing.T) {
 	}
 }
 
-// coreOf gives what a Subnet Manager core is told by a configuration file.
+// coreOf returns the configuration of a Subnet Manager core that a configuration file sets.
 func coreOf(t *testing.T, text string) sm.Config {
 	t.Helper()
 	file := t.TempDir() + "/portcullisd.yaml"

@@ -44,8 +44,7 @@ type keysConfig struct {
 	N2NSwitches    string        `yaml:"n2n_switch_membership"`
 }
 
-// What a key's enable says, as UFM's 0, 1 and 2. M_Keys may also be left to
-// whether there is a root.
+// The values of a key's enable, as UFM's 0, 1 and 2. M_Keys may also be left to whether there is a root.
 const (
 	keyAuto    = "auto"
 	keyIgnore  = "ignore"
@@ -64,20 +63,20 @@ func defaultKeys() keysConfig {
 	}
 }
 
-// What switches are in the default partition.
+// The membership of switches in the default partition.
 const (
 	membershipLimited = "limited"
 	membershipFull    = "full"
 )
 
-// What counts as the verified place of a device.
+// The source of the verified place of a device.
 const (
 	placesAuto     = "auto"
 	placesDeclared = "declared"
 	placesSeen     = "seen"
 )
 
-// credentialPrefix begins a root that systemd gives.
+// credentialPrefix begins a root that systemd provides.
 const credentialPrefix = "credential:"
 
 func (c *keysConfig) check(k *checker, key string) {
@@ -158,7 +157,7 @@ func (c *keysConfig) rotation() keys.RotationConfig {
 	return keys.RotationConfig{Period: c.RotationPeriod, Grace: c.RotationGrace, Window: c.RotationWindow}
 }
 
-// classKeys gives what is configured of the keys of classes.
+// classKeys returns what is configured of the keys of classes.
 func (c *keysConfig) classKeys() sm.ClassKeysConfig {
 	enables := map[string]sm.KeyEnable{keyIgnore: sm.KeyIgnore, keyDisable: sm.KeyDisable, keyEnable: sm.KeyEnabled}
 	of := func(enable string, lease time.Duration, protect bool, window int) sm.ClassKeyConfig {

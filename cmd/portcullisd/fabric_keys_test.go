@@ -55,7 +55,7 @@ func TestKeysConfig(t *testing.T) {
 	}
 }
 
-// Who writes a key where a word belongs does not find it in the message.
+// An operator who writes a key where a word belongs does not find it in the message.
 func TestKeysConfigShowsNoKey(t *testing.T) {
 	c, k := defaultKeys(), &checker{}
 	c.MKey = "0x" + strings.ToLower(hexOf(keystest.Planted(0)))
@@ -75,7 +75,7 @@ func hexOf(v uint64) string {
 	return string(b[:])
 }
 
-// What is configured reaches the core, and nothing does without a root.
+// Configured keys reach the core, and none do without a root.
 func TestKeysReachTheCore(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "root"), strings.Repeat("0123456789abcdeffedcba9876543210", 2))
@@ -173,7 +173,7 @@ var openSMKeyOptions = []string{
 	"service_name2key_map_file",
 }
 
-// keyOptionTable gives the lines of the table of docs/understand/keys.md.
+// keyOptionTable returns the lines of the table of docs/understand/keys.md.
 func keyOptionTable(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/understand/keys.md")

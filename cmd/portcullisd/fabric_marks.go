@@ -36,7 +36,7 @@ type marks struct {
 	attached atomic.Bool // a driver takes inputs
 
 	mu      sync.Mutex
-	renewed chan struct{} // closed when a view comes; nil: nobody waits
+	renewed chan struct{} // closed when a view comes; nil: no caller waits
 }
 
 func newMarks(o *seen.Observer, log *slog.Logger) *marks {
@@ -45,7 +45,7 @@ func newMarks(o *seen.Observer, log *slog.Logger) *marks {
 	return k
 }
 
-// maxMarkWait bounds how long the subnet manager may take to do as it is told.
+// maxMarkWait bounds how long the subnet manager may take to apply a mark.
 const maxMarkWait = 5 * time.Second
 
 // MarkHealth implements api.FabricOperator.
@@ -79,7 +79,7 @@ func (k *marks) MarkHealth(ctx context.Context, actor string, m v1.HealthMark) (
 	return k.apply(ctx, in)
 }
 
-// apply has the subnet manager do it, and gives what is in force then.
+// apply has the subnet manager do it, and returns what is in force then.
 func (k *marks) apply(ctx context.Context, in *sm.HealthMarked) (*v1.FabricHealth, error) {
 	var row v1.FabricHealth
 	err := k.applied(ctx, in, func() (bool, error) {
@@ -129,7 +129,7 @@ func (k *marks) give(ctx context.Context, in sm.Input) error {
 	}
 }
 
-// joined gives what comes from either of two channels, in a goroutine of group.
+// joined returns a channel of the inputs from either of two channels, in a goroutine of group.
 func joined(ctx context.Context, group *errgroup.Group, a, b <-chan sm.Input) <-chan sm.Input {
 	out := make(chan sm.Input)
 	group.Go(func() error {
@@ -159,7 +159,7 @@ func notTaken(why string) error {
 	}
 }
 
-// next gives a channel that is closed when the next view comes.
+// next returns a channel that is closed when the next view comes.
 func (k *marks) next() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -169,7 +169,7 @@ func (k *marks) next() <-chan struct{} {
 	return k.renewed
 }
 
-// view tells those who wait that there is a new view.
+// view notifies waiting callers that there is a new view.
 func (k *marks) view() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -123,7 +123,7 @@ func TestMarksOverAPI(t *testing.T) {
 	eventually(t, "a port that is open again", func() (bool, string) { return activePorts(t, c) == 6, d.lines.String() })
 }
 
-// lastAudit gives the newest audit entry of an action of a service that is stopped.
+// lastAudit returns the newest audit entry of an action of a service that is stopped.
 func lastAudit(t *testing.T, dir, action string) (last audit.Entry) {
 	t.Helper()
 	c, err := loadConfig(filepath.Join(dir, "portcullisd.yaml"))

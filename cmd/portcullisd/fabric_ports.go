@@ -30,7 +30,7 @@ type portsConfig struct {
 	Rules            []ruleConfig `yaml:"rules"`
 }
 
-// ruleConfig is an exception for single ports. What is left out is as for all.
+// ruleConfig is an exception for single ports. Keys left out are as for all ports.
 type ruleConfig struct {
 	GUID      ib.GUID    `yaml:"guid"`
 	Port      ib.PortNum `yaml:"port"`
@@ -110,7 +110,7 @@ func (k *checker) vls(key string, n int) {
 	}
 }
 
-// What link_speed and link_width say besides a speed or a width.
+// Values of link_speed and link_width besides a speed or a width.
 const (
 	keep      = "keep"      // as found
 	supported = "supported" // all that the port supports
@@ -183,7 +183,7 @@ func linkPolicy(speed, width string) (l sm.LinkPolicy) {
 	return l
 }
 
-// vlCap gives the code of a number of data VLs, 0 if there is none.
+// vlCap returns the code of a number of data VLs, 0 if there is none.
 func vlCap(n int) ib.VLCap {
 	for c := ib.VLCap(1); c <= 5; c++ {
 		if c.Count() == n {

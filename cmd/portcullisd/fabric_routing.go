@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// routingConfig says which routing engines are tried, and what they are told.
+// routingConfig sets which routing engines are tried, and their options.
 type routingConfig struct {
 	Engine       string `yaml:"engine"`
 	MaxLanes     int    `yaml:"max_lanes"`

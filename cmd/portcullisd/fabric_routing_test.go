@@ -51,8 +51,8 @@ func TestRoutingOptions(t *testing.T) {
 	}
 }
 
-// TestSMTellsOfLanes: on a ring of five, minhop is passed over, and that
-// dfsssp needs lanes, and a root that is not there, is told.
+// TestSMTellsOfLanes: on a ring of five, minhop is passed over. The output reports that dfsssp needs lanes, and that a root
+// does not exist.
 func TestSMTellsOfLanes(t *testing.T) {
 	l, err := netlist.Torus(netlist.Shape{Size: "5", Hosts: 5})
 	if err != nil {

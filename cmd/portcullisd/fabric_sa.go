@@ -83,7 +83,7 @@ func defaultSA() saConfig {
 	return s
 }
 
-// trust gives the options of the trust model.
+// trust returns the options of the trust model.
 func (s *saConfig) trust() trust.Options {
 	return trust.Options{
 		Model: s.Model, AliasesUntrusted: s.AliasesUntrusted, AliasesByAlias: s.AliasesByAlias, ProxyUntrusted: s.ProxyUntrusted,
@@ -100,8 +100,7 @@ func (s *saConfig) setTrust(o *trust.Options) {
 	s.KeyUpdate, s.KeyGrace, s.TrustedGUIDs = o.KeyPeriod, o.KeyGrace, o.TrustedSources
 }
 
-// limiter gives the limits of what comes. Requests of the Subnet Manager's own protocol
-// come another way.
+// limiter returns the limits of incoming requests. Requests of the Subnet Manager's own protocol come another way.
 func (s *saConfig) limiter() limiter.Config {
 	c := limiter.DefaultConfig()
 	c.Administration, c.Other, c.Work, c.Changes = s.Limits.Administration, s.Limits.Other, s.Limits.Work, s.Limits.Changes
@@ -137,7 +136,7 @@ func (s *saConfig) check(k *checker, key string) {
 	}
 }
 
-// ipoibMTU gives the code of ipoib_mtu, 0 if there is none.
+// ipoibMTU returns the code of ipoib_mtu, 0 if there is none.
 func (s *saConfig) ipoibMTU() ib.MTU {
 	for m := ib.MTU256; m <= ib.MTU4096; m++ {
 		if m.Bytes() == s.IPoIBMTU {
@@ -147,7 +146,7 @@ func (s *saConfig) ipoibMTU() ib.MTU {
 	return 0
 }
 
-// joinedLines gives the errors that were joined.
+// joinedLines returns the errors that were joined.
 func joinedLines(err error) []string {
 	if err == nil {
 		return nil
@@ -164,7 +163,7 @@ func (s *saConfig) flags(f *smFlags, key string) {
 	f.text("prefix-routes-file", key+".prefix_routes_file", &s.PrefixRoutes)
 }
 
-// apply only reads the files, so that what is wrong with them is told at once.
+// apply only reads the files, so that their faults are reported at once.
 func (s *saConfig) apply(to *sm.Config, path func(string) string) error {
 	if !s.Enabled {
 		return nil
@@ -192,8 +191,7 @@ func (s *saConfig) keyFile(path func(string) string) (ib.SAKey, error) {
 	return ib.NewSAKey(key.Reveal()), nil
 }
 
-// read gives the configuration of what answers, with all files read. policy gives paths
-// their levels, nil: none.
+// read returns the configuration of the agent, with all files read. policy assigns paths their levels, nil: none.
 func (s *saConfig) read(core *sm.Config, policy *qos.Policy, file func(string) string) (sa.Config, error) {
 	c := sa.DefaultConfig()
 	c.Subnet, c.Limiter = core.Prefix, s.limiter()

@@ -48,7 +48,7 @@ type administration struct {
 	decided  bool         // agent was called, and made one of config or none
 	made     bool         // it made one
 	waits    []string     // settings that were said to wait for a restart
-	known    bool         // parts were told to the agent that there is
+	known    bool         // the agent knows which parts there are
 	awaits   bool         // partitions come from the store, later
 	numbers  numbering
 }
@@ -62,8 +62,8 @@ func newAdministration() *administration {
 	return &administration{settings: make(chan sa.Settings, 1)}
 }
 
-// agent makes what answers, nil if nobody is to be answered. source makes SA_Keys if no
-// file has one; nil: nobody is trusted then.
+// agent creates the agent, nil if no request is to be answered. source makes SA_Keys if no file has one; nil: no requester
+// is trusted then.
 func (a *administration) agent(f *fabricConfig, core *sm.Config, source keys.Source, path func(string) string) (*sa.Agent, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,7 +95,7 @@ func (a *administration) agent(f *fabricConfig, core *sm.Config, source keys.Sou
 	return sa.New(cfg)
 }
 
-// describe makes parts anew. Called with mu held.
+// describe makes parts again. Called with mu held.
 func (a *administration) describe(f *fabricConfig, core *sm.Config) {
 	a.sa, a.lifetime = f.SA, core.Ports.SubnetTimeOut
 	if a.source != nil {
@@ -103,12 +103,12 @@ func (a *administration) describe(f *fabricConfig, core *sm.Config) {
 	}
 }
 
-// administration gives the configuration of what answers, without partitions.
+// administration returns the configuration of the agent, without partitions.
 func (f *fabricConfig) administration(core *sm.Config, path func(string) string) (sa.Config, error) {
 	return f.SA.read(core, f.QoS.policy, path)
 }
 
-// seed draws what nobody is to know beforehand.
+// seed draws secrets that must not be predictable.
 func seed(c *sa.Config) error {
 	var random [16]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -118,7 +118,7 @@ func seed(c *sa.Config) error {
 	return nil
 }
 
-// compose gives the settings. Called with mu held.
+// compose returns the settings. Called with mu held.
 func (a *administration) compose() sa.Settings {
 	s := a.config.Settings()
 	s.Fixed, s.Rules.Partitions, s.Paths.Partitions = a.parts.fixed, a.parts.names, a.parts.sls
@@ -129,7 +129,7 @@ func (a *administration) compose() sa.Settings {
 	return s
 }
 
-// tell replaces what the driver has not taken. Called with mu held.
+// tell replaces the settings that the driver has not taken. Called with mu held.
 func (a *administration) tell() {
 	select {
 	case <-a.settings:
@@ -138,8 +138,7 @@ func (a *administration) tell() {
 	a.settings <- a.compose()
 }
 
-// alias takes which alias GUIDs the inventory lets ports have. Before partitions are
-// known nobody is answered.
+// alias takes which alias GUIDs the inventory lets ports have. Before partitions are known no request is answered.
 func (a *administration) alias(list alias.List) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,8 +163,8 @@ func (a *administration) partition(of partitioning) {
 	a.tell()
 }
 
-// configure takes a configuration that was read again. It gives the settings that wait for
-// a restart, by their keys, unless they did so before.
+// configure takes a configuration that was read again. It returns the settings that wait for a restart, by their keys,
+// unless they did so before.
 func (a *administration) configure(f *fabricConfig, c *sa.Config, core *sm.Config) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -193,15 +192,14 @@ func (a *administration) configure(f *fabricConfig, c *sa.Config, core *sm.Confi
 	return a.waits
 }
 
-// reconfigure is configure, and tells.
+// reconfigure is configure, and reports the result.
 func (a *administration) reconfigure(f *fabricConfig, c *sa.Config, core *sm.Config, log *slog.Logger) {
 	if waits := a.configure(f, c, core); waits != nil {
 		log.Warn("subnet administration: what was read again is in force after a restart", "settings", waits)
 	}
 }
 
-// lasting gives the keys of settings that are different and do not change while they are
-// in force.
+// lasting returns the keys of settings that are different and do not change while they are in force.
 func lasting(was, is *sa.Config) []string {
 	var keys []string
 	for _, s := range []struct {
@@ -229,7 +227,7 @@ func lasting(was, is *sa.Config) []string {
 	return keys
 }
 
-// tenant numbers whom an end port belongs to. It is the goroutine's that makes sights.
+// tenant returns the number of the tenant that an end port belongs to. It is the goroutine's that makes sights.
 func (a *administration) tenant(e *book.EndPort) limiter.Tenant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -245,9 +243,9 @@ const (
 	firstTenant
 )
 
-// of gives the number of an end port: that of the first tenant who has a partition of
-// it, or else of its first partition. P_Keys of an end port are what the switch in front of it lets
-// pass, so no host takes another's share. Beyond limiter.MaxTenants tenants share.
+// of returns the number of an end port: that of the first tenant that has a partition of it, otherwise of its first
+// partition. P_Keys of an end port are those that the switch in front of it lets pass, so no host takes another's share.
+// Beyond limiter.MaxTenants tenants share.
 func (n *numbering) of(e *book.EndPort, tenants map[ib.PKey]string) limiter.Tenant {
 	if e.Type == ib.NodeSwitch || slices.Contains(e.PKeys, ib.DefaultPKeyFull) {
 		return ourselves

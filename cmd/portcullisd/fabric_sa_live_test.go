@@ -20,8 +20,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestPartitionFileOfAdministration: groups, names and service levels of a partition
-// file are what subnet administration is told.
+// TestPartitionFileOfAdministration: groups, names and service levels of a partition file reach subnet administration.
 func TestPartitionFileOfAdministration(t *testing.T) {
 	r, err := conf.Parse("f", []byte("Default=0x7fff, ipoib : ALL=limited, SELF=full;\nA=0x101, ipoib, mtu=5, rate=7, sl=3 : 0x10=full;\nB=2 : mgid=ff15::1, Q_Key=9\n 0x11=full;"))
 	if err != nil {
@@ -79,8 +78,8 @@ func TestClustersOfAdministration(t *testing.T) {
 	}
 }
 
-// TestTenantNumbers: clusters of a tenant share a number, hosts without one have theirs,
-// and nobody shares with the switches.
+// TestTenantNumbers: clusters of a tenant share a number, hosts without one have theirs, and no host shares with the
+// switches.
 func TestTenantNumbers(t *testing.T) {
 	tenants := map[ib.PKey]string{0x11: "acme", 0x12: "acme", 0x13: "umbrella"}
 	var n numbering
@@ -111,8 +110,8 @@ func TestTenantNumbers(t *testing.T) {
 	}
 }
 
-// TestAdministrationReadsItsConfigurationAgain: what may change is handed on, and what
-// waits for a restart is told.
+// TestAdministrationReadsItsConfigurationAgain: changed settings are handed on, and those that wait for a restart are
+// reported.
 func TestAdministrationReadsItsConfigurationAgain(t *testing.T) {
 	dir := t.TempDir()
 	options := filepath.Join(dir, "opensm.conf")
@@ -241,8 +240,8 @@ func TestWaitsForARestart(t *testing.T) {
 	}
 }
 
-// TestAliasesOfAdministration: ports may have the alias GUIDs of the inventory and of the
-// file; the driver is told when partitions are known, and of each change after that.
+// TestAliasesOfAdministration: ports may have the alias GUIDs of the inventory and of the file. The driver receives them
+// when partitions are known, and each change after that.
 func TestAliasesOfAdministration(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "aliases")

@@ -10,8 +10,8 @@ import (
 	"portcullis/fabricsm/sa/trust"
 )
 
-// withOptions gives the section with what the file of options says. What that does not
-// name is as it is here.
+// withOptions returns the section with the settings of the file of options. A setting that the file does not name is as it
+// is here.
 func (s *saConfig) withOptions(path func(string) string) (*saConfig, error) {
 	if s.Options == "" {
 		return s, nil

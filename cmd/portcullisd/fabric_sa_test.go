@@ -21,8 +21,7 @@ import (
 	services "portcullis/fabricsm/sa/service"
 )
 
-// saOf gives what subnet administration is told by a configuration file, whose files are
-// in its directory.
+// saOf returns the configuration of subnet administration by a configuration file, whose files are in its directory.
 func saOf(t *testing.T, text string, files map[string]string) (sa.Config, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,8 +41,7 @@ func saOf(t *testing.T, text string, files map[string]string) (sa.Config, error)
 	return c.Fabric.SA.read(&core, c.Fabric.QoS.policy, c.path)
 }
 
-// What an empty configuration says is what the agent does anyway, but for a quota of
-// groups.
+// An empty configuration sets what the agent does anyway, except for a quota of groups.
 func TestSADefaultsAreTheAgents(t *testing.T) {
 	got, err := saOf(t, "", nil)
 	if err != nil {
@@ -129,8 +127,8 @@ func TestSASection(t *testing.T) {
 	}
 }
 
-// TestSAOptionsFile: a whole opensm.conf can be given; it counts before the keys, and
-// what makes no sense in it is told with its line.
+// TestSAOptionsFile: a whole opensm.conf can be named. It counts before the keys, and values in it that make no sense are
+// reported with their line.
 func TestSAOptionsFile(t *testing.T) {
 	const text = "fabric: {sa: {options: opensm.conf, sa_etm_max_num_mcgs: 7, max_rate_enum: 3, mcgroup_join_validation: false}}\n"
 	got, err := saOf(t, text, map[string]string{"opensm.conf": `# OpenSM
@@ -166,7 +164,7 @@ routing_engine updn
 	}
 }
 
-// TestSAMistakes: every value that makes no sense is told with its key and line.
+// TestSAMistakes: every value that makes no sense is reported with its key and line.
 func TestSAMistakes(t *testing.T) {
 	_, err := saOf(t, `fabric:
   sa:
@@ -226,8 +224,8 @@ func TestSAKeyIsDrawn(t *testing.T) {
 	}
 }
 
-// TestPolicyIsForPaths: a QoS policy reaches what answers for paths, and without it is
-// told to have no effect.
+// TestPolicyIsForPaths: a QoS policy reaches the part that answers for paths. Without that part it is reported to have no
+// effect.
 func TestPolicyIsForPaths(t *testing.T) {
 	policy := map[string]string{"policy": "qos-levels\nqos-level\nname: DEFAULT\nsl: 3\nend-qos-level\nend-qos-levels\n"}
 	c, err := saOf(t, "fabric: {qos: {policy: policy}}\n", policy)

@@ -67,10 +67,9 @@ func readTopology(name string) (*topospec.Spec, error) {
 	return topospec.Compile(name, r)
 }
 
-// newTopology gives a Subnet Manager the topology of a configuration that was read
-// again, if it is another. It gives the one that counts from now on: what was before
-// where the Subnet Manager refuses the other one, so that the next attachment begins
-// with the last good one, and the next reload asks again.
+// newTopology passes a Subnet Manager the topology of a configuration that was read again, if it differs. It returns the
+// one that counts from now on. Where the Subnet Manager refuses the new one, that is the one of before, so that the next
+// attachment begins with the last good one, and the next reload tries again.
 func newTopology(ctx context.Context, k *marks, log *slog.Logger, was, now *sm.TopologyConfig) sm.TopologyConfig {
 	same := was.Spec == nil && now.Spec == nil || was.Spec != nil && now.Spec != nil && was.Spec.Digest() == now.Spec.Digest()
 	if same && was.Mode == now.Mode {

@@ -31,9 +31,8 @@ func loadHostCertificates(c *config) (*hostca.Options, error) {
 	return &hostca.Options{Root: root, Domain: h.TrustDomain, Life: h.Life, Period: h.CAPeriod}, nil
 }
 
-// newHostAuthority makes what gives hosts certificates; nil without a root. A key that
-// does not open is told of, and hosts do without: an operator begins anew, or brings
-// the root back.
+// newHostAuthority creates the authority that issues certificates to hosts; nil without a root. A key that does not open is
+// reported, and hosts do without. An operator starts over, or brings the root back.
 func (s *service) newHostAuthority(ctx context.Context) (*hostca.Service, error) {
 	o := s.parts.hosts
 	if o == nil {

@@ -230,8 +230,7 @@ func writeFresh(dir string, files []newFile) error {
 	return nil
 }
 
-// writeNew writes a file that must not exist and flushes it to disk. What it could
-// not write whole it removes.
+// writeNew writes a file that must not exist and flushes it to disk. It removes a file that it could not write whole.
 func writeNew(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

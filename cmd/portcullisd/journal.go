@@ -96,15 +96,14 @@ func eventFields(fields map[string]string, e sm.Event) {
 	}
 }
 
-// messageID gives the message id of an event (journald, MESSAGE_ID): 128 bits
-// that are always the same for the same event.
+// messageID returns the message id of an event (journald, MESSAGE_ID): 128 bits that are always the same for the same
+// event.
 func messageID(event string) string {
 	sum := sha256.Sum256([]byte("portcullis:" + event))
 	return hex.EncodeToString(sum[:16])
 }
 
-// fieldOf gives the journal field of an attribute: upper case letters, digits
-// and underscores.
+// fieldOf returns the journal field of an attribute: upper case letters, digits and underscores.
 func fieldOf(key string) string {
 	return "PORTCULLIS_" + strings.Map(func(r rune) rune {
 		switch {

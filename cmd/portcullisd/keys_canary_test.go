@@ -28,8 +28,7 @@ import (
 	"portcullis/fabricsm/keys"
 )
 
-// planted makes files with keys to take over, of which none is right for its
-// device, and gives a scanner for them.
+// planted makes files with keys to take over, of which none is right for its device, and returns a scanner for them.
 func planted(t *testing.T, f *keyFabric) (dir string, scan *keystest.Scanner) {
 	t.Helper()
 	dir = t.TempDir()
@@ -176,8 +175,7 @@ func TestServiceShowsNoKey(t *testing.T) {
 	}
 }
 
-// getRoutes gives every path of the interface that GET asks, with names that there
-// are in place of parameters.
+// getRoutes returns every path of the interface that GET asks, with names that there are in place of parameters.
 func getRoutes(t *testing.T, f *keyFabric) (paths []string) {
 	t.Helper()
 	doc, err := os.ReadFile("../../docs/reference/openapi.yaml")

@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// ccKeys gives the CC_Keys on all devices, by GUID of their end ports.
+// ccKeys returns the CC_Keys on all devices, by GUID of their end ports.
 func (f *keyFabric) ccKeys() map[ib.GUID]sim.ClassKey {
 	out := make(map[ib.GUID]sim.ClassKey)
 	for _, p := range f.endPorts() {
@@ -23,7 +23,7 @@ func (f *keyFabric) ccKeys() map[ib.GUID]sim.ClassKey {
 	return out
 }
 
-// lids gives the LIDs of all end ports.
+// lids returns the LIDs of all end ports.
 func (f *keyFabric) lids() map[ib.GUID]ib.LID {
 	out := make(map[ib.GUID]ib.LID)
 	for _, p := range f.endPorts() {
@@ -33,9 +33,8 @@ func (f *keyFabric) lids() map[ib.GUID]ib.LID {
 	return out
 }
 
-// TestTakeOverCCKeys: somebody else has given out CC_Keys, by the real ibccconfig, and
-// left their file. Ours takes the devices over, each gets a key of its own, and the real
-// ibccquery and ibccconfig do something under that one alone.
+// TestTakeOverCCKeys: another manager has issued CC_Keys, by the real ibccconfig, and left its file. Ours takes the devices
+// over, each gets a key of its own, and the real ibccquery and ibccconfig do something under that one alone.
 func TestTakeOverCCKeys(t *testing.T) {
 	ibsimtest.Need(t, "opensm", "ibccquery", "ibccconfig")
 	f := servedKeyFabric(t, sim.Modern())

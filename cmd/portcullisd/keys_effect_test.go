@@ -96,8 +96,7 @@ func TestKeyOptionsHaveEffect(t *testing.T) {
 	}
 }
 
-// configured gives what a configuration with all keys in use comes to, with one key of
-// it changed.
+// configured returns the result of a configuration with all keys in use, with one key of it changed.
 func configured(dir, key, value string) (core *sm.Config, mode string, err error) {
 	lines := map[string]string{
 		"fabric.keys.root": "keys.root", "fabric.keys.m_key_enable": keyEnable,
@@ -122,7 +121,7 @@ func configured(dir, key, value string) (core *sm.Config, mode string, err error
 	return &got, c.Fabric.Keys.Mode, err
 }
 
-// mappedKeyOptions gives the options of the table of docs/understand/keys.md that are a key here.
+// mappedKeyOptions returns the options of the table of docs/understand/keys.md that are a key here.
 func mappedKeyOptions(t *testing.T) map[string]string {
 	t.Helper()
 	out := make(map[string]string)

@@ -53,8 +53,7 @@ func (e *closedKeysError) Error() string { return "open the keys of devices: " +
 
 func (e *closedKeysError) Unwrap() error { return e.err }
 
-// openKeys opens the keys in a store, and has the core give them out. Without
-// keys it gives the store back as it is.
+// openKeys opens the keys in a store, and has the core issue them. Without keys it returns the store as it is.
 func (c *keysConfig) openKeys(inner driver.Store, path func(string) string, to *sm.Config) (driver.Store, *keyring, error) {
 	if !c.managesKeys() {
 		return inner, nil, nil
@@ -82,7 +81,7 @@ func (c *keysConfig) openKeys(inner driver.Store, path func(string) string, to *
 	return k.Store, k, nil
 }
 
-// give has new keys come from a source.
+// give sets the source of new keys.
 func (c *keysConfig) give(source keys.Source, to *sm.Config) {
 	if c.managesMKeys() {
 		to.MKey.Source = source
@@ -92,8 +91,8 @@ func (c *keysConfig) give(source keys.Source, to *sm.Config) {
 	}
 }
 
-// fill draws keys for those that were given out. It is to be called by whoever
-// steps the core, between two steps.
+// fill draws keys to replace those that were issued. The caller must be the goroutine that steps the core, between two
+// steps.
 func (k *keyring) fill() error {
 	if k == nil || k.drawn == nil {
 		return nil
@@ -101,9 +100,8 @@ func (k *keyring) fill() error {
 	return k.drawn.Fill()
 }
 
-// saKeys is where SA_Keys come from, nil where there is nothing to seal them with. They
-// are drawn in either mode: nobody has to work them out again, and one that was used
-// never comes back with an old backup.
+// saKeys returns the source of SA_Keys, nil where there is nothing to seal them with. They are drawn in either mode. They
+// need not be derived again, and one that was used never comes back with an old backup.
 func (k *keyring) saKeys() keys.Source {
 	if k == nil {
 		return nil

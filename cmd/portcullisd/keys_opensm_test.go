@@ -18,8 +18,7 @@ import (
 // opensmKey is the M_Key of the OpenSM that is taken over from.
 const opensmKey = 0x5eed_0c0f_fee0_1234
 
-// opensm brings a fabric up once with the real OpenSM, and gives the directory in
-// which it keeps what it knows.
+// opensm brings a fabric up once with the real OpenSM, and returns the directory in which it keeps what it knows.
 func (f *keyFabric) opensm(t *testing.T, options string) (cache string) {
 	t.Helper()
 	cache = t.TempDir()
@@ -45,9 +44,8 @@ func (f *keyFabric) opensm(t *testing.T, options string) (cache string) {
 	return cache
 }
 
-// TestTakeOverFromOpenSM: the real OpenSM has locked a fabric; ours takes it over,
-// by the one key of its configuration or by the files it keeps, gives every device
-// a key of its own, and gives them back when it is told to. Then an OpenSM that
+// TestTakeOverFromOpenSM: the real OpenSM has locked a fabric. Ours takes it over, by the one key of its configuration or
+// by the files it keeps. It assigns every device a key of its own, and removes the keys on request. Then an OpenSM that
 // knows no key brings the fabric up again.
 func TestTakeOverFromOpenSM(t *testing.T) {
 	ibsimtest.Need(t, "opensm", "smpquery")
@@ -82,7 +80,7 @@ func takeOverFabric(t *testing.T, device sim.Device, by string) {
 	}
 	released(t, c)
 	d.stop()
-	s.once(t, f) // a restart gives none out
+	s.once(t, f) // a restart issues none
 	for _, p := range f.endPorts() {
 		if p.key != 0 || p.level != 0 {
 			t.Errorf("%s has a key after the release, level %d", p.at, p.level)

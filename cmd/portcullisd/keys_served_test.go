@@ -107,7 +107,7 @@ func (s keysSetup) args(f *keyFabric, more ...string) []string {
 	return append([]string{"sm", "--port", "ibsim:" + f.client.Socket + "/sm", "--config", s.config, "--state-dir", s.state}, more...)
 }
 
-// once brings the fabric up, and gives what was said.
+// once brings the fabric up, and returns the output.
 func (s keysSetup) once(t *testing.T, f *keyFabric) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -119,8 +119,7 @@ func (s keysSetup) once(t *testing.T, f *keyFabric) string {
 	return string(out)
 }
 
-// run starts a subnet manager that stays, and gives a client of its socket once the
-// fabric is settled.
+// run starts a subnet manager that stays, and returns a client of its socket once the fabric is settled.
 func (s keysSetup) run(t *testing.T, f *keyFabric, more ...string) (*process, *client.Client) {
 	t.Helper()
 	socket := filepath.Join(s.dir, "sm.sock")

@@ -189,8 +189,8 @@ func (s *service) mayWrite() bool {
 // is put back at once is no reason to change leaders.
 const blindFor = 2 * time.Second
 
-// seesNothing returns why the leader sees nothing of the fabric, "" if it sees some of it, or
-// is still to find out. What the store has of the sight is of an earlier leader, perhaps.
+// seesNothing returns why the leader sees nothing of the fabric, "" if it sees some of it, or is still to find out. The
+// sight in the store may be that of an earlier leader.
 func seesNothing(v *sm.View) string {
 	own := v.Fabric.PortByGUID(v.GUID)
 	switch {

@@ -12,7 +12,7 @@ import (
 // socketName is the FileDescriptorName of the socket unit.
 const socketName = "api"
 
-// listen gives the listener that systemd passed, or opens the configured one.
+// listen returns the listener that systemd passed, or opens the configured one.
 func listen(c *config) (net.Listener, error) {
 	passed, err := activation.ListenersWithNames()
 	if err != nil {

@@ -25,7 +25,7 @@ func newLog(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(&journalHandler{level: level, send: journal.Send, other: text})
 }
 
-// textOptions are those of lines of text. Of an event the text says all.
+// textOptions are those of lines of text. The text of an event says all.
 func textOptions(level slog.Level, timeless bool) *slog.HandlerOptions {
 	return &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if _, ok := a.Value.Any().(sm.Event); ok || timeless && len(groups) == 0 && a.Key == slog.TimeKey && a.Value.Kind() == slog.KindTime {

@@ -19,8 +19,7 @@ func of[T any](link *atomic.Pointer[fabric.Link], ask func(*fabric.Link) T) (non
 	return none
 }
 
-// namingHandler adds to records that tell of an event the host and the tenant that
-// it accuses.
+// namingHandler adds to records of an event the host and the tenant that it accuses.
 type namingHandler struct {
 	slog.Handler
 	owner func(sm.Event) (host, tenant string)

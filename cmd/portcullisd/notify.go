@@ -8,8 +8,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// notify sends a state to systemd. Without systemd it does nothing; that it
-// cannot be told is worth a line, not a stop.
+// notify sends a state to systemd. Without systemd it does nothing. If sending fails, it logs a line and goes on.
 func notify(log *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		log.Warn("systemd was not told", "state", state, "error", err)
@@ -22,8 +21,8 @@ func notifyReloading(log *slog.Logger) {
 	notify(log, "RELOADING=1\n"+daemon.SdNotifyMonotonicUsec())
 }
 
-// watchdog tells systemd that the service lives, as long as alive says so. It
-// ends with ctx, and at once when systemd asked for no watchdog.
+// watchdog reports to systemd that the service lives, as long as alive says so. It ends with ctx, and at once when systemd
+// asked for no watchdog.
 func watchdog(ctx context.Context, log *slog.Logger, alive func(context.Context) error) error {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || interval == 0 {

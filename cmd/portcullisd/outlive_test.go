@@ -203,10 +203,9 @@ func (r *outliving) settledOrder(host string) {
 	})
 }
 
-// TestFabricOutlivesItsStore takes the store away from a running service, for good as far as
-// it knows: paths are answered, a lost link is healed, and hosts are taken off the fabric by
-// the machine's socket, while nothing is granted. Orders are in the store once it is back,
-// and in force throughout, also when the process is killed in between.
+// TestFabricOutlivesItsStore takes the store away from a running service, permanently as far as it knows. Paths are
+// answered, a lost link is healed, and hosts are taken off the fabric by the machine's socket, while nothing is granted.
+// Orders are in the store once it is back, and in force throughout, also when the process is killed in between.
 func TestFabricOutlivesItsStore(t *testing.T) {
 	t.Parallel()
 	ibsimtest.Need(t, "saquery")
@@ -329,10 +328,9 @@ func (r *outliving) delivers(from, to string) bool {
 	return false
 }
 
-// TestFenceOnAFullDisk: with no space left on the disk of the state directory and a store
-// that hangs, a fence is carried out and in the journal, whose space was taken before; a
-// process that is killed then does not give the P_Keys back. Without the journal a fence is
-// carried out too.
+// TestFenceOnAFullDisk: no space is left on the disk of the state directory and the store hangs. A fence is carried out and
+// in the journal, whose space was taken before. A process that is killed then does not restore the P_Keys. Without the
+// journal a fence is carried out too.
 func TestFenceOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	r := newOutliving(t, "h1", "h2")

@@ -119,8 +119,8 @@ func loadTokens(c *config) (*api.Tokens, error) {
 	return api.ParseTokens(file, data)
 }
 
-// loadPolicy makes the attestation policy. Without roots, a mode that needs a
-// chain gives a policy that refuses every host, and the reason.
+// loadPolicy makes the attestation policy. Without roots, a mode that needs a chain yields a policy that refuses every
+// host, and the reason.
 func loadPolicy(c *config) (_ *attest.Policy, closed string, _ error) {
 	a := c.Attestation
 	rootless := len(a.EK.Roots) == 0 && (a.EK.Mode == attest.EKPinnedChain || a.EK.Mode == attest.EKChainApprove)

@@ -88,7 +88,7 @@ func openPort(ctx context.Context, spec string, timeout time.Duration, agents []
 	}
 }
 
-// opened gives no port with an error; a nil of a concrete type would be one.
+// opened returns no port with an error; a nil of a concrete type would be one.
 func opened[P transport.Port](p P, err error) (transport.Port, error) {
 	if err != nil {
 		return nil, err

@@ -22,12 +22,11 @@ import (
 // patience bounds every wait of these tests.
 const patience = 60 * time.Second
 
-// process is one portcullisd process of a test. It is told to stop, and must
-// end well, when the test ends.
+// process is one portcullisd process of a test. It is stopped, and must end well, when the test ends.
 type process struct {
 	t      testing.TB
 	cmd    *exec.Cmd
-	states chan string  // what systemd is told, a state each
+	states chan string  // what systemd receives, a state each
 	status atomic.Value // the last STATUS of them, a string
 	lines  *lines
 	ended  chan error
@@ -43,7 +42,7 @@ func (l *lines) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock();
 
 func (l *lines) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.buf.String() }
 
-// install makes a fresh installation on a free port and gives its directory.
+// install makes a fresh installation on a free port and returns its directory.
 func install(t testing.TB, options ...string) (dir, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -109,7 +108,7 @@ func (d *process) listen(conn net.Conn) {
 	}
 }
 
-// await waits until systemd is told a state that begins with prefix.
+// await waits until systemd receives a state that begins with prefix.
 func (d *process) await(prefix string) string {
 	d.t.Helper()
 	late := time.After(patience)
@@ -128,8 +127,7 @@ func (d *process) await(prefix string) string {
 	}
 }
 
-// awaitStatus waits until the STATUS that systemd was told last begins with
-// prefix. It may have been told before READY.
+// awaitStatus waits until the last STATUS that systemd received begins with prefix. It may have come before READY.
 func (d *process) awaitStatus(prefix string) (status string) {
 	d.t.Helper()
 	eventually(d.t, prefix, func() (bool, string) {
@@ -170,7 +168,7 @@ func (d *process) end(sig os.Signal, want int) {
 	}
 }
 
-// operator gives a client with the token that init made.
+// operator returns a client with the token that init made.
 func operator(t testing.TB, dir, address string) *client.Client {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(dir, "operator.token"))
@@ -194,8 +192,7 @@ func withToken(t testing.TB, dir, address, token string) *client.Client {
 	return c
 }
 
-// refused runs portcullisd, by a wrapper if one is named, which must end with
-// exit code 1, and gives what it says.
+// refused runs portcullisd, by a wrapper if one is named, which must end with exit code 1, and returns its output.
 func refused(t *testing.T, dir string, wrapper ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -13,11 +13,10 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// What SIGHUP changes of the Subnet Manager: port policies, quality of service,
-// rules of health, the list of allowed Subnet Managers, the declared topology,
-// routing engines with the files they read, and of subnet administration whom it trusts,
-// which paths and alias GUIDs it gives, groups of partitions, and limits. The rest is told
-// to need a restart.
+// SIGHUP changes these settings of the Subnet Manager: port policies, quality of service, rules of health, the list of
+// allowed Subnet Managers, the declared topology, and routing engines with the files they read. In subnet administration it
+// changes which requesters are trusted, which paths and alias GUIDs are returned, groups of partitions, and limits. The
+// rest is reported to need a restart.
 
 // liveKey reports a key of the configuration that may change while the service
 // runs.
@@ -36,7 +35,7 @@ func liveKey(key string) bool {
 	}, key)
 }
 
-// changedKeys gives the keys whose values differ between two structs of one type.
+// changedKeys returns the keys whose values differ between two structs of one type.
 func changedKeys(prefix string, a, b reflect.Value) (keys []string) {
 	named := false
 	for f, v := range a.Fields() {
@@ -100,8 +99,7 @@ func compare[T any](prefix string, was, now *T, core, next *sm.Config) (r reconf
 	return r
 }
 
-// apply gives the Subnet Manager its new policy, and says what waits for a
-// restart.
+// apply passes the Subnet Manager its new policy, and reports what waits for a restart.
 func (r *reconfigured) apply(ctx context.Context, k *marks, log *slog.Logger, file string) {
 	ctx, cancel := context.WithTimeout(ctx, maxMarkWait)
 	defer cancel()
@@ -115,7 +113,7 @@ func (r *reconfigured) apply(ctx context.Context, k *marks, log *slog.Logger, fi
 	log.Warn("the configuration was read again", "file", file, "changed", r.live, "engines_anew", r.policy.Engines != nil)
 }
 
-// withPolicy gives a configuration with another policy.
+// withPolicy returns a configuration with another policy.
 func withPolicy(c sm.Config, r *reconfigured) sm.Config {
 	p := &r.policy
 	lmc := c.Ports.LMCPort0
@@ -184,7 +182,7 @@ func (s *service) reconfigure(ctx context.Context) error {
 	return nil
 }
 
-// core gives the configuration for the next attachment.
+// core returns the configuration for the next attachment.
 func (s *service) core() sm.Config {
 	if c := s.current.Load(); c != nil {
 		return *c

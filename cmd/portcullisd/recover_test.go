@@ -14,10 +14,9 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// TestClusterRecovered does what operations.md says when most members are lost for good: of
-// three instances that manage a fabric two are destroyed, the third is made a cluster of its
-// own, its state is reviewed, and it grows into three again. No packet is lost, no device is
-// changed, and a lost one that comes back with its records is refused and writes nothing. That
+// TestClusterRecovered follows operations.md for the permanent loss of most members. Two of three instances that manage a
+// fabric are destroyed, the third is made a cluster of its own, its state is reviewed, and it grows into three again. No
+// packet is lost, no device is changed, and a lost one that comes back with its records is refused and writes nothing. That
 // devices get other M_Keys, which the lost ones do not know, is judged by "make chaos".
 func TestClusterRecovered(t *testing.T) {
 	t.Parallel()
@@ -97,7 +96,7 @@ func TestClusterRecovered(t *testing.T) {
 	must(t, err)
 	audited(t, left, "cluster.recover")
 
-	// What was lost comes back with its records: it is refused, and writes nothing.
+	// A lost instance comes back with its records: it is refused, and writes nothing.
 	sets := x.fab.Sets()["h4"]
 	lost[0].process = launch(t, exec.Command("portcullisd", "--config", filepath.Join(lost[0].dir, "portcullisd.yaml")))
 	removed(t, lost[0])

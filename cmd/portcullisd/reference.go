@@ -19,8 +19,7 @@ func (s *service) newReferences() *measuredboot.Service {
 // waiverTimeout bounds what a scrape waits for the store.
 const waiverTimeout = 5 * time.Second
 
-// waivers counts waivers for metrics: each is a class of hosts whose boots are
-// not held against anything.
+// waivers counts waivers for metrics: each is a class of hosts whose boots are not compared with anything.
 type waivers struct {
 	of   *measuredboot.Service
 	desc *prometheus.Desc

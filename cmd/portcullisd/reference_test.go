@@ -13,8 +13,8 @@ import (
 	"portcullis/attest/reference"
 )
 
-// TestWaiverGauge, T106: waivers that let boots in are counted, and so are those
-// that ended and nobody put away.
+// TestWaiverGauge, T106: waivers that let boots in are counted, and so are those that ended and that no operator has ended
+// since.
 func TestWaiverGauge(t *testing.T) {
 	now := time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC)
 	records := store.New(memory.New(func() time.Time { return now }), "")

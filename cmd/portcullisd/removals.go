@@ -101,8 +101,8 @@ func owedMetrics(k *owed.Keeper) []prometheus.Collector {
 	return all
 }
 
-// auditMarks puts marks into the audit log of a store. That a place is unhealthy takes
-// effect without the store, which is told later; a mark that gives something back does not.
+// auditMarks puts marks into the audit log of a store. A mark that a place is unhealthy takes effect without the store,
+// which is updated later; a mark that restores access does not.
 func auditMarks(st *store.Store, k *owed.Keeper) func(context.Context, string, ib.Place, *v1.HealthMark) error {
 	return func(ctx context.Context, actor string, pl ib.Place, m *v1.HealthMark) error {
 		ctx, cancel := context.WithTimeout(ctx, removals.Patience)

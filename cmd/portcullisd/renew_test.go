@@ -45,8 +45,8 @@ func tlsFilesOf(dir string) tlsFiles {
 	return tlsFiles{in("server.pem"), in("server.key"), in("ca.pem"), in("ca.key")}
 }
 
-// The next certificate is for the names and the key of the one before, with its mode, and lives longer. What another
-// authority issued is left alone.
+// The next certificate is for the names and the key of the one before, with its mode, and lives longer. A certificate of
+// another authority is left alone.
 func TestRenewCertificate(t *testing.T) {
 	dir := freshTLS(t)
 	f := tlsFilesOf(dir)
@@ -117,7 +117,7 @@ func TestCertificateEvents(t *testing.T) {
 	}
 }
 
-// What is no CA is refused with a sentence that shows nothing of it.
+// An input that is no CA is refused with a sentence that shows nothing of it.
 func TestRenewWithoutCA(t *testing.T) {
 	f := tlsFilesOf(freshTLS(t))
 	if _, err := ca.ParsePEM([]byte("nothing"), []byte("secret")); err == nil || strings.Contains(err.Error(), "secret") {

@@ -142,7 +142,7 @@ func (r *repair) importHosts() {
 	}
 }
 
-// join assigns a host and has it attest; wait gives how that ended, once it is admitted.
+// join assigns a host and has it attest; wait returns how that ended, once it is admitted.
 func (r *repair) join(name string) (wait func()) {
 	r.t.Helper()
 	if _, err := r.olga.Assign(r.t.Context(), name, v1.Assignment{Cluster: "acme-1"}); err != nil {
@@ -158,8 +158,8 @@ func (r *repair) join(name string) (wait func()) {
 	}
 }
 
-// traffic sends packets between two admitted hosts until it is stopped, which gives how
-// many there were and how many were lost.
+// traffic sends packets between two admitted hosts until it is stopped. stop returns how many there were and how many were
+// lost.
 func (r *repair) traffic(from, to string) (stop func() (sent, lost int)) {
 	r.t.Helper()
 	key := phase(r.t, r.olga, from, v1.PhaseAdmitted).Status.PKey
@@ -224,7 +224,7 @@ func (r *repair) confirms(ticket, want string) *v1.RMA {
 	return out
 }
 
-// problems gives what the Subnet Manager says stands in the way.
+// problems returns the obstacles that the Subnet Manager reports.
 func (r *repair) problems() []string {
 	s, err := r.olga.SM(r.t.Context())
 	if err != nil {

@@ -20,7 +20,7 @@ type routingNotes struct {
 	notes   []string // said last
 }
 
-// view looks at a view. What it has to say is logged when it is new.
+// view looks at a view. Notes about it are logged when they are new.
 func (n *routingNotes) view(v *sm.View) {
 	if v.State != ib.SMMaster || !v.Settled {
 		return

@@ -308,8 +308,8 @@ func (s *service) startWatch(ctx context.Context, group *errgroup.Group) error {
 	return nil
 }
 
-// alive is what the watchdog asks: does the subnet manager, where it is attached, take
-// what it is told? The store may be away while the fabric is served.
+// alive answers the watchdog: it checks that the subnet manager, where it is attached, takes inputs. The store may be away
+// while the fabric is served.
 func (s *service) alive(ctx context.Context) error {
 	if s.marks == nil || !s.marks.attached.Load() {
 		return nil
@@ -378,7 +378,7 @@ func (s *service) reload() error {
 	return err
 }
 
-// sealedFacts gives the facts of the service, whose keys are sealed.
+// sealedFacts returns the facts of the service, whose keys are sealed.
 func (s *service) sealedFacts() ([]sm.Fact, error) {
 	return fabric.New(fabric.Options{Store: s.store, Log: s.log, Owed: s.owed}).Load()
 }

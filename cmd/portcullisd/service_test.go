@@ -35,8 +35,7 @@ const rack = `hosts:
 // nobody is a fabric port that nothing listens on.
 func nobody() string { return fmt.Sprintf("ibsim:portcullisd-test-%d-nobody/", os.Getpid()) }
 
-// What the API wrote survives a power cut; without a fabric the service runs
-// and says why nobody is admitted.
+// Changes by the API survive a power cut; without a fabric the service runs and says why no host is admitted.
 func TestStateSurvives(t *testing.T) {
 	t.Parallel()
 	dir, address := install(t, "--fabric-port", nobody())
@@ -121,7 +120,7 @@ func TestUnreadableKeyIsRefused(t *testing.T) {
 	}
 	var wrapper []string
 	if os.Getuid() == 0 {
-		// Root reads every file, unless it gives the privilege away.
+		// Root reads every file, unless it drops the privilege.
 		wrapper = []string{"setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"}
 	}
 	out := refused(t, dir, wrapper...)

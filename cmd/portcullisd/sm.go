@@ -156,7 +156,7 @@ type loneSM struct {
 	kept           driver.Store    // of state, with keys sealed
 	ring           *keyring        // nil: devices get no keys
 	administration *administration
-	answers        *sa.Agent // nil: nobody is answered
+	answers        *sa.Agent // nil: no request is answered
 	recorded       *os.File  // nil: nothing is recorded
 	recorder       *record.Writer
 	captured       *os.File // nil: nothing is captured
@@ -255,18 +255,17 @@ func (s *loneSM) driver() driver.Options {
 	}
 	s.keepState(&o)
 	if s.o.once && s.partitions == nil {
-		o.Core.ViewEvery = max(o.Core.ViewEvery, time.Second) // nobody looks before it is settled
+		o.Core.ViewEvery = max(o.Core.ViewEvery, time.Second) // views are not read before it is settled
 	}
 	s.keepRecord(&o)
 	if s.partitions != nil {
-		o.Core.IntentWait = forever // the first view as master gives an intent
+		o.Core.IntentWait = forever // the first view as master makes an intent
 		o.Inputs = s.partitions.inputs
 	}
 	return o
 }
 
-// sayKeys tells how devices are protected. Without a root nothing else is
-// expected of a subnet manager that runs alone.
+// sayKeys logs how devices are protected. Without a root nothing else is expected of a subnet manager that runs alone.
 func (s *loneSM) sayKeys() {
 	c := &s.o.config.Fabric.Keys
 	level := slog.LevelWarn
@@ -345,12 +344,12 @@ func (s *loneSM) runOnce(ctx context.Context, stdout io.Writer) error {
 	return r.writeTable(stdout)
 }
 
-// runOn manages the fabric until it is told to stop.
+// runOn manages the fabric until it is stopped.
 func (s *loneSM) runOn(ctx context.Context, stdout io.Writer) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	// What happens while the subnet manager ends is printed, too.
+	// Events while the subnet manager ends are printed, too.
 	printing, printed := context.WithCancel(context.WithoutCancel(ctx))
 	defer printed()
 	if s.o.json {
@@ -385,7 +384,7 @@ func (s *loneSM) reloadOnSignal(ctx context.Context, hup chan os.Signal) error {
 	return nil
 }
 
-// partitioned tells subnet administration what the partition file says of it.
+// partitioned passes the settings of the partition file to subnet administration.
 func (s *loneSM) partitioned() {
 	if s.partitions != nil {
 		s.administration.partition((*partitionFile)(s.partitions.now()))

@@ -134,8 +134,8 @@ func newRenamer(t *testing.T, f *sim.Fabric, at ibsimlab.Client, host string) *r
 	return &renamer{t, f, host, c}
 }
 
-// ask asks for entries from 1 on, and gives the first two of the answer. With a key it asks
-// until there is one; without, all ones say that there is none.
+// ask asks for entries from 1 on, and returns the first two of the answer. With a key it asks until there is one; without,
+// all ones say that there is none.
 func (x *renamer) ask(method mad.Method, key ib.SAKey, guids ...ib.GUID) (salab.Answer, []ib.GUID) {
 	x.t.Helper()
 	rec := mad.GUIDInfoRecord{LID: x.LID}

@@ -42,7 +42,7 @@ func (s *loneSM) closeCapture() {
 	}
 }
 
-// captures gives a port all of whose packets are captured, if that is wanted.
+// captures returns a port all of whose packets are captured, if that is wanted.
 func (s *loneSM) captures(p transport.Port) transport.Port {
 	if s.capture == nil {
 		return p
@@ -50,7 +50,7 @@ func (s *loneSM) captures(p transport.Port) transport.Port {
 	return pcap.Capture(p, s.capture)
 }
 
-// captureEnd tells the capture our addresses, which packets do not say.
+// captureEnd writes our addresses into the capture, which packets do not say.
 func (s *loneSM) captureEnd(v *sm.View) {
 	if s.capture == nil {
 		return

@@ -24,7 +24,7 @@ type contender struct {
 
 	mu     sync.Mutex
 	states []string    // entered, in order
-	at     []time.Time // when each was told
+	at     []time.Time // when each was reported
 	said   strings.Builder
 	wire   wire // of an OpenSM
 }
@@ -35,7 +35,7 @@ func (c *contender) entered(state string) {
 	c.states, c.at = append(c.states, strings.ToLower(state)), append(c.at, time.Now())
 }
 
-// history gives the states entered so far.
+// history returns the states entered so far.
 func (c *contender) history() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,9 +96,8 @@ func (c *contender) start(read func()) {
 
 func tailOf(s string) string { return s[max(0, len(s)-4000):] }
 
-// end sends a signal and waits for the end. An OpenSM that has a request out
-// which nobody answers does not end on SIGTERM: on simulators no request times
-// out.
+// end sends a signal and waits for the end. An OpenSM with a request out that is not answered does not end on SIGTERM: on
+// simulators no request times out.
 func (c *contender) end(sig syscall.Signal) {
 	_ = c.cmd.Process.Signal(sig) // it may have ended
 	late, theirs := electionTime, filepath.Base(c.cmd.Path) == "opensm"
@@ -160,7 +159,7 @@ func (c *contender) count(state string) (n int) {
 	return n
 }
 
-// last gives when a state was entered last.
+// last returns when a state was entered last.
 func (c *contender) last(state string) (at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

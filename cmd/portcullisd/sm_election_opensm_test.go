@@ -21,9 +21,8 @@ var (
 	madsOutstanding = regexp.MustCompile(`sm_mad_ctrl_retire_trans_mad: (\d+) QP0 MADs outstanding(: wire is clean)?`)
 )
 
-// opensm starts OpenSM at a node. It is given short times, for with its own a
-// takeover takes a minute; and it tells of each request of its that is over how
-// many others are not.
+// opensm starts OpenSM at a node. It gets short times, for with its own a takeover takes a minute. For each request of its
+// own that is over, it reports how many others are not.
 func (s *stage) opensm(node string, priority int) *contender {
 	s.t.Helper()
 	return s.openSMWith(node, priority, electionKey)
@@ -126,7 +125,7 @@ func (w *wire) cleaned() int {
 	return w.clean
 }
 
-// hung gives the evidence if OpenSM waits for an answer that does not come.
+// hung returns the evidence if OpenSM waits for an answer that does not come.
 func (w *wire) hung() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,7 +163,7 @@ type variant struct {
 	sig          syscall.Signal // ends the winner
 }
 
-// variants gives every order of rank and start, and both ends of the winner.
+// variants returns every order of rank and start, and both ends of the winner.
 func variants() (all []variant) {
 	for _, v := range []variant{
 		{name: "higher priority", ours: 9, theirs: 5, node: "h2", other: "sm", higher: true},
@@ -208,9 +207,8 @@ func TestElectionWithOpenSM(t *testing.T) {
 	})
 }
 
-// hold holds the election on a fresh fabric. It gives the evidence if OpenSM
-// lost a request with the master and hangs for ever, as it would not on
-// hardware.
+// hold holds the election on a fresh fabric. It returns the evidence if OpenSM lost a request with the master and hangs for
+// ever, as it would not on hardware.
 func (v *variant) hold(t *testing.T) (hung string) {
 	begin := newStage
 	if v.oursFirst && !v.higher {

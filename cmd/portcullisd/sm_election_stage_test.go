@@ -117,8 +117,8 @@ func (s *stage) master() string {
 	return strings.Join(found, ", ")
 }
 
-// ruled waits until everybody says that the SM at a node is master, all ports
-// are Active, and everything has a LID and knows the master's.
+// ruled waits until every participant reports that the SM at a node is master, all ports are Active, and everything has a
+// LID and knows the master's.
 func (s *stage) ruled(c *contender, within time.Duration) map[string]string {
 	s.t.Helper()
 	lids, hung := s.ruledOrHung(c, within)
@@ -128,8 +128,7 @@ func (s *stage) ruled(c *contender, within time.Duration) map[string]string {
 	return lids
 }
 
-// ruledOrHung does as ruled, but gives the evidence when the SM is an OpenSM
-// that provably hangs.
+// ruledOrHung does as ruled, but returns the evidence when the SM is an OpenSM that provably hangs.
 func (s *stage) ruledOrHung(c *contender, within time.Duration) (lids map[string]string, hung string) {
 	s.t.Helper()
 	want := fmt.Sprintf("0x%x SMINFO_MASTER", uint64(s.guid(c.node)))
@@ -169,8 +168,7 @@ func dumped(out string) (all []seenPort) {
 	return all
 }
 
-// look gives the LID of each node, and what is not as a fabric has to be that
-// the SM at a node rules.
+// look returns the LID of each node, and each difference from a fabric that the SM at a node rules.
 func (s *stage) look(master string) (lids map[string]string, wrong []string) {
 	lids = make(map[string]string)
 	smLIDs := make(map[string]string)
@@ -201,8 +199,7 @@ func (s *stage) look(master string) (lids map[string]string, wrong []string) {
 
 var dumpTable = regexp.MustCompile(`(?m)^#\s+Forwarding table (.*)$`)
 
-// routes gives the forwarding tables as ibsim has them, by their order; none of
-// our simulator.
+// routes returns the forwarding tables as ibsim has them, by their order; none of our simulator.
 func (s *stage) routes() map[string]string {
 	all := make(map[string]string)
 	if s.lab != nil {
@@ -255,8 +252,7 @@ func atMost(t *testing.T, limit time.Duration, do func() time.Duration) {
 	t.Errorf("it took %v, want %v at most", all, limit)
 }
 
-// takeOver has two of ours compete on a fresh fabric and kills the winner. It
-// gives how long the fabric had no master.
+// takeOver has two of ours compete on a fresh fabric and kills the winner. It returns how long the fabric had no master.
 func takeOver(t *testing.T, first, second string, p1, p2 int, wins string) time.Duration {
 	s := newStage(t)
 	a := s.ours(first, p1, second)
@@ -280,8 +276,7 @@ func takeOver(t *testing.T, first, second string, p1, p2 int, wins string) time.
 	return took
 }
 
-// handOver stops a master that has a standby, on a fresh fabric, and gives how
-// long the fabric had none.
+// handOver stops a master that has a standby, on a fresh fabric, and returns how long the fabric had none.
 func handOver(t *testing.T) time.Duration {
 	s := newStage(t)
 	a := s.ours("sm", 9, "h2")
@@ -310,6 +305,5 @@ func handOver(t *testing.T) time.Duration {
 	return took
 }
 
-// takeOverTime is what the machine of the test may need to discover anew, and
-// to tell that it did.
+// takeOverTime is the time that the machine of the test may need to discover again, and to report it.
 const takeOverTime = time.Second

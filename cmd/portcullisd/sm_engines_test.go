@@ -12,9 +12,8 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 )
 
-// TestSMOnFabricsWithCircles: where shortest paths have circles, an engine that has
-// none takes over, and it is said why; an engine that needs more lanes than there
-// are gives no tables, and that is said, too.
+// TestSMOnFabricsWithCircles: where shortest paths have circles, an engine that has none takes over, and the reason is
+// reported. An engine that needs more lanes than there are makes no tables, and that is reported, too.
 func TestSMOnFabricsWithCircles(t *testing.T) {
 	dragonfly := func() (*netlist.Netlist, error) { return netlist.DragonflyPlus(netlist.Shape{}) }
 	torus := func() (*netlist.Netlist, error) { return netlist.Torus(netlist.Shape{}) }

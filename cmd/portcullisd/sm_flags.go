@@ -21,9 +21,8 @@ type smOptions struct {
 	stateDir   string
 }
 
-// smFlags are the options of "portcullisd sm". One that sets a key of the
-// configuration is added with the name of that key, so that what is wrong with
-// its value is told under the name by which it was given.
+// smFlags are the options of "portcullisd sm". One that sets a key of the configuration is added with the name of that key,
+// so that a fault of its value is reported under the name of the option.
 type smFlags struct {
 	*flag.FlagSet
 	option map[string]string // by key
@@ -63,7 +62,7 @@ func number[T ~int | ~uint8 | ~uint16](f *smFlags, name, key string, v *T) {
 	})
 }
 
-// flags gives the options, which write into o.
+// flags returns the options, which write into o.
 func (o *smOptions) flags() *smFlags {
 	f := &smFlags{flag.NewFlagSet("portcullisd sm", flag.ContinueOnError), make(map[string]string)}
 	f.StringVar(&o.file, "config", "", "")

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// smArgs parses a command line of "portcullisd sm" and gives what it complains.
+// smArgs parses a command line of "portcullisd sm" and returns its complaints.
 func smArgs(args ...string) (*smOptions, string) {
 	var complaint strings.Builder
 	o, err := parseSM(args, &complaint, &complaint)

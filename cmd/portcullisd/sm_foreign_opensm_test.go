@@ -19,7 +19,7 @@ type told struct {
 
 func (e *told) field(name string) string { return fmt.Sprint(e.Fields[name]) }
 
-// aboutOthers gives the events about other subnet managers that were told so far.
+// aboutOthers returns the events about other subnet managers that were reported so far.
 func (c *contender) aboutOthers() (out []told) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,10 +32,9 @@ func (c *contender) aboutOthers() (out []told) {
 	return out
 }
 
-// TestForeignOpenSM: a real OpenSM of the highest priority that shows a wrong SM_Key,
-// or the right one where none is allowed, or is not on an empty list of those whose
-// commands are obeyed, takes nothing away from ours: that stays master, tells of it
-// once with the path, and then by the sequence.
+// TestForeignOpenSM: a real OpenSM of the highest priority shows a wrong SM_Key, or the right one where none is allowed, or
+// is not on an empty list of those whose commands are obeyed. It takes nothing away from ours: that stays master, reports
+// it once with the path, and then by the sequence.
 func TestForeignOpenSM(t *testing.T) {
 	const wrongKey = "0x0bad0bad0bad0bad"
 	for _, tt := range []struct {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serviceGC is the growth of memory, in percent, at which the service collects garbage. What requests leave behind is much, and
-// what it keeps little: with Go's 100, strangers would make it hold twice what their requests need.
+// serviceGC is the growth of memory, in percent, at which the service collects garbage. Requests leave much garbage and
+// keep little memory: with Go's 100, strangers would make it hold twice what their requests need.
 const serviceGC = 40
 
 // boundGarbage has the service hold less garbage than programs usually do.
@@ -24,18 +24,17 @@ func boundGarbage() {
 // spareMemory has a Subnet Manager that runs alone hold little more than it needs.
 func spareMemory() {
 	if os.Getenv("GOGC") == "" { // who sets it decides
-		// What a bring-up leaves is little beside what it keeps, so collecting garbage
-		// earlier than programs usually do costs next to nothing.
+		// A bring-up leaves little garbage beside what it keeps, so collecting garbage earlier than programs usually do
+		// costs next to nothing.
 		debug.SetGCPercent(30)
 	}
 	forgetProgram()
 }
 
-// forgetProgram takes the pages of the program's own file out of this process. Its
-// packages, of which the Subnet Manager alone needs few, have looked at nearly all of
-// them when they began, and the system maps what lies around each. What is still
-// needed comes back by itself, a few megabytes, from the file that the system has in
-// its memory anyway. Where it cannot be done nothing is lost.
+// forgetProgram takes the pages of the program's own file out of this process. Its packages, of which the Subnet Manager
+// alone needs few, have read nearly all of them when they started, and the system maps the pages around each. Pages that
+// are still needed come back by themselves, a few megabytes, from the file that the system has in its memory anyway. Where
+// it cannot be done nothing is lost.
 func forgetProgram() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 type partitions struct {
 	file   string
 	log    *slog.Logger
-	inputs chan sm.Input // holds an sm.IntentChanged that nobody has taken yet
+	inputs chan sm.Input // holds an sm.IntentChanged that was not taken yet
 
 	mu     sync.Mutex
 	rules  *conf.Rules
@@ -77,7 +77,7 @@ func (p *partitions) reload() (bool, error) {
 	return p.seen != nil && p.update(), nil
 }
 
-// now gives the rules in force.
+// now returns the rules in force.
 func (p *partitions) now() *conf.Rules {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +91,7 @@ func (p *partitions) event(e sm.Event) {
 		p.moved(func() { p.seats.Moved(e.GUID) })
 	case *sm.PortGone:
 		p.moved(func() { p.seats.Moved(e.GUID) })
-	case *sm.StateChanged: // nobody tells what moves under another subnet manager
+	case *sm.StateChanged: // no event reports moves under another subnet manager
 		p.moved(p.seats.MovedAll)
 	default:
 	}
@@ -104,8 +104,8 @@ func (p *partitions) moved(note func()) {
 	p.stale = true
 }
 
-// view looks at a new view and reports whether it changed what is wanted. What
-// is discovered only in part is not looked at.
+// view looks at a new view and reports whether it changed what is wanted. A view that is discovered only in part is not
+// looked at.
 func (p *partitions) view(v *sm.View) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,8 +120,7 @@ func (p *partitions) view(v *sm.View) bool {
 	return p.update()
 }
 
-// update tells what is wanted of what is seen, by what has changed. Called with mu
-// held.
+// update sends an intent for the ports that are seen, by what has changed. Called with mu held.
 func (p *partitions) update() bool {
 	granted, withdrawn := p.seats.Seat(p.seen.Fabric, p.seen.GUID)
 	if p.number > 0 && len(granted)+len(withdrawn) == 0 {
@@ -130,7 +129,7 @@ func (p *partitions) update() bool {
 	p.number++
 	change := &sm.IntentChanged{Revision: p.number, Grant: grants(granted), Withdraw: grants(withdrawn)}
 	select {
-	case in := <-p.inputs: // nobody has taken the one before
+	case in := <-p.inputs: // the one before was not taken
 		if before, ok := in.(*sm.IntentChanged); ok {
 			change = before.Then(change)
 		}

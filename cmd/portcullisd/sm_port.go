@@ -52,7 +52,7 @@ type pollMeter struct {
 	poller transport.Poller
 }
 
-// port gives the port to be used.
+// port returns the port to be used.
 func (m *meter) port() transport.Port {
 	if p, ok := m.Port.(transport.Poller); ok {
 		return &pollMeter{m, p}
@@ -81,8 +81,8 @@ func (m *pollMeter) Pause(d time.Duration) error { return m.poller.Pause(d) }
 // Wait implements transport.Poller.
 func (m *pollMeter) Wait() error { return m.poller.Wait() }
 
-// SA implements transport.Laned where the port does. What goes by that lane is not
-// counted: it is not the subnet manager's.
+// SA implements transport.Laned where the port does. Packets of that lane are not counted: they are not the subnet
+// manager's.
 func (m *meter) SA() (transport.SALane, error) {
 	if p, ok := m.Port.(transport.Laned); ok {
 		return p.SA()
@@ -90,7 +90,7 @@ func (m *meter) SA() (transport.SALane, error) {
 	return nil, fmt.Errorf("%T: %w", m.Port, errors.ErrUnsupported)
 }
 
-// requestKind tells requests apart as a person does: by what they do.
+// requestKind distinguishes requests as a person does: by what they do.
 type requestKind struct {
 	method mad.Method
 	attr   mad.AttrID
@@ -187,7 +187,7 @@ func (m *meter) requests() uint64 {
 	return m.sent
 }
 
-// lately gives the beginning of the traps that came just before now.
+// lately returns the beginning of the traps that came just before now.
 func (m *meter) lately(now time.Time) (b burst, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// fields gives the lines "Name:....value" that a third-party tool prints.
+// fields returns the lines "Name:....value" that a third-party tool prints.
 func fields(out string) map[string]string {
 	got := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^(\w+):\.*(.*)$`).FindAllStringSubmatch(out, -1) {
@@ -18,8 +18,8 @@ func fields(out string) map[string]string {
 	return got
 }
 
-// What the configuration says of ports is what unchanged infiniband-diags see on
-// ibsim, and a second run has nothing to write.
+// Port settings of the configuration are what unchanged infiniband-diags see on ibsim, and a second run has nothing to
+// write.
 func TestSMPortPolicies(t *testing.T) {
 	ibsimtest.Need(t, "smpquery", "ibportstate", "iblinkinfo")
 	lab := ibsimtest.Start(t, []byte(oneSwitch))

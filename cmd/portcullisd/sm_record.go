@@ -12,7 +12,7 @@ import (
 // some 60 MB, a settled fabric some 20 MB a day for each 1,000 ports.
 const maxRecord = 1 << 30
 
-// openRecord has the driver write down what the core is told, if that is wanted.
+// openRecord has the driver record the inputs of the core, if that is wanted.
 func (s *loneSM) openRecord() error {
 	if s.o.record == "" {
 		return nil
@@ -36,7 +36,7 @@ func (s *loneSM) closeRecord() {
 	}
 }
 
-// keepRecord tells the driver of the record.
+// keepRecord passes the record to the driver.
 func (s *loneSM) keepRecord(o *driver.Options) {
 	if s.recorder != nil {
 		o.Record = s.recorder

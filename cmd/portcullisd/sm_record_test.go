@@ -71,8 +71,8 @@ func recordedEngine(name string, options []byte) (route.Engine, error) {
 	return record.Engine(engines[0], options)
 }
 
-// TestRecordOverReload: the record of a run with quality of service and engines told
-// by files goes on over SIGHUP, and replays when the files are gone.
+// TestRecordOverReload: the record of a run with quality of service and engines set by files goes on over SIGHUP, and
+// replays when the files are gone.
 func TestRecordOverReload(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }

@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// phases are the moments of a bring-up that the core tells.
+// phases are the moments of a bring-up that the core reports.
 type phases struct{ attached, master, routed, settled time.Time }
 
 func (p *phases) event(now time.Time, e sm.Event) {

@@ -23,7 +23,7 @@ func (s *loneSM) openState() (err error) {
 	return err
 }
 
-// keepState tells the driver where to keep what has to survive.
+// keepState sets where the driver keeps what has to survive.
 func (s *loneSM) keepState(o *driver.Options) {
 	if s.state != nil {
 		o.Store = s.kept

@@ -17,7 +17,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// bringUp runs "portcullisd sm --once" on a lab and gives the Sets it sent.
+// bringUp runs "portcullisd sm --once" on a lab and returns the Sets it sent.
 func bringUp(t *testing.T, lab *ibsimlab.Lab, args ...string) (sets uint64, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -92,7 +92,7 @@ func TestSMStateDirectory(t *testing.T) {
 	if sets, said := bringUp(t, lab, "--state-dir", dir); sets != 0 {
 		t.Errorf("a restart wrote %d times, said %s", sets, said)
 	}
-	// Another fabric of the same devices, switched on anew.
+	// Another fabric of the same devices, switched on again.
 	fresh := ibsimtest.Start(t, []byte(oneSwitch))
 	bringUp(t, fresh, "--state-dir", dir)
 	if got := lidsOf(t, filepath.Join(dir, "guid2lid")); !maps.Equal(got, lids) {

@@ -187,8 +187,8 @@ func hangUp(t *testing.T, d *process) {
 	}
 }
 
-// A partition file decides who is where, an error in it changes nothing, and
-// every settled fabric is told with what it took.
+// A partition file decides which port is where, an error in it changes nothing, and every settled fabric is reported with
+// what it took.
 func TestSMPartitions(t *testing.T) {
 	lab := ibsimtest.Start(t, []byte(oneSwitch))
 	file := filepath.Join(t.TempDir(), "partitions.conf")
@@ -241,7 +241,7 @@ func TestEventName(t *testing.T) {
 	}
 }
 
-// silent is a port that takes everything and says what it is told to.
+// silent is a port that takes everything and sends only what the test sets.
 type silent struct {
 	transport.Port
 	next transport.Packet

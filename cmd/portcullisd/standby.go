@@ -94,8 +94,8 @@ func (b *standby) drop() {
 	}
 }
 
-// take returns the reading that a term may begin with; nil: there is none. What does not hold
-// is closed. The first attachment of a term alone can use it.
+// take returns the reading that a term may begin with; nil: there is none. A reading that no longer holds is closed. Only
+// the first attachment of a term can use it.
 func (b *standby) take(stored *loadedOnce, core *sm.Config) (*reading, error) {
 	if b == nil {
 		return nil, nil

@@ -24,8 +24,8 @@ type followedFacts struct {
 	ended    bool
 }
 
-// followFacts follows facts that were loaded at a revision, until ctx ends. It calls ended
-// when a fact of the core has changed, or nothing tells any more whether one has.
+// followFacts follows facts that were loaded at a revision, until ctx ends. It calls ended when a fact of the core has
+// changed, or when changes are no longer reported.
 func followFacts(ctx context.Context, st *store.Store, loaded []store.Record[sm.Fact], revision int64, ended func()) *followedFacts {
 	f := &followedFacts{by: make(map[string]sm.Fact, len(loaded)), revision: revision, news: make(chan struct{}, 1)}
 	for _, r := range loaded {

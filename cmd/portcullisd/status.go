@@ -24,7 +24,7 @@ const (
 
 // status collects whether each part of the service does its job.
 type status struct {
-	changed func(string) // told a line for people after each change
+	changed func(string) // called with a line for people after each change
 
 	mu    sync.Mutex
 	parts map[string]map[string]string // what is wrong, "" for nothing, by part and by aspect of it

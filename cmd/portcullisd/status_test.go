@@ -43,8 +43,8 @@ func TestStatusOfAspects(t *testing.T) {
 	}
 }
 
-// What is in sight decides whether the fabric is managed, whatever the last view says; without subnet administration
-// there is no such part.
+// The sight decides whether the fabric is managed, whatever the last view says; without subnet administration there is no
+// such part.
 func TestReadinessOfTheFabric(t *testing.T) {
 	for _, answers := range []bool{true, false} {
 		c := defaultConfig()

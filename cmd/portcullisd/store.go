@@ -138,8 +138,8 @@ func (c *config) storePlace() string {
 	return "in " + c.path(c.StateDir)
 }
 
-// openStore opens the store, however long that takes: without it nothing is known of the
-// fabric, so nothing is written to the fabric. What does not pass by itself is an error.
+// openStore opens the store, however long that takes: without it nothing is known of the fabric, so nothing is written to
+// the fabric. A fault that does not pass by itself is an error.
 func openStore(ctx context.Context, c *config, p *parts, health *storeHealth, log *slog.Logger) (*store.Store, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -155,7 +155,7 @@ func openStore(ctx context.Context, c *config, p *parts, health *storeHealth, lo
 	return st, nil
 }
 
-// extend asks systemd, until ctx ends, not to give up a start that takes long.
+// extend asks systemd, until ctx ends, not to abort a start that takes long.
 func extend(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(extendEvery)
 	defer tick.Stop()

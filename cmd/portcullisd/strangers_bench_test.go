@@ -327,7 +327,7 @@ func cpuTime(b testing.TB, pid int) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// startStrangers starts the flood. What it returns ends it, and returns what the flood counted.
+// startStrangers starts the flood. The returned function ends it, and returns what the flood counted.
 func startStrangers(b *testing.B, address string) (stop func() string) {
 	b.Helper()
 	cmd := exec.Command("strangers", address, strconv.Itoa(strangerAddresses))

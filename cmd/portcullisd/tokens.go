@@ -34,7 +34,7 @@ func stampUTC(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // tokensTold is what the last event said of tokens, by cause.
 type tokensTold map[string]string
 
-// tokensEvent has an event tell which tokens end soon, and which have ended, once for each such list.
+// tokensEvent records an event that lists which tokens end soon, and which have ended, once for each such list.
 func (s *service) tokensEvent(ctx context.Context, now time.Time, told tokensTold) {
 	lists := map[string][]string{}
 	for _, p := range s.tokens.Load().All() {

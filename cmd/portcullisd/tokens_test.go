@@ -15,7 +15,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// A token is good until its end, of which an event warns; then it is refused, and log, audit log and event say so. What was made
+// A token is good until its end, of which an event warns. Then it is refused, and log, audit log and event say so. A token
 // without an end goes on, and --check warns of it.
 func TestTokenEnds(t *testing.T) {
 	t.Parallel()

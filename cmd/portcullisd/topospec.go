@@ -71,7 +71,7 @@ func (s *service) declaredSwitches(ctx context.Context, r store.Reader) (map[ib.
 	return s.topospec.DeclaredSwitches(ctx, r)
 }
 
-// sight gives the fabric as the subnet manager showed it last.
+// sight returns the fabric as the subnet manager showed it last.
 func sight(o *seen.Observer) (*topology.Sight, error) {
 	v, err := o.View()
 	if err != nil {
@@ -89,8 +89,7 @@ type owners struct{ o *seen.Observer }
 // Owner implements simulate.Directory.
 func (w owners) Owner(at ib.Place, node ib.GUID) (host, tenant string) { return w.o.OwnerAt(at, node) }
 
-// putInForce gives the subnet manager what is wanted. Where none is attached, it begins
-// with what is wanted then.
+// putInForce passes the subnet manager what is wanted. Where none is attached, it begins with what is wanted then.
 func (s *service) putInForce(ctx context.Context, w topology.Wanted) (taken bool) {
 	ctx, cancel := context.WithTimeout(ctx, maxMarkWait)
 	defer cancel()
@@ -109,8 +108,8 @@ func topologySet(w *topology.Wanted) *sm.TopologySet {
 	return &sm.TopologySet{Spec: w.Spec, Mode: w.Mode, By: by, Back: w.Back}
 }
 
-// withDeclared gives a configuration with the topology that is wanted in force. What
-// cannot be read is replaced by what was in force last: nothing is opened by that.
+// withDeclared returns a configuration with the topology that is wanted in force. If it cannot be read, the one last in
+// force is used: nothing is opened by that.
 func (s *service) withDeclared(ctx context.Context, c sm.Config) sm.Config {
 	if c.Topology.Spec == nil {
 		w := s.wanted(ctx)
@@ -129,7 +128,7 @@ func (s *service) wanted(ctx context.Context) topology.Wanted {
 	return *s.declared.Load()
 }
 
-// rules gives what the section says of revisions.
+// rules returns the section's settings for revisions.
 func (t *topologyConfig) rules() topology.Rules {
 	return topology.Rules{Alone: !t.TwoPersons, Watch: t.Watch, Allowance: topospec.Permille(t.Allowance)}
 }

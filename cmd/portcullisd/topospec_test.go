@@ -127,7 +127,7 @@ func (s *topospecSite) applied(number uint64, mode string) (st *v1.Topospec) {
 	return st
 }
 
-// again kills the service and starts it anew.
+// again kills the service and starts it again.
 func (s *topospecSite) again() {
 	s.t.Helper()
 	s.d.kill()

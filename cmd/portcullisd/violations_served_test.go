@@ -18,10 +18,9 @@ import (
 	"portcullis/fabricsm/sim"
 )
 
-// TestViolationsOfAnAdmittedHost is the whole path on a fabric that enforces: a host
-// that was admitted by its TPM does what it must not, and the list of violations
-// names host and tenant. Then it sends a storm of traps: all are counted, the log is
-// told a few times, and little is asked because of them.
+// TestViolationsOfAnAdmittedHost is the whole path on a fabric that enforces. A host that was admitted by its TPM does what
+// it must not, and the list of violations names host and tenant. Then it sends a storm of traps: all are counted, the log
+// gets a few lines, and few requests are sent because of them.
 func TestViolationsOfAnAdmittedHost(t *testing.T) {
 	vendor := tpmtest.ShortDir(t)
 	tpmtest.Require(t)
@@ -194,8 +193,7 @@ func metric(t *testing.T, dir, address, prefix string) (sum float64) {
 	return sum
 }
 
-// withoutCards is what a policy must waive for hosts of which only sysfs tells, and
-// where one person plays all operators.
+// withoutCards is what a policy must waive for hosts that only sysfs describes, and where one person plays all operators.
 var withoutCards = []string{
 	"assurance: G1", "assurance: none", "require_lock: true", "require_lock: false",
 	"# confirm it.\n  two_persons: true", "# confirm it.\n  two_persons: false",

@@ -63,7 +63,7 @@ func TestViolationsOfARunningSM(t *testing.T) {
 	}
 }
 
-// lidOf gives the LID of the first port of a node.
+// lidOf returns the LID of the first port of a node.
 func lidOf(t *testing.T, c *client.Client, node string) ib.LID {
 	t.Helper()
 	for page, err := range c.Ports(t.Context(), v1.PortQuery{Node: node}) {

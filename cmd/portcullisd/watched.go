@@ -29,8 +29,7 @@ type watched struct {
 	server  *api.Server
 }
 
-// newRegistry gives a registry with what is counted of the process, and of the
-// fabric unless it is nil.
+// newRegistry returns a registry with the counters of the process, and of the fabric unless it is nil.
 func newRegistry(fabric *seen.Observer) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	if fabric != nil {
@@ -115,9 +114,8 @@ func (l *unixListener) Close() error {
 	return err
 }
 
-// listenUnix listens on a unix socket that only this user can open. It takes
-// the place of a socket that nobody listens on, and of nothing else. The socket
-// is made where nobody else can reach it, so that it is never open to others.
+// listenUnix listens on a unix socket that only this user can open. It replaces a socket without a listener, and nothing
+// else. The socket is created where no other user can reach it, so that it is never open to others.
 func listenUnix(path string) (net.Listener, error) {
 	if err := free(path); err != nil {
 		return nil, fmt.Errorf("socket %s: %w", path, err)

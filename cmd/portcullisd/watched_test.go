@@ -46,8 +46,7 @@ func twoLevels(t *testing.T) []byte {
 	return bytes.ReplaceAll(b.Bytes(), []byte("0x0020"), []byte("0xab20"))
 }
 
-// alone runs "portcullisd sm" with a socket at host "sm" of a lab and gives a
-// client for it, once all names are known.
+// alone runs "portcullisd sm" with a socket at host "sm" of a lab and returns a client for it, once all names are known.
 func alone(t *testing.T, lab *ibsimlab.Lab, nodes int, args ...string) (*client.Client, *process, string) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "sm.sock")
@@ -111,8 +110,8 @@ func TestDumpsAreThoseOfExistingTools(t *testing.T) {
 		t.Fatalf("opensm: %v\n%s", err, out)
 	}
 	for name, ours := range map[string]string{"opensm-subnet.lst": subnet, "guid2lid": guids} {
-		// OpenSM writes in the order of its hash tables. Of the far end of a cable
-		// it takes the 16 bits of the device for 32, so that CB20 is CB200000.
+		// OpenSM writes in the order of its hash tables. For the far end of a cable it takes the 16 bits of the device for
+		// 32, so that CB20 is CB200000.
 		theirs := strings.ReplaceAll(file(t, lab, name), "DevID:CB200000 ", "DevID:CB20 ")
 		if d := cmp.Diff(sortedLines(ours), sortedLines(theirs)); d != "" {
 			t.Errorf("%s (-ours +theirs):\n%s", name, d)
@@ -147,15 +146,15 @@ func records(text string) []string {
 	return all
 }
 
-// sortedLines gives the lines of a file that are not empty, sorted.
+// sortedLines returns the lines of a file that are not empty, sorted.
 func sortedLines(text string) []string {
 	all := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return l == "" })
 	slices.Sort(all)
 	return all
 }
 
-// TestSocketIsForItsUserOnly: nobody else may ask, a stale socket is replaced,
-// and one that is in use, or another file, is left alone.
+// TestSocketIsForItsUserOnly: no other user may ask, a stale socket is replaced, and one that is in use, or another file,
+// is left alone.
 func TestSocketIsForItsUserOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := listenUnix(path)
@@ -169,7 +168,7 @@ func TestSocketIsForItsUserOnly(t *testing.T) {
 	if _, err := listenUnix(path); err == nil || !strings.Contains(err.Error(), "another process listens there") {
 		t.Errorf("a second listener: %v", err)
 	}
-	// As after a crash: the file stays and nobody listens.
+	// As after a crash: the file stays and has no listener.
 	stale := l.(*unixListener)
 	stale.UnixListener.Close()
 	if l, err = listenUnix(path); err != nil {
