@@ -127,7 +127,7 @@ func demanded(i *attest.Item) bool {
 	})
 }
 
-// inverted gives data in hex with each bit turned over.
+// inverted returns data in hex with each bit turned over.
 func inverted(text string) string {
 	b, err := hex.DecodeString(text)
 	if err != nil {
@@ -146,8 +146,8 @@ func skippedLock(s *drill.Scene) {
 	c.unwritten(register.IDMLOCK, register.BadSystemState, "the adapter for locked", "whose adapter anybody on it can change")
 }
 
-// unwritten has the agent provision a host whose adapter refuses writes of a register:
-// what the agent must not take for done, and whom the service must refuse.
+// unwritten has the agent provision a host whose adapter refuses writes of a register. The agent must not take the write
+// for done, and the service must refuse the host.
 func (c *cardSite) unwritten(id register.ID, status register.Status, done, whom string) {
 	s := c.scene
 	c.mark()
@@ -269,8 +269,8 @@ func blindAgent(s *drill.Scene) {
 	c.refused(c.provision(nil), attest.ReasonUnread, proven, "of whose adapter nobody knows what it will run")
 }
 
-// foreignProcessor is T97: whoever owns a DPU's own processor needs no more of the
-// host. Nothing attests that processor, so adapters that have one are not let in.
+// foreignProcessor is T97: an attacker who owns a DPU's own processor needs no more of the host. Nothing attests that
+// processor, so adapters that have one are not let in.
 func foreignProcessor(s *drill.Scene) {
 	c := newCardSite(s, cardOptions{
 		policy: func(p *attest.Policy) { p.AcceptDPU = s.Off(NoDPU) },

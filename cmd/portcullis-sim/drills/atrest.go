@@ -141,7 +141,7 @@ func (v *site) live() (out []ib.MKey) {
 	return out
 }
 
-// sinks are all places where somebody may look.
+// sinks are all places where an attacker may look.
 func (v *site) sinks(root vault.Root) map[string][]byte {
 	s := v.scene
 	for _, path := range []string{"/v1/fabric", "/v1/sm", "/v1/fabric/keys", "/v1/fabric/keys/devices", "/v1/hosts", "/metrics", "/metrics/fabric"} {
@@ -164,7 +164,7 @@ func (v *site) sinks(root vault.Root) map[string][]byte {
 	return places
 }
 
-// kit is an escrow kit of what the service gives out.
+// kit is an escrow kit of the keys that the service hands out.
 func (v *site) kit(root vault.Root, taken *answer) []byte {
 	s := v.scene
 	var stored v1.SealedKeys
@@ -177,7 +177,7 @@ func (v *site) kit(root vault.Root, taken *answer) []byte {
 	return escrowOf(s, &escrow.Contents{Fabric: c.Vault, Made: v.clock(), Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles})
 }
 
-// escrowOf makes an escrow kit for somebody.
+// escrowOf makes an escrow kit for a new identity.
 func escrowOf(s *drill.Scene, c *escrow.Contents) []byte {
 	id, err := age.GenerateX25519Identity()
 	s.Must(err)

@@ -20,7 +20,7 @@ import (
 	"portcullis/fabricsm/drill"
 )
 
-// guessable has sessions be what everybody knows, if the control is off.
+// guessable makes sessions predictable, if the control is off.
 func guessable(s *drill.Scene) evidenceOptions {
 	return evidenceOptions{admission: func(o *admission.Options) {
 		if s.Off(SessionRandomness) {
@@ -62,7 +62,7 @@ func recordedEvidence(s *drill.Scene) {
 	second, err := e.admission.OpenSession(e.ctx(), request, e.from)
 	s.Must(err)
 	_, err = e.admission.SubmitEvidence(e.ctx(), second.ID, e.channel, evidence)
-	// What a refused session is sealed with makes no difference.
+	// The seal of a refused session makes no difference.
 	_, _ = e.admission.SubmitSeal(e.ctx(), second.ID, e.channel, "192.0.2.1", seal)
 	e.refused(err, attest.ReasonProof, anybody(e.from), "which runs root's own system")
 }

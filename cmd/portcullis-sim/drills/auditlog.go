@@ -15,7 +15,7 @@ import (
 	"portcullis/fabricsm/drill"
 )
 
-// alteredLog is T134: somebody with the files of the store changes what the audit log says.
+// alteredLog is T134: an attacker with the files of the store changes what the audit log says.
 func alteredLog(s *drill.Scene) {
 	for _, a := range []struct {
 		what, cause string
@@ -48,7 +48,7 @@ func alteredLog(s *drill.Scene) {
 type auditSite struct {
 	*site
 	verifier *verifier.Verifier
-	release  uint64 // entry that somebody wants gone
+	release  uint64 // entry that the attacker wants gone
 }
 
 func newAuditSite(s *drill.Scene) *auditSite {
@@ -104,7 +104,7 @@ func (l *auditSite) write(head *chain.Head, list ...chain.Entry) {
 	l.scene.Must(l.store.Load(l.ctx(), items))
 }
 
-// rename has somebody else be the actor of the release; with a chain that fits, if anew.
+// rename makes another person the actor of the release; with a chain that fits, if anew.
 func (l *auditSite) rename(anew bool) {
 	var head chain.Head
 	var changed []chain.Entry

@@ -42,8 +42,8 @@ type cardOptions struct {
 	card   func(*card.Options)
 }
 
-// newCardSite makes a site whose adapters are locked with plain writes. Firmware is
-// held against what adapters say of themselves (G0): the site keeps no images.
+// newCardSite makes a site whose adapters are locked with plain writes. Firmware is compared with what adapters report of
+// themselves (G0): the site keeps no images.
 func newCardSite(s *drill.Scene, o cardOptions) *cardSite {
 	c := &cardSite{}
 	secret := sha512.Sum512([]byte("lock keys of drills"))
@@ -121,8 +121,7 @@ func (b bus) Access(_ context.Context, id register.ID, m register.Method, data [
 	return b.card.Register(id, m, data)
 }
 
-// noImages is a site that has nothing against any firmware, and no images: what
-// adapters are held against is the policy of the service.
+// noImages is a site that refuses no firmware and has no images: adapters are judged by the policy of the service.
 type noImages struct{}
 
 func (noImages) Refuse(hca.Claim) []string { return nil }
@@ -131,7 +130,7 @@ func (noImages) Image(string, hca.Version) (image hca.Image, ok bool, why string
 	return image, false, "the site keeps no images"
 }
 
-// read gives what the adapter says of itself, as the agent states it.
+// read returns the adapter's report of itself, as the agent states it.
 func (c *cardSite) read() attest.HCA {
 	node := c.List.Find(suspect).GUID
 	d := hca.ReadDevice(c.ctx(), nil, &sysfs.RDMA{
@@ -207,7 +206,7 @@ func (c *cardSite) admitted(err error) {
 	c.scene.Check(c.phase(suspect) == v1.PhaseAdmitted, "%s, which is as it should be, is %s", suspect, c.phase(suspect))
 }
 
-// again has the suspect leave its cluster, come back and boot anew.
+// again has the suspect leave its cluster, come back and boot again.
 func (c *cardSite) again() {
 	c.reassign("acme")
 	m := c.hosts[suspect]

@@ -72,7 +72,7 @@ func controlTable() string {
 	return b.String()
 }
 
-// sample is how a drill is told in full.
+// sample returns the full report of a drill.
 func sample(t *testing.T) string {
 	t.Helper()
 	picked, err := drill.Pick(drills.All(), []string{"T14"})

@@ -19,13 +19,12 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Who is who in drills of evidence: a tenant whose hosts attested and talk to each
-// other, and a host with an attacker on it that an operator assigned to the same
-// cluster.
+// The roles in drills of evidence: a tenant whose hosts attested and talk to each other, and a host with an attacker on it
+// that an operator assigned to the same cluster.
 const (
 	suspect = "h3"
 	victim  = "h5"
-	desk    = "203.0.113.9" // address of somebody outside
+	desk    = "203.0.113.9" // address of an outside host
 )
 
 // evidenceOptions say how a site differs from one that demands everything.
@@ -118,7 +117,7 @@ func (e *evidenceSite) assign(host, cluster string) {
 	e.must("ops", "POST", "/v1/hosts/"+host+"/assign", `{"cluster":"`+cluster+`","window_seconds":86400}`)
 }
 
-// reassign has the suspect leave its cluster and come to one: its window opens anew.
+// reassign has the suspect leave its cluster and come to one: its window opens again.
 func (e *evidenceSite) reassign(cluster string) {
 	e.must("ops", "POST", "/v1/hosts/"+suspect+"/release", "")
 	e.sync()
@@ -173,7 +172,7 @@ func (e *evidenceSite) host(id string) (h v1.Host) {
 
 func (e *evidenceSite) phase(id string) v1.Phase { return e.host(id).Status.Phase }
 
-// outside demands that the suspect is in no partition. What says what it is.
+// outside demands that the suspect is in no partition. what describes the suspect.
 func (e *evidenceSite) outside(what string) bool {
 	s, host := e.scene, suspect
 	e.sync()
@@ -184,8 +183,8 @@ func (e *evidenceSite) outside(what string) bool {
 		s.Check(len(e.TenantKeys(e.SwitchPort(host, 1))) == 0, "the switch port of %s, %s, holds P_Keys of tenants", host, what)
 }
 
-// refused demands that the service refused the suspect for a reason, told it to
-// operators, and gave it nothing. What says what the suspect is.
+// refused demands that the service refused the suspect for a reason, reported it to operators, and granted nothing. what
+// describes the suspect.
 func (e *evidenceSite) refused(err error, code attest.Reason, actor, what string) {
 	e.answered(err, code)
 	e.outside(what)
@@ -204,8 +203,8 @@ func (e *evidenceSite) answered(err error, code attest.Reason) {
 	}
 }
 
-// told demands that the audit log says since the last attack who did what for which
-// reason. Details are left out: they have what is random.
+// told demands that the audit log has an entry since the last attack with actor, action and code. Details are left out:
+// they hold random values.
 func (e *evidenceSite) told(actor, action, code string) {
 	entries, _, err := audit.Entries().List(e.ctx(), e.store, "")
 	e.scene.Must(err)
@@ -216,13 +215,13 @@ func (e *evidenceSite) told(actor, action, code string) {
 	e.Counted(found, "audit log: %s, %s, %s", actor, action, code)
 }
 
-// proven is how the audit log names the suspect if its TPM answered; anybody is how it
-// names whoever showed no more than its EK.
+// proven is how the audit log names the suspect if its TPM answered. anybody is how it names a sender that showed no more
+// than its EK.
 const proven = "agent:" + suspect
 
 func anybody(from string) string { return "source:" + from }
 
-// predictable is a source of random bytes that everybody knows.
+// predictable is a source of random bytes that are publicly known.
 type predictable struct{}
 
 const known = 0x42

@@ -51,7 +51,7 @@ func deletedPartition(s *drill.Scene) {
 	v.remade(red)
 }
 
-// remade is the part of T16 in which the empty cluster is deleted and made anew.
+// remade is the part of T16 in which the empty cluster is deleted and created again.
 func (v *site) remade(red ib.PKey) {
 	s := v.scene
 	s.Tried("bob deletes the empty cluster and makes it anew at once, with other properties; ann, who does not know, assigns h4 to red")

@@ -23,7 +23,7 @@ func All() []drill.Drill {
 	})
 }
 
-// ofFabric gives the play of a drill of the fabric alone.
+// ofFabric returns the play of a drill of the fabric alone.
 func ofFabric(id string) func(*drill.Scene) {
 	list := drill.All()
 	return list[slices.IndexFunc(list, func(d drill.Drill) bool { return d.ID == id })].Play

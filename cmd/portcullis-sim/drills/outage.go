@@ -182,7 +182,7 @@ func (v *site) settleOwed() {
 	}))
 }
 
-// removed fails the drill unless hosts have nothing of a tenant, and reach nobody.
+// removed fails the drill unless hosts have nothing of a tenant, and reach no host.
 func (v *site) removed(key ib.PKey, when string, list ...string) {
 	for _, h := range list {
 		v.scene.Check(len(v.TenantKeys(v.SwitchPort(h, 1))) == 0, "%s, the switch port of %s, which was removed, holds %v", when, h, v.TenantKeys(v.SwitchPort(h, 1)))

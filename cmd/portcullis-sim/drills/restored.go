@@ -22,8 +22,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// restoredBackup is T144: a backup of yesterday is restored. What was released since must not come back, and what was
-// admitted since must not be cut off before a person has decided.
+// restoredBackup is T144: a backup of yesterday is restored. A host released since must not come back, and a host admitted
+// since must not be cut off before a person has decided.
 func restoredBackup(s *drill.Scene) {
 	v := newSite(s, options{
 		fabric:      drill.SiteOptions{SM: sm.Config{IntentWait: time.Minute}}, // tables are left as they are until the intent comes
@@ -98,8 +98,7 @@ func (v *site) decideRestore(red, blue ib.PKey) {
 	s.Check(!v.delivered("h2", "h6", blue), "h2 and h6 are in a partition that no record has")
 }
 
-// restore has service and Subnet Manager begin anew, with a store that a backup was restored into. trusted has it
-// count as it is.
+// restore restarts service and Subnet Manager with a store that a backup was restored into. trusted has it count as it is.
 func (v *site) restore(file []byte, id age.Identity, trusted bool) {
 	v.kept = memory.New(v.clock)
 	to := store.New(v.kept, "")

@@ -203,7 +203,7 @@ func (v *site) inventory() []byte {
 	return []byte(b.String())
 }
 
-// show gives the service what the Subnet Manager told and shows.
+// show passes the service the events and the view of the Subnet Manager.
 func (v *site) show() (again bool) {
 	var events []sm.Event
 	for _, h := range v.Since(v.told) {
@@ -217,8 +217,7 @@ func (v *site) show() (again bool) {
 	return again
 }
 
-// maxTurns is how often service and Subnet Manager may tell each other something
-// until nothing is left to tell.
+// maxTurns is how often service and Subnet Manager may exchange messages until no message is left.
 const maxTurns = 20
 
 // sync lets service and Subnet Manager come to rest.
@@ -275,8 +274,8 @@ func (v *site) attested(list ...string) {
 	v.scene.Must(err)
 }
 
-// cluster makes a cluster of a tenant of the same name with hosts that are admitted,
-// as who a credential belongs to, and gives its P_Key.
+// cluster makes a cluster of a tenant of the same name with hosts that are admitted, by the credential of who, and returns
+// its P_Key.
 func (v *site) cluster(who, name string, list ...string) ib.PKey {
 	v.must(who, "POST", "/v1/tenants", `{"name":"`+name+`"}`)
 	v.must(who, "POST", "/v1/clusters", `{"name":"`+name+`","tenant":"`+name+`"}`)
@@ -298,7 +297,7 @@ func (v *site) admit(who, cluster string, list ...string) {
 	}
 }
 
-// pkeyOf gives the P_Key of a cluster, as a full member has it; 0 if there is none.
+// pkeyOf returns the P_Key of a cluster, as a full member has it; 0 if there is none.
 func (v *site) pkeyOf(cluster string) ib.PKey {
 	c, err := v.admission.Cluster(v.ctx(), cluster)
 	if err != nil {

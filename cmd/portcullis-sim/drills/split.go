@@ -15,8 +15,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// splitFabric is T143: whatever part of the fabric is cut off, and whether the service is started anew meanwhile, no
-// port that was not cut loses a packet, and all tables and LIDs are as before when the cables are back.
+// splitFabric is T143: whatever part of the fabric is cut off, and whether the service restarts meanwhile, no port that was
+// not cut loses a packet, and all tables and LIDs are as before when the cables are back.
 func splitFabric(s *drill.Scene) {
 	v := newSite(s, options{
 		credentials: []credential{{name: "ann"}},
