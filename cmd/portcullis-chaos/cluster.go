@@ -171,7 +171,7 @@ func (s *site) stepDown(ctx context.Context) error {
 	return s.any(func(n *instance) error { return n.client.StepDown(ctx, v1.StepDown{Reason: "chaos"}) })
 }
 
-// lose destroys an instance with its disk and configuration, for good.
+// lose destroys an instance with its disk and configuration, permanently.
 func (s *site) lose(n *instance) error {
 	n.kill()
 	return errors.Join(n.unmount(), os.RemoveAll(n.configDir()))

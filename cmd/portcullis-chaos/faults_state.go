@@ -55,7 +55,7 @@ func drawRestore(s *site, r *rand.Rand) strike {
 	}
 }
 
-// drawQuorumLost loses all instances but one for good, and recovers the store from that one.
+// drawQuorumLost loses all instances but one permanently, and recovers the store from that one.
 func drawQuorumLost(s *site, r *rand.Rand) strike {
 	n, what := s.target(r)
 	hold := seconds(r, 0, 5)
@@ -63,7 +63,7 @@ func drawQuorumLost(s *site, r *rand.Rand) strike {
 	return strike{
 		what: fmt.Sprintf("all but %s lost with their disks, and the store recovered from it after %v", what, hold), hold: hold,
 		begin: func(ctx context.Context) error {
-			// What was acknowledged a moment before may be on the lost ones alone.
+			// Records acknowledged a moment before may be on the lost ones alone.
 			if err := s.changes.Acquire(ctx, allChanges); err != nil {
 				return err
 			}

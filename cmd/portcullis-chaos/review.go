@@ -12,9 +12,8 @@ import (
 	"portcullis/fabricsm/sim"
 )
 
-// review does the operator's part: it rejects each host on which state and fabric do not
-// agree, and ends the review. Of a host that stayed in its cluster they must agree. holds is
-// what ports held before.
+// review does the operator's part: it rejects each host on which state and fabric do not agree, and ends the review. For a
+// host that stayed in its cluster they must agree. holds is what ports held before.
 func (s *site) review(ctx context.Context, n *instance, holds tables) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not after %v", bound))
 	defer cancel()

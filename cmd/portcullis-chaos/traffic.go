@@ -166,8 +166,8 @@ func (s *site) watchTables() error {
 	return nil
 }
 
-// watchTable judges one table. What a host may hold can change while it is read, so that a
-// P_Key is wrong only if it was forbidden before and after.
+// watchTable judges one table. The P_Keys that a host may hold can change while it is read, so that a P_Key is wrong only
+// if it was forbidden before and after.
 func (s *site) watchTable(m *machine, at sim.Endpoint, clusters map[ib.PKey]string) error {
 	before, frozen := m.holds(), s.frozen.Load()
 	for _, key := range s.fabric.PKeys(at.Node, at.Port) {
