@@ -56,7 +56,7 @@ func hasBytes(t reflect.Type) bool {
 	return found
 }
 
-// checkBytes compares what stands in JSON with what a type makes of it.
+// checkBytes compares a value in JSON with the result of decoding it into a type.
 func checkBytes(raw any, t reflect.Type, place string) error {
 	if raw == nil || !hasBytes(t) {
 		return nil

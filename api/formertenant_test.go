@@ -40,9 +40,9 @@ func from(t *testing.T, s *apitest.Server, address string) *http.Client {
 	return c
 }
 
-// TestFormerTenant: a former tenant who has read the EK certificate of a machine asks for its sessions from 60 addresses, with keys
-// in software, and gets them. The machine's own session, opened before, counts, and it opens others, from an address of its own. Nothing of
-// what he asked for is in the store.
+// TestFormerTenant: a former tenant has read the EK certificate of a machine. It asks for the machine's sessions from 60
+// addresses, with keys in software, and gets them. The machine's own session, opened before, counts, and it opens others,
+// from an address of its own. None of the former tenant's sessions is in the store.
 func TestFormerTenant(t *testing.T) {
 	t.Parallel()
 	const addresses, each = 60, 6

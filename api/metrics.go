@@ -58,7 +58,7 @@ func (s *Server) serveMetrics(g prometheus.Gatherer) http.HandlerFunc {
 	return s.viewers(promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
 }
 
-// viewers lets those in who may see everything.
+// viewers admits callers that may see everything.
 func (s *Server) viewers(h http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.local {

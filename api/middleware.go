@@ -196,8 +196,8 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 	})
 }
 
-// attestation reports a path whose requests count as attestations: all that hosts send but
-// for questions about where they stand.
+// attestation reports a path whose requests count as attestations: all that hosts send except for questions about where
+// they stand.
 func attestation(path string) bool {
 	return strings.HasPrefix(path, "/v1/attest/") && path != "/v1/attest/status"
 }

@@ -12,8 +12,8 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// HostRemover takes hosts off their clusters for those who may open a socket of the
-// machine, also while the store is away. Errors are as those of Backend.
+// HostRemover takes hosts off their clusters for callers that can open a socket of the machine, also while the store is
+// away. Errors are as those of Backend.
 type HostRemover interface {
 	// Host shows a host, as the store says, or as it said last.
 	Host(ctx context.Context, id string) (*v1.Host, error)
@@ -30,8 +30,8 @@ type fenceInput struct {
 	Body v1.Fence
 }
 
-// localActor names the actor of what is asked for on a socket that the file system guards:
-// the user whose process connected, as the kernel says.
+// localActor names the actor of a request on a socket that the file system guards: the user whose process connected, as the
+// kernel reports it.
 func localActor(ctx context.Context) string {
 	if uid, known := ctx.Value(callerKey{}).(uint32); known {
 		return fmt.Sprintf("local socket, uid %d", uid)

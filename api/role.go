@@ -51,7 +51,7 @@ func (r Role) allows(a access) bool {
 	}
 }
 
-// asksCredential reports that only a known credential opens a.
+// asksCredential reports whether only a known credential opens a.
 func (a access) asksCredential() bool {
 	return a == accessView || a == accessAudit || a == accessOperate || a == accessTenancy
 }

@@ -51,8 +51,8 @@ func (k *keyHolder) RetireKeys(_ context.Context, actor string, r v1.KeyRetireme
 	return &v1.FabricKeys{Managed: true}, nil
 }
 
-// TestKeysAreForOperators: what changes who has keys, or shows them sealed, takes
-// the role operator and comes with the name of who asked.
+// TestKeysAreForOperators: a request that changes which devices have keys, or shows keys sealed, takes the role operator
+// and carries the name of its caller.
 func TestKeysAreForOperators(t *testing.T) {
 	o, k := observer(t), &keyHolder{}
 	f := newFixture(t, func(opt *api.Options) { opt.Fabric, opt.Operator = o, k })

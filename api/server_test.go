@@ -427,8 +427,8 @@ func TestRefusalsBehindAProxy(t *testing.T) {
 	}
 }
 
-// TestStrangerFloodsTheLog: what a stranger is refused stands in the log some times, then
-// only for who debugs; what others do still does, and the counts are whole.
+// TestStrangerFloodsTheLog: refusals of a stranger stand in the log some times, then only at debug level. Requests of
+// others are still logged, and the counts are whole.
 func TestStrangerFloodsTheLog(t *testing.T) {
 	f := newFixture(t, func(o *api.Options) { o.Limits.Requests = limit.Rate{PerSecond: 0.001, Burst: 100} })
 	const tries = 1000

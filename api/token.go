@@ -35,7 +35,7 @@ func NewToken() (token, sha256Hex string) {
 	return token, hex.EncodeToString(sum[:])
 }
 
-// Principal is who a credential belongs to.
+// Principal is the owner of a credential.
 type Principal struct {
 	Name  string // actor in the audit log
 	Role  Role

@@ -80,8 +80,8 @@ var topospecSteps = []struct{ path, body string }{
 	{"/v1/topospec/rollback", `{"revision":1,"reason":"back"}`},
 }
 
-// TestTopospecIsForOperators: steps take the role operator and come with the name of
-// who asked and the version that they saw; answers carry the version that is now.
+// TestTopospecIsForOperators: steps take the role operator and carry the name of the caller and the version that it saw;
+// answers carry the present version.
 func TestTopospecIsForOperators(t *testing.T) {
 	k := &keeper{}
 	f := newFixture(t, func(o *api.Options) { o.Topospec = k })

@@ -98,7 +98,7 @@ func (m *MeasuredBoot) Boot() reference.Boot {
 // maxKeptBoot bounds a boot that is kept, in bytes. Those of machines have some ten thousand.
 const maxKeptBoot = 256 << 10
 
-// same reports whether another boot is the same but for its time, and how many bytes this one has.
+// same reports whether another boot is the same except for its time, and how many bytes this one has.
 func (m MeasuredBoot) same(as MeasuredBoot) (same bool, size int, _ error) {
 	m.Time, as.Time = time.Time{}, time.Time{}
 	mine, err := json.Marshal(m)

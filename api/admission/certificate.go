@@ -92,13 +92,12 @@ func (s *Service) HostStatusByCertificate(ctx context.Context, host string, der 
 	return hostView(f, d), nil
 }
 
-// onItsWay reports that evidence of a host counts: it is not too old, and nothing took it
-// back.
+// onItsWay reports whether evidence of a host counts: it is not too old, and nothing took it back.
 func onItsWay(p v1.Phase) bool {
 	return p == v1.PhaseVerified || p == v1.PhaseGranting || p == v1.PhaseAdmitted
 }
 
-// holds reports that the host holds a certificate now.
+// holds reports whether the host holds a certificate now.
 func (r *Record) holds(digest string, now time.Time) bool {
 	c := r.Certificate
 	return c != nil && c.SHA256 == digest && now.Before(c.Until) &&

@@ -183,8 +183,7 @@ func TestCertificateEnds(t *testing.T) {
 	}
 }
 
-// TestStrangersDoNotEndCertificates: who knows a host's name and EK certificate makes
-// refusals, and no more.
+// TestStrangersDoNotEndCertificates: a stranger who knows a host's name and EK certificate causes refusals, and no more.
 func TestStrangersDoNotEndCertificates(t *testing.T) {
 	l, der := certifiedHost(t)
 	s := l.open("host-1")

@@ -171,7 +171,7 @@ func (s *Service) holdOne(ctx context.Context, tx *store.Tx, host string, d Disp
 	return err == nil, err
 }
 
-// conflictOf says who claims a GUID, and where each of them is.
+// conflictOf returns an event that names the hosts that claim a GUID, and where each of them is.
 func conflictOf(ctx context.Context, tx *store.Tx, host *inventory.Host, c *claimed) (v1.Event, error) {
 	owns, err := placesOf(ctx, tx, &c.owner)
 	if err != nil {
@@ -206,9 +206,8 @@ func placesOf(ctx context.Context, tx *store.Tx, h *inventory.Host) (string, err
 	return cmp.Or(some(out), "without ports"), nil
 }
 
-// ResolveGUID says that an operator has found out who has the GUIDs that a host and
-// others claim: none of them is held for these any longer. A host that is still what it
-// was held for is held again by its next evidence.
+// ResolveGUID records that an operator has found out which host has the GUIDs that a host and others claim: none of them is
+// held for these any longer. A host whose evidence still shows the conflict is held again by its next evidence.
 func (s *Service) ResolveGUID(ctx context.Context, actor, host string, in v1.GUIDResolved) (*v1.Host, error) {
 	why := strings.TrimSpace(in.Reason)
 	if why == "" {

@@ -104,7 +104,7 @@ func TestTwoHostsClaimOneGUID(t *testing.T) {
 		if n := l.audited("event.guid.conflict"); n != 2 {
 			t.Errorf("%d entries of the conflict in the audit log, want one for each host", n)
 		}
-		// The event says who, which, where, and what to do.
+		// The event names the hosts, the GUID, the places, and the remedy.
 		for _, want := range []string{
 			"service event.guid.conflict host/host-1 claimed: guid.conflict (claimed) of host host-1, says evidence",
 			"service event.guid.conflict host/host-2 claims: guid.conflict (claims) of host host-2, says evidence",

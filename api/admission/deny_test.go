@@ -90,9 +90,8 @@ func TestStrangersShareABudget(t *testing.T) {
 	}
 }
 
-// TestStrangersSuppressNoAudit: strangers who use up what the store takes of theirs
-// suppress neither the refusals of those who know an EK nor those of credentials that reach
-// for what is not theirs.
+// TestStrangersSuppressNoAudit: strangers use up the refusals that the store takes of strangers. They suppress neither the
+// refusals of senders that know an EK nor those of credentials used on another's objects.
 func TestStrangersSuppressNoAudit(t *testing.T) {
 	l := awaiting(t)
 	l.must(l.svc.Release(t.Context(), "alice", "host-2"))

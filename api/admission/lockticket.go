@@ -25,7 +25,7 @@ type Locks interface {
 	Version() string
 	// Prove notes in tx that evidence showed the locks of a statement.
 	Prove(ctx context.Context, tx *store.Tx, s *attest.Statement) error
-	// Draws reports that adapters shall draw challenges, for files that are bound to them.
+	// Draws reports whether adapters shall draw challenges, for files that are bound to them.
 	Draws() bool
 }
 
@@ -80,8 +80,7 @@ func (s *Service) verify(ses sessionRecord, channel []byte, ev *attest.Evidence,
 	return v
 }
 
-// aboutAdapters reports that evidence was refused for what its adapters are, where host,
-// boot and inventory were right.
+// aboutAdapters reports whether evidence was refused for what its adapters are, where host, boot and inventory were right.
 func aboutAdapters(v *attest.Verdict) bool {
 	return !v.OK && v.Facts.Statement != nil &&
 		slices.Contains([]attest.Reason{attest.ReasonLock, attest.ReasonUnread, attest.ReasonFirmware, attest.ReasonDebug, attest.ReasonDPU}, v.Code)

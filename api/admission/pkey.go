@@ -57,7 +57,7 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 	return key, PKeys().Put(tx, key.String(), PKeyRecord{State: PKeyUsed, Cluster: cluster, Since: s.now()})
 }
 
-// choosePKey is pure but for the clock. It returns a P_Key that is in each of within, which are those of tenant and
+// choosePKey is pure except for the clock. It returns a P_Key that is in each of within, which are those of tenant and
 // credential, unless they are nil; 0 and why if there is none.
 func (s *Service) choosePKey(within []Ranges, known map[string]store.Record[PKeyRecord]) (ib.PKey, string) {
 	var oldest ib.PKey

@@ -23,8 +23,7 @@ type Lapse struct {
 	Since  time.Time `json:"since"`
 }
 
-// judging names what evidence is judged by, but for reference values: where it is
-// equal, so is the outcome.
+// judging names what evidence is judged by, except for reference values: where it is equal, so is the outcome.
 func (o *Options) judging() string {
 	text, err := o.Policy.Judging()
 	if err != nil || o.Policy.Check() != nil {

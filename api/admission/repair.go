@@ -130,7 +130,7 @@ func (s *Service) pending(ctx context.Context, tx *store.Tx, rows []staged) erro
 	}
 }
 
-// same reports that two rows say the same.
+// same reports whether two rows say the same.
 func same(a, b *inventory.Host) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -97,7 +97,7 @@ func (s *Service) nextSeal(ctx context.Context, tx *store.Tx, host, token, sessi
 	return out, nil
 }
 
-// keepSeal writes down what is asked for, and counts it.
+// keepSeal records the requested seal, and counts it.
 func (s *Service) keepSeal(ctx context.Context, tx *store.Tx, session string, next nextSeal, lease store.Lease) error {
 	host, rec := next.facts.host.ID, next.facts.rec
 	ev := *rec.Evidence

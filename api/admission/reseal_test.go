@@ -190,8 +190,8 @@ func TestSealIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestRenewalsAreBounded: a host that uses up what it asks for is not served for ever,
-// and a renewed challenge is no weaker than the first.
+// TestRenewalsAreBounded: a host that uses up its renewals gets no more, and a renewed challenge is no weaker than the
+// first.
 func TestRenewalsAreBounded(t *testing.T) {
 	l, s, r := evidenced(t)
 	old, err := l.hosts["host-1"].Seal(s, r.Seal, l.channel)

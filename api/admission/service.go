@@ -53,18 +53,17 @@ type Options struct {
 	AttemptRate limit.Rate // of those that name one host; default one each 6 s, 10 at once
 	HostRate    limit.Rate // of evidence of one host, whose TPM opened the credential, from all addresses; default 2/s, 60 at once
 
-	// GUIDConflict says what becomes of a host that is admitted when another one claims a
-	// GUID of it; default KeepAdmitted.
+	// GUIDConflict decides about an admitted host when another one claims a GUID of it; default KeepAdmitted.
 	GUIDConflict ConflictRule
 
 	// Brake bounds how many hosts lose memberships by automatic causes.
 	Brake BrakeLimits
 
-	// UnseenFor is how long a host may be out of sight, with all its ports, before it loses its memberships; it gets
-	// them back when its ports are seen where inventory has them. 0: for ever.
+	// UnseenFor is how long a host may be out of sight, with all its ports, before it loses its memberships. It gets them
+	// back when its ports are seen where inventory has them. 0: without limit.
 	UnseenFor time.Duration
 
-	// Alone has who stages another EK of a host confirm it, too.
+	// Alone lets the operator who staged another EK of a host confirm it, too.
 	Alone bool
 
 	Now  func() time.Time // default time.Now
@@ -81,7 +80,7 @@ type Clock interface {
 	Raise(ctx context.Context, tx *store.Tx) error
 }
 
-// ConflictRule says what becomes of a host that is admitted when it is held.
+// ConflictRule decides about an admitted host when it is held.
 type ConflictRule string
 
 // Rules for conflicts. A host that is not admitted gets nothing under either.

@@ -41,7 +41,7 @@ func (s *Service) HostStatusByToken(ctx context.Context, token string) (*v1.Host
 	return hostView(f, decide(f)), nil
 }
 
-// earned reports that the evidence that counts earned a token, given as its hash.
+// earned reports whether the evidence that counts earned a token, given as its hash.
 func (r *Record) earned(hash string) bool {
 	return r.Token != "" && r.Token == hash && r.Cluster != "" && r.Evidence != nil
 }

@@ -23,7 +23,7 @@ type Backend struct {
 	OnEvidence  func(session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
 	OnSeal      func(session string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error)
 	OnRenewSeal func(token, session string) (*attest.Seal, error)
-	// OnResult answers who asks for a host's attestation result. Nil: none is signed.
+	// OnResult answers a request for a host's attestation result. Nil: none is signed.
 	OnResult func(host string, nonce []byte) (*v1.AttestationResult, error)
 
 	mu       sync.Mutex

@@ -15,7 +15,7 @@ import (
 	"portcullis/attest/result"
 )
 
-// Issuer is who signs what [NewResults] signs.
+// Issuer is the issuer of results that [NewResults] signs.
 const Issuer = "https://portcullis.example"
 
 // NewResults makes what signs attestation results, over a store; nil: one of its own.
@@ -31,7 +31,7 @@ func NewResults(t testing.TB, s *store.Store) *results.Service {
 	return svc
 }
 
-// SignResult answers who asks for a result with claims, signed and good for an hour.
+// SignResult returns a result with claims, signed and good for an hour.
 func SignResult(ctx context.Context, by *results.Service, c *result.Claims) (*v1.AttestationResult, error) {
 	signed, err := by.Sign(ctx, c, time.Now().Add(time.Hour))
 	return &v1.AttestationResult{Host: c.Subject, Result: signed, Status: c.Status.String(), State: "sealed", Expires: time.Unix(c.Expires, 0)}, err

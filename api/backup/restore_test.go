@@ -156,7 +156,8 @@ func TestSeenCollections(t *testing.T) {
 	}
 }
 
-// A restored state has no leader: no lease would end the record of the one of then, and all would stand by for ever.
+// A restored state has no leader: no lease would end the former leader's record, and all instances would stand by without
+// end.
 func TestRestoredHasNoLeader(t *testing.T) {
 	f := newFixture(t, inMemory())
 	lead := func(s *store.Store, name string, then func()) {

@@ -159,7 +159,7 @@ func TestHostOfRefuses(t *testing.T) {
 	}
 }
 
-// TestConstraint: who trusts the authority for a domain does so for no other.
+// TestConstraint: a verifier that trusts the authority for a domain does so for no other.
 func TestConstraint(t *testing.T) {
 	now := time.Now()
 	root := hostRoot(t, domain, now)

@@ -27,7 +27,7 @@ const (
 	defaultTimeout = 30 * time.Second
 )
 
-// Options say where the service is and who asks.
+// Options say where the service is and which credential the client uses.
 type Options struct {
 	URL       string        // https://HOST[:PORT]
 	Socket    string        // instead of URL: path of the unix socket of a subnet manager

@@ -206,7 +206,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A service that stops does not wait for those who watch.
+// A service that stops does not wait for watchers.
 func TestWatchEndsWithTheService(t *testing.T) {
 	b := apitest.NewBackend()
 	s := apitest.Start(t, b)

@@ -80,7 +80,7 @@ func (c *Client) Fence(ctx context.Context, id string, in v1.Fence) (*v1.Host, e
 	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(id)+"/fence", in, &out))
 }
 
-// ResolveGUID says that it was found out who has the GUIDs that a host and others claim.
+// ResolveGUID records which host has the GUIDs that a host and others claim.
 func (c *Client) ResolveGUID(ctx context.Context, id string, in v1.GUIDResolved) (*v1.Host, error) {
 	var out v1.Host
 	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(id)+"/guid-resolved", in, &out))

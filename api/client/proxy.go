@@ -36,7 +36,7 @@ func (e *ProxyError) Error() string {
 // Unwrap returns the cause.
 func (e *ProxyError) Unwrap() error { return e.Err }
 
-// shownBy names who issued a certificate that was refused.
+// shownBy names the issuer of a certificate that was refused.
 func shownBy(err error) string {
 	v, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	if !ok || len(v.UnverifiedCertificates) == 0 {

@@ -167,7 +167,7 @@ func local(o Options) *Client {
 // localHost stands where a host would in requests over a socket.
 const localHost = "localhost"
 
-// asked names who is asked, for errors.
+// asked names the server that gets the requests, for errors.
 func (c *Client) asked() string {
 	if c.socket != "" {
 		return "the subnet manager at " + c.socket

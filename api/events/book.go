@@ -32,8 +32,7 @@ type row struct {
 
 func rows() store.Collection[row] { return store.NewCollection[row]("events", 1) }
 
-// keyOf has who says it last: what a host says of itself changes no row of what evidence
-// showed.
+// keyOf has the source of the event last: a host's own report changes no row of what evidence showed.
 func keyOf(e *v1.Event) string {
 	adapter := ""
 	if e.Adapter != 0 {

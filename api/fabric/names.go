@@ -74,7 +74,7 @@ type tenancy struct {
 	epoch   int64 // of the assignment; 0: not known
 }
 
-// Partition is what a partition is to those who look at the fabric.
+// Partition describes a partition for observers of the fabric.
 type Partition struct {
 	Cluster string
 	Tenant  string // empty: it has none, or several share it

@@ -101,9 +101,8 @@ func (h *Host) clone() Host {
 	return c
 }
 
-// Diff names the fields that differ from h to n, one sentence each, in a fixed
-// order; none means equal. identity reports whether any of them says who the
-// host is or where it is cabled, as opposed to a label.
+// Diff names the fields that differ from h to n, one sentence each, in a fixed order; none means equal. identity reports
+// whether any of them identifies the host or its place, as opposed to a label.
 func (h *Host) Diff(n *Host) (fields []string, identity bool) {
 	if h.EK != n.EK {
 		fields = append(fields, changed("ek_sha256", h.EK, n.EK))

@@ -16,7 +16,7 @@ const (
 	readPause = time.Second
 )
 
-// reading is one read of the store, for all who ask while it counts.
+// reading is one read of the store, for all callers that ask while it counts.
 type reading struct {
 	began time.Time
 	until time.Time // counts no longer; guarded by Ring.recentMu

@@ -160,7 +160,7 @@ func (r *Ring[K]) renew(ctx context.Context, tx *store.Tx, rec *record) error {
 	return r.add(ctx, tx, rec, from, automatic, "it was due")
 }
 
-// due reports that the next key is to be made, and from when it signs.
+// due reports whether the next key is to be made, and from when it signs.
 func (r *Ring[K]) due(keys Keys) (from time.Time, due bool) {
 	now := r.Now()
 	if len(keys) == 0 {

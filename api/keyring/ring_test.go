@@ -300,8 +300,8 @@ func TestAnotherRoot(t *testing.T) {
 	wantLocked(t, "sign under the root of before", err)
 }
 
-// TestStoredKeysAreSealed: what stands in the store shows no private half, and a key that
-// was changed or put in another's place signs nothing, also where it was opened before.
+// TestStoredKeysAreSealed: the store shows no private half of a key. A key that was changed or put in another's place signs
+// nothing, also where it was opened before.
 func TestStoredKeysAreSealed(t *testing.T) {
 	s := newSite(t)
 	r := s.ring()

@@ -16,7 +16,7 @@ import (
 // that was killed is missed.
 const DefaultTTL = 2 * time.Second
 
-// Options say who is a candidate for what.
+// Options name the candidate and the role.
 type Options struct {
 	Store    *store.Store
 	Role     string // in which one leads
@@ -37,14 +37,14 @@ type State struct {
 	Leads  bool   // the leader is this instance
 }
 
-// Record is who leads.
+// Record is the present leader.
 type Record struct {
 	Instance string    `json:"instance"`
 	Epoch    uint64    `json:"epoch"`
 	Since    time.Time `json:"since"`
 }
 
-// leaders holds who leads, by role. The lease of its holder alone ends a record.
+// leaders holds the present leaders, by role. The lease of its holder alone ends a record.
 func leaders() store.Collection[Record] { return store.NewCollection[Record]("leader/now", 1) }
 
 // Epoch is the epoch of the last term in a role.
@@ -65,7 +65,7 @@ func Skip(ctx context.Context, tx *store.Tx, role string, by uint64) (uint64, er
 // epochs holds the last epochs, by role. Its records stay.
 func epochs() store.Collection[Epoch] { return store.NewCollection[Epoch]("leader/epoch", 1) }
 
-// Current returns who leads in a role, or an error that is store.ErrNotFound.
+// Current returns the leader in a role, or an error that is store.ErrNotFound.
 func Current(ctx context.Context, s *store.Store, role string) (Record, error) {
 	r, err := leaders().Get(ctx, s, role)
 	return r.Value, err

@@ -17,7 +17,7 @@ type Presence struct {
 	Since time.Time `json:"since"`
 }
 
-// candidates holds who can lead, by role and instance. A lease of each ends its record.
+// candidates holds the instances that can lead, by role and instance. A lease of each ends its record.
 func candidates() store.Collection[Presence] {
 	return store.NewCollection[Presence]("leader/candidates", 1)
 }

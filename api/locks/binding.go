@@ -48,7 +48,7 @@ func ParseBinding(s string) (Binding, error) {
 	return Binding(i), nil
 }
 
-// Draws reports that adapters shall draw challenges, for files that are bound to them.
+// Draws reports whether adapters shall draw challenges, for files that are bound to them.
 func (s *Service) Draws() bool { return s.o.Signer != nil }
 
 // offer is what an agent has of an adapter that a file can be bound to, checked.

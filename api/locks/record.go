@@ -42,8 +42,8 @@ type Held struct {
 	Items  map[string]string `json:"items,omitempty"` // current values in hex, by address
 }
 
-// settled reports that evidence showed the last lock that was ordered: whatever is
-// found otherwise now, no order of ours explains it.
+// settled reports whether evidence showed the last lock that was ordered: whatever is found otherwise now, no order of ours
+// explains it.
 func (r *Record) settled() bool { return r.Proven > 0 && r.Proven == r.Epoch }
 
 // Bound says which adapters take a file of settings, as v1.LockBinding does.

@@ -260,8 +260,8 @@ func TestTickets(t *testing.T) {
 	}
 }
 
-// An adapter that leaves gets the keys to open it and none to lock it with; who
-// decided so, and why, is in the audit log.
+// An adapter that leaves gets the keys to open it and none to lock it with. The operator who decided so, and the reason,
+// are in the audit log.
 func TestRelease(t *testing.T) {
 	s := newSite(t)
 	s.mustOrder(cardA)

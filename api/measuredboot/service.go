@@ -32,7 +32,7 @@ type Options struct {
 	Log   *slog.Logger
 	// PCRs are the registers that hosts quote, without the agent's, ascending.
 	PCRs []int
-	// Alone has who learned a set approve it, too.
+	// Alone lets the operator who learned a set approve it, too.
 	Alone bool
 	Now   func() time.Time // time.Now when nil
 }

@@ -164,8 +164,7 @@ func (r *Remover) holding(id string, away error) (fabric.Holding, error) {
 	return held, nil
 }
 
-// isAway reports an error that says nothing of what was asked, only that the store does not
-// answer or does not take it.
+// isAway reports whether an error says nothing of the request, only that the store does not answer or does not take it.
 func isAway(err error) bool {
 	return errors.Is(err, store.ErrAway) || errors.Is(err, store.ErrFull) || errors.Is(err, context.DeadlineExceeded) ||
 		admission.IsKind(err, admission.Unavailable)

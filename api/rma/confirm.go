@@ -195,8 +195,8 @@ func (s *Service) draft(ctx context.Context, kept *store.Record[Record], st *sta
 	return rev.Revision, nil
 }
 
-// enforce approves a revision as actor, and puts it into force in the mode in force. All
-// guards of revisions hold; who drafted it does not count as a second person.
+// enforce approves a revision as actor, and puts it into force in the mode in force. All guards of revisions hold; its
+// author does not count as a second person.
 func (s *Service) enforce(ctx context.Context, actor string, st *stage, number uint64) error {
 	rev, err := s.o.Revisions.Revision(ctx, number)
 	if err != nil {
@@ -309,7 +309,7 @@ func (s *Service) closing(ctx context.Context, actor string, st *stage, why stri
 	return rev.Revision, nil
 }
 
-// underMaintenance reports that the place of a flow is under maintenance for it.
+// underMaintenance reports whether the place of a flow is under maintenance for it.
 func underMaintenance(active *topospec.Spec, r *Record) bool {
 	of := func(g ib.GUID) bool { return g == r.old() }
 	return slices.ContainsFunc(active.Revision().Links, func(l topospec.Link) bool {

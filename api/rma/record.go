@@ -54,7 +54,7 @@ func (r *Record) ticket() string {
 	return r.Adapter.Ticket
 }
 
-// by is who opened the window.
+// by returns the operator who opened the window.
 func (r *Record) by() string {
 	if r.Switch != nil {
 		return r.Switch.By
@@ -77,7 +77,7 @@ func (r *Record) setState(st rma.State) {
 	r.Adapter.State = st
 }
 
-// tick lets time pass, and reports that the window expired now.
+// tick lets time pass, and reports whether the window expired now.
 func (r *Record) tick(now time.Time) bool {
 	if r.Switch != nil {
 		return r.Switch.Tick(now)

@@ -205,7 +205,7 @@ func digest(was *store.Record[Record]) (string, error) {
 	return audit.Digest(was.Value)
 }
 
-// makeRoom forgets the oldest flows that are over, but for the audit log.
+// makeRoom forgets the oldest flows that are over, except for the audit log.
 func (s *Service) makeRoom(ctx context.Context, tx *store.Tx) error {
 	snap, err := tx.Snapshot(ctx)
 	if err != nil {

@@ -148,7 +148,7 @@ func (s *Service) audit(ctx context.Context, tx *store.Tx, was, now *book, at ti
 	})
 }
 
-// same reports that two entries are written alike.
+// same reports whether two entries are written alike.
 func same(a, b *Entry) bool {
 	x, errX := audit.Digest(a)
 	y, errY := audit.Digest(b)

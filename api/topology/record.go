@@ -21,8 +21,7 @@ const (
 	MaxContent = 64 << 20
 	// maxStored bounds a content as it is stored, compressed.
 	maxStored = 16 << 20
-	// keep is how many revisions are kept; the oldest are forgotten, but for the audit
-	// log.
+	// keep is how many revisions are kept; the oldest are forgotten, except for the audit log.
 	keep = 200
 	// maxKept bounds the compressed contents of all revisions that are kept.
 	maxKept = 512 << 20
@@ -72,7 +71,7 @@ func (w *Watch) what() string {
 	return "links"
 }
 
-// Entry is a revision as it is kept, but for its content.
+// Entry is a revision as it is kept, except for its content.
 type Entry struct {
 	history.Entry
 	Fabric    string           `json:"fabric"`

@@ -22,7 +22,7 @@ const (
 	lookEvery = time.Second
 )
 
-// serviceName is who takes back what made things worse.
+// serviceName is the actor of a rollback.
 const serviceName = "service"
 
 // Give has the Subnet Manager put something into force. It stops trying after a moment, or when ctx ends, and reports

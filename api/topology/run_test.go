@@ -227,8 +227,8 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
-// TestHostsTakeNothingBack: who is root on hosts has their links lost as he likes, and
-// enforcement is not taken back for it, nor a revision under enforcement.
+// TestHostsTakeNothingBack: an attacker who is root on hosts has their links lost as he likes. Enforcement is not taken
+// back for it, nor a revision under enforcement.
 func TestHostsTakeNothingBack(t *testing.T) {
 	s := newSite(t, shared.Open(t), watched)
 	m, _ := s.run()
@@ -324,7 +324,7 @@ func TestKilledAtEachStep(t *testing.T) {
 	}
 }
 
-// killedAt reports that the life has fewer writes than n.
+// killedAt reports whether the life has fewer writes than n.
 func killedAt(t *testing.T, n int, moment storetest.Moment) bool {
 	st, failing := shared.OpenFailing(t)
 	s := newSite(t, st, watched)

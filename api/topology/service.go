@@ -33,8 +33,8 @@ type Options struct {
 	Look func() (*Sight, error)
 	// Owners says whose a port is; nil: hosts as revisions name them.
 	Owners simulate.Directory
-	// FromFile reports that the configuration names the topology in force, and in which
-	// mode: then what is activated here waits until it does not. nil: never.
+	// FromFile reports whether the configuration names the topology in force, and in which mode: then what is activated
+	// here waits until it does not. nil: never.
 	FromFile func() (topospec.Mode, bool)
 	// Problem is called with the reason why what is wanted cannot be followed, and with "" when it can; nil: it is not
 	// called.
@@ -91,7 +91,7 @@ func (s *Service) SetRules(r Rules) { s.current.Store(&r) }
 
 func (s *Service) rules() Rules { return *s.current.Load() }
 
-// fromFile reports that the configuration names the topology in force.
+// fromFile reports whether the configuration names the topology in force.
 func (s *Service) fromFile() bool { _, yes := s.o.FromFile(); return yes }
 
 // present returns the mode that is in force.
@@ -134,8 +134,8 @@ type Wanted struct {
 	Back     bool // it was in force before
 }
 
-// Wanted reads what is wanted in force. An error means that it cannot be known: who
-// starts a Subnet Manager without it would open what is closed.
+// Wanted reads what is wanted in force. An error means that it cannot be known: a caller that starts a Subnet Manager
+// without it would open what is closed.
 func (s *Service) Wanted(ctx context.Context) (Wanted, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {

@@ -62,8 +62,8 @@ func (s *Service) placed() *sm.TopologyView {
 	return seen.Placed
 }
 
-// isPlaced reports that the Subnet Manager has what the head wants. In which mode it
-// may be in force its own guards decide, too.
+// isPlaced reports whether the Subnet Manager has what the head wants. In which mode it may be in force its own guards
+// decide, too.
 func (h *Head) isPlaced(v *sm.TopologyView) bool {
 	if h.Revision == 0 || v == nil {
 		return h.Revision == 0 && v == nil

@@ -44,7 +44,7 @@ type KeyRotation struct {
 	Turning int       `json:"turning" doc:"devices whose key is being changed"`
 }
 
-// FabricKey is the M_Key of an end port, but for the key itself.
+// FabricKey is the M_Key of an end port, except for the key itself.
 type FabricKey struct {
 	GUID    ib.GUID   `json:"guid" doc:"port GUID; of a switch that of port 0"`
 	At      string    `json:"at" doc:"by name: leaf1, or host1/1"`

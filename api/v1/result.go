@@ -7,8 +7,7 @@ type ResultRequest struct {
 	Nonce []byte `json:"nonce,omitempty" doc:"8 to 64 bytes that the result has to answer (eat_nonce); the session's own if absent"`
 }
 
-// AttestationResult is a signed token about where a host stands, and what it says for
-// who does not look into it.
+// AttestationResult is a signed token about where a host stands, and its content for clients that do not decode it.
 type AttestationResult struct {
 	Host    string    `json:"host"`
 	Result  string    `json:"result" doc:"JWT of the profile urn:portcullis:attestation-result:1 (docs/reference/evidence.md); grants nothing here"`

@@ -13,7 +13,7 @@ const (
 	TopospecNone        = "none"
 )
 
-// Topospec is the declared topology in force, and what becomes of it.
+// Topospec is the declared topology in force, and its state.
 type Topospec struct {
 	Source   string          `json:"source" doc:"revisions, file or none: where what is in force comes from"`
 	Revision uint64          `json:"revision" doc:"wanted in force; 0: none"`
@@ -56,7 +56,7 @@ type TopospecPlaced struct {
 	Told     map[string]uint64 `json:"told,omitempty" doc:"what was found since the start, by verdict"`
 }
 
-// TopospecRevision is a revision of the declared topology, but for its content.
+// TopospecRevision is a revision of the declared topology, except for its content.
 type TopospecRevision struct {
 	Revision  uint64             `json:"revision"`
 	Digest    string             `json:"digest" doc:"of its content: what approvals are for"`
@@ -170,7 +170,7 @@ type TopospecSimulation struct {
 	Would    bool              `json:"would_act_on" doc:"the hits are acted on: the mode is enforce"`
 }
 
-// TopospecHit is a port that would change, and who feels it.
+// TopospecHit is a port that would change, and the host that the change affects.
 type TopospecHit struct {
 	At       ib.Place `json:"at"`
 	Where    string   `json:"where"`

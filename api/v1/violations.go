@@ -6,8 +6,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// FabricViolation counts what was reported of one kind, from one source, by one
-// device, with the same detail. Keys are not in it, but for P_Keys.
+// FabricViolation counts what was reported of one kind, from one source, by one device, with the same detail. Keys are not
+// in it, except for P_Keys.
 type FabricViolation struct {
 	ID            uint64    `json:"id" doc:"grows; of this run of the subnet manager"`
 	Kind          string    `json:"kind" doc:"m-key, p-key, q-key, cc-key, vs-key, n2n-key, n2n-config, sm-key, forged-trap, stray-answer, trap-storm or host-wrote; with all also link-state, link-integrity, buffer-overrun, flow-control, local-change, system-image, own-m-key or other; and of requests to subnet administration sa-wrong-key, sa-spoofed-sgid, sa-not-allowed, sa-proxy and others; mad-flood of packets of other classes"`

@@ -1,5 +1,5 @@
-// Package admissiontest makes services that really decide, over a store in memory, for
-// tests of what stands around them: agents, the API, tools of others.
+// Package admissiontest makes services that really decide, over a store in memory, for tests of the parts around them:
+// agents, the API, tools of others.
 package admissiontest
 
 import (

@@ -99,7 +99,7 @@ func TestSettle(t *testing.T) {
 	l.brought(t, "removal of h1", "removal of h2")
 	owes(t, open(t, dir), Entry{Facts: []sm.Fact{lid(2, 8), lid(1, 9)}})
 
-	// The store has the removals as of revisions 42 and 43. One who knows less keeps them.
+	// The store has the removals as of revisions 42 and 43. A reader that knows less keeps them.
 	for _, tt := range []struct {
 		revision int64
 		want     []string

@@ -31,8 +31,8 @@ func (o *Observer) flood(x *index, v *trust.Violation) v1.FabricViolation {
 	return row
 }
 
-// saViolation is a row about a request that was dropped. Nothing proves who sent it but
-// the LID, which the switches in between do not check.
+// saViolation is a row about a request that was dropped. Only the LID names the sender, and the switches in between do not
+// check it.
 func (o *Observer) saViolation(x *index, v *trust.Violation) v1.FabricViolation {
 	who := o.ownerOf(v.Place)
 	row := v1.FabricViolation{

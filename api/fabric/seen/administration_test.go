@@ -32,8 +32,8 @@ func standing() *sa.Status {
 	return s
 }
 
-// TestViolationsOfAdministration: what was asked of subnet administration and dropped is
-// listed after what devices reported, with the host by its place.
+// TestViolationsOfAdministration: a request to subnet administration that was dropped is listed after the reports of
+// devices, with the host by its place.
 func TestViolationsOfAdministration(t *testing.T) {
 	o := accused(t)
 	o.OnSA(standing())

@@ -15,8 +15,8 @@ import (
 	"portcullis/fabricsm/topospec/judge"
 )
 
-// TestDiffering: where the fabric is not as declared is listed in pages, with who is
-// cabled there, which counts before what a device says.
+// TestDiffering: where the fabric is not as declared is listed in pages, with the host cabled there, which counts before a
+// device's own claim.
 func TestDiffering(t *testing.T) {
 	v := *seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled()
 	leaf := ib.GUID(0x0010000100000002)

@@ -76,7 +76,7 @@ func (x *index) routing() v1.RoutingInfo {
 	return r
 }
 
-// partitions counts P_Keys that end ports hold, but for the default one.
+// partitions counts P_Keys that end ports hold, except for the default one.
 func (x *index) partitions() int {
 	seen := map[ib.PKey]bool{}
 	for _, id := range x.Fabric.EndPorts() {

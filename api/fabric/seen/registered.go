@@ -111,7 +111,7 @@ func (l *listing) of(port ib.GUID) *registrant {
 	return r
 }
 
-// shown is who has a port GUID, under the GUID that it used.
+// shown returns the registrant that has a port GUID, under the GUID that it used.
 func (l *listing) shown(port, as ib.GUID) v1.Registrant {
 	r := l.of(port).Registrant
 	if as != port {

@@ -140,7 +140,7 @@ func (o *Observer) Aliases(_ context.Context, q v1.RegisteredQuery) (*v1.Page[v1
 	return registeredPage(l, all, q.Limit, row, func(e aliasEntry) string { return numbered(e.Port, uint16(e.entry())) }), nil
 }
 
-// holds reports that an alias was read back from its port.
+// holds reports whether an alias was read back from its port.
 func (l *listing) holds(e *aliasEntry) bool {
 	id := l.Fabric.PortByGUID(e.Port)
 	if id == topo.None {

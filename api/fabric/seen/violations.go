@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// owner is who answers for what is cabled to a switch port.
+// owner is the host and tenant responsible for the device at a switch port.
 type owner struct{ host, tenant string }
 
 // ownerOf returns the owner of a place. A device's own claims do not count: the place does.
@@ -82,9 +82,8 @@ func (o *Observer) Violations(_ context.Context, q v1.ViolationQuery) (*v1.Page[
 	return page, nil
 }
 
-// violationsAfter visits the rows after an ID, and whether they are violations: first
-// what devices reported, then what was asked of subnet administration, then floods of
-// packets of other classes.
+// violationsAfter visits the rows after an ID, and whether they are violations: first reports of devices, then requests to
+// subnet administration, then floods of packets of other classes.
 func (o *Observer) violationsAfter(x *index, after uint64) iter.Seq2[v1.FabricViolation, bool] {
 	return func(yield func(v1.FabricViolation, bool) bool) {
 		if x.View.Violations != nil {

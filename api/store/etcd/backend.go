@@ -183,8 +183,7 @@ func (e *backend) changes(ctx context.Context, w clientv3.WatchChan) (c store.Ch
 	}
 }
 
-// serve runs one request and stops waiting for it when the member dies: a dead
-// member holds its locks for ever.
+// serve runs one request and stops waiting for it when the member dies: a dead member never releases its locks.
 func serve[T any](ctx context.Context, e *backend, request func(context.Context) (T, error)) (T, error) {
 	if e.member == nil {
 		ctx, cancel := context.WithTimeout(ctx, e.remote.requestTimeout())

@@ -35,7 +35,7 @@ const PeerSubject = "portcullis member"
 // MaxMembers is the most members that a cluster may have; three are usual.
 const MaxMembers = 5
 
-// Cluster makes the embedded member one of several. Files are PEM, but for Revoked.
+// Cluster makes the embedded member one of several. Files are PEM, except for Revoked.
 type Cluster struct {
 	Name         string // of this member; empty: it is alone
 	Peer         string // URL at which the other members reach it

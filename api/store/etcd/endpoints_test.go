@@ -34,8 +34,7 @@ func openRemote(t testing.TB, r etcd.Remote, prefix string) *store.Store {
 	return s
 }
 
-// TestForeignEtcd runs the suite on Debian's etcd, by a user who may touch nothing but
-// the keys of the suite.
+// TestForeignEtcd runs the suite on Debian's etcd, by a user that may access only the keys of the suite.
 func TestForeignEtcd(t *testing.T) {
 	c := etcdtest.Start(t, 1)
 	c.User("portcullis", "secret-1", "suites")

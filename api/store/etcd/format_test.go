@@ -25,7 +25,7 @@ func open(t *testing.T, dir, version string) error {
 	return s.Close()
 }
 
-// content returns each file of a directory but for the lock, which every service that looks at it takes.
+// content returns each file of a directory except for the lock, which every service that looks at it takes.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

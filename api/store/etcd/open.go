@@ -30,11 +30,10 @@ type Options struct {
 	// Quota is the most bytes that the database of the embedded member may have; 0 means
 	// 8 GiB. From 80 % on only removals are taken.
 	Quota int64
-	// Command is the program, and its arguments, that serves the embedded member by
-	// ServeMember in a process of its own; the first element is what the program is
-	// called, and the program is the one that is running. The store then outlives the
-	// member: what is asked while there is none fails with store.ErrAway. Empty: the member
-	// runs in this process, and its death is that of the store.
+	// Command is the program, and its arguments, that serves the embedded member by ServeMember in a process of its own.
+	// The first element is the name that the program is called by, and the program is the one that is running. The store
+	// then outlives the member: requests while there is none fail with store.ErrAway. Empty: the member runs in this
+	// process, and its death is that of the store.
 	Command []string `json:"-"`
 	// OnHealth is called with the health of the store when it changes, by goroutines of the store,
 	// which it must not hold up; nil: it is not called. Only a store with Command calls it.

@@ -304,7 +304,7 @@ func (s *supervised) Room() error {
 	return h.Short
 }
 
-// Failed implements store.Backend: the member is started again for ever.
+// Failed implements store.Backend: the member is started again without limit.
 func (s *supervised) Failed() <-chan struct{} { return nil }
 
 // Err implements store.Backend.

@@ -74,7 +74,7 @@ func Run(t *testing.T, text string, in sm.Intent, faults map[string]sim.Fault) *
 	return show
 }
 
-// named reports that the names of all nodes were read, which comes last.
+// named reports whether the names of all nodes were read, which comes last.
 func named(v *sm.View) bool {
 	for _, id := range v.Fabric.ByGUID() {
 		if v.Fabric.Node(id).Description == "" {
