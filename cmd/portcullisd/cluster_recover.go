@@ -142,7 +142,7 @@ func describeMembers(list []etcd.Member) string {
 	return strings.Join(out, ", ")
 }
 
-// ownedByUs refuses a state directory of another user, who could not write to it any more.
+// ownedByUs refuses a state directory of another user, because that user could not write to it any more.
 func ownedByUs(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// electionConfig says who is master where there are several subnet managers.
+// electionConfig decides which of several subnet managers is master.
 type electionConfig struct {
 	MasterPriority uint8          `yaml:"master_priority"`
 	AllowedSMs     []sm.AllowedSM `yaml:"allowed_sms"`

@@ -142,12 +142,12 @@ func (c *keysConfig) flags(f *smFlags, key string) {
 	f.text("keys-root", key+".root", &c.Root)
 }
 
-// managesMKeys reports that M_Keys are given out or taken back.
+// managesMKeys reports whether M_Keys are given out or taken back.
 func (c *keysConfig) managesMKeys() bool {
 	return c.MKey == keyEnable || c.MKey == keyDisable || c.MKey == keyAuto && c.Root != ""
 }
 
-// managesKeys reports that keys of any kind are.
+// managesKeys reports whether keys of any kind are.
 func (c *keysConfig) managesKeys() bool {
 	classes := c.classKeys()
 	return c.managesMKeys() || classes.On()

@@ -88,7 +88,7 @@ func TestMarksOverSocket(t *testing.T) {
 	}
 }
 
-// TestMarksOverAPI marks through the service: the audit log knows who said what.
+// TestMarksOverAPI marks through the service: the audit log names the actor of each mark.
 func TestMarksOverAPI(t *testing.T) {
 	t.Parallel()
 	lab := ibsimtest.Start(t, []byte(oneSwitch))

@@ -300,9 +300,8 @@ func (r *partitionFile) administered(_ *saConfig, lifetime ib.ExpTime) administe
 	return p
 }
 
-// clusters are partitions of the store, by base P_Key. Each has an IPoIB broadcast group,
-// if that is wanted. The default partition has none: its hosts are limited members, who
-// have nothing to say to each other.
+// clusters are partitions of the store, by base P_Key. Each has an IPoIB broadcast group, if that is wanted. The default
+// partition has none: its hosts are limited members, which do not communicate with each other.
 type clusters map[ib.PKey]fabric.Partition
 
 func (clusters clusters) administered(s *saConfig, lifetime ib.ExpTime) administered {

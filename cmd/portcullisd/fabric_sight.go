@@ -39,8 +39,8 @@ func (k *checker) share(key string, v float64) {
 	}
 }
 
-// fabricState says what stands in the way of managing the fabric, by what the subnet manager shows; "" for nothing.
-// It reports a change.
+// fabricState sets the obstacle to managing the fabric, by what the subnet manager shows; "" for none. It reports whether
+// that changed.
 func (s *service) fabricState(detail string) bool {
 	changed := s.status.set(partSM, detail)
 	if s.config.Fabric.SA.Enabled {

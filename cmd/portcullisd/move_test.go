@@ -93,9 +93,8 @@ func (r *repair) moveTo(node string) {
 	r.d = start(r.t, dir)
 }
 
-// devices reads LIDs, routes, M_Keys and P_Keys of all devices, but for the P_Keys at the
-// cables of the nodes that the service runs on: it is a full member of the default
-// partition, and other hosts are limited ones.
+// devices reads LIDs, routes, M_Keys and P_Keys of all devices, except for the P_Keys at the cables of the nodes that the
+// service runs on: it is a full member of the default partition, and other hosts are limited ones.
 func (r *repair) devices(managers ...string) map[string]string {
 	out := make(map[string]string)
 	own := make(map[string]bool)

@@ -18,8 +18,7 @@ var openSMPortOptions = []string{
 	"babbling_port_policy", "sm_sl", "subnet_prefix", "guid", "reassign_lids", "honor_guid2lid_file",
 }
 
-// The table for people who come from OpenSM names every option of ports, and
-// only keys and options that there are.
+// The table for operators who come from OpenSM names every option of ports, and only keys and options that there are.
 func TestOpenSMOptionsAreMapped(t *testing.T) {
 	page, err := os.ReadFile("../../docs/start/subnet-manager.md")
 	if err != nil {

@@ -100,8 +100,7 @@ func (p *parts) sessionRoot() vault.Root {
 	}
 }
 
-// private refuses a key file that other users may read or write. A file that
-// is not there is reported by who reads it.
+// private refuses a key file that other users may read or write. A file that is not there is reported by its reader.
 func private(file string) error {
 	info, err := os.Stat(file)
 	if err == nil && info.Mode().Perm()&0o007 != 0 {

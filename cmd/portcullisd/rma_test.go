@@ -247,8 +247,8 @@ func (r *repair) content(number uint64) *topospec.Revision {
 	return rev
 }
 
-// namesOnly reports whatever differs between the first revision and a later one but for
-// one device that has the place of another.
+// namesOnly reports whatever differs between the first revision and a later one except for one device that has the place of
+// another.
 func (r *repair) namesOnly(number uint64, old, now ib.GUID) {
 	r.t.Helper()
 	before, after := r.content(1), r.content(number)

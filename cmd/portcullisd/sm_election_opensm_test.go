@@ -94,9 +94,8 @@ const (
 	silence = 10 * time.Second
 )
 
-// wire is what OpenSM says of its own requests. One that a peer took and did not
-// answer before it ended is lost: on a simulator no request times out. OpenSM
-// waits for the end of all its requests before it sweeps, hence for ever.
+// wire is what OpenSM reports of its own requests. One that a peer took and did not answer before it ended is lost: on a
+// simulator no request times out. OpenSM waits for the end of all its requests before it sweeps, hence without end.
 type wire struct {
 	mu     sync.Mutex
 	out    int       // requests without an answer
@@ -207,8 +206,8 @@ func TestElectionWithOpenSM(t *testing.T) {
 	})
 }
 
-// hold holds the election on a fresh fabric. It returns the evidence if OpenSM lost a request with the master and hangs for
-// ever, as it would not on hardware.
+// hold holds the election on a fresh fabric. It returns the evidence if OpenSM lost a request with the master and hangs
+// without end, as it would not on hardware.
 func (v *variant) hold(t *testing.T) (hung string) {
 	begin := newStage
 	if v.oursFirst && !v.higher {

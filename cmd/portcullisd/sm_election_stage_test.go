@@ -54,9 +54,8 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// newOwnStage starts our simulator in place of ibsim, which drops every
-// TrapRepress: an OpenSM that asks a master to hand over sends a trap, waits for
-// it to be repressed, and does nothing else for ever.
+// newOwnStage starts our simulator in place of ibsim, which drops every TrapRepress. An OpenSM that asks a master to hand
+// over sends a trap, waits for it to be repressed, and never does anything else.
 func newOwnStage(t *testing.T) *stage {
 	t.Helper()
 	ibsimtest.Need(t, "opensm", "sminfo")
@@ -100,7 +99,7 @@ const politely = 5 * time.Second
 
 var smInfoLine = regexp.MustCompile(`sm guid (0x[0-9a-f]+), .* priority (\d+) .* (SMINFO_\w+)`)
 
-// master asks, with sminfo at several nodes, who is master there.
+// master asks, with sminfo at several nodes, which SM is master there.
 func (s *stage) master() string {
 	var found []string
 	for _, node := range []string{"sm", "h1", "h3"} {

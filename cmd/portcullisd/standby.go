@@ -131,7 +131,7 @@ func (b *standby) take(stored *loadedOnce, core *sm.Config) (*reading, error) {
 	return r, nil
 }
 
-// sameCore compares configurations, but for where new keys come from.
+// sameCore compares configurations, except for where new keys come from.
 func sameCore(a, b *sm.Config) bool {
 	x, y := *a, *b
 	x.MKey.Source, y.MKey.Source, x.ClassKeys.Source, y.ClassKeys.Source = nil, nil, nil, nil

@@ -56,7 +56,7 @@ func ended(ctx context.Context, group *errgroup.Group, err error) error {
 	return group.Wait()
 }
 
-// storeHealth is how the store is, for those who ask: /readyz, metrics and the log.
+// storeHealth is how the store is, for /readyz, metrics and the log.
 type storeHealth struct {
 	log    *slog.Logger
 	status func(detail string) // called with why the store does not serve; "" while it does

@@ -56,8 +56,7 @@ func (s *service) newRMA(hosts rma.Hosts) *rma.Service {
 	return rma.New(o)
 }
 
-// topologyFromFile reports that the configuration names the topology in force, and in
-// which mode.
+// topologyFromFile reports whether the configuration names the topology in force, and in which mode.
 func (s *service) topologyFromFile() (topospec.Mode, bool) {
 	t := s.core().Topology
 	return t.Mode, t.Spec != nil

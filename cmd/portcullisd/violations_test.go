@@ -16,9 +16,8 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// TestViolationsOfARunningSM: a host sends the Subnet Manager traps that accuse
-// another one; who asks over the socket is shown what they claim and that it is not
-// true, and the key that they show stands nowhere.
+// TestViolationsOfARunningSM: a host sends the Subnet Manager traps that accuse another one. A caller that asks over the
+// socket is shown their claim and that it is not true, and the key that they show stands nowhere.
 func TestViolationsOfARunningSM(t *testing.T) {
 	ibsimtest.Need(t)
 	lab := ibsimtest.Start(t, twoLevels(t))

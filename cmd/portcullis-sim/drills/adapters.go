@@ -118,8 +118,7 @@ func (c *cardSite) eachSetting() {
 	s.Stopped("the service refuses each of %d settings that is not as its profile demands", found)
 }
 
-// demanded reports that the profile wants something of a setting, and does not only
-// have it recorded.
+// demanded reports whether the profile wants something of a setting, and does not only have it recorded.
 func demanded(i *attest.Item) bool {
 	return slices.ContainsFunc(profile.Default().Rules, func(r profile.Rule) bool {
 		p, known := nvconfig.LookUp(r.Parameter)

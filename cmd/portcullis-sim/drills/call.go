@@ -47,7 +47,7 @@ func (a *answer) code() string {
 	return p.Code
 }
 
-// call asks the API for something, as who a credential belongs to.
+// call sends a request to the API, by the credential of who.
 func (v *site) call(who, method, path, body string) *answer {
 	r, err := http.NewRequestWithContext(context.Background(), method, "https://portcullis"+path, strings.NewReader(body))
 	v.scene.Must(err)
@@ -85,7 +85,7 @@ func (v *site) mark() {
 	v.audited = int(head.Seq)
 }
 
-// audit demands that the audit log says since mark who was refused what.
+// audit demands that the audit log has an entry since mark with actor, action and code.
 func (v *site) audit(actor, action, code string) {
 	entries, _, err := audit.Entries().List(context.Background(), v.store, "")
 	v.scene.Must(err)

@@ -104,8 +104,7 @@ func (c *cardSite) restart() error {
 	return err
 }
 
-// probe is what becomes of a subnet management packet of the suspect: that of the
-// setting that the fabric obeys.
+// probe returns the fate of a subnet management packet of the suspect: that of the setting that the fabric obeys.
 func (c *cardSite) probe() attest.Firewall {
 	if c.card.SMPFirewall() {
 		return attest.FirewallBlocks

@@ -231,7 +231,7 @@ func (predictable) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// metric reports that a metric with a prefix, which may have labels, is not zero.
+// metric reports whether a metric with a prefix, which may have labels, is not zero.
 func (e *evidenceSite) metric(prefix string) bool {
 	for line := range strings.Lines(e.call("ops", "GET", "/metrics", "").body.String()) {
 		if strings.HasPrefix(line, prefix) && !strings.HasSuffix(strings.TrimSpace(line), " 0") {

@@ -65,9 +65,9 @@ func (o *outage) Commit(ctx context.Context, b store.Batch) (int64, error) {
 // onSocket is the operator on the machine's socket.
 const onSocket = "local socket, uid 0"
 
-// storeAway is T145: while the store is down, removals and fences that an operator orders on the machine are carried out,
-// nothing is granted, and who is not meant loses nothing. When the store is back, removals have won, also over a restart
-// of the service.
+// storeAway is T145: while the store is down, removals and fences that an operator orders on the machine are carried out
+// and nothing is granted. Other hosts lose nothing. When the store is back, removals have won, also over a restart of the
+// service.
 func storeAway(s *drill.Scene) {
 	dir, err := os.MkdirTemp("", "drill-")
 	s.Must(err)

@@ -32,7 +32,7 @@ import (
 	"portcullis/fabricsm/vault"
 )
 
-// credential is who may ask the API for something.
+// credential is a credential for the API.
 type credential struct {
 	name  string
 	pkeys []string // ranges; nil: none
@@ -130,8 +130,7 @@ func (v *site) operator(log *slog.Logger) api.FabricOperator {
 	}}
 }
 
-// operator has what drills need of api.FabricOperator, which is about keys; who asks
-// it for anything else finds nothing there.
+// operator has what drills need of api.FabricOperator, which is about keys; other methods are not there.
 type operator struct {
 	api.FabricOperator
 	*keyops.Ops
@@ -237,7 +236,7 @@ func (v *site) sync() {
 	v.scene.Must(fmt.Errorf("service and Subnet Manager come to no rest in %d turns", maxTurns))
 }
 
-// decided is all that says who is in which partition, as far as it can be compared.
+// decided returns all that determines which host is in which partition, as far as it can be compared.
 func (v *site) decided() string {
 	return revisions(v, ledger.Grants()) + revisions(v, ledger.Memberships()) + revisions(v, admission.Records())
 }
@@ -306,7 +305,7 @@ func (v *site) pkeyOf(cluster string) ib.PKey {
 	return c.PKey.Full()
 }
 
-// delivered reports that a packet of a host reaches another one.
+// delivered reports whether a packet of a host reaches another one.
 func (v *site) delivered(from, to string, key ib.PKey) bool {
 	return v.Send(from, to, key).Fate == sim.Delivered
 }
