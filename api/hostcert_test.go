@@ -226,8 +226,7 @@ func TestEveryRouteWithACertificate(t *testing.T) {
 	}
 }
 
-// TestRevokedCertificate: what the record says counts at the next request, on the
-// connection that is open.
+// TestRevokedCertificate: a change of the record counts at the next request, on the connection that is open.
 func TestRevokedCertificate(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)

@@ -37,8 +37,8 @@ func isJSON(values []string) bool {
 }
 
 // closeAfterChunks has the connection end with the answer to an HTTP/1 request whose body came in chunks. Such a request
-// may have had a Content-Length, too, which net/http removes: a proxy that goes by that sees the next request at another
-// place, and what its client wrote there must not be one.
+// may have had a Content-Length, too, which net/http removes. A proxy that goes by that sees the next request at another
+// place, and the data that its client wrote there must not count as a request.
 func closeAfterChunks(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {

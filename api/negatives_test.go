@@ -125,8 +125,7 @@ func (x *attacked) answer(k *attesttest.Attack) error {
 	return err
 }
 
-// TestAttacksOverTheAPI sends every attack on evidence that can be sent, and what is
-// none though it looks like one.
+// TestAttacksOverTheAPI sends every attack on evidence that can be sent, and requests that only look like attacks.
 func TestAttacksOverTheAPI(t *testing.T) {
 	t.Parallel()
 	attacks := append(attesttest.Attacks(), attesttest.BootAttacks()...)
@@ -238,7 +237,7 @@ func TestBootsOverTheAPI(t *testing.T) {
 	}
 }
 
-// TestHonestHostOverTheAPI: what the attacks differ from is accepted.
+// TestHonestHostOverTheAPI: the honest requests that the attacks differ from are accepted.
 func TestHonestHostOverTheAPI(t *testing.T) {
 	t.Parallel()
 	a := attesttest.NewAttempt()

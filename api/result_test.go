@@ -124,7 +124,7 @@ func TestNoResults(t *testing.T) {
 	}
 }
 
-// The document describes the key set as the object that it is: what is served has the fields that it demands, and no other.
+// The document describes the key set as the object that it is: the served set has the fields that it demands, and no other.
 func TestKeySetIsAsDocumented(t *testing.T) {
 	f := newResultFixture(t)
 	f.result(t, `{"nonce":"MTIzNDU2Nzg="}`)

@@ -31,7 +31,7 @@ func (k *marker) MarkHealth(_ context.Context, actor string, m v1.HealthMark) (*
 	return &v1.FabricHealth{At: m.Place, Mark: m.Mark, Unhealthy: true}, nil
 }
 
-// TestMarkHealth: operators may mark, and what they say comes with their name.
+// TestMarkHealth: operators may mark, and their marks carry their name.
 func TestMarkHealth(t *testing.T) {
 	const body = `{"place":"leaf1/7","mark":"unhealthy","reason":"dirty"}`
 	o, k := observer(t), &marker{}

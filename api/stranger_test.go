@@ -149,7 +149,7 @@ func TestBodiesOfManyValues(t *testing.T) {
 }
 
 // TestSmuggled: with a Content-Length and chunks in one request, a proxy may see the next one elsewhere. The connection
-// ends with the answer, whatever that is, so that what follows is no request.
+// ends with the answer, whatever that is, so that the bytes that follow are no request.
 func TestSmuggled(t *testing.T) {
 	t.Parallel()
 	s := apitest.Start(t, apitest.NewBackend())

@@ -24,8 +24,8 @@ import (
 
 const walkerNode = 0x0002_c903_00ab_0000
 
-// TestWalkthrough attests a host with tpm2-tools, openssl and curl alone: what
-// docs/reference/evidence.md says of every byte is enough to be accepted.
+// TestWalkthrough attests a host with tpm2-tools, openssl and curl alone: the description of every byte in
+// docs/reference/evidence.md is enough to be accepted.
 func TestWalkthrough(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "openssl", "tpm2_quote", "tpm2_send"} {

@@ -139,8 +139,7 @@ func (s *Service) keepRefusedBoot(ctx context.Context, h *inventory.Host, v *att
 	}
 }
 
-// acceptBoot makes sure that what trusted the boot still does, and keeps the
-// boot if that is a waiver.
+// acceptBoot makes sure that the reference values that trusted the boot still do, and keeps the boot if they are a waiver.
 func (s *Service) acceptBoot(ctx context.Context, tx *store.Tx, judged, host *inventory.Host, v *attest.Verdict) error {
 	if v.Facts.Reference == "" && len(s.o.Weakness.Overlooks) > 0 {
 		return nil

@@ -239,8 +239,7 @@ func TestWaiverIsSeen(t *testing.T) {
 	l.refused(err, attest.ReasonReference)
 }
 
-// TestReferencesEndDuringSession: what trusted a boot must still do so when the
-// evidence is recorded.
+// TestReferencesEndDuringSession: the reference values that trusted a boot must still do so when the evidence is recorded.
 func TestReferencesEndDuringSession(t *testing.T) {
 	l := assigned(t)
 	good := attesttest.References()[0]

@@ -58,7 +58,7 @@ func TestBrakeDecides(t *testing.T) {
 	}
 }
 
-// braked is a site of n admitted hosts whose brake stops the second of them, and what denies all their EKs.
+// braked returns a site of n admitted hosts whose brake stops the second of them, and a function that denies their EKs.
 func braked(t *testing.T, n int) (l *lab, deny func(hosts ...string)) {
 	t.Helper()
 	l = allAdmitted(t, n, nil)

@@ -328,8 +328,8 @@ func TestConflictWithAHostNobodyWants(t *testing.T) {
 	}
 }
 
-// TestLateSessionHoldsNobody: what comes after the window of the host has closed is refused,
-// and no other host is held for it.
+// TestLateSessionHoldsNobody: evidence that comes after the window of the host has closed is refused, and no other host is
+// held for it.
 func TestLateSessionHoldsNobody(t *testing.T) {
 	l := awaiting(t)
 	l.hosts["host-2"].Statement.HCAs[0].Ports[1].GUID = l.hosts["host-1"].Statement.HCAs[0].Ports[1].GUID

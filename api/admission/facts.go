@@ -76,8 +76,8 @@ func (s *Service) gatherUses(ctx context.Context, r store.Reader, cluster string
 	return uses(&c, func(name string) (Cluster, error) { return s.cluster(ctx, r, name) })
 }
 
-// addGrant notes a grant of the record, unless the ledger has it for another
-// host: what is not in the ledger as ours is not ours to change.
+// addGrant notes a grant of the record, unless the ledger has it for another host: a grant that is not in the ledger as
+// ours is not ours to change.
 func (f *facts) addGrant(k ledger.Key, st standing) {
 	if st.grant.Host == f.host.ID {
 		f.grants[k] = st

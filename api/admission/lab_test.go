@@ -139,8 +139,8 @@ func (l *lab) attest(host string) (*v1.SealResult, error) {
 	return l.attestInThisBoot(host)
 }
 
-// attestInThisBoot empties the registers without the TPM counting a boot: what
-// no TPM does, so that the rules about boots are seen to hold by themselves.
+// attestInThisBoot empties the registers without the TPM counting a boot. No TPM does that; it shows that the rules about
+// boots hold by themselves.
 func (l *lab) attestInThisBoot(host string) (*v1.SealResult, error) {
 	h := l.hosts[host]
 	empty(h)

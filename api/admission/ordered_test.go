@@ -52,8 +52,8 @@ func (l *lab) orders() (out []string) {
 	return out
 }
 
-// TestOrderedReleases: what was ordered while the store was away is done once, whatever the
-// store has by then, and a later assignment stays.
+// TestOrderedReleases: an order made while the store was away is carried out once, whatever the store has by then,
+// and a later assignment stays.
 func TestOrderedReleases(t *testing.T) {
 	l := newLab(t, member.Open(t))
 	l.addHosts(2)

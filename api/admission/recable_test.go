@@ -75,7 +75,7 @@ func TestMoveCablesOntoAnother(t *testing.T) {
 	}
 }
 
-// TestEvidence: what a host proved counts while admission counts it.
+// TestEvidence: a host's proof counts while admission counts it.
 func TestEvidence(t *testing.T) {
 	l := newLab(t, member.Open(t))
 	l.addHosts(1)

@@ -162,8 +162,8 @@ func Verdicts() store.Collection[attest.Verdict] {
 
 func seals() store.Collection[sealRecord] { return store.NewCollection[sealRecord]("seals", 1) }
 
-// unsealed holds, by session, the first seal record of evidence that was accepted
-// and not sealed yet: what further ones are made from.
+// unsealed holds, by session, the first seal record of evidence that was accepted and not sealed yet: further ones are made
+// from it.
 func unsealed() store.Collection[sealRecord] { return store.NewCollection[sealRecord]("unsealed", 1) }
 
 // boots holds what is known of the boots of each TPM, by the digest of its EK.

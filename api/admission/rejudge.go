@@ -175,7 +175,7 @@ func (s *Service) rejudge(ctx context.Context, tx *store.Tx, f *facts, refs refe
 	return nil
 }
 
-// errNoVerdict: what evidence showed is not known any more.
+// errNoVerdict: the facts that evidence showed are not known any more.
 var errNoVerdict = errors.New("the verdict of the accepted evidence is gone")
 
 // knownLapses returns all known lapses of evidence, except for the end of its references.

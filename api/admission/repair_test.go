@@ -178,8 +178,8 @@ func TestUnknownHostIsCorrected(t *testing.T) {
 	}
 }
 
-// TestRepairVoidsAll: what a host showed with its old TPM counts for nothing, down to a
-// session that is open and a ticket that it earned; nor does it while it holds a grant.
+// TestRepairVoidsAll: proofs of a host by its old TPM count for nothing, down to a session that is open and a ticket that
+// it earned; nor do they while it holds a grant.
 func TestRepairVoidsAll(t *testing.T) {
 	l, spare := known(t)
 	l.must(l.svc.Assign(t.Context(), "alice", "host-1", v1.Assignment{Cluster: "c1"}))

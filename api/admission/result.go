@@ -26,8 +26,8 @@ type Results interface {
 	Sign(ctx context.Context, c *result.Claims, until time.Time) (string, error)
 }
 
-// AttestationResult returns a signed token about where a host stands, made now from what is recorded: what expired, was
-// voided or is held since does not count in it. nonce is the relying party's, nil for none.
+// AttestationResult returns a signed token about where a host stands, made now from what is recorded. Evidence that expired
+// or was voided does not count in it, nor does that of a host that is held. nonce is the relying party's, nil for none.
 func (s *Service) AttestationResult(ctx context.Context, host string, nonce []byte) (*v1.AttestationResult, error) {
 	if s.o.Results == nil {
 		return nil, refusal(Unavailable, v1.CodeUnavailable, "give the service a root for their keys (results.root) and start it again",

@@ -19,8 +19,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// signer keeps the claims that it was to sign, as text that is decoded again: what
-// others read of them.
+// signer keeps the claims that it was to sign, as text that is decoded again, as others read them.
 type signer struct {
 	t    *testing.T
 	now  func() time.Time
@@ -303,8 +302,8 @@ func TestResultOfHeldHosts(t *testing.T) {
 	want(t, l.result("host-1"), result.StateAdmitted, result.Warning, "another host claims")
 }
 
-// TestWeaknessesAreNeverAffirmed: what the policy overlooks, and what ended since, lowers
-// the status, although the host is admitted with it.
+// TestWeaknessesAreNeverAffirmed: a weakness that the policy overlooks, or that ended since, lowers the status, although
+// the host is admitted with it.
 func TestWeaknessesAreNeverAffirmed(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -172,8 +172,8 @@ func (c *comparison) open() []string {
 	return slices.Sorted(maps.Keys(hosts))
 }
 
-// Approve has the restored state count for hosts: what it grants them is granted, and other P_Keys that their switch
-// ports have are taken off. Reject releases hosts and takes all P_Keys of tenants off.
+// Approve has the restored state count for hosts: its grants are made, and other P_Keys that their switch ports have are
+// taken off. Reject releases hosts and takes all P_Keys of tenants off.
 func (s *Service) Approve(ctx context.Context, actor string, in v1.ReviewDecision) (*v1.Review, error) {
 	return s.decideReview(ctx, actor, in, true)
 }
@@ -224,8 +224,8 @@ func (s *Service) decideReview(ctx context.Context, actor string, in v1.ReviewDe
 	return s.Review(ctx)
 }
 
-// compareIn compares state and fabric as of a transaction. That the state is in review is a condition of its commit;
-// what was found is not: the subnet manager may write it at any time, and a transaction has no room for all of it.
+// compareIn compares state and fabric as of a transaction. That the state is in review is a condition of its commit. The
+// findings are not: the subnet manager may write them at any time, and a transaction has no room for all of them.
 func compareIn(ctx context.Context, tx *store.Tx) (*comparison, error) {
 	mark, err := review.Current(ctx, tx)
 	if err != nil {

@@ -17,9 +17,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// TestTranscripts runs the stories in testdata/transcripts: what an operator,
-// an agent and the fabric do, and what the service says each time. Between the
-// commands the service settles, as Run makes it do.
+// TestTranscripts runs the stories in testdata/transcripts: actions of an operator, an agent and the fabric, and the
+// answers of the service. Between the commands the service settles, as Run makes it do.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		l := newLab(t, member.Open(t))

@@ -7,7 +7,7 @@ import (
 	"portcullis/attest"
 )
 
-// TestUpgradeVerdict: what an older service stored is read on.
+// TestUpgradeVerdict: records of an older service can still be read.
 func TestUpgradeVerdict(t *testing.T) {
 	t.Parallel()
 	const stored = `{"ok":true,"facts":{"host":"a","session":"s","boot":{"reset":3,"restart":0,"clock":18446744073709551615,"safe":true},` +

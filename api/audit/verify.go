@@ -35,7 +35,7 @@ func Verify(ctx context.Context, s *store.Store) (Head, error) {
 }
 
 // Follow walks a log that goes on meanwhile: each page is as of when it is read, so that a walk may take longer than the
-// store keeps a revision. Entries only join the log, so what was read stays true.
+// store keeps a revision. Entries only join the log, so entries that were read stay true.
 func Follow(ctx context.Context, s *store.Store, w Walk) (*chain.Log, error) {
 	return follow(ctx, s.Snapshot, w)
 }

@@ -312,7 +312,7 @@ func TestAttestStatus(t *testing.T) {
 	}
 }
 
-// TestListsFollowPages: what a client lists is the whole list, whatever a page holds.
+// TestListsFollowPages: a client lists the whole list, whatever a page holds.
 func TestListsFollowPages(t *testing.T) {
 	b := apitest.NewBackend()
 	for i := range 7 {

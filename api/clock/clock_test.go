@@ -151,7 +151,7 @@ func TestSuspended(t *testing.T) {
 	c.want(t, Steady, noon.Add(8*time.Hour))
 }
 
-// TestLeapOfAnother: what another instance records far ahead has this one stop, until an operator sets it.
+// TestLeapOfAnother: a time that another instance records far ahead stops this one, until an operator sets the clock.
 func TestLeapOfAnother(t *testing.T) {
 	c := start("b", noon, Mark{Highest: noon, By: "b"})
 	c.want(t, Steady, noon)
@@ -164,8 +164,8 @@ func TestLeapOfAnother(t *testing.T) {
 	c.want(t, Steady, noon.Add(time.Minute))
 }
 
-// TestNeverBack: whatever clocks and instances do, time does not go back while no operator sets it, and what is to be
-// recorded is never less than what is.
+// TestNeverBack: whatever clocks and instances do, time does not go back while no operator sets it. A time to be recorded
+// is never less than the recorded one.
 func TestNeverBack(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))

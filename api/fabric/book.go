@@ -18,8 +18,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// book is the state of a Link: what the store wants, what the subnet manager
-// said last, and the records that follow from it. It belongs to Run.
+// book is the state of a Link: what the store wants, the last report of the subnet manager, and the records that follow
+// from it. It belongs to Run.
 type book struct {
 	clock    func() time.Time
 	revision int64 // of the grants below
@@ -77,7 +77,7 @@ func newBook(now func() time.Time, l SightLimits) *book {
 	}
 }
 
-// load reads everything as of one revision. When that fails, what was known stays.
+// load reads everything as of one revision. When that fails, the former state stays.
 func (b *book) load(ctx context.Context, snap store.Snapshot) error {
 	stored, _, err := ledger.Grants().List(ctx, snap, "")
 	if err != nil {

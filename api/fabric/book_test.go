@@ -277,8 +277,8 @@ func TestNewestIntentWaits(t *testing.T) {
 	}
 }
 
-// TestObserveLooksAtEachGrantOnce: what a start costs, when all ports are placed at once, does
-// not grow with ports times grants. Names of grants are made of those alone that may be owed.
+// TestObserveLooksAtEachGrantOnce: the cost of a start, when all ports are placed at once, does not grow with ports times
+// grants. Names of grants are made only for those that may be owed.
 func TestObserveLooksAtEachGrantOnce(t *testing.T) {
 	const hosts = 500
 	b := newTestBook(false)

@@ -51,8 +51,8 @@ type sighting struct {
 
 // judgeSight returns the state of the sight, and its cause unless it is clear. was is the state before. It is pure.
 //
-// Before a subnet manager is master, what it has not seen yet is not missing: then only our own port without a link is
-// a finding, and else the state stays. A subnet manager that is partly blind stays so until less than half of the part
+// Before a subnet manager is master, ports that it has not seen yet are not missing: then only our own port without a link
+// is a finding, and else the state stays. A subnet manager that is partly blind stays so until less than half of the part
 // that made it so is missing: devices at the limit do not have it change again and again.
 func judgeSight(s sighting, l SightLimits, was v1.Sight) (state, cause string) {
 	least := l.least(s.known)

@@ -52,8 +52,8 @@ func (b *book) holds(host string) bool {
 	return b.mark != nil && !b.approved[host] && !b.trustsState
 }
 
-// find writes down, during a review, which P_Keys of tenants switch ports have. Tables that were not read whole say
-// nothing: what was found there before stays.
+// find records, during a review, which P_Keys of tenants switch ports have. Tables that were not read whole say nothing:
+// earlier findings there stay.
 func (b *book) find() {
 	if b.mark == nil {
 		for _, key := range b.tables.keys() {

@@ -64,9 +64,8 @@ type cableDecl struct {
 // digits, dots and hyphens, the first and last a letter or digit.
 func ValidHostID(s string) bool { return len(s) <= maxHostID && hostID.MatchString(s) }
 
-// Parse reads inventory and cabling files. The error is Problems and lists
-// everything wrong within the files; what contradicts the stored inventory is
-// found by NewPlan.
+// Parse reads inventory and cabling files. The error is Problems and lists everything wrong within the files. NewPlan finds
+// contradictions with the stored inventory.
 func Parse(files []File) (*Declaration, error) {
 	d, r := &Declaration{}, &report{}
 	if len(files) == 0 {

@@ -63,8 +63,8 @@ func (k Keys) list() string {
 	return cmp.Or(strings.Join(ids, " "), "none")
 }
 
-// sealedAs is the name that the private half is sealed under. It holds the public one:
-// what opens is the key that it says.
+// sealedAs is the name that the private half is sealed under. It holds the public one, so the key that opens is the one
+// that it names.
 func (k *Key) sealedAs() string { return fmt.Sprintf("%s/%x", k.ID, sha256.Sum256(k.Public)) }
 
 // record is a whole ring.

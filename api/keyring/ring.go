@@ -1,14 +1,12 @@
-// Package keyring keeps keys of the service that sign for others: in one record of the
-// store, so that every service over it signs by the same ones. Their private halves are
-// sealed in a vault of their own, whose root stands outside the store: a stolen disk or
-// backup signs nothing.
+// Package keyring keeps keys of the service that sign for others: in one record of the store, so that every service over it
+// signs by the same ones. Their private halves are sealed in a vault of their own, whose root stands outside the store: a
+// stolen disk or backup signs nothing.
 //
-// A key signs for a period. The next one is published ahead, because others keep what
-// they got for a while; those before are accepted for as long as something that they
-// signed may count. Whichever service first finds that the next one is due makes it. It
-// is made only once the one before signs, so that there are never many.
+// A key signs for a period. The next one is published ahead, because others keep their copy for a while; those before are
+// accepted for as long as something that they signed may count. Whichever service first finds that the next one is due
+// makes it. It is made only once the one before signs, so that there are never many.
 //
-// What a key is and what it signs is for the user of a ring to say.
+// The user of a ring decides what a key is and what it signs.
 package keyring
 
 import (
@@ -212,7 +210,7 @@ func (r *Ring[K]) vault(rec *record) (*vault.Vault, error) {
 	return v, nil
 }
 
-// open unseals a key, once: what was opened before is at hand.
+// open unseals a key, once: a key that was opened before is at hand.
 func (r *Ring[K]) open(rec *record, k *Key) (opened K, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -344,7 +344,7 @@ func TestStoredKeysAreSealed(t *testing.T) {
 	}
 }
 
-// TestHalvesOfTwoKeys: what a user cannot put together signs nothing.
+// TestHalvesOfTwoKeys: halves that a user cannot put together sign nothing.
 func TestHalvesOfTwoKeys(t *testing.T) {
 	s := newSite(t)
 	r := s.ring(func(o *Options[string]) {

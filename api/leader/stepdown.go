@@ -33,8 +33,7 @@ func (c *Candidate) StepDown(ctx context.Context, rest time.Duration) error {
 	return nil
 }
 
-// standBack waits for the time of a lease, and what StepDown says, so that another instance
-// can take it first.
+// standBack waits for the time of a lease, plus the time that StepDown adds, so that another instance can take it first.
 func (c *Candidate) standBack(ctx context.Context) {
 	c.mu.Lock()
 	rest := c.rest

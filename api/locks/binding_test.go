@@ -93,8 +93,7 @@ func (s *site) lastEntry() audit.Entry {
 	return list[len(list)-1].Value
 }
 
-// A file is for the board, the device and the challenge of one adapter; what it is
-// bound to is shown, and in the audit log.
+// A file is for the board, the device and the challenge of one adapter; its binding is shown, and in the audit log.
 func TestBoundToChallenge(t *testing.T) {
 	s := newSite(t, bindingTo(t, 0)) // the tightest, if none is named
 	f := s.parsed(s.Orders(t.Context(), s.ticket(4), drew(cardA, macA, nonceOf(1))))

@@ -77,8 +77,7 @@ func (s *Service) Expect(ctx context.Context, r store.Reader, host *inventory.Ho
 	return out, nil
 }
 
-// Judge compares the settings that a statement has with the profile. The agent
-// did so too; what it says of that grants nothing.
+// Judge compares the settings that a statement has with the profile. The agent did so too; its own result grants nothing.
 func (s *Service) Judge(st *attest.Statement) *attest.Refusal {
 	var wrong []string
 	for i := range st.HCAs {

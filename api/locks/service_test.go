@@ -138,8 +138,7 @@ func epochs(keys []v1.LockKey) (out []uint32) {
 	return out
 }
 
-// Each order has a key of its own, durable before it leaves; what the adapter may
-// be locked with comes with it.
+// Each order has a key of its own, durable before it leaves; the file that the adapter may be locked with comes with it.
 func TestOrders(t *testing.T) {
 	s := newSite(t)
 	first := s.mustOrder(cardA, cardB)
@@ -150,7 +149,7 @@ func TestOrders(t *testing.T) {
 	if want, err := testRoot(t).Derive(cardA, 1); err != nil || !a.Equal(want) || a.Equal(b) {
 		t.Errorf("the keys are not those of the adapters: %v", err)
 	}
-	// Nothing came of it: what was given out may be in the adapter.
+	// Nothing came of it: the issued key may be in the adapter.
 	second := s.mustOrder(cardA).Orders[0]
 	if second.Lock.Epoch != 2 || !slices.Equal(epochs(second.Held), []uint32{1}) {
 		t.Errorf("second: epoch %d, held %v", second.Lock.Epoch, epochs(second.Held))

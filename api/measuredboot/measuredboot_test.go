@@ -293,7 +293,7 @@ func (s *site) counts(inForce, expired int) {
 	}
 }
 
-// TestRefusals: what no set is made of.
+// TestRefusals: inputs that no set is made of.
 func TestRefusals(t *testing.T) {
 	s, ctx, m := newSite(t, false), t.Context(), eventlogtest.Example()
 	log := m.Boot().Bytes()

@@ -78,8 +78,8 @@ func names(n int) []string {
 	return out
 }
 
-// TestListThatChangesBetweenPages holds pages against the whole list: what neither came nor went
-// meanwhile is in exactly one of them, in order.
+// TestListThatChangesBetweenPages compares pages with the whole list: an entry that neither came nor went meanwhile is in
+// exactly one of them, in order.
 func TestListThatChangesBetweenPages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := store.New(memory.New(time.Now), "")

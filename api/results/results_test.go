@@ -155,7 +155,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestDrop: what stolen keys signed verifies nowhere where keys are fetched again.
+// TestDrop: signatures by stolen keys verify nowhere where keys are fetched again.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -179,7 +179,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestAnotherRoot: without the root nothing is signed, and what is public stays so.
+// TestAnotherRoot: without the root nothing is signed, and public keys stay public.
 func TestAnotherRoot(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -32,8 +32,8 @@ type Mark struct {
 
 	// RolledBack is set where the audit log is not what was anchored of it.
 	RolledBack *RolledBack `json:"rolled_back,omitempty"`
-	// Recovered names the members that were lost, where the store was recovered from one that was left: what they took
-	// last may be missing. Taken is the time of the last entry of the audit log, and Revision is 0.
+	// Recovered names the members that were lost, where the store was recovered from one that was left: their last records
+	// may be missing. Taken is the time of the last entry of the audit log, and Revision is 0.
 	Recovered []string `json:"recovered,omitempty"`
 	// Clearing is set until what the fabric was seen to be was removed, where that must go: a start goes on with it.
 	Clearing bool `json:"clearing,omitempty"`

@@ -14,8 +14,8 @@ import (
 	"portcullis/fabricsm/topospec/history"
 )
 
-// Draft keeps a file as a draft: what cannot be compared with anything, is empty, cut,
-// or of another fabric, is refused with each line that is wrong.
+// Draft keeps a file as a draft. A file that cannot be compared with anything, is empty, cut, or of another fabric, is
+// refused with each line that is wrong.
 func (s *Service) Draft(ctx context.Context, actor string, in v1.NewTopospec) (*v1.TopospecRevision, error) {
 	if len(in.Content) > MaxContent {
 		return nil, refuse(admission.Invalid, v1.CodeTooLarge, "leave out what is not of this fabric", "%s has %d MiB, at most %d are taken", in.Name, len(in.Content)>>20, MaxContent>>20)

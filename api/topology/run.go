@@ -49,9 +49,8 @@ func (s *Service) OnEvent(e sm.Event) {
 	}
 }
 
-// Run has the Subnet Manager follow what is wanted until ctx ends, and takes back what
-// makes things worse. It outlives every failure of the store: what is in force stays.
-// last is what the Subnet Manager was started with.
+// Run has the Subnet Manager follow what is wanted until ctx ends, and takes back an activation that makes things worse. It
+// outlives every failure of the store: the topology in force stays. last is what the Subnet Manager was started with.
 func (s *Service) Run(ctx context.Context, last Wanted, give Give) error {
 	for ctx.Err() == nil {
 		err := s.follow(ctx, &last, give)

@@ -146,8 +146,7 @@ func change(r *topospec.Revision, reason string) *topospec.Revision {
 	return next
 }
 
-// TestFollow: the Subnet Manager is given each change, once, and what was given up
-// before it attached is not.
+// TestFollow: the Subnet Manager receives each change, once, but none that was withdrawn before it attached.
 func TestFollow(t *testing.T) {
 	s := newSite(t, shared.Open(t), topology.Rules{})
 	m, _ := s.run()
@@ -276,7 +275,7 @@ func (s *site) untilBack(m *manager, revision uint64, mode string) {
 	})
 }
 
-// TestRefusedBySM: what the Subnet Manager refuses is taken back at once.
+// TestRefusedBySM: a revision that the Subnet Manager refuses is taken back at once.
 func TestRefusedBySM(t *testing.T) {
 	s := newSite(t, shared.Open(t), watched)
 	m, _ := s.run()

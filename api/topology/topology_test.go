@@ -252,7 +252,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestDraftRefused: what cannot be law is refused with its lines, and nothing is kept.
+// TestDraftRefused: a file that cannot be law is refused with its lines, and nothing is kept.
 func TestDraftRefused(t *testing.T) {
 	s := newSite(t, shared.Open(t), topology.Rules{})
 	s.inForce(s.rev, "")
@@ -314,8 +314,7 @@ func TestSimulateNamesTenants(t *testing.T) {
 	}
 }
 
-// TestFourEyes: what needs a second approval needs it here, too, and the rule of two
-// persons can be switched off.
+// TestFourEyes: a step that needs a second approval needs it here, too, and the rule of two persons can be switched off.
 func TestFourEyes(t *testing.T) {
 	s := newSite(t, shared.Open(t), topology.Rules{})
 	s.rev.Policy.Two = []topospec.Touch{topospec.TouchPolicy}
@@ -406,8 +405,7 @@ func TestContent(t *testing.T) {
 	wants(t, "unknown", err, admission.NotFound, "revision_unknown", "revision 9")
 }
 
-// TestWanted fails closed: what the store says and cannot be read is an error, never
-// "nothing".
+// TestWanted fails closed: a record of the store that cannot be read is an error, never "nothing".
 func TestWanted(t *testing.T) {
 	s := newSite(t, shared.Open(t), topology.Rules{})
 	w, err := s.keep.Wanted(t.Context())

@@ -1,9 +1,8 @@
 package v1
 
-// List is the answer of every route that lists, or a page of it. Items are sorted by their
-// name, unless the route says otherwise, and never null. Next, when it is not empty, goes into
-// the query for the page that follows. Pages may come from different moments; what did not
-// change between them is in exactly one.
+// List is the answer of every route that lists, or a page of it. Items are sorted by their name, unless the route says
+// otherwise, and never null. Next, when it is not empty, goes into the query for the page that follows. Pages may come from
+// different moments; an item that did not change between them is in exactly one.
 type List[T any] struct {
 	Items []T    `json:"items" nullable:"false"`
 	Next  string `json:"next,omitempty" doc:"value of after for the next page; absent: this is the last one"`

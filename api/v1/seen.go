@@ -6,9 +6,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Page is a part of a long list, in the order of Key. Next, when it is not
-// empty, goes into the query for the part that follows. Pages may come from
-// different moments; what did not change between them is in exactly one.
+// Page is a part of a long list, in the order of Key. Next, when it is not empty, goes into the query for the part that
+// follows. Pages may come from different moments; an item that did not change between them is in exactly one.
 type Page[T any] struct {
 	Observed time.Time `json:"observed" doc:"when the subnet manager showed this"`
 	Settled  bool      `json:"settled" doc:"whether the fabric then was as it is wanted"`

@@ -62,9 +62,8 @@ type Host struct {
 	Node ib.GUID // of the adapter; its port has the next GUID
 }
 
-// NewWith makes a service that expects one host: its policy trusts the maker of the
-// TPM and demands locks, but nothing of firmware, what the TPM measures of a boot is trusted, and
-// the host is assigned to a cluster.
+// NewWith makes a service that expects one host. Its policy trusts the maker of the TPM and demands locks, but nothing of
+// firmware. The boot that the TPM measures is trusted, and the host is assigned to a cluster.
 func NewWith(t testing.TB, h Host, edit ...func(*admission.Options)) *Site {
 	t.Helper()
 	policy := attest.DefaultPolicy()

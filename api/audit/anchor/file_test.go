@@ -101,7 +101,7 @@ func TestFileIsBounded(t *testing.T) {
 	}
 }
 
-// Nothing is written to, or read from, what is no file of the service's own.
+// Nothing is written to, or read from, a file that is not the service's own.
 func TestFileRefuses(t *testing.T) {
 	for name, make := range map[string]func(path, other string) error{
 		"symbolic link": func(path, other string) error { return os.Symlink(other, path) },

@@ -18,7 +18,7 @@ func (Journal) Kind() string { return "journal" }
 // Name implements Sink.
 func (Journal) Name() string { return "journal" }
 
-// Write implements Sink. A logger returns no error, so that what is lost behind it is not noticed here.
+// Write implements Sink. A logger returns no error, so that a loss behind it is not noticed here.
 func (j Journal) Write(ctx context.Context, a *chain.Anchor) error {
 	var attrs []slog.Attr
 	for _, f := range a.Fields() {

@@ -171,9 +171,9 @@ func (k *Keeper) newMark(ctx context.Context, r store.Reader, now time.Time, hea
 	return mark, err
 }
 
-// goOnClearing removes, where a mark asks for it, what was decided in a review of before, which was not about this. If
-// nothing else uses the store, it also removes what the state says of what the fabric was seen to be. Where others do,
-// that is from the fabric or will be.
+// goOnClearing removes, where a mark asks for it, the decisions of an earlier review, which was not about this state. If
+// nothing else uses the store, it also removes the state's record of what the fabric was seen to be. Where others use the
+// store, that record is from the fabric or will be.
 func (k *Keeper) goOnClearing(ctx context.Context) error {
 	mark, err := review.Current(ctx, k.o.Store)
 	if err != nil || mark == nil || !mark.Clearing {

@@ -351,8 +351,8 @@ func TestJudgeAfterADecision(t *testing.T) {
 	}
 }
 
-// A rolled back state says nothing of what the fabric was seen to be; where others use the store, what they say stands.
-// A start that was cut off while it removed that is gone on with.
+// A rolled back state says nothing of what the fabric was seen to be. Where others use the store, their records stand. A
+// start that was interrupted while it removed them is continued.
 func TestJudgeRemovesWhatWasSeen(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		s, a := newStore(), &slate{name: "a"}

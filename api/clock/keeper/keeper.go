@@ -134,7 +134,7 @@ func describe(s *clock.Standing) string {
 	return text + ", since " + s.Since.Format(time.RFC3339) + ": nothing new is granted; removals go on"
 }
 
-// Raise records the time in tx, so that what tx grants is not undone by a clock that is set back.
+// Raise records the time in tx, so that the grants of tx are not undone by a clock that is set back.
 func (k *Keeper) Raise(ctx context.Context, tx *store.Tx) error { return k.raise(ctx, tx, true) }
 
 func (k *Keeper) raise(ctx context.Context, tx *store.Tx, always bool) error {

@@ -159,7 +159,7 @@ func TestSetBackWhileRunning(t *testing.T) {
 	})
 }
 
-// TestGrantIsRecorded: what a transaction grants is recorded with its time, and at the end of a service all is.
+// TestGrantIsRecorded: grants of a transaction are recorded with its time, and at the end of a service all are.
 func TestGrantIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.New(memory.New(time.Now), "")

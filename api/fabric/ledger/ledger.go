@@ -1,18 +1,15 @@
-// Package ledger is the language in which the api role and the sm role of the
-// service talk: records in the store, and nothing else, so that the two can
-// run in different processes.
+// Package ledger defines the records by which the api role and the sm role of the service communicate. They are records in
+// the store, and nothing else, so that the two can run in different processes.
 //
-// The api role (package admission) writes grants. The sm role (package fabric)
-// turns them into intent for the subnet manager and writes back what the
-// fabric shows: where each port is seen, which memberships were read back,
-// the nodes, and the state of the subnet manager itself.
+// The api role (package admission) writes grants. The sm role (package fabric) turns them into intent for the subnet
+// manager and writes back what the fabric shows: where each port is seen, which memberships were read back, the nodes, and
+// the state of the subnet manager itself.
 //
-// A grant is withdrawn by marking it, not by deleting it: it stays until the
-// P_Key was read back as absent from switch port and HCA. The records below a
-// P_Key are thus exactly the places where it may still be.
+// A grant is withdrawn by marking it, not by deleting it: it stays until the P_Key was read back as absent from switch port
+// and HCA. The records below a P_Key are thus exactly the places where it may still be.
 //
-// A membership counts only if its Revision is not smaller than the revision
-// of the grant's last change: what was read back before that says nothing.
+// A membership counts only if its Revision is not smaller than the revision of the grant's last change: an earlier
+// read-back says nothing.
 package ledger
 
 import (

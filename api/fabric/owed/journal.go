@@ -76,8 +76,7 @@ func openJournal(dir string) (*journal, content, error) {
 		}
 	}
 	j.begun, j.end = j.number, was.end
-	// A record that was not written whole is not written over: what is left of it would follow
-	// the next one.
+	// A record that was not written whole is not written over: its rest would follow the next one.
 	j.unsure = was.torn
 	if newest == nil {
 		j.file = 1

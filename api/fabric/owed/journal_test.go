@@ -63,8 +63,8 @@ func removed(host string) Entry {
 	return Entry{Removal: &r}
 }
 
-// TestJournalKeeps: what was confirmed is there after each restart, what came later for the
-// same host or fact counts, and the space of both files is taken.
+// TestJournalKeeps: confirmed records are there after each restart, later records for the same host or fact count, and the
+// space of both files is taken.
 func TestJournalKeeps(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
@@ -112,8 +112,8 @@ func written(t *testing.T, dir string) (path string, at []int64) {
 	return k.journal.path(k.journal.file), append(at, k.journal.end)
 }
 
-// TestTornTail: a last record of which any part is missing was not confirmed. It is left
-// out, and what is written next is there after a restart.
+// TestTornTail: a last record of which any part is missing was not confirmed. It is left out, and the next record is there
+// after a restart.
 func TestTornTail(t *testing.T) {
 	dir := t.TempDir()
 	path, at := written(t, dir)
@@ -205,8 +205,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestCreationCutOff: a file whose making was broken off is made again, and what the other
-// one has is kept, also while there is no space for it.
+// TestCreationCutOff: a file whose creation was interrupted is made again, and the records of the other one are kept, also
+// while there is no space for it.
 func TestCreationCutOff(t *testing.T) {
 	dir := t.TempDir()
 	path, _ := written(t, dir)
@@ -405,7 +405,7 @@ func TestHangs(t *testing.T) {
 	}
 }
 
-// FuzzJournal: reading is total, and what is read can be written again and read as the same.
+// FuzzJournal: reading is total, and a record that was read can be written again and reads as the same.
 func FuzzJournal(f *testing.F) {
 	e := removed("h1")
 	r, err := record(&e, 1)

@@ -9,10 +9,9 @@ import (
 	"hash/crc32"
 )
 
-// A file is a header and records one after the other; what is left is unused. The header is
-// magic, generation and checksum, or zeros in a file that is not in use. A record is a mark,
-// the length of its body, a checksum of the generation and the body, and the body, which is
-// an Entry as JSON. Numbers are big endian, and zeros follow the last record.
+// A file is a header and records one after the other; the rest is unused. The header is magic, generation and checksum, or
+// zeros in a file that is not in use. A record is a mark, the length of its body, a checksum of the generation and the
+// body, and the body, which is an Entry as JSON. Numbers are big endian, and zeros follow the last record.
 const (
 	headerSize = 16
 	recordHead = 12

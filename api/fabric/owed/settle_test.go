@@ -16,7 +16,7 @@ import (
 
 var errAway = errors.New("the store is away")
 
-// ledger is what a test has of a store: what Settle brought to it.
+// ledger is the test's view of a store: the records that Settle brought to it.
 type ledger struct {
 	got      []string
 	revision int64
@@ -66,8 +66,8 @@ func audited(t *testing.T, st *store.Store) (objects []string) {
 	return objects
 }
 
-// TestSettle: removals come first, what landed is owed no longer, also after a restart, and
-// what did not land is.
+// TestSettle: removals come first. A record that the store took is owed no longer, also after a restart. One that it did
+// not take is.
 func TestSettle(t *testing.T) {
 	dir, st, l := t.TempDir(), store.New(memory.New(time.Now), ""), &ledger{revision: 41}
 	k := open(t, dir)

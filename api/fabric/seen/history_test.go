@@ -10,8 +10,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestManyEventsAreToldAsOne: a bring-up does not wash away what was before it,
-// and what is kept is the newest, in order.
+// TestManyEventsAreToldAsOne: a bring-up does not displace the events before it, and the newest events are kept, in order.
 func TestManyEventsAreToldAsOne(t *testing.T) {
 	show := seentest.Run(t, seentest.Tree, seentest.Grants(), nil)
 	o := seen.New(seen.Options{})

@@ -84,8 +84,7 @@ var filters = []struct {
 	{"description where the inventory has a name", v1.RegisteredQuery{Host: "h1 mlx5_0"}, false, false},
 }
 
-// TestRegistered: what is registered is listed with whose it is, one page after the other,
-// for all or for some, and no key.
+// TestRegistered: registrations are listed with their owners, one page after the other, for all or for some, and no key.
 func TestRegistered(t *testing.T) {
 	o, ctx := registered(t), t.Context()
 	of := func(one bool, first string, other bool, second string) (want []string) {

@@ -37,7 +37,7 @@ func shown(k *topotest.Kit) *seen.Observer {
 	return o
 }
 
-// TestWhatNobodyReportedIsFound: what is wrong with a link shows in its state.
+// TestWhatNobodyReportedIsFound: a problem of a link shows in its state.
 func TestWhatNobodyReportedIsFound(t *testing.T) {
 	leaf := func(k *topotest.Kit, n int) topo.PortID { return k.PortOf(0, ib.PortNum(n)) }
 	for _, tt := range []struct {

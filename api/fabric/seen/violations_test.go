@@ -74,8 +74,8 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// TestViolationsAreNamed: what happened last names host and tenant, and kind and
-// verdict also where they are the first of their list.
+// TestViolationsAreNamed: the last event names host and tenant, and kind and verdict also where they are the first of their
+// list.
 func TestViolationsAreNamed(t *testing.T) {
 	o := accused(t)
 	o.OnEvent(&sm.Violation{Kind: sm.BadMKey, Place: ib.Place{Switch: leaf1, Port: 2}, Count: 1})

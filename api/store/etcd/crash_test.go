@@ -17,8 +17,8 @@ import (
 	"portcullis/api/store/storetest"
 )
 
-// TestKill kills a process in the midst of its writes, over and over: what it
-// reported as written must be there afterwards.
+// TestKill kills a process in the midst of its writes, over and over: writes that it reported as done must be there
+// afterwards.
 func TestKill(t *testing.T) {
 	if os.Getenv("STORE_TEST_DIR") != "" {
 		writeForever(t)

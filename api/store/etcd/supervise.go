@@ -201,8 +201,8 @@ func (s *supervised) current() (*backend, error) {
 	}
 }
 
-// unsure says of an error that came of the member's death that it is not known what became of
-// the request: what its log has is replayed.
+// unsure adds to an error that came of the member's death that the outcome of the request is not known: requests in its log
+// are replayed.
 func unsure(b *backend, err error) error {
 	if err != nil && b.Err() != nil {
 		return fmt.Errorf("the store ended meanwhile: %v", b.Err())

@@ -309,8 +309,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestRecordsReachTheSoftLimit: where records themselves take 80 % of the quota, what grows
-// is refused and removals are taken; removing them ends it.
+// TestRecordsReachTheSoftLimit: where records themselves take 80 % of the quota, requests that add data are refused and
+// removals are taken. Removing records ends it.
 func TestRecordsReachTheSoftLimit(t *testing.T) {
 	s, h := openSupervised(t, t.TempDir(), 16<<20)
 	part, n := strings.Repeat("x", 64<<10), 0

@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestDump: what was deleted is in a dump, as it may be on a disk.
+// TestDump: a deleted record is in a dump, as it may be on a disk.
 func TestDump(t *testing.T) {
 	b := memory.New(time.Now)
 	for _, do := range []store.Op{{Key: "k", Value: []byte("first")}, {Key: "k", Delete: true}} {
