@@ -288,8 +288,7 @@ func (s *site) tables() tables {
 	return out
 }
 
-// adopt has what an instance shows after a restore be what was acknowledged, and what the
-// ports of hosts may hold.
+// adopt takes what an instance shows after a restore as what was acknowledged, and as what the ports of hosts may hold.
 func (s *site) adopt(ctx context.Context, n *instance) error {
 	shown, err := n.tenants(ctx)
 	if err != nil {

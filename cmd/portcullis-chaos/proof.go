@@ -19,9 +19,8 @@ const (
 	proveEvery = 10
 )
 
-// prove has smpquery read the tables of a few hosts that stay in their cluster, adapter and
-// switch port, under the M_Keys that an operator exports. So no key is lost, and what the
-// simulator is asked directly is what a third party sees.
+// prove has smpquery read the tables of a few hosts that stay in their cluster, adapter and switch port, under the M_Keys
+// that an operator exports. So no key is lost, and a third party sees the same as direct questions to the simulator.
 func (s *site) prove(ctx context.Context, steady []*machine, r *rand.Rand) error {
 	mkeys, err := s.exportKeys(ctx)
 	if err != nil {

@@ -43,8 +43,8 @@ func wantGuard(t *testing.T, c *client.Client, name, want string) {
 	t.Errorf("no guard %s says %q: %+v", name, want, h.Status.Guards)
 }
 
-// TestClockSetBack, T146: what was over by the highest time that the service has seen is over, also when its clock is
-// set back and it is started again. Until the clock has caught up nothing new is granted, and it says so; removals go
+// TestClockSetBack, T146: a period that was over by the highest time that the service has seen is over, also when its clock
+// is set back and it is started again. Until the clock has caught up nothing new is granted, and it says so; removals go
 // on. An operator can set the recorded time.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()

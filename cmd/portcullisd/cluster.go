@@ -242,7 +242,7 @@ func (c *clusterCommand) replace(ctx context.Context) (err error) {
 		}
 	}
 	if c.yes {
-		// Before anything is removed: what is needed to invite is there.
+		// Before anything is removed: the files needed to invite are there.
 		if _, err := c.authority(); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestGrowthSection: what the file says reaches the core, beside the defaults.
+// TestGrowthSection: settings in the file reach the core, beside the defaults.
 func TestGrowthSection(t *testing.T) {
 	c := coreOf(t, "fabric:\n  growth:\n    entry: 40000\n    window: 2m\n    cable: 300\n    hops: 12\n")
 	want := sm.GrowthConfig{Ceiling: sm.DefaultConfig().Growth.Ceiling, Entry: 40000, Window: 2 * time.Minute, Cable: 300, Hops: 12}

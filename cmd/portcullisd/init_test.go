@@ -63,7 +63,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// TestInitLeavesNothingHalfDone: what cannot be made whole can be tried again.
+// TestInitLeavesNothingHalfDone: an installation that failed can be tried again.
 func TestInitLeavesNothingHalfDone(t *testing.T) {
 	dir := t.TempDir()
 	err := writeFresh(dir, []newFile{{"tls/ca.pem", []byte("a"), 0o644}, {"tokens.yaml", []byte("b"), 0o600}, {"nowhere/c", []byte("c"), 0o600}})
@@ -101,7 +101,7 @@ func TestInitNeverOverwrites(t *testing.T) {
 	}
 }
 
-// TestInitKeepsRoots: what a purge leaves, since it opens the state, is used by the next installation.
+// TestInitKeepsRoots: roots that a purge leaves, since they open the state, are used by the next installation.
 func TestInitKeepsRoots(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range roots {

@@ -14,9 +14,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// journalHandler writes log records to the journal with fields: MESSAGE,
-// PRIORITY, one field for each attribute, and for an event MESSAGE_ID,
-// PORTCULLIS_EVENT and, of the subnet manager's, what it is about.
+// journalHandler writes log records to the journal with fields: MESSAGE, PRIORITY, one field for each attribute, and for an
+// event MESSAGE_ID and PORTCULLIS_EVENT. An event of the subnet manager also has fields for what it is about.
 type journalHandler struct {
 	level  slog.Leveler
 	send   func(message string, priority journal.Priority, fields map[string]string) error

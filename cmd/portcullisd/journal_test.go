@@ -60,7 +60,7 @@ func TestMessageIDsStay(t *testing.T) {
 	}
 }
 
-// TestJournalAway: what the journal does not take is written as text.
+// TestJournalAway: records that the journal does not take are written as text.
 func TestJournalAway(t *testing.T) {
 	var out strings.Builder
 	log := slog.New(&journalHandler{

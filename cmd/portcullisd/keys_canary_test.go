@@ -60,7 +60,7 @@ func scanHeld(scan *keystest.Scanner, f *keyFabric) (n int) {
 	return n
 }
 
-// scanSecrets adds what the keys come from, and what opens them.
+// scanSecrets adds the secrets that the keys are derived from, and those that open them.
 func scanSecrets(t *testing.T, scan *keystest.Scanner, rootFile string, facts string) {
 	t.Helper()
 	root, err := vault.FileRoot(rootFile)

@@ -46,9 +46,8 @@ var keyEffects = map[string]struct {
 	"sm_key": {"sm.key", func(c *sm.Config) any { return !c.SMKey.IsZero() }, ""},
 }
 
-// TestKeyOptionsHaveEffect: what docs/understand/keys.md calls an option of OpenSM or UFM is taken
-// by the configuration, and changes what the core does; a value that is refused is
-// refused with the reason.
+// TestKeyOptionsHaveEffect: each option of OpenSM or UFM in docs/understand/keys.md is taken by the configuration, and
+// changes what the core does; a value that is refused is refused with the reason.
 func TestKeyOptionsHaveEffect(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

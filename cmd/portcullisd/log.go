@@ -11,9 +11,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// newLog writes text lines to w. When w is a stream to the journal, records go
-// there with their fields; what it does not take is written as lines that begin
-// with their priority (sd-daemon(3)). The journal knows the time.
+// newLog writes text lines to w. When w is a stream to the journal, records go there with their fields. Records that it
+// does not take are written as lines that begin with their priority (sd-daemon(3)). The journal knows the time.
 func newLog(w io.Writer, level slog.Level) *slog.Logger {
 	if ok, err := journal.StderrIsJournalStream(); err != nil || !ok {
 		return slog.New(slog.NewTextHandler(w, textOptions(level, false)))

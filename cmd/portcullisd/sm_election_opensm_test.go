@@ -134,8 +134,8 @@ func (w *wire) hung() string {
 	return ""
 }
 
-// answered waits until an OpenSM that is standby has had its next poll answered
-// and no request out: what it polls can now end without taking a request along.
+// answered waits until an OpenSM that is standby has had its next poll answered and no request out: the SM that it polls
+// can now end without taking a request along.
 func (c *contender) answered() {
 	t := c.stage.t
 	t.Helper()

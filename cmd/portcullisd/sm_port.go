@@ -194,7 +194,7 @@ func (m *meter) lately(now time.Time) (b burst, ok bool) {
 	return m.trap, now.Sub(m.trap.last) <= near
 }
 
-// answered says that what the traps so far were about is done.
+// answered records that the work caused by the traps so far is done.
 func (m *meter) answered() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

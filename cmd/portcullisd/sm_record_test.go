@@ -39,8 +39,7 @@ func TestRecordOption(t *testing.T) {
 	}
 }
 
-// TestRecordWithTopology: the declared topology is in the record, and what was decided by
-// it is decided again, without the file.
+// TestRecordWithTopology: the declared topology is in the record, and decisions by it are made again, without the file.
 func TestRecordWithTopology(t *testing.T) {
 	dir := t.TempDir()
 	law, file := filepath.Join(dir, "topoconfig.conf"), filepath.Join(dir, "sm.record")

@@ -12,8 +12,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestTerminalsObeyNoFabric: what hosts write into descriptions gets to a terminal by
-// neither events nor reports, and programs read it as it was.
+// TestTerminalsObeyNoFabric: text that hosts write into descriptions gets to a terminal by neither events nor reports, and
+// programs read it as it was.
 func TestTerminalsObeyNoFabric(t *testing.T) {
 	const name = "gpu-1\u009b2J\u202emoc"
 	r := &smReport{Problems: []string{name}}

@@ -54,7 +54,7 @@ func (s *loneSM) closeState() {
 	}
 }
 
-// flushState writes, in a group, what could not be written before.
+// flushState writes, in a group, records that could not be written before.
 func (s *loneSM) flushState(ctx context.Context, group *errgroup.Group) {
 	if s.state == nil {
 		return

@@ -165,8 +165,8 @@ func TestStandbyReads(t *testing.T) {
 	}
 }
 
-// TestStandbyDrops: what was read is dropped as soon as a fact of the core changes, the own
-// cable is out, or the adapter is gone.
+// TestStandbyDrops: a reading is dropped as soon as a fact of the core changes, the own cable is out, or the adapter is
+// gone.
 func TestStandbyDrops(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(r *standbyRig)
@@ -251,8 +251,8 @@ func TestStandbyAwaitsLeader(t *testing.T) {
 	r.reads()
 }
 
-// TestStandbyRest: readings take a fifth of the time at most, and begin ten seconds after one
-// another at least; what cannot be reached is tried again after half a minute.
+// TestStandbyRest: readings take a fifth of the time at most, and begin ten seconds after one another at least. A fabric
+// that cannot be reached is tried again after half a minute.
 func TestStandbyRest(t *testing.T) {
 	for _, tt := range []struct {
 		since, took time.Duration

@@ -163,9 +163,8 @@ func exchanged(r *topospec.Revision) *topospec.Revision {
 	return next
 }
 
-// TestTopospecOnIbsim takes revisions through their life on a real simulated fabric:
-// what is enforced is seen by infiniband-diags, and is undone by the rollback. A kill
-// after each step loses nothing.
+// TestTopospecOnIbsim takes revisions through their life on a real simulated fabric: infiniband-diags sees the enforced
+// state, and the rollback undoes it. A kill after each step loses nothing.
 func TestTopospecOnIbsim(t *testing.T) {
 	t.Parallel()
 	ibsimtest.Need(t, "smpquery")

@@ -119,7 +119,7 @@ func (v *site) everyKey() (out []keys.Key) {
 	return out
 }
 
-// secrets are those keys, and what they are derived from in words of eight bytes.
+// secrets are those keys, and the secrets they are derived from in words of eight bytes.
 func (v *site) secrets() (out []uint64) {
 	for _, key := range v.everyKey() {
 		out = append(out, key.Reveal())
@@ -195,8 +195,7 @@ func (v *site) wrongRoot(random *rand.ChaCha8) {
 	}
 }
 
-// restored demands that the Subnet Manager goes on with what is stored: what was
-// sealed are the keys.
+// restored demands that the Subnet Manager goes on with what is stored: the sealed records are the keys.
 func (v *site) restored(root vault.Root, random *rand.ChaCha8) {
 	s := v.scene
 	kept, err := sealed.Open(v.turn.Store(), root, random)

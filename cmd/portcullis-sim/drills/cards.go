@@ -217,7 +217,7 @@ func (c *cardSite) again() {
 
 // try writes the lock with a key, and reports whether the adapter is open then.
 func (c *cardSite) try(k ib.LockKey) bool {
-	// Whether it is refused does not count: what counts is what it is then.
+	// Whether it is refused does not count: only its state afterwards counts.
 	_, _ = hca.Write(c.ctx(), bus{c.card}, register.MLOCK{State: register.Unlocked, Key: k})
 	return c.card.LockState() == register.Unlocked
 }
