@@ -83,7 +83,7 @@ var empty = map[string]bool{
 	"nine certificates": true, "AK empty": true,
 }
 
-// shapeless wants a request to be refused by its shape.
+// shapeless requires a request to be refused by its shape.
 func shapeless(t *testing.T, err error) {
 	t.Helper()
 	if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Status != 422 || p.Code != v1.CodeInvalid {
@@ -91,7 +91,7 @@ func shapeless(t *testing.T, err error) {
 	}
 }
 
-// refused wants that, and a host that has attested nothing.
+// refused requires that, and a host that has attested nothing.
 func (x *attacked) refused(err error, want attest.Reason) {
 	x.t.Helper()
 	if h := x.told(err, want); h.Status.Phase != v1.PhaseAwaiting || !h.Status.Attested.IsZero() || !h.Status.Sealed.IsZero() {

@@ -365,9 +365,8 @@ func notSeen(p inventory.Port, node ib.GUID, seen ledger.Port) string {
 	}
 }
 
-// checkCapacity wants room for the default partition, the cluster's P_Key and
-// whatever has not been proven absent. A membership of another host, which had
-// the port before, must be proven absent first: a grant has one owner.
+// checkCapacity requires room for the default partition, the cluster's P_Key and whatever has not been proven absent. A
+// membership of another host, which had the port before, must be proven absent first: a grant has one owner.
 func checkCapacity(f *facts) string {
 	var problems []string
 	for _, k := range slices.SortedFunc(maps.Keys(f.foreign), compareKeys) {

@@ -135,7 +135,7 @@ func TestAcceptedEvidenceIsJudgedAgain(t *testing.T) {
 	}
 }
 
-// settlesNothing wants a site of which nothing changed to write nothing.
+// settlesNothing requires a site of which nothing changed to write nothing.
 func (l *lab) settlesNothing() {
 	l.t.Helper()
 	was, err := l.store.Twin().Snapshot(l.ctx())

@@ -18,8 +18,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// checkReview wants, while a restored state is in review, an operator's decision about a host to which anything would
-// be granted that the fabric does not have.
+// checkReview requires, while a restored state is in review, an operator's decision about a host to which anything would be
+// granted that the fabric does not have.
 func checkReview(f *facts) string {
 	if f.review == nil || f.approved {
 		return ""

@@ -60,7 +60,7 @@ func (c *Client) Host(ctx context.Context, id string) (*v1.Host, error) {
 	return answer(&out, c.get(ctx, "/v1/hosts/"+url.PathEscape(id), &out))
 }
 
-// Assign wants a host in a cluster and opens its provisioning window.
+// Assign assigns a host to a cluster and opens its provisioning window.
 func (c *Client) Assign(ctx context.Context, id string, a v1.Assignment) (*v1.Host, error) {
 	var out v1.Host
 	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(id)+"/assign", a, &out))

@@ -64,7 +64,7 @@ func (s *site) issue() *x509.Certificate {
 	return c
 }
 
-// wantStates wants the authorities that count to be in these states, in order.
+// wantStates requires the authorities that count to be in these states, in order.
 func (s *site) wantStates(when string, want ...string) {
 	s.t.Helper()
 	all, err := s.Authorities(s.t.Context())
@@ -80,7 +80,7 @@ func (s *site) wantStates(when string, want ...string) {
 	}
 }
 
-// want wants a certificate to be believed, or refused.
+// want requires a certificate to be believed, or refused.
 func (s *site) want(believed bool, what string, c *x509.Certificate) {
 	s.t.Helper()
 	host, err := s.Identify(s.t.Context(), c)

@@ -12,7 +12,7 @@ import (
 type claim struct {
 	kind  string // "EK", "GUID", "switch port" and so on
 	value string
-	owner string // who has it, in words
+	owner string // the owner, in words
 	at    spot   // zero: from the stored inventory
 }
 

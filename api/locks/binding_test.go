@@ -43,7 +43,7 @@ func changed(in v1.LockRequest, change func(*v1.LockAdapter)) v1.LockRequest {
 	return in
 }
 
-// refused has a request refused, and wants that it left nothing behind.
+// refused has a request refused, and requires that it left nothing behind.
 func (s *site) refused(what string, in v1.LockRequest, code string, kind admission.Kind, text string) {
 	s.t.Helper()
 	guid := in.Adapters[0].NodeGUID

@@ -102,7 +102,7 @@ func (s *Service) note(ctx context.Context, ticket, host string, no *admission.E
 	})
 }
 
-// check wants each adapter once, and all of them the host's and as attested.
+// check requires each adapter once, and all of them the host's and as attested.
 func (s *Service) check(t *admission.LockTicket, adapters []v1.LockAdapter) error {
 	host := t.Host
 	for i, a := range adapters {

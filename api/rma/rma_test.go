@@ -138,7 +138,7 @@ func (s *site) start(kind string, old, now ib.GUID) {
 // word is what second persons say of what they confirm.
 const word = "looked at in the rack"
 
-// confirm takes a step, and wants a code of refusal, "" for none.
+// confirm takes a step, and requires a code of refusal, "" for none.
 func (s *site) confirm(by, code string) {
 	s.t.Helper()
 	_, err := s.rma.Confirm(s.t.Context(), by, "T-7", v1.RMAConfirm{Reason: word})

@@ -79,7 +79,7 @@ func newSyslog(t *testing.T, where string) *Syslog {
 	return s
 }
 
-// wantAnchor wants a line from which verify reads the anchor.
+// wantAnchor requires a line from which verify reads the anchor.
 func wantAnchor(t *testing.T, line string, want *chain.Anchor) {
 	t.Helper()
 	got, err := chain.ReadAnchors(strings.NewReader(line + "\n"))

@@ -112,7 +112,7 @@ func (o *Observer) violationsAfter(x *index, after uint64) iter.Seq2[v1.FabricVi
 	}
 }
 
-// asksFor reports whether a query wants a row.
+// asksFor reports whether a query asks for a row.
 func asksFor(q *v1.ViolationQuery, counts bool, row *v1.FabricViolation) bool {
 	wants := func(want, have string) bool { return want == "" || want == have }
 	return (q.All || q.Kind != "" || counts) && wants(q.Kind, row.Kind) && wants(q.Verdict, row.Verdict) &&

@@ -23,7 +23,7 @@ type Options struct {
 	Cluster Cluster      // of the member in Dir, if it has a name
 	Prefix  string       // of every key, without slash at the end; "portcullis" when empty
 	Log     *slog.Logger `json:"-"` // for etcd's errors; required
-	Version string       // of the service, for the record of who raised the format of Dir
+	Version string       // of the service, for the record of which one raised the format of Dir
 	// NoSync leaves out the disk flush after each write. For tests only: a
 	// power cut then loses what was promised.
 	NoSync bool
