@@ -78,7 +78,7 @@ func below(dir, file string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// anchor wants one kind of place, and of that no keys of the others.
+// anchor requires one kind of place, and of that no keys of the others.
 func (k *checker) anchor(key string, a *anchorConfig) {
 	kinds := 0
 	for _, v := range []string{a.File, a.Syslog, a.Webhook} {

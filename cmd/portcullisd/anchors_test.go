@@ -203,7 +203,7 @@ func TestRolledBackState(t *testing.T) {
 	}
 }
 
-// wantRolledBack wants the service to name the roll-back wherever operators look.
+// wantRolledBack requires the service to name the roll-back wherever operators look.
 func wantRolledBack(t *testing.T, c *client.Client, d *process, dir, address, by string) {
 	t.Helper()
 	ctx := t.Context()

@@ -224,7 +224,7 @@ func (d *document) value(r *rand.Rand, schema map[string]any, depth int) any {
 // names are those of objects that exist, and others that could.
 var names = []string{"acme", "acme-1", "h1", "h2", "0x8101", "0x0101", "0x0020000000000201", "2026-01-01T00:00:00Z", "default", "1", "report", "because"}
 
-// odd returns a text that no field wants.
+// odd returns a text that no field accepts.
 func odd(r *rand.Rand) string {
 	all := []string{
 		"", "..", "../../etc/passwd", "%00", "\x00", "a/b", strings.Repeat("x", 3000), "-1", "1e300", "9223372036854775808", "0x", "NaN", "ÄÖ\u202e", "\x1b[2J",
@@ -270,7 +270,7 @@ func spoil(r *rand.Rand, v any) any {
 	}
 }
 
-// wrong returns a value that few fields want.
+// wrong returns a value that few fields accept.
 func wrong(r *rand.Rand) any {
 	switch r.IntN(6) {
 	case 0:

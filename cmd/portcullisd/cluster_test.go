@@ -162,7 +162,7 @@ func (l *load) goesOn(t *testing.T, machines ...*instance) {
 	}
 }
 
-// complete wants every acknowledged tenant to be there, as a machine shows it.
+// complete requires every acknowledged tenant to be there, as a machine shows it.
 func (l *load) complete(t *testing.T, m *instance) {
 	t.Helper()
 	l.mu.Lock()

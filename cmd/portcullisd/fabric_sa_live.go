@@ -28,7 +28,7 @@ type administered struct {
 	fixed   []group.Fixed
 	names   map[ib.PKey]string // by base P_Key, for rules of quality of service
 	sls     map[ib.PKey]ib.SL  // of their paths, by base P_Key
-	tenants map[ib.PKey]string // whose they are, by base P_Key
+	tenants map[ib.PKey]string // their tenants, by base P_Key
 }
 
 // administration keeps what answers hosts up with the configuration and with partitions
@@ -238,7 +238,7 @@ func (a *administration) tenant(e *book.EndPort) limiter.Tenant {
 type numbering struct{ known map[string]limiter.Tenant }
 
 const (
-	ourselves limiter.Tenant = iota // switches, and who is a full member of the default partition
+	ourselves limiter.Tenant = iota // switches, and full members of the default partition
 	nobodys                         // hosts without a tenant
 	firstTenant
 )

@@ -261,5 +261,5 @@ func readImported(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxImport+1)) // what is more is refused by who reads it
+	return io.ReadAll(io.LimitReader(f, maxImport+1)) // the caller refuses more
 }

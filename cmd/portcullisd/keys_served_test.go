@@ -68,8 +68,7 @@ func (f *keyFabric) endPorts() (out []keyedPort) {
 	return out
 }
 
-// held wants every end port to hold a key of its own, none of them but the given
-// ones, and to be Active.
+// held requires every end port to hold a key of its own, none of them one of not, and to be Active.
 func (f *keyFabric) held(t *testing.T, not ...uint64) {
 	t.Helper()
 	seen := map[uint64]string{}

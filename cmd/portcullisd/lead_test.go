@@ -208,8 +208,7 @@ func (m *instance) pause() (resume func()) {
 	return func() { must(m.t, syscall.Kill(pid, syscall.SIGCONT)) }
 }
 
-// answers wants subnet administration at the leader to answer, and every instance to
-// answer the whole API.
+// answers requires subnet administration at the leader to answer, and every instance to answer the whole API.
 func (x *trio) answers(node string) {
 	x.t.Helper()
 	eventually(x.t, "an answer of subnet administration at "+node, func() (bool, string) {

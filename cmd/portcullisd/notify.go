@@ -15,8 +15,7 @@ func notify(log *slog.Logger, state string) {
 	}
 }
 
-// notifyReloading is what Type=notify-reload wants before a reload; READY=1
-// ends it.
+// notifyReloading sends the state that Type=notify-reload requires before a reload; READY=1 ends it.
 func notifyReloading(log *slog.Logger) {
 	notify(log, "RELOADING=1\n"+daemon.SdNotifyMonotonicUsec())
 }

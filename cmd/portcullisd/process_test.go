@@ -137,7 +137,7 @@ func (d *process) awaitStatus(prefix string) (status string) {
 	return status
 }
 
-// stop sends SIGTERM and wants exit code 0.
+// stop sends SIGTERM and requires exit code 0.
 func (d *process) stop() {
 	d.t.Helper()
 	d.end(syscall.SIGTERM, 0)

@@ -167,7 +167,7 @@ func withoutSection(t *testing.T, dir string) {
 	write(t, file, string(text))
 }
 
-// audited wants an entry with an action in the audit log.
+// audited requires an entry with an action in the audit log.
 func audited(t *testing.T, m *instance, action string) {
 	t.Helper()
 	for page, err := range m.api.Audit(t.Context(), v1.AuditQuery{}) {

@@ -159,7 +159,7 @@ func TestRolesApart(t *testing.T) {
 	wantPKeys(t, lab, h1, "")
 }
 
-// wantElsewhere wants a service without the sm role to say that it does not see the fabric.
+// wantElsewhere requires a service without the sm role to say that it does not see the fabric.
 func wantElsewhere(t *testing.T, c *client.Client) {
 	t.Helper()
 	_, err := c.Overview(t.Context())

@@ -99,7 +99,7 @@ func (r *standbyRig) reads() {
 	eventually(r.t, "the fabric is read", func() (bool, string) { return r.standby.complete(), "not complete" })
 }
 
-// end waits for the end of reading, and wants that nothing is left of what was read.
+// end waits for the end of reading, and requires that nothing is left of what was read.
 func (r *standbyRig) end() error {
 	r.t.Helper()
 	select {
