@@ -13,7 +13,7 @@ var testName = regexp.MustCompile("`((?:Test|Benchmark|Fuzz)[A-Z][A-Za-z0-9]*)`"
 // The page on the simulator names tests for all that it claims.
 func TestPageNamesTests(t *testing.T) {
 	root := filepath.Join("..", "..")
-	page, err := os.ReadFile(filepath.Join(root, "docs", "simulator.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "understand", "simulator.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
