@@ -126,6 +126,8 @@ var access = map[string]string{
 	"POST /v1/fabric/keys/retire":                   "operator",
 	"GET /v1/audit":                                 "viewer",
 	"GET /v1/audit/head":                            "viewer",
+	"GET /v1/audit/breaks":                          "viewer",
+	"POST /v1/audit/breaks/accept":                  "operator",
 	"GET /v1/review":                                "viewer",
 	"POST /v1/review/approve":                       "operator",
 	"POST /v1/review/reject":                        "operator",

@@ -308,7 +308,7 @@ func verifyAnchors(t *testing.T, c *client.Client, dir, address, file string, ot
 		if err != nil || !strings.Contains(string(out), "anchored heads are in it") || !strings.Contains(string(out), "each of them is signed") {
 			t.Errorf("audit verify with the %s: %v\n%s", name, err, out)
 		}
-		if name != "file" && !strings.Contains(string(out), "the others are of before an operator") {
+		if name != "file" && !strings.Contains(string(out), "the others are older than a rollback that an operator accepted") {
 			t.Errorf("audit verify with the %s tells nothing of the anchors of what was lost:\n%s", name, out)
 		}
 	}
