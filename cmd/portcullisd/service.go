@@ -152,6 +152,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 			log.Error("the store does not take what it is owed; tried again", "error", err)
 		}
 		group.Go(func() error { return s.settleOwed(ctx) })
+		s.fabricState("not attached yet") // else the service would be ready in every part until manage says so
 		group.Go(func() error { return s.manage(ctx) })
 	}
 	if s.name != "" {
