@@ -95,7 +95,7 @@ image: package ## Build the provisioning image of the site folder CONFIG into di
 vm: package ## Boot virtual machines and try everything on a real kernel, TPM, firmware and systemd; needs root, not KVM
 	packaging/setup.sh tpm fabric package vm
 	PORTCULLIS_REAL_PARTS=required go test -tags vm -count 1 -v -timeout 40m -run '$(LABS)' ./packaging/vm
-	go test -tags vm ./packaging/vm/machine ./packaging/vm/disk
+	go test -tags vm ./packaging/vm/machine ./packaging/vm/disk ./packaging/vm/turns
 
 fuzz: ## Fuzz every target for FUZZTIME (10s)
 	packaging/fuzz.sh $(FUZZTIME)

@@ -98,21 +98,21 @@ func text(t testing.TB, content string) string {
 // TestBoots boots in each way twice. The logs must replay to the registers, tpm2_eventlog must read the same in them, and
 // reference values learned from the first boot must accept the second.
 func TestBoots(t *testing.T) {
-	t.Parallel()
+	t.Parallel() // each way is a lab
 	s := newSuite(t, "./inside/boots")
 	f := bootFiles{kernel: debian(t), initrd: initramfs(t)}
 	for _, c := range chains {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
+			lab(t, 40)
 			c.test(t, s, f)
 		})
 	}
 }
 
 func (c chain) test(t *testing.T, s suite, f bootFiles) {
-	expression := "^Test(Log|Doctor|SecureBootOff)$"
+	expression := "^Test(Kernel|MeasuredBoot|Log|Doctor|SecureBootOff)$"
 	if c.secureBoot {
-		expression = "^Test(Log|Doctor|SecureBootOn)$"
+		expression = "^Test(Kernel|MeasuredBoot|Log|Doctor|SecureBootOn)$"
 	}
 	seed, tests := s.seed(t, expression)
 	must(t, seed.File("/usr/bin/portcullis-agent", program(t, "portcullis-agent")))

@@ -15,7 +15,7 @@ import (
 // real kernel. The machine has the tools of its own release of Debian, and those of the development release: the older
 // ones know neither the SMP firewall nor locks.
 func TestCards(t *testing.T) {
-	t.Parallel()
+	lab(t, 80)
 	s := newSuite(t, "./inside/cards")
 	seed, tests := s.seed(t, "^Test")
 	module, err := debian(t).BuildModule("softpci", filepath.Join(t.TempDir(), "softpci"), "softpci")

@@ -47,7 +47,7 @@ var hostPCRs = append(firmwarePCRs[:8:8], 9, 11)
 // TestHost provisions a host and hands it to a tenant, who tries to return. All of it is real except the adapter and the
 // fabric: Secure Boot, a signed kernel image, a TPM, systemd, our packages, the agent as its unit over the network.
 func TestHost(t *testing.T) {
-	t.Parallel()
+	lab(t, 300)
 	h := newHost(t)
 	const everywhere = "Units|SecureBoot|Devices|Log|Doctor"
 

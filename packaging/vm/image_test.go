@@ -88,7 +88,7 @@ func imageSpec(t *testing.T, name, efi string, firmware machine.Firmware) machin
 	esp := filepath.Join(t.TempDir(), "esp")
 	must(t, disk.ESP(esp, disk.DiskID, map[string]string{firstProgram: efi}))
 	return machine.Spec{
-		Name: name, Firmware: firmware, TPM: machine.NewTPM(t), Network: "restrict=off",
+		Name: name, Firmware: firmware, TPM: machine.NewTPM(t), Network: "restrict=off", BootLimit: 3 * time.Minute,
 		Drives:    []machine.Drive{{File: esp, Serial: "esp", ReadOnly: true}},
 		Arguments: []string{"-smbios", "type=1,serial=serial-1", "-smbios", "type=11,value=io.systemd.credential:portcullis.host=vm-1"},
 	}
@@ -96,7 +96,7 @@ func imageSpec(t *testing.T, name, efi string, firmware machine.Firmware) machin
 
 // TestImage builds the provisioning image, predicts what it leaves in the TPM, and boots it.
 func TestImage(t *testing.T) {
-	t.Parallel()
+	lab(t, 150)
 	tests := newSuite(t, "./inside/image")
 	t.Run("Plain", func(t *testing.T) {
 		s := newImageSite(t, "")

@@ -50,7 +50,7 @@ const hostJSON = `{"id": "storage-1", "hcas": [
 
 // TestSELinux boots a machine that enforces Debian's reference policy and the module of portcullis-agent from the first moment.
 func TestSELinux(t *testing.T) {
-	t.Parallel()
+	lab(t, 97)
 	s := newSuite(t, "./inside/selinux")
 	seed, tests := s.seed(t, ".")
 	root := systemRoot(t)
@@ -82,7 +82,7 @@ func seedOtherPolicy(t testing.TB, root disk.Root, seed *disk.Seed) {
 
 // TestSELinuxNeverallow installs the same modules with a semodule that checks neverallow rules. The lab's has a rule that ours forbids.
 func TestSELinuxNeverallow(t *testing.T) {
-	t.Parallel()
+	lab(t, 10)
 	root := systemRoot(t)
 	_, err := root.SELinux(disk.Checked, labModules(t, root, &disk.Seed{}, labels)...)
 	if err == nil || !strings.Contains(err.Error(), "neverallow check failed") || !strings.Contains(err.Error(), "lab_rogue_t") {
@@ -124,7 +124,7 @@ func labelModule(t testing.TB, root disk.Root, seed *disk.Seed, labels string) s
 
 // TestSELinuxKernels shows that Debian's kernel for all machines looks at no label, other than the one for clouds.
 func TestSELinuxKernels(t *testing.T) {
-	t.Parallel()
+	lab(t, 5)
 	k := debian(t)
 	release := strings.Replace(k.Release, "-cloud", "", 1)
 	headers, err := kernel.Package(cache(t), "linux-headers-"+release)

@@ -18,7 +18,7 @@ import (
 // TestService has the packages of the service go through their life on a machine with systemd: deb and rpm, of an earlier
 // version, of this one, and of one that is older than the state.
 func TestService(t *testing.T) {
-	t.Parallel()
+	lab(t, 280)
 	s := newSuite(t, "./inside/service")
 	seed, tests := s.seed(t, ".")
 	seed.Arguments("-test.v", "-test.timeout=13m") // more than a minute of it are waits for systemd

@@ -90,7 +90,7 @@ func goTest(t testing.TB, pkg, tags string) string {
 
 // TestSofthca tries the adapter without hardware under Linux's InfiniBand stack, with its fabric in the same machine.
 func TestSofthca(t *testing.T) {
-	t.Parallel()
+	lab(t, 60)
 	const here = "^Test([^RL]|R[^e])" // not TestRelay, not TestLeaks
 	if os.Getenv(kernel.Override) == "" {
 		seed, tests := softhcaSeed(t, here)
@@ -110,7 +110,7 @@ func TestSofthca(t *testing.T) {
 
 // TestSofthcaRelay has the fabric outside of the machine, and pulls the adapter.
 func TestSofthcaRelay(t *testing.T) {
-	t.Parallel()
+	lab(t, 40)
 	seed, tests := softhcaSeed(t, "^TestRelay$")
 	must(t, seed.Modules(debian(t), "virtio_console"))
 	dir, err := os.MkdirTemp("", "portcullis-vm-*") //nolint:usetesting // the path of t.TempDir is too long for a socket

@@ -20,7 +20,7 @@ var fabricTools = []string{
 
 // TestUMAD runs on Linux's ib_umad what docs/reference/hardware-test-plan.md wants and needs no silicon, in one machine.
 func TestUMAD(t *testing.T) {
-	t.Parallel()
+	lab(t, 200)
 	k := debian(t)
 	s := newSuite(t, "./inside/umad")
 	seed, tests := s.seed(t, "^Test")

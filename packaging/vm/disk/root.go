@@ -116,6 +116,24 @@ var masked = []string{
 	"systemd-timesyncd.service", "systemd-pstore.service",
 }
 
+// unplugged are subsystems whose devices udev does not look at when the system starts: terminals, memory, processors and what ACPI
+// describes. They are most of the devices of an emulated machine, and no rule of ours is about them. Devices that appear later are
+// looked at, of whatever subsystem they are.
+var unplugged = []string{
+	"acpi", "bdi", "clockevents", "cpu", "event_source", "machinecheck", "memory", "node", "platform", "pnp", "serio", "tty", "vc",
+	"workqueue",
+}
+
+// coldplug is a part of the unit systemd-udev-trigger that leaves the subsystems of unplugged out.
+func coldplug() string {
+	var b strings.Builder
+	b.WriteString("[Service]\nExecStart=\nExecStart=-udevadm trigger --type=devices --action=add --prioritized-subsystem=block,tpmrm,net")
+	for _, name := range unplugged {
+		b.WriteString(" --subsystem-nomatch=" + name)
+	}
+	return b.String() + "\n"
+}
+
 // suiteUnit runs the test program once the system is up. The init program that it starts powers off.
 const suiteUnit = `[Unit]
 Description=test program of the virtual machine
@@ -139,7 +157,7 @@ func BuildRoot(cache string, k kernel.Kernel, debs []string) (Root, error) {
 		return Root{}, err
 	}
 	key := sha256.New()
-	fmt.Fprint(key, base, masked, suiteUnit, "labelled")
+	fmt.Fprint(key, base, masked, coldplug(), suiteUnit, "labelled")
 	for _, deb := range debs {
 		f, err := os.Open(deb)
 		if err != nil {
@@ -212,16 +230,17 @@ func (r Root) build(base string, debs []string) error {
 		}
 	}
 	files := map[string]string{
-		"etc/machine-id":                        "0123456789abcdef0123456789abcdef\n",
-		"etc/hostname":                          "vm\n",
-		"etc/hosts":                             "127.0.0.1 localhost vm\n",
-		"etc/fstab":                             "",
-		"etc/systemd/system/suite.service":      suiteUnit,
-		"etc/systemd/system.conf.d/vm.conf":     "[Manager]\nShowStatus=no\nDefaultTimeoutStartSec=120s\n",
-		"etc/systemd/journald.conf.d/vm.conf":   "[Journal]\nStorage=volatile\n",
-		"etc/systemd/network/10-vm.network":     "[Match]\nName=e*\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n",
-		"etc/modules-load.d/portcullis-vm.conf": "virtio_net\nvirtio_console\n",
-		"etc/systemd/system.conf.d/quiet.conf":  "[Manager]\nLogLevel=notice\n",
+		"etc/machine-id":                   "0123456789abcdef0123456789abcdef\n",
+		"etc/hostname":                     "vm\n",
+		"etc/hosts":                        "127.0.0.1 localhost vm\n",
+		"etc/fstab":                        "",
+		"etc/systemd/system/suite.service": suiteUnit,
+		"etc/systemd/system/systemd-udev-trigger.service.d/vm.conf": coldplug(),
+		"etc/systemd/system.conf.d/vm.conf":                         "[Manager]\nShowStatus=no\nDefaultTimeoutStartSec=120s\n",
+		"etc/systemd/journald.conf.d/vm.conf":                       "[Journal]\nStorage=volatile\n",
+		"etc/systemd/network/10-vm.network":                         "[Match]\nName=e*\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n",
+		"etc/modules-load.d/portcullis-vm.conf":                     "virtio_net\nvirtio_console\n",
+		"etc/systemd/system.conf.d/quiet.conf":                      "[Manager]\nLogLevel=notice\n",
 	}
 	for name, text := range files {
 		to := filepath.Join(r.Dir, name)

@@ -4,10 +4,31 @@
 package boots_test
 
 import (
+	"os"
 	"testing"
 
+	"portcullis/packaging/vm/inside/guest"
 	"portcullis/packaging/vm/inside/measured"
 )
+
+// TestKernel: the machine is what the other labs build on, under each firmware and boot loader.
+func TestKernel(t *testing.T) { guest.Kernel(t) }
+
+// TestMeasuredBoot: the kernel has a driver of the TPM, and the firmware's log of a whole boot.
+func TestMeasuredBoot(t *testing.T) {
+	for _, name := range []string{"/dev/tpm0", "/dev/tpmrm0"} {
+		if !guest.Exists(name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	log, err := os.ReadFile(measured.LogFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(log) < 1024 {
+		t.Errorf("the event log has %d bytes, want a log of a whole boot", len(log))
+	}
+}
 
 // TestLog hands out the log, which the test outside compares with those of other boots.
 func TestLog(t *testing.T) {

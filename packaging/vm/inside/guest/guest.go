@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -66,11 +67,22 @@ func Do(t testing.TB, name string, args ...string) string {
 // what.
 func Eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !condition(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(limit); ; {
+		asked := time.Now()
+		if condition() {
+			return
+		}
 		if time.Now().After(deadline) {
 			t.Fatalf("after %v: %s", limit, what)
 		}
+		time.Sleep(Pause(time.Since(asked)))
 	}
+}
+
+// Pause returns how long a test waits until it asks again, after a question that took so long. Most questions start a program,
+// which takes the processors from what is waited for: the longer one takes, the rarer it is asked.
+func Pause(asked time.Duration) time.Duration {
+	return min(max(3*asked, 50*time.Millisecond), time.Second)
 }
 
 // Read returns the content of a file of the kernel, without the end of the last line.
@@ -109,6 +121,21 @@ func Ask(t testing.TB, what string) {
 	}
 	if got := strings.TrimSpace(answer); got != machine.Granted {
 		t.Fatalf("outside, %s: %s", what, got)
+	}
+}
+
+// Kernel tests that the kernel is the one that all labs boot, and that it has the CPUs that they need.
+func Kernel(t testing.TB) {
+	t.Helper()
+	if n := runtime.NumCPU(); n != 2 {
+		t.Errorf("%d CPUs, want 2: some defects need two", n)
+	}
+	release := Read(t, "/proc/sys/kernel/osrelease")
+	if !strings.HasSuffix(release, "-cloud-amd64") {
+		t.Errorf("the kernel is %s, want Debian's cloud kernel", release)
+	}
+	if line := Read(t, "/proc/cmdline"); !strings.Contains(line, "console=ttyS0") {
+		t.Errorf("command line %q has no console", line)
 	}
 }
 

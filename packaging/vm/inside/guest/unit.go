@@ -49,7 +49,8 @@ func Journal(t testing.TB, unit string) string {
 func UnitSays(t testing.TB, unit string, parts ...string) string {
 	t.Helper()
 	found, all := "", ""
-	for deadline := time.Now().Add(UnitLimit); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(UnitLimit); ; {
+		asked := time.Now()
 		all = Journal(t, unit)
 		for line := range strings.Lines(all) {
 			if Says(line, parts...) {
@@ -62,6 +63,7 @@ func UnitSays(t testing.TB, unit string, parts ...string) string {
 		if time.Now().After(deadline) {
 			t.Fatalf("the journal of %s has no line with %q:\n%s", unit, parts, all)
 		}
+		time.Sleep(Pause(time.Since(asked)))
 	}
 }
 

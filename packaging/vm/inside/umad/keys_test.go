@@ -61,7 +61,7 @@ func TestKeys(t *testing.T) {
 	p := protect(t, "", "--sa-key-file", saKey)
 	leaf := p.keys["0x0010000100000001"]
 	t.Run("M_Key", func(t *testing.T) {
-		query := []string{"-C", theirs, "-t", "100", "-D", "portinfo", "0,1", "0"}
+		query := []string{"-C", theirs, "-t", "500", "-D", "portinfo", "0,1", "0"}
 		if e := guest.Try(t, "smpquery", query...); e.Code == 0 {
 			t.Errorf("without a key smpquery got\n%s", e.Out)
 		}
@@ -71,7 +71,7 @@ func TestKeys(t *testing.T) {
 		if out := guest.Do(t, "smpquery", append([]string{"-y", leaf}, query...)...); !strings.Contains(out, "ProtectBits:.....................2") {
 			t.Errorf("with the right key smpquery got\n%s", out)
 		}
-		byLID := []string{"-C", theirs, "-t", "100", "nodedesc", p.lid(t, "leaf1")}
+		byLID := []string{"-C", theirs, "-t", "500", "nodedesc", p.lid(t, "leaf1")}
 		if e := guest.Try(t, "smpquery", byLID...); e.Code == 0 {
 			t.Errorf("by LID without a key smpquery got\n%s", e.Out)
 		}
@@ -80,14 +80,14 @@ func TestKeys(t *testing.T) {
 	t.Run("sminfo", func(t *testing.T) {
 		// Drivers hand SMInfo to the Subnet Manager whatever M_Key it has.
 		for _, key := range []string{"0", wrongKey, p.keys["0x0020000000000001"]} {
-			guest.Do(t, "sminfo", "-C", theirs, "-t", "200", "-y", key)
+			guest.Do(t, "sminfo", "-C", theirs, "-t", "5000", "-y", key)
 		}
 	})
 	t.Run("perfquery", func(t *testing.T) { // which M_Keys do not protect; hosts reach no switch
 		guest.Do(t, "perfquery", "-C", theirs, decimal(port(t, ours, "lid")), "1")
 	})
 	t.Run("SA_Key", func(t *testing.T) {
-		node := []string{"-C", theirs, "-t", "200", "NR"}
+		node := []string{"-C", theirs, "-t", "1000", "NR"}
 		for _, key := range []string{"0", wrongKey} {
 			if e := guest.Try(t, "saquery", append([]string{"--smkey", key}, node...)...); e.Code == 0 {
 				t.Errorf("with key %s saquery got\n%s", key, last(e.Out, 500))
