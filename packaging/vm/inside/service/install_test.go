@@ -190,6 +190,7 @@ func purge(t *testing.T) {
 func installAfterPurge(t *testing.T) {
 	guest.Do(t, "dpkg", "--install", nowDeb)
 	guest.Want(t, guest.Do(t, "portcullisd", "init", "--names", "localhost,vm", "--fabric-port", "umad:"+adapter), "Kept /etc/portcullis/keys.root")
+	patient(t)
 	guest.Do(t, "systemctl", "enable", "--now", service)
 	settled(t, "")
 	remembers(t, told)
