@@ -180,7 +180,12 @@ func (a *Adapter) Registered(ctx context.Context) error {
 	case <-a.registered:
 		return a.refused
 	case <-a.done:
-		return errors.Join(errors.New("the host went away before it registered the adapter"), a.err)
+		select {
+		case <-a.registered: // a host that went away afterwards
+			return a.refused
+		default:
+			return errors.Join(errors.New("the host went away before it registered the adapter"), a.err)
+		}
 	case <-ctx.Done():
 		return fmt.Errorf("the host has not registered the adapter: %w", context.Cause(ctx))
 	}
