@@ -62,6 +62,7 @@ func TestTurnsAreFair(t *testing.T) {
 			t.Errorf("%v goes before a source that used nothing", next)
 		}
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		if u.free != 1 || u.count != 0 || len(u.waiting) != 0 {
 			t.Errorf("in the end %d slots are free and %d wait", u.free, u.count)
 		}
@@ -160,6 +161,8 @@ func TestClosesLate(t *testing.T) {
 			t.Fatalf("that of another address: %v, %v", c, err)
 		}
 		closed := func(list []*fakeConn) (n int) {
+			g.late.mu.Lock()
+			defer g.late.mu.Unlock()
 			for _, c := range list {
 				if !c.closed.IsZero() {
 					n++
@@ -172,6 +175,8 @@ func TestClosesLate(t *testing.T) {
 		}
 		began := time.Now()
 		time.Sleep(2 * closeLate)
+		synctest.Wait()
+		g.late.mu.Lock()
 		for _, c := range all[1 : 1+maxLateOfOne] {
 			if c.closed.Sub(began) != closeLate {
 				t.Errorf("closed after %v, want %v", c.closed.Sub(began), closeLate)
@@ -180,6 +185,7 @@ func TestClosesLate(t *testing.T) {
 		if len(g.late.held) != 0 || len(g.late.of) != 0 {
 			t.Errorf("%d are still held", len(g.late.held))
 		}
+		g.late.mu.Unlock()
 		again := &fakeConn{remote: "127.1.0.2"}
 		l.conns = []*fakeConn{again, {remote: "127.1.0.2"}}
 		_, _ = g.Accept()
