@@ -46,9 +46,6 @@ func (l *Link) Load() ([]sm.Fact, error) {
 	return l.owed.Loaded(out), nil
 }
 
-// Loaded takes facts that need not be loaded again, and returns all that hold, as Load does.
-func (l *Link) Loaded(facts []sm.Fact) []sm.Fact { return l.owed.Loaded(facts) }
-
 // Save implements driver.Store: the facts are on disk when it returns, in the store or in
 // the journal of what it is owed. Facts of a term go to the store alone: the leader that
 // follows has no other. Where neither takes them, those that the fabric shows

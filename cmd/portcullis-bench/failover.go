@@ -168,9 +168,6 @@ func (r *failoverResult) measure(ctx context.Context, o *options, k int, rival r
 		if err := x.grow(prepare); err != nil {
 			return err
 		}
-		if err := x.readAlong(prepare); err != nil {
-			return err
-		}
 	}
 	ended := false
 	for range o.runs {

@@ -30,7 +30,6 @@ type service struct {
 	urls    [2]string // of its member: for other members, for clients
 	api     *client.Client
 	http    *http.Client
-	token   string           // of an operator
 	process *program.Process // nil while it is down
 	began   time.Time        // of the process
 }
@@ -144,11 +143,10 @@ func (s *service) dial() error {
 	if err != nil {
 		return err
 	}
-	s.token = string(bytes.TrimSpace(token))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	s.http = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}}
-	s.api, err = client.New(client.Options{URL: s.url, CA: ca, Token: s.token, Timeout: 2 * time.Minute})
+	s.api, err = client.New(client.Options{URL: s.url, CA: ca, Token: string(bytes.TrimSpace(token)), Timeout: 2 * time.Minute})
 	return err
 }
 
@@ -181,29 +179,6 @@ func (s *service) ready(ctx context.Context, part string) bool {
 	}
 	_, err = io.Copy(io.Discard, a.Body)
 	return errors.Join(err, a.Body.Close()) == nil && a.StatusCode == http.StatusOK
-}
-
-// gauge returns what a metric of the service says, "" if that cannot be read.
-func (s *service) gauge(ctx context.Context, name string) string {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/metrics", http.NoBody)
-	if err != nil {
-		return ""
-	}
-	r.Header.Set("Authorization", "Bearer "+s.token)
-	a, err := s.http.Do(r)
-	if err != nil {
-		return ""
-	}
-	body, err := io.ReadAll(a.Body)
-	if errors.Join(err, a.Body.Close()) != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(body)) {
-		if value, is := strings.CutPrefix(line, name+" "); is {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // cluster runs "portcullisd cluster" beside an instance.

@@ -82,9 +82,6 @@ func (x *services) back(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := x.readAlong(ctx); err != nil {
-		return err
-	}
 	return program.AwaitEvery(ctx, glance, "all instances answer", func() (bool, error) {
 		leader := x.now(ctx)
 		if leader == nil {
@@ -96,23 +93,6 @@ func (x *services) back(ctx context.Context) error {
 			}
 		}
 		return true, nil
-	})
-}
-
-// readAlong waits until those that do not lead have read the fabric, as they have long after a
-// change of leaders.
-func (x *services) readAlong(ctx context.Context) error {
-	return program.AwaitEvery(ctx, glance, "the others have read the fabric", func() (bool, error) {
-		n := 0
-		for _, s := range x.all {
-			if err := s.process.Ended(); err != nil {
-				return false, err
-			}
-			if s.gauge(ctx, "portcullis_standby_read") == "1" {
-				n++
-			}
-		}
-		return n == len(x.all)-1, nil
 	})
 }
 

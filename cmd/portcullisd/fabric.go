@@ -117,16 +117,11 @@ func (s *service) attach(ctx context.Context, t *leader.Term) error {
 	})
 	s.link.Store(link)
 	defer s.observer.Gone()
-	o, read, err := s.driverOptions(ctx, link, t)
+	o, err := s.driverOptions(ctx, link, t)
 	if err != nil {
 		return err
 	}
-	if read == nil {
-		o.Port, err = s.dial(ctx)
-	} else {
-		o.Port = read.port
-	}
-	if err != nil {
+	if o.Port, err = s.dial(ctx); err != nil {
 		return err
 	}
 	s.fabricState("attached, and finding out what is there")
@@ -143,7 +138,7 @@ func (s *service) attach(ctx context.Context, t *leader.Term) error {
 	group.Go(func() error {
 		s.marks.attached.Store(true)
 		defer s.marks.attached.Store(false)
-		err := runDriver(ctx, o, read, link.Intents())
+		err := driver.Run(ctx, o, link.Intents())
 		if err == nil && ctx.Err() == nil {
 			err = errors.New("the subnet manager stopped by itself")
 		}
@@ -161,32 +156,21 @@ func (s *service) dial(ctx context.Context) (transport.Port, error) {
 
 // driverOptions returns all that the subnet manager needs but its port. It fails before
 // anything is attached, such as where the keys of devices do not open.
-func (s *service) driverOptions(ctx context.Context, link *fabric.Link, t *leader.Term) (driver.Options, *reading, error) {
+func (s *service) driverOptions(ctx context.Context, link *fabric.Link, t *leader.Term) (driver.Options, error) {
 	core := s.withDeclared(ctx, s.core())
 	core.IntentWait = intentWait
 	if err := s.succeed(ctx, &core, t); err != nil {
-		return driver.Options{}, nil, err
+		return driver.Options{}, err
 	}
 	attachedAt := s.attachedAt(ctx, t)
 	notes := &routingNotes{engines: core.Engines, log: s.log}
-	facts := &loadedOnce{Store: link}
-	if t != nil {
-		s.standby.Load().know(ctx, t.Revision(), link, facts)
-	}
-	kept, ring, err := s.config.Fabric.Keys.openKeys(facts, s.config.path, &core)
+	kept, ring, err := s.config.Fabric.Keys.openKeys(link, s.config.path, &core)
 	if err != nil {
-		return driver.Options{}, nil, err
+		return driver.Options{}, err
 	}
 	answers, err := s.administration.agent(&s.config.Fabric, &core, ring.saKeys(), s.config.path)
 	if err != nil {
-		return driver.Options{}, nil, err
-	}
-	read, err := s.standby.Load().take(facts, &core)
-	if err != nil {
-		return driver.Options{}, nil, err
-	}
-	if read != nil {
-		ring = read.ring // new keys come from what its core draws from
+		return driver.Options{}, err
 	}
 	return driver.Options{
 		Fence: fenceOf(t),
@@ -210,7 +194,7 @@ func (s *service) driverOptions(ctx context.Context, link *fabric.Link, t *leade
 			notes.view(v)
 			s.drawn(ring.fill())
 		},
-	}, read, nil
+	}, nil
 }
 
 // drawn reports that no new keys could be drawn.

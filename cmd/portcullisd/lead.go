@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"portcullis/api/instances"
 	"portcullis/api/leader"
@@ -144,21 +143,10 @@ func (s *service) manage(ctx context.Context) error {
 		return s.runFabric(ctx, nil)
 	}
 	s.fabricState("no instance leads as Subnet Manager, as far as this one knows")
-	b := newStandby(s)
-	s.standby.Store(b)
-	group, ctx := errgroup.WithContext(ctx)
-	reading, end := context.WithCancel(ctx)
-	group.Go(func() error { b.run(reading); return nil })
-	group.Go(func() error {
-		defer end()
-		return s.candidate.Run(ctx, func(ctx context.Context, t *leader.Term) error {
-			b.hold()
-			defer b.release()
-			s.link.Store(nil) // what it remembers is of an earlier term
-			return s.runFabric(ctx, t)
-		})
+	return s.candidate.Run(ctx, func(ctx context.Context, t *leader.Term) error {
+		s.link.Store(nil) // what it remembers is of an earlier term
+		return s.runFabric(ctx, t)
 	})
-	return group.Wait()
 }
 
 // yield has another instance lead, if there is one: this one cannot manage the fabric. For
@@ -243,22 +231,16 @@ func (s *service) succeed(ctx context.Context, core *sm.Config, t *leader.Term) 
 	if t == nil {
 		return nil
 	}
-	core.MKey.Rotation.Succeeds = t.Epoch > 1
-	return s.withSiblings(ctx, core)
-}
-
-// withSiblings has a core know the ports of other instances, which read along.
-func (s *service) withSiblings(ctx context.Context, core *sm.Config) error {
 	all, err := instances.List(ctx, s.store, time.Now())
 	if err != nil {
 		return err
 	}
-	core.Followed = true
 	for _, i := range all {
 		if i.Port.Valid() && !i.Place.IsZero() {
 			core.Siblings = append(core.Siblings, sm.Sibling{GUID: i.Port, Place: i.Place})
 		}
 	}
+	core.MKey.Rotation.Succeeds = t.Epoch > 1
 	return nil
 }
 
@@ -317,13 +299,6 @@ func (s *service) leads() []prometheus.Collector {
 			}
 			return 0
 		}),
-		gauge("portcullis_standby_read", "1 while this instance has read the fabric that another one leads, and can take it over at once.",
-			func(leader.State, time.Duration) float64 {
-				if b := s.standby.Load(); b != nil && b.complete() {
-					return 1
-				}
-				return 0
-			}),
 		gauge("portcullis_leader_epoch", "Epoch of the leader that this instance knows.", func(now leader.State, _ time.Duration) float64 { return float64(now.Epoch) }),
 		gauge("portcullis_leader_lease_seconds", "For how long the lease of this instance surely holds; 0 where it does not lead.",
 			func(_ leader.State, left time.Duration) float64 { return left.Seconds() }),

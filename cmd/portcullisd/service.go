@@ -62,11 +62,10 @@ type service struct {
 	told   *prometheus.CounterVec // events; nil without the api role
 	brakes *brakes                // nil without the api role
 
-	name      string                  // of this instance; "" where it is the only one
-	candidate *leader.Candidate       // nil without the sm role, and where this instance is the only one
-	standby   atomic.Pointer[standby] // nil where candidate is
-	blind     chan string             // why the leader sees nothing of the fabric, "" once it does
-	renewed   chan struct{}           // has a token after the TLS certificate was read again
+	name      string            // of this instance; "" where it is the only one
+	candidate *leader.Candidate // nil without the sm role, and where this instance is the only one
+	blind     chan string       // why the leader sees nothing of the fabric, "" once it does
+	renewed   chan struct{}     // has a token after the TLS certificate was read again
 
 	clock    *keeper.Keeper
 	anchors  *anchor.Keeper // of the audit log
@@ -309,8 +308,8 @@ func (s *service) startWatch(ctx context.Context, group *errgroup.Group) error {
 	return nil
 }
 
-// alive answers the watchdog: it checks that the subnet manager, where it is attached, takes inputs. The store may be away
-// while the fabric is served.
+// alive is what the watchdog asks: does the subnet manager, where it is attached, take
+// what it is told? The store may be away while the fabric is served.
 func (s *service) alive(ctx context.Context) error {
 	if s.marks == nil || !s.marks.attached.Load() {
 		return nil
@@ -379,7 +378,7 @@ func (s *service) reload() error {
 	return err
 }
 
-// sealedFacts returns the facts of the service, whose keys are sealed.
+// sealedFacts gives the facts of the service, whose keys are sealed.
 func (s *service) sealedFacts() ([]sm.Fact, error) {
 	return fabric.New(fabric.Options{Store: s.store, Log: s.log, Owed: s.owed}).Load()
 }

@@ -57,7 +57,6 @@ type witness struct {
 	wrong        int // Sets without the lease
 	masters      int // answers, without the lease, that this subnet manager is master
 	readsWithout int
-	repressed    int // traps that were answered
 }
 
 func (w *witness) saw(packets []transport.Packet) {
@@ -77,8 +76,6 @@ func (w *witness) saw(packets []transport.Packet) {
 			if !held {
 				w.readsWithout++
 			}
-		case mad.MethodTrapRepress:
-			w.repressed++
 		case mad.MethodGetResp:
 			var si mad.SMInfo
 			if m.Attr() == mad.AttrSMInfo && mad.Decode(m.Data(), &si) == nil && si.SMState == ib.SMMaster && !held {

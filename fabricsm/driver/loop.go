@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"portcullis/fabricsm/keys"
@@ -56,11 +55,6 @@ type loop struct {
 	now     time.Time // of this round: one look at the clock for all that came at once
 	ended   bool      // Until said so
 
-	standby  bool        // nothing is saved or reported, see Standby
-	diverged bool        // something was to be saved all the same
-	complete atomic.Bool // see Standby.Complete
-	read     time.Time   // when it first was; zero: not yet
-
 	told     <-chan struct{} // closed when the owner wants the end; nil once it began
 	leaveBy  time.Time       // when resigning is given up; zero: not begun
 	resigned bool
@@ -87,6 +81,7 @@ func newLoop(o Options) *loop {
 	}
 	l.gate = newGate(l.front())
 	l.out.init(o.Timeout)
+	l.initKeys()
 	l.initCounters()
 	for range cap(l.free) {
 		l.free <- make([]transport.Packet, batch)
@@ -108,7 +103,7 @@ func (l *loop) load() ([]sm.Fact, error) {
 	return facts, nil
 }
 
-// lost returns an error that names the failed operation on the port, and the remedy.
+// lost names what failed on the port, and what to do.
 func (l *loop) lost(what string, err error) error {
 	return fmt.Errorf("%s port %v: %w; check the device or simulator and start again", what, l.o.Port.GUID(), err)
 }
@@ -153,17 +148,12 @@ func (l *loop) begin(facts []sm.Fact) {
 	if l.o.Record != nil {
 		l.o.Record.Begin(l.now, l.o.Core)
 	}
-	l.initKeys()
-	l.startKeys(facts)
+	l.stepKeys(&keymgr.Started{Facts: facts})
 	l.step(&sm.Started{Facts: facts})
 }
 
-func (l *loop) startKeys(facts []sm.Fact) {
-	l.now = time.Now()
-	l.stepKeys(&keymgr.Started{Facts: facts})
-}
-
-// leave begins the end: a master hands the fabric over first, unless a lease decides its successor.
+// leave begins the end: a master looks after its succession first, unless a lease says who
+// succeeds it.
 func (l *loop) leave() {
 	l.now = time.Now()
 	l.told = nil
@@ -213,11 +203,6 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 		if err := l.flush(); err != nil {
 			return err
 		}
-		if l.standby && !l.resigned {
-			if err := l.breathe(timer); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
@@ -238,7 +223,7 @@ func (l *loop) routes(t *sm.TablesReady) {
 	l.step(t)
 }
 
-// administered steps in the results of registrations of hosts.
+// administered steps in what came of what hosts registered.
 func (l *loop) administered(t told) {
 	l.now = time.Now()
 	for _, in := range t.tell {
@@ -268,7 +253,7 @@ func (l *loop) input(in sm.Input, ok bool) {
 	}
 }
 
-// latest returns the newest of the intents that wait.
+// latest gives the newest of the intents that wait.
 func latest(in sm.Intent, more <-chan sm.Intent) sm.Intent {
 	for {
 		select {
@@ -345,9 +330,6 @@ func (l *loop) step(in sm.Input) {
 	}
 	l.wake = out.Wake
 	l.resigned = l.resigned || out.Resigned // leave says so, too
-	if l.standby {
-		return
-	}
 	for _, e := range out.Events {
 		l.tell(e)
 	}

@@ -67,11 +67,6 @@ func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) er
 		}
 		if idle++; moved {
 			idle = 0
-			if l.standby && !l.resigned {
-				if err := l.breathe(timer); err != nil {
-					return err
-				}
-			}
 		}
 		due := l.out.waits() + l.keys.out.waits()
 		switch {

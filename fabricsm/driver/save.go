@@ -11,7 +11,6 @@ import (
 // keep has facts saved before anything else is sent. Without a store they end
 // here: those of a whole fabric are megabytes.
 func (l *loop) keep(facts []sm.Fact) {
-	l.diverged = l.diverged || l.standby && len(facts) > 0
 	if l.o.Store != nil {
 		l.facts = append(l.facts, facts...)
 	}

@@ -20,9 +20,6 @@ func (l *loop) take(buf []transport.Packet) {
 	}
 	for _, i := range l.later {
 		p := &buf[i]
-		if l.standby && p.MAD.Method() == mad.MethodTrap {
-			continue // traps are for the master, and a host may send any
-		}
 		l.trap = sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP}
 		if l.sa != nil {
 			l.sa.forward(&l.trap)

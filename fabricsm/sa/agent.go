@@ -210,7 +210,7 @@ type Sight struct {
 	nodes   *limiter.Nodes
 	limits  limiter.Config // of Front
 	ruling  int            // that book was made by
-	serving bool           // the view is that of a master that was settled once, or inherited a settled fabric
+	serving bool           // the view is that of a master that was settled once
 	senders senders        // of Front, also while no node is served
 }
 
@@ -223,7 +223,7 @@ func (a *Agent) Sight(prev *Sight, v *sm.View) *Sight {
 	if prev.ruling != a.ruling {
 		prev = &Sight{book: book.Empty(a.cfg.Rules), ruling: a.ruling, serving: prev.serving}
 	}
-	s := &Sight{book: prev.book, limits: a.cfg.Limiter, ruling: a.ruling, serving: v.State == ib.SMMaster && v.Tables != nil && (prev.serving || v.Settled || v.Inherited), senders: sendersOf(v)}
+	s := &Sight{book: prev.book, limits: a.cfg.Limiter, ruling: a.ruling, serving: v.State == ib.SMMaster && v.Tables != nil && (prev.serving || v.Settled), senders: sendersOf(v)}
 	if s.serving {
 		s.book = book.New(prev.book, v)
 		s.nodes = a.number(s.book)

@@ -318,18 +318,3 @@ func TestTenantsDoNotMeetInTheDefaultPartition(t *testing.T) {
 		t.Errorf("who is trusted makes one: %v", s)
 	}
 }
-
-// TestInheritedFabricIsServed: hosts are answered from a fabric that a master has taken over
-// as it was, before every port has the LID of that master. From one that it brings up they are
-// not, before it is settled.
-func TestInheritedFabricIsServed(t *testing.T) {
-	r := newRig(t, nil)
-	a := r.Administration()
-	for _, inherited := range []bool{false, true} {
-		v := *r.View()
-		v.Settled, v.Inherited = false, inherited
-		if s := a.Sight(nil, &v); s.Serving() != inherited {
-			t.Errorf("inherited: %v; it is served from: %v", inherited, s.Serving())
-		}
-	}
-}

@@ -19,8 +19,7 @@ func (c *Core) audit() {
 		return // a standby keeps its picture up to date, which it may need soon
 	}
 	c.auditLeft()
-	period := c.auditPeriod()
-	for range (n*int(auditTick/time.Millisecond) + int(period/time.Millisecond) - 1) / int(period/time.Millisecond) {
+	for range (n*int(auditTick/time.Millisecond) + int(c.cfg.AuditPeriod/time.Millisecond) - 1) / int(c.cfg.AuditPeriod/time.Millisecond) {
 		c.auditAt = (c.auditAt + 1) % topo.PortID(n)
 		if c.auditAt == 0 {
 			c.auditRound++

@@ -10,7 +10,8 @@ import (
 	"portcullis/fabricsm/route/updn"
 )
 
-// Config is the configuration of a Core, set once. The zero value of a field means its default.
+// Config is what a Core is told once. The zero value of a field means its
+// default.
 type Config struct {
 	// PortGUID is the port this SM is attached to. Required.
 	PortGUID ib.GUID
@@ -25,9 +26,10 @@ type Config struct {
 	// Enforcement says what counts as an enforced partition; default Verified.
 	Enforcement Enforcement
 
-	// IntentWait is how long P_Key tables are left as they were found while no intent has come. Without it a restart would
-	// remove the tenants' keys and write them again. Zero programs at once, as if an empty intent had come: no port is in a
-	// tenant partition.
+	// IntentWait is how long P_Key tables are left as they were found while
+	// no intent has come. Without it a restart would take the tenants' keys
+	// away and give them back. Zero programs at once, as if an empty intent
+	// had come: nobody is in a tenant partition.
 	IntentWait time.Duration
 
 	Window    int // requests out at once; default 64. Small: slow. Large: overruns VL15 buffers.
@@ -58,17 +60,14 @@ type Config struct {
 	// Siblings are the ports of other instances that share the facts of this one.
 	Siblings []Sibling
 
-	// Followed says that siblings read the fabric along while this instance is master. Then a FactWork is saved before the
-	// first Set after the fabric was settled, and when it is settled again. Between two equal ones no Set has changed the
-	// values that a sibling has read.
-	Followed bool
-
-	// LMC assigns every CA and router port 2^LMC LIDs; 0 to 7, default 0. Over each of them other hosts reach the port
-	// another way, as far as there is one. Switches have one LID.
+	// LMC gives every CA and router port 2^LMC LIDs, over each of which other hosts
+	// reach it another way as far as there is one; 0 to 7, default 0. Switches
+	// have one LID.
 	LMC ib.LMC
 
-	// Engines are tried in this order until one returns tables that the checker accepts. The default is minhop, then updn,
-	// which avoids the credit loops that minhop can have. An event reports an engine that was passed over.
+	// Engines are tried in this order until one gives tables that the checker
+	// accepts; default minhop, then updn, which avoids the credit loops that
+	// minhop can have. That one was passed over is told.
 	Engines []route.Engine
 
 	LIDs   LIDConfig
@@ -120,7 +119,7 @@ const (
 	SLtoVLOff
 )
 
-// DefaultConfig returns the default of every field that has one.
+// DefaultConfig gives the default of every field that has one.
 func DefaultConfig() Config { return Config{}.withDefaults() }
 
 func (c Config) withDefaults() Config {

@@ -17,16 +17,6 @@ type Core struct {
 	barred  bool // the owner may not change the fabric now
 	// toldMute: mute switches were reported.
 	toldMute bool
-
-	mandate bool // the owner could change it before
-	labour  work
-	worked  bool // labour was saved by this core
-
-	overlooks bool // the whole fabric was read without a mandate
-	inherited inheritance
-
-	intentBy time.Time // until when an intent is waited for
-	hurry    time.Time // until when the audit is that of a new reign
 	state    ib.SMState
 
 	// observed
@@ -94,7 +84,6 @@ type Core struct {
 	shownKeys topo.OwnPages[*pkeyTable] // by topo.PortID, for views: port.pkeys
 	devices   shownDevices
 	problems  map[problemKey]string
-	untold    map[problemKey]Event // problems that were found while standing by
 	wrong     wrong
 	notKept   map[device]PortFields // as saved
 	tally     tally
@@ -118,7 +107,6 @@ func New(cfg Config) *Core {
 		failures: make(map[ref]failure),
 		others:   make(map[ib.GUID]*otherSM),
 		problems: make(map[problemKey]string),
-		untold:   make(map[problemKey]Event),
 		notKept:  make(map[device]PortFields),
 		health:   records{at: make(map[ib.Place]*record)},
 		lids:     newLIDSpace(),
@@ -220,7 +208,6 @@ func (c *Core) start(s *Started) {
 	c.event(&StateChanged{State: c.state, Reason: "started"})
 	c.addRootSlot()
 	if c.cfg.IntentWait > 0 {
-		c.intentBy = c.now.Add(c.cfg.IntentWait)
 		c.after(c.cfg.IntentWait, timerIntent, ref{})
 	} else {
 		c.members.ready = true
@@ -257,8 +244,6 @@ func (c *Core) load(facts []Fact) {
 			c.mkeys.loadExposed(&f)
 		case FactLent:
 			c.mkeys.loadLease(&f)
-		case FactWork:
-			c.labour = loadWork(&f)
 		case FactReleased:
 			c.mkeys.releasing = f.Mark != ""
 		case FactLanes:

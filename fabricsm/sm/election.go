@@ -235,8 +235,6 @@ func (c *Core) standByFor(p topo.PortID, reason string) {
 	if c.state != ib.SMStandby {
 		c.members.unprove()
 	}
-	c.endTrust()
-	c.inherited = inheritance{}
 	c.state, e.master, e.since = ib.SMStandby, p, c.now
 	e.claim, e.waitFor, e.foreign, e.nudge = false, topo.None, true, nudge{count: e.nudge.count}
 	c.problem(problemKey{kind: foreignMaster}, &StateChanged{State: c.state, Reason: reason})
@@ -257,7 +255,6 @@ func (c *Core) disable(by topo.PortID) {
 	e := &c.election
 	c.state, e.master, e.claim, e.waitFor, e.foreign = ib.SMNotActive, topo.None, false, topo.None, true
 	c.members.unprove()
-	c.endTrust()
 	c.solved(problemKey{kind: foreignMaster})
 	c.problem(problemKey{kind: disabledSM}, &StateChanged{
 		State:  c.state,
@@ -278,7 +275,6 @@ func (c *Core) takeOver(mandate bool, reason string) {
 // registered is lost.
 func (c *Core) retake(mandate bool, reason string) {
 	e := &c.election
-	c.inherited = inheritance{}
 	c.solved(problemKey{kind: foreignMaster})
 	c.solved(problemKey{kind: disabledSM})
 	c.state, e.master, e.waitFor, e.claim, e.asked = ib.SMDiscovering, topo.None, topo.None, mandate, false

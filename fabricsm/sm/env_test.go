@@ -38,7 +38,6 @@ type env struct {
 	list *netlist.Netlist
 	fab  *sim.Fabric
 	st   *sim.Station
-	node string // that st is at; "": sm
 	cfg  sm.Config
 	core *sm.Core
 	rng  *rand.Rand

@@ -178,8 +178,8 @@ func (c *Core) vouchedEnd(at topo.NodeID, back []ib.PortNum) topo.PortID {
 // showedKey counts a wrong key that an adapter showed to a device, and reports whether
 // it is one that may count.
 func (c *Core) showedKey(from, victim topo.PortID, key uint64) bool {
-	if key == 0 || from == topo.None || c.managerPort(from) || c.listed(from) {
-		return false // one that we work with may have to try two keys on each device, or still has the one before
+	if key == 0 || from == topo.None || from == c.own() || c.listed(from) {
+		return false // one that we work with may have to try two keys on each device
 	}
 	g, place := &c.guessing, c.placeOf(from)
 	name := trial{place, victim}

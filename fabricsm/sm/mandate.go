@@ -34,9 +34,6 @@ func (c *Core) setMandate(in *Mandate) {
 		return
 	}
 	c.solved(problemKey{kind: barred})
-	if !c.mandate {
-		c.beginReign()
-	}
 	if c.state == ib.SMMaster || c.election.waitFor != topo.None {
 		c.retake(true, "the lease of this instance holds again")
 	}

@@ -62,7 +62,7 @@ func (c *Core) nobodyTold(p topo.PortID) {
 func (c *Core) lostKeys(p, q topo.PortID) {
 	for _, x := range [2][2]topo.PortID{{p, q}, {q, p}} {
 		end := c.entryPort(x[1])
-		if !c.external(x[1]) || c.nodes[c.ports[end].node].up == x[0] || c.cfg.Followed {
+		if !c.external(x[1]) || c.nodes[c.ports[end].node].up == x[0] {
 			c.lostKey(end)
 		}
 	}
@@ -74,7 +74,7 @@ func (c *Core) lostKey(p topo.PortID) {
 	if !c.cfg.MKey.on() || !c.isEnd(p) || p == c.own() || int(p) >= len(s.at) || s.at[p] == 0 {
 		return
 	}
-	recent := c.cfg.Followed || c.millis()-(s.at[p]-1) <= uint32(lossTime/time.Millisecond)
+	recent := c.millis()-(s.at[p]-1) <= uint32(lossTime/time.Millisecond)
 	s.at[p] = 0
 	if guid := c.guidOf(p); recent && guid != 0 && c.keptKey(guid) {
 		c.expose(guid, exposedKey)

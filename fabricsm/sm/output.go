@@ -71,9 +71,6 @@ const (
 	FactExposed FactKind = "exposed"
 	// FactLent: Mark names the holder of the key of the port GUID until Since. One without Mark takes it back.
 	FactLent FactKind = "lent"
-
-	// FactWork says whether the subnet manager writes to the fabric, see Config.Followed.
-	FactWork FactKind = "work"
 )
 
 // Fact is one thing that must survive a restart. A fact replaces an earlier

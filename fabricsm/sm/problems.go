@@ -1,10 +1,6 @@
 package sm
 
-import (
-	"cmp"
-
-	"portcullis/fabricsm/ib"
-)
+import "portcullis/fabricsm/ib"
 
 // problemKey names one thing that is wrong for as long as it is.
 type problemKey struct {
@@ -15,13 +11,8 @@ type problemKey struct {
 	mlid  ib.LID
 }
 
-// compare orders problems, the gravest first.
-func (k problemKey) compare(o problemKey) int {
-	return cmp.Or(cmp.Compare(k.kind, o.kind), cmp.Compare(k.guid, o.guid), cmp.Compare(k.pkey, o.pkey),
-		cmp.Compare(k.place.Switch, o.place.Switch), cmp.Compare(k.place.Port, o.place.Port), cmp.Compare(k.mlid, o.mlid))
-}
-
-// problemKind is the kind of a problem, the gravest first: views list them in this order.
+// problemKind is what is wrong, the gravest first: views list them in this
+// order.
 type problemKind uint8
 
 const (
@@ -32,7 +23,7 @@ const (
 	barred                           // the owner may not change the fabric
 	lawRefused                       // a declared topology that cannot be enforced
 	lawBroken                        // something is not where the declared topology has it
-	refusingKey                      // an adapter with another M_Key, set by its host
+	refusingKey                      // an adapter whose host gave it another M_Key
 	twin                             // two places show one GUID
 	posing                           // a switch where a host belongs
 	tooMany                          // an endless fabric behind one cable
@@ -51,17 +42,14 @@ const (
 	slowLink                         // a link below what it is enabled for
 )
 
-// problem reports a problem once, and keeps it in the views until it is solved.
+// problem tells of something wrong, once, and keeps it in the views until it is
+// solved.
 func (c *Core) problem(k problemKey, e Event) {
 	text := e.String()
 	if c.problems[k] == text {
 		return
 	}
 	c.stands(k, text)
-	if c.standsBy() {
-		c.untold[k] = e // see tellUntold
-		return
-	}
 	c.event(e)
 }
 
@@ -74,7 +62,6 @@ func (c *Core) stands(k problemKey, text string) {
 func (c *Core) solved(k problemKey) {
 	if _, ok := c.problems[k]; ok {
 		delete(c.problems, k)
-		delete(c.untold, k)
 		c.wrong.stale = true
 	}
 }

@@ -177,7 +177,7 @@ func (c *Core) markPort(cl class, p topo.PortID) { c.mark(ref{cl, int32(p)}) }
 // pump takes work from the queue while the window has room.
 func (c *Core) pump() {
 	c.waitNoMore()
-	for c.wire.room(c.window()) {
+	for c.wire.room(&c.cfg) {
 		c.readLevel()
 		x, ok := c.q.pop()
 		if !ok {

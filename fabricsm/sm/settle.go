@@ -16,7 +16,6 @@ func (c *Core) settle() bool {
 			return true
 		}
 	}
-	c.overlook()
 	if c.out.Job == nil {
 		c.out.Job = c.routeJob()
 	}
@@ -76,7 +75,6 @@ func (c *Core) idle() bool {
 
 func (c *Core) tellSettled() {
 	c.unsettled, c.viewDue = false, true
-	c.inherited = inheritance{}
 	c.tellReleased()
 	c.tellMute()
 	c.mkeys.rotation.settled = true
@@ -88,7 +86,6 @@ func (c *Core) tellSettled() {
 		Repeated: c.tally.Repeated - c.tally.work.repeated,
 	}
 	c.undone()
-	c.endWork()
 	c.settledAt = c.now
 	c.settledBy.all, c.settledBy.sets = c.wire.all, c.wire.sets
 	c.event(e)
@@ -97,7 +94,7 @@ func (c *Core) tellSettled() {
 // becomeMaster begins to configure the fabric that was discovered. LIDs are assigned all at once: those that were saved,
 // then those found on ports, then new ones.
 func (c *Core) becomeMaster() {
-	c.state, c.mandate = ib.SMMaster, true
+	c.state = ib.SMMaster
 	c.election.claim, c.election.stubborn, c.election.asked = false, false, false
 	c.actCount++
 	c.tally.Masterships++
@@ -166,11 +163,6 @@ func (c *Core) publish() {
 	if !c.viewDue || c.out.View != nil {
 		return
 	}
-	if c.inherits() && !c.inherited.shown { // hosts wait for it
-		c.inherited.shown = true
-		c.publishAll()
-		return
-	}
 	switch early := c.unsettled && c.now.Before(c.viewAt.Add(c.cfg.ViewEvery)); {
 	case early && !c.disturbed:
 	case early && c.wire.out > 0 && c.shown != nil && c.shown.Settled:
@@ -185,7 +177,7 @@ func (c *Core) publish() {
 func (c *Core) publishDisturbed() {
 	c.disturbed = false
 	v := *c.shown
-	v.Time, v.Settled, v.Inherited, v.Pending = c.now, false, false, c.wire.out
+	v.Time, v.Settled, v.Pending = c.now, false, c.wire.out
 	v.SMPs, v.Progress, v.Counters = c.smps(), c.progress(), c.tally.Counters
 	v.Faults, v.Problems = c.showWrong()
 	v.Violations = c.showViolations()
@@ -196,7 +188,7 @@ func (c *Core) publishAll() {
 	c.viewDue, c.disturbed, c.viewAt = false, false, c.now
 	v := &View{
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
-		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: !c.unsettled && c.writing(), Inherited: c.inherits(), Pending: c.wire.out,
+		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: !c.unsettled && c.writing(), Pending: c.wire.out,
 		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
 	}

@@ -22,7 +22,7 @@ func (e *env) managedBy(node string, siblings ...sm.Sibling) map[string]int {
 	if e.st, err = e.fab.Station(node, true); err != nil {
 		e.t.Fatal(err)
 	}
-	e.cfg.PortGUID, e.cfg.Siblings, e.node = e.st.GUID(), siblings, node
+	e.cfg.PortGUID, e.cfg.Siblings = e.st.GUID(), siblings
 	before := make(map[string]int)
 	for kind, n := range e.smps {
 		before[kind] = n

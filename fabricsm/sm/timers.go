@@ -112,9 +112,7 @@ func (c *Core) fire() {
 		case timerViolations:
 			c.reportsDue()
 		case timerIntent:
-			if !c.standsBy() && !c.now.Before(c.intentBy) {
-				c.stopWaiting()
-			}
+			c.stopWaiting()
 		case timerAudit:
 			c.audit()
 		case timerWatch:

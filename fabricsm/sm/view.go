@@ -24,19 +24,15 @@ type View struct {
 	// of those that policy allows, of siblings, and of those that are trusted.
 	Managers []topo.PortID
 	Settled  bool
-	// Inherited says that this is the fabric as a sibling left it, all of which was read before this
-	// one became master: the switches have Tables, and ports have what they show, although
-	// not every port has the LID of the new master yet.
-	Inherited bool
-	Pending   int   // requests that are out
-	Revision  int64 // of the intent in force
-	Intent    bool  // an intent has come
-	SMPs      []SMPCount
-	Dropped   uint64   // received MADs that were malformed or meant nothing here
-	Problems  []string // problems in the way, the gravest first; at most 100 and how many more there are
-	Faults    []Fault  // the same with where it is, in the same order, at most 4096
-	Progress  Progress
-	Counters  Counters
+	Pending  int   // requests that are out
+	Revision int64 // of the intent in force
+	Intent   bool  // an intent has come
+	SMPs     []SMPCount
+	Dropped  uint64   // received MADs that were malformed or meant nothing here
+	Problems []string // what stands in the way, the gravest first; at most 100 and how many more there are
+	Faults   []Fault  // the same with where it is, in the same order, at most 4096
+	Progress Progress
+	Counters Counters
 
 	// Health is where something is unhealthy or marked, by place.
 	Health []HealthState
@@ -44,7 +40,8 @@ type View struct {
 	// Refusing are adapters that answer under none of their M_Keys; see PortCounted.
 	Refusing []RefusingPort
 
-	// Violations are the reports of wrong keys and other traps, not older than Config.Violations.TellEvery; nil: none.
+	// Violations is what was reported of wrong keys and other traps, not older than
+	// Config.Violations.TellEvery; nil: nothing.
 	Violations *Violations
 
 	// Tables are the forwarding tables that are wanted, and when Settled those
@@ -77,8 +74,9 @@ type SMPCount struct {
 	Sent   uint64
 }
 
-// PKeys returns the P_Key table of a port, without empty entries, in the order of the table. proven reports whether every
-// block of it was read with a Get since it was last written; a table that was not read at all is nil and not proven.
+// PKeys gives the P_Key table of a port, empty entries left out, in the order
+// of the table. proven says that every block of it was read with a Get since it
+// was last written; a table that was not read at all is nil and not proven.
 func (v *View) PKeys(p topo.PortID) (keys []ib.PKey, proven bool) {
 	if int(p) >= v.pkeys.Len() {
 		return nil, false
@@ -95,8 +93,8 @@ func (v *View) PKeys(p topo.PortID) (keys []ib.PKey, proven bool) {
 	return keys, t.proven()
 }
 
-// PKeyTable returns the P_Key table of a port as it is known, with its empty entries, nil if nothing was read of it. It
-// must not be written to.
+// PKeyTable gives the P_Key table of a port as it is known, empty entries and all,
+// nil if nothing was read of it. It must not be written to.
 func (v *View) PKeyTable(p topo.PortID) []ib.PKey {
 	if int(p) >= v.pkeys.Len() {
 		return nil

@@ -53,7 +53,7 @@ type sentKey struct {
 
 // room reports whether one more request may be sent. Late ones do not count,
 // so that silent nodes cannot stall the others; but they are bounded.
-func (w *wire) room(window int) bool { return w.fresh < window && w.out < 4*window }
+func (w *wire) room(cfg *Config) bool { return w.fresh < cfg.Window && w.out < 4*cfg.Window }
 
 func (w *wire) take() *request {
 	if len(w.free) == 0 {
@@ -192,7 +192,6 @@ func (c *Core) count(r *request) {
 	c.wire.all++
 	if r.method == mad.MethodSet {
 		c.wire.sets++
-		c.beginWork(r)
 	}
 }
 
