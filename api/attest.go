@@ -87,7 +87,7 @@ func (s *Server) attestRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "renew-seal", method: http.MethodPost, path: "/v1/attest/sessions/{id}/seal-nonce", tag: "attestation",
-		summary: "Ask for the challenge of the seal anew, when the last one is used up or too old",
+		summary: "Ask for the challenge of the seal again, when the last one is used up or too old",
 		access:  accessHost,
 	}, s.renewSeal)
 	register(s, a, operation{

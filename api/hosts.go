@@ -82,7 +82,7 @@ func (s *Server) hostRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "acknowledge-tpm-clear", method: http.MethodPost, path: "/v1/hosts/{id}/tpm-cleared", tag: "hosts",
-		summary: "Acknowledge that the host's TPM was cleared, so that it may count boots anew",
+		summary: "Acknowledge that the host's TPM was cleared, so that it may count boots from the beginning",
 		access:  accessOperate,
 	}, func(ctx context.Context, in *clearedInput) (*taggedOutput[v1.Host], error) {
 		return taggedHost(s.backend.AcknowledgeClear(ctx, actor(ctx), in.ID, in.Body))

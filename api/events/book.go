@@ -18,8 +18,8 @@ import (
 
 const (
 	maxText = 512 // of what was expected, seen, and is to be done
-	// anew is the time without an event after which it is reported again, whatever its number.
-	anew = 24 * time.Hour
+	// quietFor is the time without an event after which it is reported again, whatever its number.
+	quietFor = 24 * time.Hour
 	// kept is how long a row stands after its last time.
 	kept = 180 * 24 * time.Hour
 )
@@ -60,7 +60,7 @@ func Tell(ctx context.Context, tx *store.Tx, now time.Time, e v1.Event) error {
 	if was.Value.Count > 0 {
 		r.First = was.Value.First
 	}
-	if !k.often || due(r.Count) || now.Sub(was.Value.Last) >= anew {
+	if !k.often || due(r.Count) || now.Sub(was.Value.Last) >= quietFor {
 		r.Told = r.Count
 		if err := audit.Append(ctx, tx, entry(&r.Event)); err != nil {
 			return err

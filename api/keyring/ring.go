@@ -126,13 +126,13 @@ func (r *Ring[K]) Signer(ctx context.Context) (k *Key, opened K, err error) {
 	return k, opened, err
 }
 
-// Rotate makes the next key and returns the keys that count then. With anew the new one signs at once, and all others and
+// Rotate makes the next key and returns the keys that count then. With atOnce the new one signs at once, and all others and
 // what they are sealed in are dropped.
-func (r *Ring[K]) Rotate(ctx context.Context, actor, reason string, anew bool) (Keys, error) {
+func (r *Ring[K]) Rotate(ctx context.Context, actor, reason string, atOnce bool) (Keys, error) {
 	rec, err := r.update(ctx, func(ctx context.Context, tx *store.Tx, rec *record) error {
 		from, why := r.Now(), reason
 		switch next := rec.Keys.next(from); {
-		case anew:
+		case atOnce:
 			why += "; given up: " + rec.Keys.list()
 			*rec = record{}
 		case next != nil:

@@ -81,9 +81,9 @@ func (s *site) signer(r *Ring[string]) string {
 	return k.ID
 }
 
-func (s *site) rotate(r *Ring[string], anew bool) Keys {
+func (s *site) rotate(r *Ring[string], atOnce bool) Keys {
 	s.t.Helper()
-	keys, err := r.Rotate(s.t.Context(), "olga", "why not", anew)
+	keys, err := r.Rotate(s.t.Context(), "olga", "why not", atOnce)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestOperatorRotates(t *testing.T) {
 	}
 	all := s.rotate(r, true)
 	if len(all) != 1 || all[0].ID == keys[1].ID || s.signer(r) != all[0].ID {
-		t.Errorf("anew: %+v", all)
+		t.Errorf("at once: %+v", all)
 	}
 	s.wantAudit("service test-keys.rotate", "olga test-keys.rotate", "olga test-keys.rotate")
 	list, _, err := audit.Entries().List(t.Context(), s.Store, "")

@@ -18,10 +18,10 @@ type change struct {
 	was  []int32 // by switch: its number before, -1 if it is new
 	edge []int32 // by edge before: the edge now, -1 if it is gone
 
-	cells []cell   // entries that differ, by LID and then switch
-	moved []ib.LID // whose home or last hop differs
-	walk  []bool   // by LID: its routes are walked
-	anew  []bool   // by home: the routes to it have another length, or none before
+	cells  []cell   // entries that differ, by LID and then switch
+	moved  []ib.LID // whose home or last hop differs
+	walk   []bool   // by LID: its routes are walked
+	relaid []bool   // by home: the routes to it have another length, or none before
 
 	add  *dependencies // that routes have now where something differs
 	gone *dependencies // that they had there, by edges now

@@ -72,18 +72,18 @@ func (c *change) compare(s int32, was, is []ib.PortNum) bool {
 // findWalks finds the depths of new switches, and the LIDs that are to be walked; it
 // reports whether they are few.
 func (c *change) findWalks() bool {
-	c.walk, c.anew = make([]bool, len(c.home)), make([]bool, len(c.g.IDs))
+	c.walk, c.relaid = make([]bool, len(c.home)), make([]bool, len(c.g.IDs))
 	c.takeDepths()
 	for _, l := range c.moved {
 		c.walk[l] = true
 		if h := c.home[l]; h >= 0 && c.was[h] < 0 {
-			c.anew[h] = true
+			c.relaid[h] = true
 		}
 	}
 	n := len(c.g.IDs)
 	for _, x := range c.cells {
 		h := c.home[x.lid]
-		if h < 0 || c.walk[x.lid] || c.anew[h] {
+		if h < 0 || c.walk[x.lid] || c.relaid[h] {
 			continue
 		}
 		port, depth := c.rows[x.sw][x.lid], c.depth[int(x.sw)*n+int(h)]
@@ -92,15 +92,15 @@ func (c *change) findWalks() bool {
 		case x.sw == h: // its last hop differs, though the LID is where it was
 			return false
 		case e < 0:
-			c.anew[h] = c.anew[h] || port != ib.NoPort || depth != farDepth || c.was[x.sw] >= 0
+			c.relaid[h] = c.relaid[h] || port != ib.NoPort || depth != farDepth || c.was[x.sw] >= 0
 		case depth == farDepth || c.depth[int(c.g.To[e])*n+int(h)]+1 != depth:
-			c.anew[h] = true
+			c.relaid[h] = true
 		}
 	}
 	walks := 0
-	for h, anew := range c.anew {
+	for h, relaid := range c.relaid {
 		for _, t := range c.g.Targets[h] {
-			c.walk[t.LID] = c.walk[t.LID] || anew
+			c.walk[t.LID] = c.walk[t.LID] || relaid
 			if c.walk[t.LID] {
 				walks++
 			}

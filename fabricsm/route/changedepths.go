@@ -47,7 +47,7 @@ func (c *change) newDepths(s int32) {
 		}
 		to := c.g.To[e]
 		if d := c.depth[int(to)*n+h]; c.was[to] < 0 || d == farDepth || c.was[h] < 0 {
-			c.anew[h] = true
+			c.relaid[h] = true
 		} else {
 			c.depth[int(s)*n+h] = d + 1
 		}

@@ -11,8 +11,6 @@ import (
 // Without it the core sends no Set. It reads on, answers, and keeps its picture of the fabric. It reports to other subnet
 // managers that it is not active, and none of them can hand the fabric over to it. With it again, it reads all that may
 // have been changed before it writes.
-//
-// A core that has no mandate from the beginning stands by: see standby.go.
 type Mandate struct {
 	Held bool
 }

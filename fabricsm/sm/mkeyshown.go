@@ -15,8 +15,7 @@ import (
 //   - a device that answered a probe under it with another GUID (toldKey),
 //   - a device that was silent to such probes (nobodyTold),
 //   - a device that may have been there already when the last requests went out, before the loss
-//     of the link became known (lostKey). Siblings that read along show keys, too, at times
-//     and over links that this one does not know: then any loss counts.
+//     of the link became known (lostKey).
 
 // lossTime is how long before its loss becomes known a link may have been gone: a switch repeats the trap that reports the
 // loss at about this pace.

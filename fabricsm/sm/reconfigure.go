@@ -52,7 +52,7 @@ func (c *Core) setPolicy(in *Policy) {
 		c.newQoS()
 	}
 	if in.Engines != nil {
-		c.routing.anew = true
+		c.routing.fresh = true
 		c.wantRoutes()
 	}
 }

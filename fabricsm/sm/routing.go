@@ -16,7 +16,7 @@ type routing struct {
 	need     bool          // the topology changed in a way that asks for new tables
 	since    time.Time     // of need
 	running  bool          // a job is out
-	anew     bool          // the next tables are not made from those before
+	fresh    bool          // the next tables are not made from those before
 	pending  int           // switches whose forwarding differs from the tables
 	rollout  rollout
 	waiting  []ref          // ports that are Armed and wait for forwarding
@@ -124,10 +124,10 @@ func (c *Core) routeJob() *RouteJob {
 		return nil
 	}
 	job := &RouteJob{fabric: c.topo.Freeze(), prev: r.tables, found: r.found, reign: r.reign, engines: c.cfg.Engines}
-	if r.anew {
+	if r.fresh {
 		job.prev, job.found = nil, nil
 	}
-	r.need, r.running, r.found, r.anew = false, true, nil, false
+	r.need, r.running, r.found, r.fresh = false, true, nil, false
 	c.tally.routeBegan = c.now
 	return job
 }

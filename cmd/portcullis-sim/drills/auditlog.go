@@ -104,15 +104,15 @@ func (l *auditSite) write(head *chain.Head, list ...chain.Entry) {
 	l.scene.Must(l.store.Load(l.ctx(), items))
 }
 
-// rename makes another person the actor of the release; with a chain that fits, if anew.
-func (l *auditSite) rename(anew bool) {
+// rename makes another person the actor of the release. With rechain the hashes of the following entries fit the change.
+func (l *auditSite) rename(rechain bool) {
 	var head chain.Head
 	var changed []chain.Entry
 	for _, e := range l.entries() {
 		if e.Seq == l.release {
 			e.Actor = "ann"
 		}
-		if anew && e.Seq >= l.release {
+		if rechain && e.Seq >= l.release {
 			var err error
 			e.Prev = head.Hash
 			e.Hash, err = e.Sum()

@@ -112,8 +112,8 @@ func (m *Manager) to(x ref, s stage) {
 	m.changed = true
 }
 
-// anew resets an agent, as after a restart of the device.
-func (m *Manager) anew(x ref) {
+// resetAgent resets an agent, as after a restart of the device.
+func (m *Manager) resetAgent(x ref) {
 	d, a, c := m.at(x)
 	fresh := agent{life: a.life + 1, stage: a.stage, queued: a.queued, hold: a.hold, tell: a.tell, times: a.times, falseTraps: a.falseTraps, turning: a.turning}
 	if a.counted {

@@ -124,7 +124,7 @@ func (m *Manager) look(p topo.PortID, before *topo.Fabric) {
 	}
 	d.up, d.doubts = true, kp.Doubts
 	for k := range m.classes {
-		m.anew(ref{dev, uint8(k)})
+		m.resetAgent(ref{dev, uint8(k)})
 	}
 }
 

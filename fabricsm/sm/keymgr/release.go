@@ -41,7 +41,7 @@ func (m *Manager) turnRound(x ref) {
 	_, a, _ := m.at(x)
 	if a.stage != off {
 		m.turned(x)
-		m.anew(x)
+		m.resetAgent(x)
 	}
 }
 
