@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/bruteforce"
 	"portcullis/fabricsm/topo"
 )
 
@@ -64,7 +65,7 @@ type Core struct {
 	dropped  uint64
 	strays   uint64 // answers to nothing that was asked
 	reports  violations
-	guessing guessing
+	guessing *bruteforce.Detector
 	health   records
 	growth   growth
 	cables   cables
@@ -114,11 +115,11 @@ func New(cfg Config) *Core {
 		groups:   newGroups(),
 		aliases:  newAliases(),
 		mkeys:    newMKeys(),
-		guessing: newGuessing(),
 		wire:     wire{sent: make(map[sentKey]uint64)},
 	}
 	c.reports = newViolations(&c.cfg.Violations)
 	c.refusals = newRefusals()
+	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
 	return c
 }
 

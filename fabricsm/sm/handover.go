@@ -91,7 +91,7 @@ func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reaso
 	}
 	c.noteSMKey(from, in.LID, mad.MethodSet, e.Control, by)
 	if by == ByWay && from != topo.None && !si.SMKey.Equal(c.cfg.SMKey) {
-		c.guessedSMKey(&e.Path, si.SMKey)
+		c.guessing.CheckSMKey(&e.Path, si.SMKey)
 	}
 	*count++
 	if e.Count = *count; rows.Tells(e.Count) {

@@ -22,7 +22,7 @@ const (
 	Rebooting                      // it lost its tables
 	Marked                         // an operator says that it is unhealthy
 	Overgrown                      // more is found behind it than GrowthConfig allows
-	Guessing                       // it tries M_Keys or SM_Keys; see guessing.go
+	Guessing                       // it tries M_Keys or SM_Keys; see package bruteforce
 	RefusesKey                     // its host set another M_Key several times; see refusing.go
 	numConditions
 )
@@ -93,7 +93,7 @@ type HealthConfig struct {
 	SetErrors     HealthRule // default 10 in 10 min: Report
 	IllegalAnswer HealthRule // default 10 in 10 min: Report
 	Rebooting     HealthRule // default 5 in 10 min: Report
-	Guessing      HealthRule // default 10 in 10 min: Report; see guessing.go. Disable alone keeps management packets out
+	Guessing      HealthRule // default 10 in 10 min: Report; see package bruteforce. Disable alone keeps management packets out
 	Marked        Action     // what follows from MarkUnhealthy; Report means the default, Isolate
 
 	// Recover is how long the condition must not have occurred before a port

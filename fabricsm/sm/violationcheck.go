@@ -327,7 +327,7 @@ func (c *Core) forgetReports(p topo.PortID) {
 	for _, kind := range keys.Kinds() {
 		delete(v.guesses, guessedKey{kind, p})
 	}
-	c.forgetGuessing(p)
+	c.guessing.Forget(p)
 }
 
 // hostCheck reports whether a trap of a host may be looked into now.
