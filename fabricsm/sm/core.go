@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/bruteforce"
+	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/topo"
 )
 
@@ -47,7 +48,8 @@ type Core struct {
 	timers     timerHeap
 	timerSeq   uint64
 	idleWork   background
-	near       int // retries that are due very soon
+	throttled  []ref // work on subtrees that hang by one cable, while too many answers are late
+	near       int   // retries that are due very soon
 	failures   map[ref]failure
 	auditing   bool // requests made now are part of the audit
 	auditAt    topo.PortID
@@ -67,8 +69,7 @@ type Core struct {
 	reports  violations
 	guessing *bruteforce.Detector
 	health   records
-	growth   growth
-	cables   cables
+	subtrees *subtree.Tracker
 	law      law
 
 	deadLinks []silentLink // that fell silent last, of devices with M_Keys
@@ -120,6 +121,7 @@ func New(cfg Config) *Core {
 	c.reports = newViolations(&c.cfg.Violations)
 	c.refusals = newRefusals()
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
+	c.subtrees = subtree.New(growthFabric{c}, &c.topo, subtree.Limits(cfg.Growth))
 	return c
 }
 

@@ -34,7 +34,7 @@ func (c *Core) workProbe(p topo.PortID) {
 	if peer := c.peer(p); peer != topo.None && !pt.verify && !pt.confirming && !c.nodes[c.ports[peer].node].silent {
 		return
 	}
-	if c.tooFar(p) {
+	if c.isTooFar(p) {
 		return
 	}
 	route, ok := c.routeTo(pt.node).Append(pt.num)
@@ -220,10 +220,11 @@ func (c *Core) foundNew(p topo.PortID, ni *mad.NodeInfo) {
 		c.duplicate(ni.PortGUID, c.seenAt(twin), p)
 		return
 	}
-	if !c.mayHang(p, ni) {
+	found := c.foundAt(p, ni)
+	if !c.subtrees.MayHang(&found) {
 		return
 	}
-	if !c.mayGrow(p, ni) {
+	if !c.subtrees.MayGrow(&found) {
 		c.turnAway(p)
 		return
 	}

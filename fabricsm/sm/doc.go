@@ -32,7 +32,7 @@
 //	allowance settle progress view events    how much of it, how far it is, reports to the owner
 //	discovery cables description retree      nodes and links, and how they are reached
 //	confirm duplicate sure unread            identity of nodes
-//	growth hanging                           how much one port may show
+//	growth throttle                          how much one port may show, with package subtree
 //	portinfo portpolicy slowlink fdr10       ports and links
 //	lids lidprefs aliases                    addresses
 //	members intent review pkeys pkeyplan pkeytable  which ports may talk to each other

@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/topo"
 )
 
@@ -23,9 +24,6 @@ type node struct {
 	out       uint16 // requests out to it
 	parked    []ref  // work that waits for requests to come back
 	answers   uint32 // answers received from it
-	grown     uint32 // window in which it was found, 0 if it counts as no growth
-	part      int32  // that it hangs with, in Core.cables; 0: none
-	vouched   bool   // it was known before, or once hung with none
 	silent    bool
 	pause     time.Duration // before it is asked again while silent
 	back      time.Time     // when it last answered again
@@ -193,8 +191,8 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	for i := range int(ni.NumPorts) + 1 {
 		c.clearPort(first+topo.PortID(i), id, ib.PortNum(i))
 	}
-	c.grew(id, ni)
-	c.hangs(id, ni, up)
+	found := c.foundAt(up, ni)
+	c.subtrees.Add(id, &found)
 	c.remember(id)
 	c.moved()
 	return id
@@ -235,8 +233,7 @@ func extend[T any](s []T, n, many int) []T {
 // dropNode forgets a node that cannot be reached.
 func (c *Core) dropNode(id topo.NodeID) {
 	tn := c.topo.Node(id)
-	c.shrank(id)
-	c.fellOff(id)
+	c.subtrees.Remove(id)
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)
 		if peer := c.peer(p); peer != topo.None {
@@ -274,7 +271,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 func (c *Core) tombstone(id topo.NodeID) {
 	r := &c.routing
 	r.tombs = append(r.tombs, id)
-	r.tombSize += sizeOf(c.topo.Node(id).NumPorts)
+	r.tombSize += subtree.Size(c.topo.Node(id).NumPorts)
 	for tries := 4; r.tombSize > maxTombstones && tries > 0 && !r.running; tries-- {
 		oldest := r.tombs[0]
 		r.tombs = r.tombs[1:]
@@ -286,7 +283,7 @@ func (c *Core) tombstone(id topo.NodeID) {
 		default:
 			c.topo.Forget(oldest)
 		}
-		r.tombSize -= sizeOf(c.topo.Node(oldest).NumPorts)
+		r.tombSize -= subtree.Size(c.topo.Node(oldest).NumPorts)
 	}
 }
 

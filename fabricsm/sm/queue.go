@@ -176,7 +176,7 @@ func (c *Core) markPort(cl class, p topo.PortID) { c.mark(ref{cl, int32(p)}) }
 
 // pump takes work from the queue while the window has room.
 func (c *Core) pump() {
-	c.waitNoMore()
+	c.resumeThrottled()
 	for c.wire.room(&c.cfg) {
 		c.readLevel()
 		x, ok := c.q.pop()
@@ -196,7 +196,7 @@ func (c *Core) pump() {
 			m.queued &^= bit
 			continue
 		}
-		if c.waits(x, target) {
+		if c.throttle(x, target) {
 			c.passTurn(target, ok)
 			continue
 		}

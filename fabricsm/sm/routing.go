@@ -21,7 +21,7 @@ type routing struct {
 	rollout  rollout
 	waiting  []ref          // ports that are Armed and wait for forwarding
 	tombs    []topo.NodeID  // nodes that are gone, the first that went first
-	tombSize int            // of tombs, see sizeOf
+	tombSize int            // of tombs, see subtree.Size
 	found    [][]ib.PortNum // by topo.NodeID: the tables of the SM that ruled before, until they were used
 	reign    uint32         // counts the times that another SM ruled: a job from before counts no longer
 }

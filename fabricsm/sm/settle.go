@@ -42,7 +42,7 @@ func (c *Core) settle() bool {
 
 // quiet reports whether the only requests left are to devices that do not answer.
 func (c *Core) quiet() bool {
-	return c.q.size == 0 && c.wire.fresh == 0 && len(c.level)+len(c.cables.putOff) == 0
+	return c.q.size == 0 && c.wire.fresh == 0 && len(c.level) == 0 && !c.subtrees.IsPending()
 }
 
 // mayShowMore reports whether an answer is late which may show a node, a LID or a route of a fabric that had a master
@@ -60,7 +60,7 @@ func (c *Core) mayShowMore() bool {
 		return (x.class.discovers() || x.class == clsLFT) && c.failures[x].tries < tries
 	}
 	for i := range c.wire.slots {
-		if r := &c.wire.slots[i]; r.id != 0 && awaited(r.ref, r.node) && !c.holdsUp(r) {
+		if r := &c.wire.slots[i]; r.id != 0 && awaited(r.ref, r.node) && !c.delaysThrottled(r) {
 			return true
 		}
 	}
@@ -69,7 +69,7 @@ func (c *Core) mayShowMore() bool {
 
 // idle reports whether the only work left waits for a pause to pass.
 func (c *Core) idle() bool {
-	return c.q.size == 0 && c.wire.out == 0 && len(c.level)+len(c.cables.putOff) == 0 && c.near == 0 && !c.routing.need && !c.routing.running &&
+	return c.q.size == 0 && c.wire.out == 0 && len(c.level) == 0 && !c.subtrees.IsPending() && c.near == 0 && !c.routing.need && !c.routing.running &&
 		c.members.ready
 }
 

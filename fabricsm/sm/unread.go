@@ -90,10 +90,12 @@ func (c *Core) readUnread() bool {
 // is left to be found nearer to us. A node that keeps us waiting longer than
 // Config.Late does not hold that up.
 func (c *Core) readLevel() {
-	if len(c.level)+len(c.cables.putOff) == 0 || c.q.find > 0 || c.wire.find > 0 {
+	if len(c.level) == 0 && !c.subtrees.IsPending() || c.q.find > 0 || c.wire.find > 0 {
 		return
 	}
-	c.lookAtCables()
+	for _, p := range c.subtrees.EndLevel() {
+		c.markPort(clsProbe, p)
+	}
 	level := c.level
 	c.level = nil
 	for _, id := range level {
