@@ -10,7 +10,7 @@ import (
 
 // All lists the drills, in the order of their threats.
 func All() []Drill {
-	list := slices.Concat(partitionDrills(), identityDrills(), smpDrills(), mkeyDrills(), classDrills(), floodDrills(), knowledgeDrills(), registrationDrills(), multicastDrills(), serviceDrills(), evidenceDrills(), physicalDrills(), sightDrills())
+	list := slices.Concat(partitionDrills(), identityDrills(), smpDrills(), mkeyDrills(), classDrills(), floodDrills(), lapseDrills(), knowledgeDrills(), registrationDrills(), multicastDrills(), serviceDrills(), evidenceDrills(), physicalDrills(), sightDrills())
 	slices.SortStableFunc(list, func(a, b Drill) int { return number(a.ID) - number(b.ID) })
 	return list
 }

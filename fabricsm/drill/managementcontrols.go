@@ -31,6 +31,8 @@ const (
 	KeyRetirement    Control = "key_retirement"
 	KeyLeases        Control = "key_leases"
 	KnownNeighbour   Control = "known_neighbour"
+	LeaseReads       Control = "lease_reads"
+	LapseReplaced    Control = "lapse_replaced"
 )
 
 func managementControls() []Carried {
@@ -146,6 +148,16 @@ func managementControls() []Carried {
 			KnownNeighbour, "behind the manager's own cable only the M_Key of the switch that is known to be there is shown",
 			[]string{"T36"},
 			func(o *SiteOptions) { o.SM.Weakness.AnyNeighbour = true },
+		},
+		{
+			LeaseReads, "where M_Keys have a lease, each device is read three times in it, before all other work, and asked again while it is silent",
+			[]string{"T158"},
+			func(o *SiteOptions) { o.SM.Weakness.LateLeases = true },
+		},
+		{
+			LapseReplaced, "an M_Key that each host could read, since its lease ran out, is replaced at once",
+			[]string{"T159"},
+			func(o *SiteOptions) { o.SM.Weakness.KeepsLapsed = true },
 		},
 	}
 }

@@ -146,7 +146,7 @@ func (c Config) withDefaults() Config {
 		if alive := c.MKey.keepAlive(); alive > 0 && (c.AuditPeriod < 0 || c.AuditPeriod > alive) {
 			c.AuditPeriod = alive
 		}
-		if alive := c.MKey.keepAlive(); alive > 0 { // what is silent is asked again while its lease runs
+		if alive := c.MKey.keepAlive(); alive > 0 && !c.Weakness.LateLeases { // what is silent is asked again while its lease runs
 			c.RetryMax = max(min(c.RetryMax, alive/2), c.RetryMin)
 		}
 	}

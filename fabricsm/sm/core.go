@@ -219,7 +219,7 @@ func (c *Core) start(s *Started) {
 	if !c.cfg.SMKey.IsZero() {
 		c.after(c.cfg.Election.PollEvery, timerPoll, ref{})
 	}
-	if c.cfg.MKey.on() && c.cfg.MKey.Lease > 0 {
+	if c.cfg.MKey.on() && c.cfg.MKey.Lease > 0 && !c.cfg.Weakness.LateLeases {
 		c.after(leaseTick, timerKeepLeases, ref{})
 	}
 	if c.cfg.LIDPeriod > 0 {

@@ -59,6 +59,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 			c.writtenByHost(p, &old, pi)
 		}
 	}
+	if !was && byGet && pi.MKeyLeasePeriod > 0 {
+		c.findLapse(p, pi) // it ran out before this manager started
+	}
 	c.looked = c.looked || pt.node != c.root
 	if c.state == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {
 		c.configured = true

@@ -151,10 +151,21 @@ func (c *Core) readCounters(p topo.PortID, was, is *mad.PortInfo, byGet bool) {
 	if k := v.pending[p]; k != nil && k.asked && byGet {
 		c.judgeReports(p, k, now)
 	}
-	if byGet && c.isEnd(p) && was.MKeyProtectBits > 0 && is.MKeyProtectBits == 0 && c.cfg.MKey.on() && !c.mkeys.releasing {
-		if r := c.ring(p); r != nil && r.Settled() {
-			c.event(&ProtectionLapsed{GUID: c.guidOf(p), Place: c.placeOf(p)})
-			c.expose(c.guidOf(p), exposedKey) // each host could read it
+	if byGet && was.MKeyProtectBits > 0 {
+		c.findLapse(p, is)
+	}
+}
+
+// findLapse reports a device on its key whose protection ended with its lease, and has the key replaced: each host could
+// read it.
+func (c *Core) findLapse(p topo.PortID, is *mad.PortInfo) {
+	if is.MKeyProtectBits > 0 || is.MKey.IsZero() || !c.isEnd(p) || !c.cfg.MKey.on() || c.mkeys.releasing {
+		return
+	}
+	if r := c.ring(p); r != nil && r.Settled() {
+		c.event(&ProtectionLapsed{GUID: c.guidOf(p), Place: c.placeOf(p)})
+		if !c.cfg.Weakness.KeepsLapsed {
+			c.expose(c.guidOf(p), exposedKey)
 		}
 	}
 }

@@ -26,6 +26,8 @@ type Weakness struct {
 	OpenToRefusers bool // an adapter that refuses its M_Key keeps its switch port
 
 	EndlessLeases bool // a key that is lent stays as it is when its time is over
+	LateLeases    bool // leases are kept by the audit alone, after other work, and what is silent is asked ever more rarely
+	KeepsLapsed   bool // a key that each host could read, since its lease ran out, stays as it is
 	KeepsRetired  bool // the key of a device that left permanently is kept
 	AnyNeighbour  bool // the device behind our own port is taken for the switch it says it is
 }

@@ -68,6 +68,7 @@ func (s *Stage) take(p *transport.Packet) {
 		q.waiting = append(q.waiting, *p)
 	default:
 		s.overflowed++
+		s.crowdEnd = s.now.Add(crowdLasts)
 	}
 }
 

@@ -35,6 +35,7 @@ type pending struct {
 	mod   uint32
 	route mad.Route // of a directed route
 	ended bool
+	again again
 }
 
 // answeredBy reports whether a packet is the answer to the request, over the expected way, or the undelivered request
@@ -117,8 +118,12 @@ func (s *Stage) send(r *sm.Request, who owner) {
 	for tid == 0 || s.out[tid] != nil {
 		tid = s.nextTID()
 	}
+	wait := timeout
+	if s.crowded() {
+		wait *= crowdWaits
+	}
 	p := &pending{
-		who: who, tid: tid, id: r.ID, due: s.now.Add(timeout), lid: r.LID, class: r.MAD.Class(), attr: r.MAD.Attr(), mod: r.MAD.Mod(),
+		who: who, tid: tid, id: r.ID, due: s.now.Add(wait), lid: r.LID, class: r.MAD.Class(), attr: r.MAD.Attr(), mod: r.MAD.Mod(),
 	}
 	if r.MAD.IsDR() {
 		p.route = r.MAD.Route()
@@ -128,7 +133,9 @@ func (s *Stage) send(r *sm.Request, who owner) {
 	r.MAD.SetTID(tid)
 	lost := s.OnSend != nil && s.OnSend(r)
 	if s.core != nil && !lost {
-		s.transmit(transport.Packet{MAD: r.MAD, LID: r.LID, QP: queuePair(&r.MAD)})
+		packet := transport.Packet{MAD: r.MAD, LID: r.LID, QP: queuePair(&r.MAD)}
+		s.mayRepeat(p, packet)
+		s.transmit(packet)
 	}
 }
 
@@ -255,6 +262,7 @@ func (s *Stage) next(until time.Time) bool {
 	if s.sa.agent != nil {
 		soonest(s.sa.agent.Next(), s.expireAdministration)
 	}
+	soonest(s.resendAt(), s.resend)
 	if s.front != nil {
 		soonest(s.front.Next(), s.tellFront)
 	}
@@ -308,6 +316,9 @@ func (s *Stage) open(p *transport.Packet) {
 		s.replied(r, outcomeOf(p), &p.MAD)
 		return
 	}
+	if answer && s.repeated[p.MAD.TID()&tidMask] {
+		return // one more answer to a request that was sent again
+	}
 	if p.Undelivered || !s.admits(p) {
 		return
 	}
@@ -340,6 +351,9 @@ func (s *Stage) replied(r *pending, how sm.Outcome, answer *mad.MAD) {
 func (s *Stage) end(r *pending) {
 	r.ended = true
 	delete(s.out, r.tid)
+	if r.again.pause > againAfter {
+		s.repeated[r.tid] = true
+	}
 }
 
 // expire ends the request that has been out for longest.

@@ -100,6 +100,8 @@ type Stage struct {
 	turns int // since the last call from outside
 
 	overflowed uint64
+	crowdEnd   time.Time       // until when requests are sent again
+	repeated   map[ib.TID]bool // requests that were sent again and have ended
 	err        error
 }
 
@@ -140,6 +142,7 @@ func (s *Stage) Crash() {
 	s.front = nil
 	s.queues = [2]queue{}
 	s.out, s.order, s.inbox, s.wake = make(map[ib.TID]*pending), nil, nil, time.Time{}
+	s.crowdEnd, s.repeated = time.Time{}, make(map[ib.TID]bool)
 	s.station.SetIsSM(false)
 	s.station.Take(nil)
 }
