@@ -44,11 +44,16 @@ func (a *Authority) IssueClient(subject string, now time.Time) (Pair, error) {
 }
 
 // Revoke returns the revocation list, in DER, of the authority's certificates with
-// the serial numbers, valid as long as the authority. serials may be empty.
-func (a *Authority) Revoke(serials []*big.Int, now time.Time) ([]byte, error) {
+// the serial numbers, valid as long as the authority. serials may be empty. before is the
+// number of the list that it replaces, or nil.
+func (a *Authority) Revoke(serials []*big.Int, before *big.Int, now time.Time) ([]byte, error) {
+	number := big.NewInt(now.UnixNano())
+	if before != nil && number.Cmp(before) <= 0 { // the clock that made the list before was ahead
+		number.Add(before, big.NewInt(1))
+	}
 	list := &x509.RevocationList{
 		// A later list has a higher number.
-		Number: big.NewInt(now.UnixNano()), ThisUpdate: now.Add(-backdate), NextUpdate: a.cert.NotAfter,
+		Number: number, ThisUpdate: now.Add(-backdate), NextUpdate: a.cert.NotAfter,
 	}
 	slices.SortFunc(serials, (*big.Int).Cmp)
 	for _, s := range slices.CompactFunc(serials, func(a, b *big.Int) bool { return a.Cmp(b) == 0 }) {

@@ -126,7 +126,7 @@ func (c *clusterCommand) begin(context.Context) error {
 	if err != nil {
 		return err
 	}
-	revoked, err := authority.Revoke(nil, c.now)
+	revoked, err := authority.Revoke(nil, nil, c.now)
 	if err != nil {
 		return err
 	}
@@ -266,9 +266,23 @@ func (c *clusterCommand) revokeIn(ctx context.Context, a *etcd.Admin) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+	// Another machine may have revoked others since this one got its list.
+	member := c.config.member()
+	inForce, revision, err := a.Revoked(ctx, c.config.Etcd.Prefix, &member)
+	if err != nil {
+		return err
+	}
 	var serials []*big.Int
-	for _, e := range list.RevokedCertificateEntries {
-		serials = append(serials, e.SerialNumber)
+	for _, l := range []*x509.RevocationList{list, inForce} {
+		if l == nil {
+			continue
+		}
+		for _, e := range l.RevokedCertificateEntries {
+			serials = append(serials, e.SerialNumber)
+		}
+		if l.Number.Cmp(list.Number) > 0 {
+			list = l
+		}
 	}
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		cert, err := x509.ParseCertificate(block.Bytes)
@@ -277,14 +291,14 @@ func (c *clusterCommand) revokeIn(ctx context.Context, a *etcd.Admin) error {
 		}
 		serials = append(serials, cert.SerialNumber)
 	}
-	next, err := authority.Revoke(serials, c.now)
+	next, err := authority.Revoke(serials, list.Number, c.now)
 	if err != nil {
 		return err
 	}
 	if err := writeWhole(file, next, 0o644); err != nil {
 		return err
 	}
-	if err := a.Revoke(ctx, c.config.Etcd.Prefix, next); err != nil {
+	if err := a.Revoke(ctx, c.config.Etcd.Prefix, next, revision); err != nil {
 		return fmt.Errorf("tell the members that the certificate of %s is revoked: %w", c.name, err)
 	}
 	fmt.Fprintf(c.stdout, "Revoked the certificates of %s: no member takes a new connection with one.\n", c.name)

@@ -267,12 +267,36 @@ func (a *Admin) Records(prefix string) *store.Store {
 }
 
 // Revoke distributes to all members a list of certificates, in DER, that they reject from then on.
-// prefix is that of the store.
-func (a *Admin) Revoke(ctx context.Context, prefix string, list []byte) error {
+// prefix is that of the store, and revision that of the list from which this one was made. Another list in force is an error.
+func (a *Admin) Revoke(ctx context.Context, prefix string, list []byte, revision int64) error {
 	ctx, cancel := context.WithTimeout(ctx, a.remote.requestTimeout())
 	defer cancel()
-	_, err := a.client.Put(ctx, prefix+"/"+revokedName, string(list))
+	key := prefix + "/" + revokedName
+	r, err := a.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", revision)).Then(clientv3.OpPut(key, string(list))).Commit()
+	if err == nil && !r.Succeeded {
+		err = errors.New("another machine revoked a certificate at the same time: call it again")
+	}
 	return err
+}
+
+// Revoked returns the list of revoked certificates that is in force in the cluster, with its revision; nil if none was
+// distributed yet.
+func (a *Admin) Revoked(ctx context.Context, prefix string, c *Cluster) (*x509.RevocationList, int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.remote.requestTimeout())
+	defer cancel()
+	r, err := a.client.Get(ctx, prefix+"/"+revokedName)
+	if err != nil || len(r.Kvs) == 0 {
+		return nil, 0, err
+	}
+	authority, err := c.Authority()
+	if err != nil {
+		return nil, 0, err
+	}
+	list, err := CheckRevoked(r.Kvs[0].Value, authority)
+	if err != nil {
+		return nil, 0, fmt.Errorf("the list of revoked certificates in the store was not made by the authority of the cluster: %w", err)
+	}
+	return list, r.Kvs[0].ModRevision, nil
 }
 
 // CheckRevoked returns an error for what is not a list of revoked certificates by the
