@@ -18,6 +18,7 @@ import (
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/limit"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -156,7 +157,7 @@ type called struct {
 // now returns the service that answers at present.
 func (c *called) now() *admission.Service { return c.s.service.Service() }
 
-var errCut = &admission.Error{Code: "cut", Status: admission.Unavailable, Detail: "cut"}
+var errCut = &refusal.Error{Code: "cut", Status: refusal.Unavailable, Detail: "cut"}
 
 func answered[T any](c *called, name string, out *T, err error) (*T, error) {
 	c.s.mu.Lock()

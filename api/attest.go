@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -129,7 +129,7 @@ func withoutCredential(ctx context.Context, err error) error {
 func (s *Server) renewSeal(ctx context.Context, in *renewSealInput) (*renewSealOutput, error) {
 	seal, err := byStatusToken(ctx, in.Authorization, func(ctx context.Context, token string) (*attest.Seal, error) {
 		seal, err := s.backend.RenewSeal(ctx, token, in.ID)
-		if e, ok := errors.AsType[*admission.Error](err); ok && e.Code == v1.CodeSealClosed {
+		if e, ok := errors.AsType[*refusal.Error](err); ok && e.Code == v1.CodeSealClosed {
 			return nil, newProblem(http.StatusConflict, v1.CodeSealClosed, "this host's evidence can not be sealed any more",
 				"reboot the host into its provisioning image and attest again")
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // Backend is what the routes need from the service. Package admission
-// implements it. Methods answer *admission.Error for what the caller can
+// implements it. Methods answer *refusal.Error for what the caller can
 // understand and *attest.Refusal for evidence that was not accepted; any other
 // error is a fault of the service. An actor is the name of the credential that
 // asked, for the audit log. Lists are a page at a time, in the order of their

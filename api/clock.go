@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
 
@@ -32,8 +32,8 @@ func (s *Server) believes() error {
 		return nil
 	}
 	if err := s.clock.Halted(); err != nil {
-		return &admission.Error{
-			Code: "clock_jump", Status: admission.Unavailable, Detail: err.Error(),
+		return &refusal.Error{
+			Code: "clock_jump", Status: refusal.Unavailable, Detail: err.Error(),
 			Hint: "correct the clock of the service's machine; portcullis clock show says more", Err: err,
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"portcullis/api"
-	"portcullis/api/admission"
 	"portcullis/api/limit"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -25,10 +25,10 @@ func TestRefusalsOfEvidenceAreUniform(t *testing.T) {
 	reasons := []error{
 		&attest.Refusal{Code: attest.ReasonSignature, Detail: "d1"},
 		&attest.Refusal{Code: attest.ReasonPCRDigest, Detail: "d2"},
-		&admission.Error{Code: "host_unknown", Status: admission.NotFound, Detail: "d3"},
-		&admission.Error{Code: "window_closed", Status: admission.Conflict, Detail: "d4"},
-		&admission.Error{Code: "session", Status: admission.Refused, Detail: "d5"},
-		&admission.Error{Code: "request", Status: admission.Invalid, Detail: "d6", Problems: []string{"d7"}},
+		&refusal.Error{Code: "host_unknown", Status: refusal.NotFound, Detail: "d3"},
+		&refusal.Error{Code: "window_closed", Status: refusal.Conflict, Detail: "d4"},
+		&refusal.Error{Code: "session", Status: refusal.Refused, Detail: "d5"},
+		&refusal.Error{Code: "request", Status: refusal.Invalid, Detail: "d6", Problems: []string{"d7"}},
 	}
 	seen := map[string]bool{}
 	for _, reason := range reasons {
@@ -51,15 +51,15 @@ func TestRefusalsOfEvidenceAreUniform(t *testing.T) {
 func TestHostLearnsWhenToTryAgain(t *testing.T) {
 	const session = `{"host":"h","ek":{"kind":"ecc-p256"},"start":{"agent":"a","image":""},"statement_digests":["AA=="],"ak1_public":"AA==","ak2_public":"AA=="}`
 	for _, tt := range []struct {
-		kind   admission.Kind
+		kind   refusal.Kind
 		status int
 		code   string
 	}{
-		{admission.Unavailable, 503, v1.CodeUnavailable},
-		{admission.Limited, 429, v1.CodeRateLimited},
+		{refusal.Unavailable, 503, v1.CodeUnavailable},
+		{refusal.Limited, 429, v1.CodeRateLimited},
 	} {
 		f := newFixture(t)
-		f.backend.Fail(&admission.Error{Code: "secret", Status: tt.kind, Detail: "secret", Hint: "secret"})
+		f.backend.Fail(&refusal.Error{Code: "secret", Status: tt.kind, Detail: "secret", Hint: "secret"})
 		w := f.do("POST", "/v1/attest/sessions", "", session)
 		wantProblem(t, w, tt.status, tt.code)
 		if strings.Contains(w.Body.String(), "secret") {
@@ -122,7 +122,7 @@ func TestSealNonce(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &seal); err != nil || w.Code != 200 || string(seal.Nonce) != "status-1 0123456789abcdef0123456789abcdef" {
 		t.Errorf("status %d, %v: %s", w.Code, err, w.Body)
 	}
-	f.backend.Fail(&admission.Error{Code: "secret", Status: admission.Unavailable, Detail: "secret"})
+	f.backend.Fail(&refusal.Error{Code: "secret", Status: refusal.Unavailable, Detail: "secret"})
 	if w = f.do("POST", path, "status-1", ""); strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("got %s", w.Body)
 	}

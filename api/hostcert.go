@@ -8,7 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
 
@@ -76,7 +76,7 @@ func (s *Server) certified(ctx context.Context, state *tls.ConnectionState) (pee
 	cert := state.PeerCertificates[0]
 	host, err := s.hosts.Identify(ctx, cert)
 	switch {
-	case admission.IsKind(err, admission.Refused):
+	case refusal.IsKind(err, refusal.Refused):
 		return peer{}, unknownCertificate()
 	case err != nil:
 		p, fault := hostProblemOf(err)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"portcullis/api/admission"
 	"portcullis/api/page"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -55,7 +55,7 @@ func problemOf(err error) (*problem, error) {
 	if _, ok := errors.AsType[*attest.Refusal](err); ok {
 		return evidenceRefused(), nil
 	}
-	if e, ok := errors.AsType[*admission.Error](err); ok && e.Status != admission.Internal {
+	if e, ok := errors.AsType[*refusal.Error](err); ok && e.Status != refusal.Internal {
 		p := newProblem(statusOf(e.Status), e.Code, e.Detail, e.Hint)
 		for _, line := range e.Problems {
 			p.Errors = append(p.Errors, v1.ProblemError{Message: line})
@@ -96,21 +96,21 @@ func internalProblem() *problem {
 		"the service's log tells more under this request_id")
 }
 
-func statusOf(k admission.Kind) int {
+func statusOf(k refusal.Kind) int {
 	switch k {
-	case admission.NotFound:
+	case refusal.NotFound:
 		return http.StatusNotFound
-	case admission.Conflict:
+	case refusal.Conflict:
 		return http.StatusConflict
-	case admission.Invalid:
+	case refusal.Invalid:
 		return http.StatusUnprocessableEntity
-	case admission.Refused:
+	case refusal.Refused:
 		return http.StatusForbidden
-	case admission.Limited:
+	case refusal.Limited:
 		return http.StatusTooManyRequests
-	case admission.Unavailable:
+	case refusal.Unavailable:
 		return http.StatusServiceUnavailable
-	case admission.Changed:
+	case refusal.Changed:
 		return http.StatusPreconditionFailed
 	default:
 		return http.StatusInternalServerError

@@ -17,6 +17,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
 
@@ -25,10 +26,10 @@ type orders struct{ got []string }
 
 func (o *orders) host(ctx context.Context, id string) (*v1.Host, error) {
 	if id != "h1" {
-		return nil, &admission.Error{Code: "host_unknown", Status: admission.NotFound, Detail: "no host " + id}
+		return nil, &refusal.Error{Code: "host_unknown", Status: refusal.NotFound, Detail: "no host " + id}
 	}
 	if !admission.Matches(ctx, "4") {
-		return nil, &admission.Error{Code: v1.CodeChanged, Status: admission.Changed, Detail: "assignment 4 holds"}
+		return nil, &refusal.Error{Code: v1.CodeChanged, Status: refusal.Changed, Detail: "assignment 4 holds"}
 	}
 	return &v1.Host{ID: id, Epoch: 4}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api"
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
 
@@ -25,7 +25,7 @@ type marker struct {
 
 func (k *marker) MarkHealth(_ context.Context, actor string, m v1.HealthMark) (*v1.FabricHealth, error) {
 	if m.Place == "nowhere" {
-		return nil, &admission.Error{Code: "node_unknown", Status: admission.NotFound, Detail: "no such node", Hint: "portcullis fabric nodes lists them"}
+		return nil, &refusal.Error{Code: "node_unknown", Status: refusal.NotFound, Detail: "no such node", Hint: "portcullis fabric nodes lists them"}
 	}
 	k.actor, k.told = actor, m
 	return &v1.FabricHealth{At: m.Place, Mark: m.Mark, Unhealthy: true}, nil

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/api"
-	"portcullis/api/admission"
 	"portcullis/api/apitest"
 	"portcullis/api/limit"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -198,37 +198,37 @@ func TestErrorsOfTheBackend(t *testing.T) {
 		want   v1.Problem
 	}{
 		{
-			"not found", &admission.Error{Code: "host_unknown", Status: admission.NotFound, Detail: "d", Hint: "h"},
+			"not found", &refusal.Error{Code: "host_unknown", Status: refusal.NotFound, Detail: "d", Hint: "h"},
 			404,
 			v1.Problem{Title: "Not Found", Code: "host_unknown", Detail: "d", Hint: "h"},
 		},
 		{
-			"conflict", &admission.Error{Code: "c", Status: admission.Conflict, Detail: "d", Hint: "h"},
+			"conflict", &refusal.Error{Code: "c", Status: refusal.Conflict, Detail: "d", Hint: "h"},
 			409,
 			v1.Problem{Title: "Conflict", Code: "c", Detail: "d", Hint: "h"},
 		},
 		{
-			"invalid with places", &admission.Error{Code: "c", Status: admission.Invalid, Detail: "d", Hint: "h", Problems: []string{"a:1: x", "a:2: y"}},
+			"invalid with places", &refusal.Error{Code: "c", Status: refusal.Invalid, Detail: "d", Hint: "h", Problems: []string{"a:1: x", "a:2: y"}},
 			422,
 			v1.Problem{Title: "Unprocessable Entity", Code: "c", Detail: "d", Hint: "h", Errors: []v1.ProblemError{{Message: "a:1: x"}, {Message: "a:2: y"}}},
 		},
 		{
-			"refused", &admission.Error{Code: "c", Status: admission.Refused, Detail: "d", Hint: "h"},
+			"refused", &refusal.Error{Code: "c", Status: refusal.Refused, Detail: "d", Hint: "h"},
 			403,
 			v1.Problem{Title: "Forbidden", Code: "c", Detail: "d", Hint: "h"},
 		},
 		{
-			"limited", &admission.Error{Code: "c", Status: admission.Limited, Detail: "d", Hint: "h"},
+			"limited", &refusal.Error{Code: "c", Status: refusal.Limited, Detail: "d", Hint: "h"},
 			429,
 			v1.Problem{Title: "Too Many Requests", Code: "c", Detail: "d", Hint: "h"},
 		},
 		{
-			"unavailable", &admission.Error{Code: "c", Status: admission.Unavailable, Detail: "d", Hint: "h"},
+			"unavailable", &refusal.Error{Code: "c", Status: refusal.Unavailable, Detail: "d", Hint: "h"},
 			503,
 			v1.Problem{Title: "Service Unavailable", Code: "c", Detail: "d", Hint: "h"},
 		},
 		{
-			"internal kind", &admission.Error{Code: "secret", Status: admission.Internal, Detail: "secret"},
+			"internal kind", &refusal.Error{Code: "secret", Status: refusal.Internal, Detail: "secret"},
 			500,
 			v1.Problem{Title: "Internal Server Error", Code: v1.CodeInternal, Detail: "the service met a fault of its own", Hint: "the service's log tells more under this request_id"},
 		},

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/api"
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
 
@@ -138,10 +138,10 @@ func TestTopospecIsForViewers(t *testing.T) {
 
 // TestTopospecProblems: refusals name what is wrong, each line of a file by itself.
 func TestTopospecProblems(t *testing.T) {
-	k := &keeper{fail: &admission.Error{Code: v1.CodeChanged, Status: admission.Changed, Detail: "it was changed", Hint: "look again"}}
+	k := &keeper{fail: &refusal.Error{Code: v1.CodeChanged, Status: refusal.Changed, Detail: "it was changed", Hint: "look again"}}
 	f := newFixture(t, func(o *api.Options) { o.Topospec = k })
 	wantProblem(t, f.do("POST", "/v1/topospec/rollback", f.operator, `{"reason":"x"}`), 412, v1.CodeChanged)
-	k.fail = &admission.Error{Code: "topospec_invalid", Status: admission.Invalid, Detail: "2 problems", Hint: "correct it", Problems: []string{"a.yaml:3: port: used twice", "a.yaml:9: x"}}
+	k.fail = &refusal.Error{Code: "topospec_invalid", Status: refusal.Invalid, Detail: "2 problems", Hint: "correct it", Problems: []string{"a.yaml:3: port: used twice", "a.yaml:9: x"}}
 	w := f.do("POST", "/v1/topospec/revisions", f.operator, topospecSteps[0].body)
 	wantProblem(t, w, 422, "topospec_invalid")
 	if !strings.Contains(w.Body.String(), "a.yaml:3: port: used twice") {

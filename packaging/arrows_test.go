@@ -109,8 +109,12 @@ var arrows = []arrow{
 	{from: "api/page", may: []string{"api/store", "api/v1"}, why: "a page is cut the same way whatever is listed"},
 	{from: "api/leader", may: []string{"api/store"}, why: "leadership is a record of the store, whatever is led"},
 	{
+		from: "api/refusal", may: []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/page"}, not: []string{"net/http"},
+		why: "a refusal is the same whichever part of the service refuses",
+	},
+	{
 		from: "api/admission",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/inventory", "api/audit", "api/events", "api/review", "api/fabric/ledger", "fabricsm/vault"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/audit", "api/events", "api/review", "api/fabric/ledger", "fabricsm/vault"},
 		not: []string{
 			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
 			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",

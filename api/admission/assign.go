@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -49,7 +50,7 @@ func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignmen
 		}
 		return err
 	})
-	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.assign", object: "host/" + clip(host)}, err)
+	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.assign", object: "host/" + refusal.Clip(host)}, err)
 }
 
 func (s *Service) window(seconds int) (time.Duration, error) {
@@ -58,7 +59,7 @@ func (s *Service) window(seconds int) (time.Duration, error) {
 	}
 	w := time.Duration(seconds) * time.Second
 	if w < minWindow || w > maxWindow {
-		return 0, refusal(Invalid, "window_range", "", "window of %d s: want %v to %v", seconds, minWindow, maxWindow)
+		return 0, refusal.New(refusal.Invalid, "window_range", "", "window of %d s: want %v to %v", seconds, minWindow, maxWindow)
 	}
 	return w, nil
 }
@@ -70,12 +71,12 @@ func assignable(f *facts, cluster string) error {
 	id := f.host.ID
 	switch {
 	case len(f.rec.Conflicts) > 0:
-		return refusal(Conflict, "host_held", f.rec.Conflicts[0].remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].fact())
+		return refusal.New(refusal.Conflict, "host_held", f.rec.Conflicts[0].remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].fact())
 	case d.phase == v1.PhaseReleasing:
-		return refusal(Conflict, "host_releasing", "wait until the host is quarantined",
+		return refusal.New(refusal.Conflict, "host_releasing", "wait until the host is quarantined",
 			"host %s is being released: %s", id, d.guards[len(d.guards)-1].Detail)
 	case f.rec.Cluster != "" && (f.rec.Cluster != cluster || f.rec.Granted):
-		return refusal(Conflict, "host_assigned", "release the host first",
+		return refusal.New(refusal.Conflict, "host_assigned", "release the host first",
 			"host %s is assigned to cluster %s (%s)", id, f.rec.Cluster, phaseOf(f.rec))
 	default:
 		return nil
@@ -89,7 +90,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 		return err
 	}
 	if a.PKey != nil && a.PKey.Base() != c.PKey.Base() {
-		return refusal(Conflict, "cluster_changed", "look at the cluster, then ask again",
+		return refusal.New(refusal.Conflict, "cluster_changed", "look at the cluster, then ask again",
 			"cluster %s is not the one that was meant: it has P_Key %v by now, not %v", name, c.PKey, *a.PKey)
 	}
 	if err := errors.Join(inScope(ctx, &c), hostInScope(ctx, f)); err != nil {
@@ -140,7 +141,7 @@ func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, er
 		if f.rec.Cluster != "" {
 			err = s.release(ctx, tx, f, actor)
 		} else if phaseOf(f.rec) != v1.PhaseReleasing {
-			err = refusal(Conflict, "host_not_assigned", "nothing is left to do; a release that was asked for before is done", "host %s is not assigned to a cluster", host)
+			err = refusal.New(refusal.Conflict, "host_not_assigned", "nothing is left to do; a release that was asked for before is done", "host %s is not assigned to a cluster", host)
 		}
 		if err != nil {
 			return err
@@ -151,7 +152,7 @@ func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, er
 		}
 		return err
 	})
-	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.release", object: "host/" + clip(host)}, err)
+	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.release", object: "host/" + refusal.Clip(host)}, err)
 }
 
 func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor string) error {

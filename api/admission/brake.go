@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"portcullis/api/events"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -170,7 +171,7 @@ func (s *Service) askBrake(ctx context.Context, tx *store.Tx, f *facts, class, c
 		if held == nil || held.Generation < next.Generation {
 			next.Held++
 		}
-		f.braking.held[class] = &HeldHost{Class: class, Cause: clipTo(cause, maxDetail), Since: f.now, Generation: next.Generation}
+		f.braking.held[class] = &HeldHost{Class: class, Cause: refusal.ClipTo(cause, maxDetail), Since: f.now, Generation: next.Generation}
 		if err := HeldHosts().Put(tx, heldKey(class, f.host.ID), *f.braking.held[class]); err != nil {
 			return false, err
 		}
@@ -287,17 +288,17 @@ const maxHeldShown = 1000
 func (s *Service) BrakeState(ctx context.Context) (*v1.Brakes, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	out := &v1.Brakes{Limits: v1.BrakeLimits{Hosts: s.o.Brake.Hosts, Share: s.o.Brake.Share, Within: s.o.Brake.Within.String()}}
 	held, _, err := HeldHosts().List(ctx, snap, "")
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	for _, class := range brakeClasses() {
 		b, err := optional(Brakes().Get(ctx, snap, class))
 		if err != nil {
-			return nil, explain(err)
+			return nil, refusal.Explain(err)
 		}
 		v := v1.Brake{
 			Class: class, Engaged: !b.Engaged.IsZero(), Since: b.Engaged, Recent: len(b.Recent), Held: b.Held,
@@ -322,10 +323,10 @@ func (s *Service) BrakeState(ctx context.Context) (*v1.Brakes, error) {
 // and the brake counts from zero after that.
 func (s *Service) ReleaseBrake(ctx context.Context, actor string, in v1.BrakeRelease) (*v1.Brakes, error) {
 	if strings.TrimSpace(in.Reason) == "" {
-		return nil, refusal(Invalid, "reason_missing", "say why memberships are to be withdrawn", "no reason given")
+		return nil, refusal.New(refusal.Invalid, "reason_missing", "say why memberships are to be withdrawn", "no reason given")
 	}
 	if !slices.Contains(brakeClasses(), in.Class) {
-		return nil, refusal(Invalid, "class_unknown", "the classes are: "+strings.Join(brakeClasses(), ", "), "no class of causes %q", clip(in.Class))
+		return nil, refusal.New(refusal.Invalid, "class_unknown", "the classes are: "+strings.Join(brakeClasses(), ", "), "no class of causes %q", refusal.Clip(in.Class))
 	}
 	err := s.update(ctx, func(tx *store.Tx) error {
 		b, err := optional(Brakes().Get(ctx, tx, in.Class))
@@ -333,12 +334,12 @@ func (s *Service) ReleaseBrake(ctx context.Context, actor string, in v1.BrakeRel
 			return err
 		}
 		if b.Engaged.IsZero() {
-			return refusal(Conflict, "brake_open", "", "the brake of class %s stops nothing", in.Class)
+			return refusal.New(refusal.Conflict, "brake_open", "", "the brake of class %s stops nothing", in.Class)
 		}
 		was := b
 		b.Engaged, b.Recent, b.Held = time.Time{}, nil, 0
 		b.Generation++
-		b.Released, b.By, b.Reason = s.now(), actor, clipTo(in.Reason, maxDetail)
+		b.Released, b.By, b.Reason = s.now(), actor, refusal.ClipTo(in.Reason, maxDetail)
 		if err := Brakes().Put(tx, in.Class, b); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"portcullis/api/events"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/attesttest"
@@ -134,13 +135,13 @@ func (l *lab) brakeEvents() (out []string) {
 // A release by an operator takes the hosts that were listed, and no more.
 func TestBrakeIsReleased(t *testing.T) {
 	l, deny := braked(t, 3)
-	if _, err := l.svc.ReleaseBrake(t.Context(), "ann", v1.BrakeRelease{Class: BrakeEvidence, Reason: "no brake"}); !IsKind(err, Conflict) {
+	if _, err := l.svc.ReleaseBrake(t.Context(), "ann", v1.BrakeRelease{Class: BrakeEvidence, Reason: "no brake"}); !refusal.IsKind(err, refusal.Conflict) {
 		t.Errorf("release of a brake that stops nothing: %v", err)
 	}
 	deny("host-1", "host-2")
 	l.wantPhases("stopped", v1.PhaseAdmitted, "host-1", "host-2", "host-3")
 	for _, in := range []v1.BrakeRelease{{Class: BrakeEvidence}, {Class: "all", Reason: "x"}} {
-		if _, err := l.svc.ReleaseBrake(t.Context(), "ann", in); !IsKind(err, Invalid) {
+		if _, err := l.svc.ReleaseBrake(t.Context(), "ann", in); !refusal.IsKind(err, refusal.Invalid) {
 			t.Errorf("release %+v: %v", in, err)
 		}
 	}

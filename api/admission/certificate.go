@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -73,17 +74,17 @@ func certificateDigest(der []byte) string {
 // certificate that counts. It stops counting with the assignment or the evidence that it was issued for, by a newer
 // certificate, while the host is held, while its evidence is too old, or when its EK is denied.
 func (s *Service) HostStatusByCertificate(ctx context.Context, host string, der []byte) (*v1.Host, error) {
-	unknown := refusal(Refused, "certificate_unknown", "attest again to get a new one", "the certificate does not count any more, or was replaced by a newer one")
+	unknown := refusal.New(refusal.Refused, "certificate_unknown", "attest again to get a new one", "the certificate does not count any more, or was replaced by a newer one")
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	f, err := s.gather(ctx, snap, host)
-	if IsKind(err, NotFound) || errors.Is(err, store.ErrNotFound) {
+	if refusal.IsKind(err, refusal.NotFound) || errors.Is(err, store.ErrNotFound) {
 		return nil, unknown
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	d := decide(f)
 	if !f.rec.holds(certificateDigest(der), f.now) || !onItsWay(d.phase) || s.o.Policy.Denied[strings.ToLower(f.host.EK)] {

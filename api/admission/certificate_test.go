@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"portcullis/api/audit"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
@@ -96,7 +97,7 @@ func (l *lab) wantStatus(when, host string, der []byte, want bool) {
 	if want && (err != nil || h.ID != host) {
 		l.t.Errorf("%s: %v, want the status of %s", when, err, host)
 	}
-	if !want && !IsKind(err, Refused) {
+	if !want && !refusal.IsKind(err, refusal.Refused) {
 		l.t.Errorf("%s: %+v, %v; want it refused", when, h, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -12,7 +13,7 @@ import (
 // the next evidence may show lower counts of boots than the last.
 func (s *Service) AcknowledgeClear(ctx context.Context, actor, host string, a v1.TPMCleared) (*v1.Host, error) {
 	if strings.TrimSpace(a.Reason) == "" {
-		return nil, refusal(Invalid, "reason_missing", "say why the TPM was cleared", "no reason given")
+		return nil, refusal.New(refusal.Invalid, "reason_missing", "say why the TPM was cleared", "no reason given")
 	}
 	var out *v1.Host
 	err := s.update(ctx, func(tx *store.Tx) error {
@@ -24,14 +25,14 @@ func (s *Service) AcknowledgeClear(ctx context.Context, actor, host string, a v1
 			return err
 		}
 		if f.host.EK == "" {
-			return refusal(Conflict, "ek_missing", "import the host's EK", "inventory has no EK of host %s", host)
+			return refusal.New(refusal.Conflict, "ek_missing", "import the host's EK", "inventory has no EK of host %s", host)
 		}
 		history, err := optional(boots().Get(ctx, tx, f.host.EK))
 		if err != nil {
 			return err
 		}
 		if history.Seen == nil {
-			return refusal(Conflict, "tpm_unknown", "", "no evidence of host %s was ever accepted: there is nothing to acknowledge", host)
+			return refusal.New(refusal.Conflict, "tpm_unknown", "", "no evidence of host %s was ever accepted: there is nothing to acknowledge", host)
 		}
 		was := history
 		history.Cleared = true
@@ -41,8 +42,8 @@ func (s *Service) AcknowledgeClear(ctx context.Context, actor, host string, a v1
 		out = hostView(f, decide(f))
 		return s.log(ctx, tx, change{
 			actor: actor, action: "host.tpm-cleared", object: "host/" + host, before: was, after: history,
-			detail: "the TPM may count boots anew: " + clipTo(a.Reason, maxDetail),
+			detail: "the TPM may count boots anew: " + refusal.ClipTo(a.Reason, maxDetail),
 		})
 	})
-	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.tpm-cleared", object: "host/" + clip(host)}, err)
+	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.tpm-cleared", object: "host/" + refusal.Clip(host)}, err)
 }

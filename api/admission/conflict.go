@@ -11,6 +11,7 @@ import (
 	"portcullis/api/events"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -203,7 +204,7 @@ func placesOf(ctx context.Context, tx *store.Tx, h *inventory.Host) (string, err
 			out = append(out, fmt.Sprintf("port %v seen at %v, as cabled", p.GUID, p.Cable))
 		}
 	}
-	return cmp.Or(some(out), "without ports"), nil
+	return cmp.Or(refusal.Some(out), "without ports"), nil
 }
 
 // ResolveGUID records that an operator has found out which host has the GUIDs that a host and others claim: none of them is
@@ -211,7 +212,7 @@ func placesOf(ctx context.Context, tx *store.Tx, h *inventory.Host) (string, err
 func (s *Service) ResolveGUID(ctx context.Context, actor, host string, in v1.GUIDResolved) (*v1.Host, error) {
 	why := strings.TrimSpace(in.Reason)
 	if why == "" {
-		return nil, refusal(Invalid, "reason_missing", "say what was found", "no reason given")
+		return nil, refusal.New(refusal.Invalid, "reason_missing", "say what was found", "no reason given")
 	}
 	var out *v1.Host
 	err := s.update(ctx, func(tx *store.Tx) error {
@@ -223,7 +224,7 @@ func (s *Service) ResolveGUID(ctx context.Context, actor, host string, in v1.GUI
 			return err
 		}
 		if len(f.rec.Conflicts) == 0 {
-			return refusal(Conflict, "host_not_held", "", "no other host claims a GUID of host %s", host)
+			return refusal.New(refusal.Conflict, "host_not_held", "", "no other host claims a GUID of host %s", host)
 		}
 		var others []string
 		for _, c := range f.rec.Conflicts {
@@ -266,7 +267,7 @@ func (s *Service) resolve(ctx context.Context, tx *store.Tx, actor, host, why st
 		Records().Put(tx, host, rec),
 		s.log(ctx, tx, change{
 			actor: actor, action: "guid.resolve", object: "host/" + host, before: was, after: rec,
-			detail: some(told) + ": " + clipTo(why, maxDetail),
+			detail: refusal.Some(told) + ": " + refusal.ClipTo(why, maxDetail),
 		}),
 	); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/events"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/reference"
@@ -38,7 +39,7 @@ func (l *lab) wantHeld(host string) {
 		l.t.Errorf("%s stands as %+v, want it held", host, h.Status)
 	}
 	_, err := l.svc.Assign(l.ctx(), "alice", host, v1.Assignment{Cluster: "c1"})
-	if !IsKind(err, Conflict) || !strings.Contains(fmt.Sprint(err), "is held: GUID") {
+	if !refusal.IsKind(err, refusal.Conflict) || !strings.Contains(fmt.Sprint(err), "is held: GUID") {
 		l.t.Errorf("%s is assigned while it is held: %v", host, err)
 	}
 }
@@ -190,7 +191,7 @@ func TestAdmittedHostIsNotCutOff(t *testing.T) {
 		if p := l.host("host-1").Status.Phase; p != v1.PhaseAdmitted {
 			t.Errorf("rule %q: host-1 is %s after its links were down, want it admitted", rule, p)
 		}
-		if _, err := l.svc.Assign(l.ctx(), "alice", "host-1", v1.Assignment{Cluster: "c1"}); !IsKind(err, Conflict) {
+		if _, err := l.svc.Assign(l.ctx(), "alice", "host-1", v1.Assignment{Cluster: "c1"}); !refusal.IsKind(err, refusal.Conflict) {
 			t.Errorf("rule %q: host-1 is assigned anew while it is held: %v", rule, err)
 		}
 		if p := l.resolve("host-2").Status.Phase; p != v1.PhaseAwaiting {
@@ -247,7 +248,7 @@ func TestHostThatClaimsManyGUIDs(t *testing.T) {
 	}
 	l.wantConflicts("host-1", "host-3")
 	l.wantConflicts("host-3", "host-1")
-	if _, err := l.svc.Assign(t.Context(), "alice", "host-1", v1.Assignment{Cluster: "c1"}); !IsKind(err, Conflict) {
+	if _, err := l.svc.Assign(t.Context(), "alice", "host-1", v1.Assignment{Cluster: "c1"}); !refusal.IsKind(err, refusal.Conflict) {
 		t.Errorf("host-1, which another host claims a GUID of still, is assigned: %v", err)
 	}
 	l.must(l.svc.Assign(t.Context(), "alice", "host-2", v1.Assignment{Cluster: "c1"}))
@@ -307,7 +308,7 @@ func TestConflictWithAHostNobodyWants(t *testing.T) {
 		t.Errorf("evidence of a host that is held counts for a replacement: %+v, %v", proof, err)
 	}
 	for _, reason := range []string{"", " "} {
-		if _, err := l.svc.ResolveGUID(t.Context(), "bob", "host-1", v1.GUIDResolved{Reason: reason}); !IsKind(err, Invalid) {
+		if _, err := l.svc.ResolveGUID(t.Context(), "bob", "host-1", v1.GUIDResolved{Reason: reason}); !refusal.IsKind(err, refusal.Invalid) {
 			t.Errorf("resolved for reason %q: %v", reason, err)
 		}
 	}
@@ -319,7 +320,7 @@ func TestConflictWithAHostNobodyWants(t *testing.T) {
 		t.Errorf("host-2 after its assignment: %v", err)
 	}
 	for _, id := range []string{"host-1", "nobody"} {
-		if _, err := l.svc.ResolveGUID(t.Context(), "bob", id, v1.GUIDResolved{Reason: "x"}); !IsKind(err, Conflict) && !IsKind(err, NotFound) {
+		if _, err := l.svc.ResolveGUID(t.Context(), "bob", id, v1.GUIDResolved{Reason: "x"}); !refusal.IsKind(err, refusal.Conflict) && !refusal.IsKind(err, refusal.NotFound) {
 			t.Errorf("resolved what is none at %s: %v", id, err)
 		}
 	}
@@ -362,7 +363,7 @@ func TestHeldHostGetsNoOrders(t *testing.T) {
 	l.hosts["host-1"].Statement.HCAs = l.hosts["host-2"].Statement.HCAs
 	_, err = l.attested("host-1")
 	wantRefusal(t, err, ReasonConflict)
-	if _, err := l.use(early); !IsKind(err, Refused) {
+	if _, err := l.use(early); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("the ticket of before is good: %v", err)
 	}
 	l.hosts["host-1"].Statement.HCAs = honest

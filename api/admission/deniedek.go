@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/api/page"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -40,7 +41,7 @@ func deniedSet(ctx context.Context, tx *store.Tx) (map[string]bool, error) {
 func (s *Service) DeniedEKs(ctx context.Context, q v1.PageQuery) (*v1.List[v1.DeniedEK], error) {
 	list, _, err := DeniedEKs().List(ctx, s.o.Store, "")
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	all := make([]v1.DeniedEK, 0, len(list))
 	for _, r := range list {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -47,7 +48,7 @@ const maxDetail = 512
 
 // deny records why evidence was refused, and returns the refusal. If it cannot be recorded, the answer stays the same.
 func (s *Service) deny(ctx context.Context, d denial, no *attest.Refusal) error {
-	no = &attest.Refusal{Code: no.Code, Detail: clipTo(no.Detail, maxDetail)}
+	no = &attest.Refusal{Code: no.Code, Detail: refusal.ClipTo(no.Detail, maxDetail)}
 	level := slog.LevelInfo
 	if d.proven != provenTPM && !s.lines.Allow(d.proven, s.now()) {
 		level = slog.LevelDebug // a journal that is flooded drops lines of other programs
@@ -97,7 +98,7 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 	}
 	// Evidence accepted before, of adapters that are not so any more, admits no host.
 	spent := d.adapters && rec.Epoch == d.epoch && rec.Evidence != nil && !rec.Admitted
-	detail := fmt.Sprintf("%s (from %s)", no.Detail, clip(d.source))
+	detail := fmt.Sprintf("%s (from %s)", no.Detail, refusal.Clip(d.source))
 	if spent {
 		detail += "; evidence of session " + rec.Evidence.Session + " counts no more"
 		rec.unseal(tx)
@@ -106,7 +107,7 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 	if err := Records().Put(tx, d.host, rec); err != nil || d.proven == provenNothing {
 		return err
 	}
-	actor := "source:" + clip(d.source)
+	actor := "source:" + refusal.Clip(d.source)
 	if d.proven == provenTPM {
 		actor = "agent:" + d.host
 	}

@@ -10,6 +10,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/limit"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -212,7 +213,7 @@ func TestUnknownHostsLookLikeKnownOnes(t *testing.T) {
 				before := l.revision()
 				_, err := l.svc.OpenSession(t.Context(), req, "203.0.113.9")
 				var no *attest.Refusal
-				fmt.Fprintf(&out, "%s: refused %v, limited %v, wrote %d\n", name, errors.As(err, &no), IsKind(err, Limited), l.revision()-before)
+				fmt.Fprintf(&out, "%s: refused %v, limited %v, wrote %d\n", name, errors.As(err, &no), refusal.IsKind(err, refusal.Limited), l.revision()-before)
 			}
 		}
 		return out.String()
@@ -251,7 +252,7 @@ func TestHostwideLimit(t *testing.T) {
 	}
 	for n := range 6 {
 		l.hosts["host-1"].Boot.Reset++
-		if _, err := l.attestInThisBoot("host-1"); IsKind(err, Limited) != (n >= 3) {
+		if _, err := l.attestInThisBoot("host-1"); refusal.IsKind(err, refusal.Limited) != (n >= 3) {
 			t.Errorf("evidence %d of host-1: %v", n+1, err)
 		}
 	}

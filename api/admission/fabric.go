@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/review"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -22,19 +23,19 @@ const smSilence = 30 * time.Second
 func (s *Service) Fabric(ctx context.Context) (*v1.Fabric, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	nodes, _, err := ledger.Nodes().List(ctx, snap, "")
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	owners, err := nodeOwners(ctx, snap)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	sm, err := optional(ledger.SMs().Get(ctx, snap, ledger.Master))
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	f := &v1.Fabric{Observed: sm.Updated, Nodes: make([]v1.Node, 0, len(nodes))}
 	for _, n := range nodes {
@@ -83,7 +84,7 @@ func (s *Service) SM(ctx context.Context) (*v1.SM, error) {
 		return &v1.SM{State: "unreachable", Problems: []string{"no subnet manager has reported yet"}}, nil
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	sm := rec.Value
 	if age := s.now().Sub(sm.Updated); age > smSilence {
@@ -92,7 +93,7 @@ func (s *Service) SM(ctx context.Context) (*v1.SM, error) {
 	}
 	mark, err := review.Current(ctx, s.o.Store)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	if mark != nil {
 		sm.Problems = append([]string{fmt.Sprintf("the state is in review since %s: %s; portcullis restore review shows what differs from the fabric",

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
 )
@@ -152,16 +152,6 @@ func (s *Service) inventoryRow(ctx context.Context, r store.Reader, id string) (
 	return rec.Value, rec.Modified, err
 }
 
-func noHost(id string) *Error {
-	return refusal(NotFound, "host_unknown", "list hosts to see their ids, or import the host's inventory", "no host %q in inventory", clip(id))
-}
-
-// clip shortens what a caller said before it is repeated.
-func clip(s string) string { return clipTo(s, 64) }
-
-func clipTo(s string, limit int) string {
-	if len(s) > limit {
-		return strings.ToValidUTF8(s[:limit], "") + "..."
-	}
-	return s
+func noHost(id string) *refusal.Error {
+	return refusal.New(refusal.NotFound, "host_unknown", "list hosts to see their ids, or import the host's inventory", "no host %q in inventory", refusal.Clip(id))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -14,7 +15,7 @@ import (
 // longer. One that sees no node but its own forgets nothing.
 func (s *Service) ForgetUnseen(ctx context.Context, actor string, a v1.SightAccept) (*v1.Sight, error) {
 	if strings.TrimSpace(a.Reason) == "" {
-		return nil, refusal(Invalid, "reason_missing", "say why the nodes do not come back", "no reason given")
+		return nil, refusal.New(refusal.Invalid, "reason_missing", "say why the nodes do not come back", "no reason given")
 	}
 	var out v1.Sight
 	err := s.update(ctx, func(tx *store.Tx) error {
@@ -23,17 +24,17 @@ func (s *Service) ForgetUnseen(ctx context.Context, actor string, a v1.SightAcce
 		case err != nil:
 			return err
 		case seen.State == v1.SightBlind:
-			return refusal(Conflict, "fabric_blind", "mend that first", "the subnet manager is blind: %s", seen.Reason)
+			return refusal.New(refusal.Conflict, "fabric_blind", "mend that first", "the subnet manager is blind: %s", seen.Reason)
 		case !seen.Frozen():
-			return refusal(Conflict, "nothing_unseen", "", "the subnet manager sees the fabric that it knows: there is nothing to forget")
+			return refusal.New(refusal.Conflict, "nothing_unseen", "", "the subnet manager sees the fabric that it knows: there is nothing to forget")
 		}
 		out = seen
-		if err := ledger.AcceptedSights().Put(tx, ledger.Master, ledger.Accepted{Time: s.now(), By: actor, Reason: clipTo(a.Reason, maxDetail)}); err != nil {
+		if err := ledger.AcceptedSights().Put(tx, ledger.Master, ledger.Accepted{Time: s.now(), By: actor, Reason: refusal.ClipTo(a.Reason, maxDetail)}); err != nil {
 			return err
 		}
 		return s.log(ctx, tx, change{
 			actor: actor, action: "fabric.forget", object: "fabric", before: seen,
-			detail: fmt.Sprintf("%d nodes, %d hosts out of sight are gone: %s", seen.Nodes, seen.Hosts, clipTo(a.Reason, maxDetail)),
+			detail: fmt.Sprintf("%d nodes, %d hosts out of sight are gone: %s", seen.Nodes, seen.Hosts, refusal.ClipTo(a.Reason, maxDetail)),
 		})
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -17,9 +18,9 @@ func TestForgetUnseen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	refused := func(what string, a v1.SightAccept, kind Kind) {
+	refused := func(what string, a v1.SightAccept, kind refusal.Kind) {
 		t.Helper()
-		if _, err := f.svc.ForgetUnseen(t.Context(), "ann", a); !IsKind(err, kind) {
+		if _, err := f.svc.ForgetUnseen(t.Context(), "ann", a); !refusal.IsKind(err, kind) {
 			t.Errorf("%s: %v, want %v", what, err, kind)
 		}
 		if list, _, err := ledger.AcceptedSights().List(t.Context(), f.store, ""); err != nil || len(list) != 0 {
@@ -27,14 +28,14 @@ func TestForgetUnseen(t *testing.T) {
 		}
 	}
 	because := v1.SightAccept{Reason: "hall 2 is sold"}
-	refused("before the first judgement", because, Conflict)
+	refused("before the first judgement", because, refusal.Conflict)
 	sees(v1.Sight{State: v1.SightClear})
-	refused("all is seen", because, Conflict)
+	refused("all is seen", because, refusal.Conflict)
 	sees(v1.Sight{State: v1.SightBlind, Cause: v1.SightOwnPort})
-	refused("blind", because, Conflict)
+	refused("blind", because, refusal.Conflict)
 	partly := v1.Sight{State: v1.SightPartly, Cause: v1.SightNodes, Nodes: 9}
 	sees(partly)
-	refused("no reason", v1.SightAccept{Reason: " "}, Invalid)
+	refused("no reason", v1.SightAccept{Reason: " "}, refusal.Invalid)
 	was, err := f.svc.ForgetUnseen(t.Context(), "ann", because)
 	if err != nil || was.Nodes != 9 {
 		t.Fatalf("partly blind: %+v, %v", was, err)

@@ -7,6 +7,7 @@ import (
 
 	"portcullis/api/inventory"
 	"portcullis/api/page"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -35,11 +36,11 @@ func (s *Service) HostIDs(ctx context.Context, q v1.HostQuery) (*v1.List[v1.Host
 	}
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	from, err := s.hostsFrom(ctx, snap, q)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	out, err := page.Walk(ctx, hostList, q.PageQuery, from, page.Each(func(r *store.Record[inventory.Host]) (*v1.HostID, error) {
 		if q.Rack != "" && r.Value.Rack != q.Rack {
@@ -47,17 +48,17 @@ func (s *Service) HostIDs(ctx context.Context, q v1.HostQuery) (*v1.List[v1.Host
 		}
 		return &v1.HostID{ID: r.Key}, nil
 	}))
-	return out, explain(err)
+	return out, refusal.Explain(err)
 }
 
 func listHosts[T any](ctx context.Context, s *Service, q v1.HostQuery, show func(*v1.Host) *T) (*v1.List[T], error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	from, err := s.hostsFrom(ctx, snap, q)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	out, err := page.Walk(ctx, hostList, q.PageQuery, from, func(recs []store.Record[inventory.Host]) ([]*T, error) {
 		out := make([]*T, len(recs))
@@ -82,7 +83,7 @@ func listHosts[T any](ctx context.Context, s *Service, q v1.HostQuery, show func
 		}
 		return out, nil
 	})
-	return out, explain(err)
+	return out, refusal.Explain(err)
 }
 
 // hostsFrom is where the hosts of a list come from: inventory in its order, or what clusters name.

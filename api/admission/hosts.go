@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -15,7 +16,7 @@ import (
 // Host returns one host.
 func (s *Service) Host(ctx context.Context, id string) (*v1.Host, error) {
 	h, _, err := s.host(ctx, id)
-	return h, explain(err)
+	return h, refusal.Explain(err)
 }
 
 // host returns one host and the revision as of which it stands so.
@@ -95,7 +96,7 @@ func appliedPKeys(f *facts, g ib.GUID) []ib.PKey {
 func (s *Service) Watch(ctx context.Context, host string) (<-chan *v1.Host, error) {
 	h, rev, err := s.host(ctx, host)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	out := make(chan *v1.Host)
 	go s.watch(ctx, h, rev, out)

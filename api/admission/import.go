@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -47,7 +48,7 @@ func (s *Service) ImportInventory(ctx context.Context, actor string, files []inv
 		return errors.Join(s.putStaged(ctx, tx, rows), s.importPlan(ctx, tx, actor, files, plan))
 	})
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	report.Revision = rev
 	return report, nil
@@ -58,8 +59,8 @@ func invalidInventory(err error) error {
 	if !errors.As(err, &ps) {
 		return err
 	}
-	return &Error{
-		Code: "inventory_invalid", Status: Invalid, Problems: ps.Lines(), Err: err,
+	return &refusal.Error{
+		Code: "inventory_invalid", Status: refusal.Invalid, Problems: ps.Lines(), Err: err,
 		Detail: fmt.Sprintf("problems in inventory files: %d; nothing was imported", len(ps)),
 		Hint:   "correct them and import all files again",
 	}
@@ -128,8 +129,8 @@ func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.P
 	if len(problems) == 0 {
 		return nil
 	}
-	return &Error{
-		Code: "host_locked", Status: Conflict, Problems: problems,
+	return &refusal.Error{
+		Code: "host_locked", Status: refusal.Conflict, Problems: problems,
 		Detail: "these changes concern grants that are not proven gone; nothing was imported",
 		Hint:   "release these hosts first, and import again when they are quarantined and their adapters have answered",
 	}
@@ -188,7 +189,7 @@ func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, fi
 	head := inventory.Head{Imported: s.now(), Actor: actor, Hosts: p.Total}
 	names := make([]string, 0, len(files))
 	for _, f := range files {
-		names = append(names, clip(f.Name))
+		names = append(names, refusal.Clip(f.Name))
 	}
 	if err := inventory.Heads().Put(tx, inventory.HeadKey, head); err != nil || len(p.Added)+len(p.Changed) == 0 {
 		return err
@@ -196,7 +197,7 @@ func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, fi
 	return errors.Join(
 		s.log(ctx, tx, change{
 			actor: actor, action: "inventory.import", object: "inventory", after: []any{p.Added, p.Changed},
-			detail: fmt.Sprintf("%d hosts added, %d changed, from %s", len(p.Added), len(p.Changed), some(names)),
+			detail: fmt.Sprintf("%d hosts added, %d changed, from %s", len(p.Added), len(p.Changed), refusal.Some(names)),
 		}),
 	)
 }

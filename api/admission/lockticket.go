@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
@@ -151,7 +152,7 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 	}
 	lease, err := s.o.Store.NewLease(ctx, ticketLife+time.Minute) // only cleans up
 	if err != nil {
-		return "", explain(err)
+		return "", refusal.Explain(err)
 	}
 	err = s.update(ctx, func(tx *store.Tx) error {
 		f, err := s.gather(ctx, tx, ses.Host)
@@ -209,8 +210,8 @@ func AwaitsLockTicket(ctx context.Context, r store.Reader, token string) error {
 	return err
 }
 
-func unknownLockTicket() *Error {
-	return refusal(Refused, "ticket_unknown", "attest again to get a new one", "the ticket is unknown, expired or used")
+func unknownLockTicket() *refusal.Error {
+	return refusal.New(refusal.Refused, "ticket_unknown", "attest again to get a new one", "the ticket is unknown, expired or used")
 }
 
 // UseLockTicket uses up a ticket in tx and returns it. It is refused if the host was assigned again, if its window closed,

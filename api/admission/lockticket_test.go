@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -133,7 +134,7 @@ func TestLockTicket(t *testing.T) {
 	if used, err := l.use(r.LockTicket); err != nil || used.Host.ID != "host-1" || used.Adapters[0] != want || want.PSID == "" || want.BaseMAC == "" {
 		t.Errorf("used: %+v, %v", used, err)
 	}
-	if _, err := l.use(r.LockTicket); !IsKind(err, Refused) {
+	if _, err := l.use(r.LockTicket); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("used twice: %v", err)
 	}
 	if r.DrawChallenges {
@@ -145,7 +146,7 @@ func TestLockTicket(t *testing.T) {
 		t.Fatalf("%+v, %v", again, err)
 	}
 	l.clock = l.clock.Add(ticketLife)
-	if _, err := l.use(again.LockTicket); !IsKind(err, Refused) {
+	if _, err := l.use(again.LockTicket); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("used late: %v", err)
 	}
 }
@@ -191,7 +192,7 @@ func TestLockTicketOfEarlierAssignment(t *testing.T) {
 	if _, err := l.svc.Release(l.ctx(), "alice", "host-1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.use(r.LockTicket); !IsKind(err, Refused) {
+	if _, err := l.use(r.LockTicket); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("after release: %v", err)
 	}
 }

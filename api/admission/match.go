@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	v1 "portcullis/api/v1"
+
+	"portcullis/api/refusal"
 )
 
 type matchKey struct{}
@@ -29,7 +31,7 @@ func unchanged(ctx context.Context, kind, name, version, is string) error {
 	if Matches(ctx, version) {
 		return nil
 	}
-	return refusal(Changed, v1.CodeChanged, "look at it again, then decide",
+	return refusal.New(refusal.Changed, v1.CodeChanged, "look at it again, then decide",
 		"%s %s is not as the request has it in If-Match: %s; nothing was done", kind, name, is)
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	v1 "portcullis/api/v1"
+
+	"portcullis/api/refusal"
 )
 
 // TestEpochNamesOneTenancy repeats commands of one tenancy in the next one. None changes it.
@@ -40,8 +42,8 @@ func TestEpochNamesOneTenancy(t *testing.T) {
 		}, v1.CodeChanged},
 	} {
 		err := step.do()
-		e, refused := errors.AsType[*Error](err)
-		if step.want == "" && err != nil || step.want != "" && (!refused || e.Status != Changed || e.Code != step.want) {
+		e, refused := errors.AsType[*refusal.Error](err)
+		if step.want == "" && err != nil || step.want != "" && (!refused || e.Status != refusal.Changed || e.Code != step.want) {
 			t.Fatalf("%s: %v, want code %q", step.what, err, step.want)
 		}
 	}

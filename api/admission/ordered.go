@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 )
 
@@ -31,7 +32,7 @@ func (s *Service) Record(ctx context.Context, o Ordered) (revision int64, err er
 		}
 		revision = snap.Revision
 		f, err := s.gather(ctx, tx, o.Host)
-		if IsKind(err, NotFound) {
+		if refusal.IsKind(err, refusal.NotFound) {
 			return s.noteOrdered(ctx, tx, &o, "unknown", "inventory has no such host any longer")
 		}
 		if err != nil {

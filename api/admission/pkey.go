@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/page"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -29,7 +30,7 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 	var why string
 	switch {
 	case named != nil && own != nil && !own.contains(*named):
-		err = refusal(Refused, codeOutOfScope, "name one of these, or none", "P_Key %v is named, and the tenant has only those of %v", *named, own)
+		err = refusal.New(refusal.Refused, codeOutOfScope, "name one of these, or none", "P_Key %v is named, and the tenant has only those of %v", *named, own)
 	case named != nil:
 		key = named.Base()
 		err = s.chooseNamed(key, known)
@@ -44,7 +45,7 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 		return 0, err
 	}
 	if key == 0 {
-		return 0, refusal(Conflict, "pkeys_exhausted", "delete clusters that are not needed, or see the quarantined P_Keys for what they wait for", "no P_Key to give out: %s", why)
+		return 0, refusal.New(refusal.Conflict, "pkeys_exhausted", "delete clusters that are not needed, or see the quarantined P_Keys for what they wait for", "no P_Key to give out: %s", why)
 	}
 	// Reading through tx makes the commit fail if another writer takes it meanwhile.
 	was, err := optional(PKeys().Get(ctx, tx, key.String()))
@@ -132,7 +133,7 @@ func (s *Service) freePKey(ctx context.Context, tx *store.Tx, k ib.PKey) error {
 func (s *Service) QuarantinedPKeys(ctx context.Context, q v1.PageQuery) (*v1.List[v1.QuarantinedPKey], error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	out, err := page.Walk(ctx, "quarantined", q, page.Of(snap, PKeys(), ""), page.Each(func(r *store.Record[PKeyRecord]) (*v1.QuarantinedPKey, error) {
 		k, err := ib.ParsePKey(r.Key)
@@ -145,7 +146,7 @@ func (s *Service) QuarantinedPKeys(ctx context.Context, q v1.PageQuery) (*v1.Lis
 		}
 		return &v1.QuarantinedPKey{PKey: k, Since: r.Value.Since, Waiting: waiting}, nil
 	}))
-	return out, explain(err)
+	return out, refusal.Explain(err)
 }
 
 // waiting says what keeps a P_Key from being given out, one sentence each.

@@ -12,6 +12,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
@@ -133,7 +134,7 @@ func (h *history) push(host, cluster string) (string, error) {
 	what := "push " + string(now.Status.Phase)
 	switch now.Status.Phase {
 	case v1.PhaseQuarantined:
-		if _, err := h.svc.Cluster(h.ctx(), cluster); IsKind(err, NotFound) {
+		if _, err := h.svc.Cluster(h.ctx(), cluster); refusal.IsKind(err, refusal.NotFound) {
 			return what, h.create(cluster)
 		}
 		_, err = h.svc.Assign(h.ctx(), "alice", host, v1.Assignment{Cluster: cluster})
@@ -207,7 +208,7 @@ func (h *history) programOne() {
 }
 
 func (h *history) check(what string, err error) {
-	var e *Error
+	var e *refusal.Error
 	var no *attest.Refusal
 	if err != nil && !errors.As(err, &e) && !errors.As(err, &no) && !errors.Is(err, storetest.ErrInjected) {
 		h.rt.Errorf("%s: unexpected kind of error", what)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
 )
@@ -49,7 +50,7 @@ func recabled(recs []store.Record[inventory.Host], from, to ib.GUID) ([]inventor
 		}
 		for _, p := range h.Ports() {
 			if other, taken := at[p.Cable]; taken && !p.Cable.IsZero() {
-				return nil, refusal(Conflict, "place_taken", "correct the inventory first", "inventory would have hosts %s and %s at %v", other, h.ID, p.Cable)
+				return nil, refusal.New(refusal.Conflict, "place_taken", "correct the inventory first", "inventory would have hosts %s and %s at %v", other, h.ID, p.Cable)
 			}
 			at[p.Cable] = h.ID
 		}
@@ -98,11 +99,11 @@ type ProvenHCA struct {
 func (s *Service) Evidence(ctx context.Context, host string) (Proof, error) {
 	rec, err := optional(Records().Get(ctx, s.o.Store, host))
 	if err != nil || rec.Evidence == nil || len(rec.Conflicts) > 0 {
-		return Proof{}, explain(err)
+		return Proof{}, refusal.Explain(err)
 	}
 	v, err := optional(Verdicts().Get(ctx, s.o.Store, host))
 	if err != nil {
-		return Proof{}, explain(err)
+		return Proof{}, refusal.Explain(err)
 	}
 	if !v.OK || v.Facts.Host != host || v.Facts.Session != rec.Evidence.Session || v.Facts.Statement == nil {
 		return Proof{}, nil

@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -67,7 +68,7 @@ func TestMoveCablesOntoAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := l.svc.MoveCables(l.ctx(), "bob", 0x10, 0x99, "rma T-8")
-	if e, ok := errors.AsType[*Error](err); !ok || e.Code != "place_taken" {
+	if e, ok := errors.AsType[*refusal.Error](err); !ok || e.Code != "place_taken" {
 		t.Errorf("error %v, want place_taken", err)
 	}
 	if at := l.ports("host-1")[0].Cable.Switch; at != 0x10 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portcullis/api/events"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -156,7 +157,7 @@ func (s *Service) rejudge(ctx context.Context, tx *store.Tx, f *facts, refs refe
 	}
 	ev.Lapses = nil
 	for _, l := range found {
-		kept := Lapse{l.Cause, clipTo(l.Detail, maxDetail), f.now}
+		kept := Lapse{l.Cause, refusal.ClipTo(l.Detail, maxDetail), f.now}
 		if old := was.lapse(l.Cause); old != nil {
 			kept.Since = old.Since
 		} else if err := s.tellLapse(ctx, tx, f, events.EvidenceOutdated, &kept); err != nil {

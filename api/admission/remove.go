@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -24,10 +25,10 @@ type Removal struct {
 // one of them reaches a later host of the same id. Its EK stays too, because another one takes two persons also when the
 // host comes back.
 func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.HostRemoval) error {
-	what := change{actor: actor, action: "host.remove", object: "host/" + clip(host)}
+	what := change{actor: actor, action: "host.remove", object: "host/" + refusal.Clip(host)}
 	why := strings.TrimSpace(in.Reason)
 	if why == "" {
-		return refusal(Invalid, "reason_missing", "say why the host leaves", "no reason given")
+		return refusal.New(refusal.Invalid, "reason_missing", "say why the host leaves", "no reason given")
 	}
 	return s.noteRefusal(ctx, what, s.update(ctx, func(tx *store.Tx) error {
 		head, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey))
@@ -48,7 +49,7 @@ func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.Host
 		what.before, what.after = []any{f.host, f.rec}, Record{
 			Phase: v1.PhaseQuarantined, Since: now, Epoch: f.rec.Epoch, Removed: &Removal{Time: now, EK: f.host.EK},
 		}
-		what.detail = clipTo(fmt.Sprintf("with %d adapters, rack %q: %s", len(f.host.HCAs), f.host.Rack, why), maxDetail)
+		what.detail = refusal.ClipTo(fmt.Sprintf("with %d adapters, rack %q: %s", len(f.host.HCAs), f.host.Rack, why), maxDetail)
 		return errors.Join(
 			Records().Put(tx, host, what.after.(Record)),
 			inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: actor, Hosts: max(head.Hosts-1, 0)}),
@@ -62,7 +63,7 @@ func removable(f *facts) error {
 	id := f.host.ID
 	switch {
 	case f.rec.Cluster != "":
-		return refusal(Conflict, "host_assigned", "release the host first", "host %s is assigned to cluster %s (%s)", id, f.rec.Cluster, phaseOf(f.rec))
+		return refusal.New(refusal.Conflict, "host_assigned", "release the host first", "host %s is assigned to cluster %s (%s)", id, f.rec.Cluster, phaseOf(f.rec))
 	case len(f.rec.Grants) > 0:
 		var left []string
 		for _, k := range f.sortedGrants() {
@@ -72,10 +73,10 @@ func removable(f *facts) error {
 			}
 			left = append(left, fmt.Sprintf("P_Key %v of port %v is not proven absent from %s", k.PKey, k.GUID, where))
 		}
-		return refusal(Conflict, "host_granted", "wait until it is; of an adapter that is gone for good: portcullis fabric keys retire, or topospec rma",
-			"host %s cannot be removed: %s", id, some(left))
+		return refusal.New(refusal.Conflict, "host_granted", "wait until it is; of an adapter that is gone for good: portcullis fabric keys retire, or topospec rma",
+			"host %s cannot be removed: %s", id, refusal.Some(left))
 	case len(f.rec.Conflicts) > 0:
-		return refusal(Conflict, "host_held", f.rec.Conflicts[0].remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].fact())
+		return refusal.New(refusal.Conflict, "host_held", f.rec.Conflicts[0].remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].fact())
 	default:
 		return nil
 	}
@@ -90,7 +91,7 @@ func (s *Service) nothingStaged(ctx context.Context, r store.Reader, host string
 	if err != nil {
 		return err
 	}
-	return refusal(Conflict, "repair_open", "portcullis inventory repair cancel "+host, "a change of host %s waits for a second person", host)
+	return refusal.New(refusal.Conflict, "repair_open", "portcullis inventory repair cancel "+host, "a change of host %s waits for a second person", host)
 }
 
 // comeBack refuses hosts that were removed and are to come back with another EK though evidence of them was accepted. It
@@ -122,8 +123,8 @@ func (s *Service) comeBack(ctx context.Context, tx *store.Tx, added []inventory.
 	if len(problems) == 0 {
 		return nil
 	}
-	return &Error{
-		Code: "repair_needed", Status: Conflict, Problems: problems,
+	return &refusal.Error{
+		Code: "repair_needed", Status: refusal.Conflict, Problems: problems,
 		Detail: "that a host which was accepted before has another EK is for two persons to say; nothing was imported",
 		Hint:   "give the new host another id; or import it with the EK it had, and then the other one with --ticket",
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -42,7 +43,7 @@ func CheckTicket(ticket string) error {
 	if ticketForm.MatchString(ticket) {
 		return nil
 	}
-	return refusal(Invalid, "ticket_invalid", "want letters, digits, '.', '_' and '-', at most 64", "ticket %.80q", ticket)
+	return refusal.New(refusal.Invalid, "ticket_invalid", "want letters, digits, '.', '_' and '-', at most 64", "ticket %.80q", ticket)
 }
 
 // staged is a row that an import does not take.
@@ -123,8 +124,8 @@ func (s *Service) pending(ctx context.Context, tx *store.Tx, rows []staged) erro
 	if problems == nil {
 		return nil
 	}
-	return &Error{
-		Code: "repair_open", Status: Conflict, Problems: problems,
+	return &refusal.Error{
+		Code: "repair_open", Status: refusal.Conflict, Problems: problems,
 		Detail: "changes of these hosts wait for a second person; nothing was imported",
 		Hint:   "portcullis inventory repair list has them; cancel one to stage another",
 	}
@@ -152,8 +153,8 @@ func wantTicket(rows []staged, t v1.RepairTicket, dryRun bool) error {
 	}
 	hint := "portcullis inventory import --ticket TICKET --reason TEXT stages them for another person to confirm"
 	if t.Ticket == "" || strings.TrimSpace(t.Reason) == "" {
-		return &Error{
-			Code: "repair_needed", Status: Conflict, Problems: problems, Hint: hint,
+		return &refusal.Error{
+			Code: "repair_needed", Status: refusal.Conflict, Problems: problems, Hint: hint,
 			Detail: "that a host has another TPM is for two persons to say; nothing was imported",
 		}
 	}
@@ -208,7 +209,7 @@ func (s *Service) putStaged(ctx context.Context, tx *store.Tx, rows []staged) er
 			Repairs().Put(tx, r.After.ID, *r),
 			s.log(ctx, tx, change{
 				actor: r.By, action: "inventory.repair.stage", object: "host/" + r.After.ID, code: r.Ticket, before: r.Before, after: r.After,
-				detail: clipTo(strings.Join(r.fields(), "; ")+": "+r.Reason, maxDetail),
+				detail: refusal.ClipTo(strings.Join(r.fields(), "; ")+": "+r.Reason, maxDetail),
 			}),
 		); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -38,7 +39,7 @@ func (l *lab) importAs(actor, rows string, t v1.RepairTicket, dryRun bool) (*v1.
 
 func (l *lab) wantCode(err error, code string) {
 	l.t.Helper()
-	if e, ok := errors.AsType[*Error](err); !ok || e.Code != code {
+	if e, ok := errors.AsType[*refusal.Error](err); !ok || e.Code != code {
 		l.t.Errorf("got %v, want code %s", err, code)
 	}
 }
@@ -210,7 +211,7 @@ func TestRepairVoidsAll(t *testing.T) {
 	if _, err := l.seal("host-1", ses, result); err == nil {
 		t.Error("a hand-over with the old TPM is accepted")
 	}
-	if _, err := l.svc.HostStatusByToken(t.Context(), result.StatusToken); !IsKind(err, Refused) {
+	if _, err := l.svc.HostStatusByToken(t.Context(), result.StatusToken); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("the token that the old TPM earned is good: %v", err)
 	}
 	h := l.host("host-1")
@@ -300,7 +301,7 @@ func TestDeniedEKComesBack(t *testing.T) {
 	if err != nil || len(report.Staged) != 1 || !report.Staged[0].Denied || report.Staged[0].DeniedBy != "RMA-7" || len(report.Added) != 0 {
 		t.Fatalf("got %+v, %v", report, err)
 	}
-	if _, err := l.svc.Host(t.Context(), "host-9"); !IsKind(err, NotFound) {
+	if _, err := l.svc.Host(t.Context(), "host-9"); !refusal.IsKind(err, refusal.NotFound) {
 		t.Errorf("a new host with a denied EK is in inventory: %v", err)
 	}
 	if err := l.confirm("peter", "host-9"); err != nil {

@@ -12,6 +12,7 @@ import (
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/page"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -23,22 +24,22 @@ const leastDigest = 12
 func (s *Service) Repairs(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Repair], error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	out, err := page.Walk(ctx, "repairs", q, page.Of(snap, Repairs(), ""), page.Each(func(r *store.Record[Repair]) (*v1.Repair, error) {
 		return s.repairView(ctx, snap, &r.Value)
 	}))
-	return out, explain(err)
+	return out, refusal.Explain(err)
 }
 
 // Repair returns the change of a host that waits for a second person.
 func (s *Service) Repair(ctx context.Context, host string) (*v1.Repair, error) {
 	r, err := getRepair(ctx, s.o.Store, host)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	v, err := s.repairView(ctx, s.o.Store, r)
-	return v, explain(err)
+	return v, refusal.Explain(err)
 }
 
 func (s *Service) repairView(ctx context.Context, r store.Reader, rec *Repair) (*v1.Repair, error) {
@@ -64,7 +65,7 @@ func (s *Service) repairView(ctx context.Context, r store.Reader, rec *Repair) (
 }
 
 func getRepair(ctx context.Context, r store.Reader, host string) (*Repair, error) {
-	unknown := refusal(NotFound, "repair_unknown", "portcullis inventory repair list", "no change of host %q waits for a second person", clip(host))
+	unknown := refusal.New(refusal.NotFound, "repair_unknown", "portcullis inventory repair list", "no change of host %q waits for a second person", refusal.Clip(host))
 	if !inventory.ValidHostID(host) {
 		return nil, unknown
 	}
@@ -112,11 +113,11 @@ func (s *Service) mayConfirm(actor string, r *Repair, v *v1.Repair, digest strin
 	show := "portcullis inventory repair show " + id
 	switch {
 	case v.Expired:
-		return refusal(Conflict, "repair_expired", "import it again", "the change of host %s was to be confirmed until %s", id, r.Expires.Format(time.RFC3339))
+		return refusal.New(refusal.Conflict, "repair_expired", "import it again", "the change of host %s was to be confirmed until %s", id, r.Expires.Format(time.RFC3339))
 	case actor == r.By && !s.o.Alone:
-		return refusal(Conflict, "two_persons", "have somebody else look at it: "+show, "the change of host %s was staged by %s, who may not confirm it", id, r.By)
+		return refusal.New(refusal.Conflict, "two_persons", "have somebody else look at it: "+show, "the change of host %s was staged by %s, who may not confirm it", id, r.By)
 	case len(digest) < leastDigest || !strings.HasPrefix(v.Digest, strings.ToLower(digest)):
-		return refusal(Changed, "repair_changed", "look at it again: "+show, "the change of host %s is not the one with digest %.80q", id, digest)
+		return refusal.New(refusal.Changed, "repair_changed", "look at it again: "+show, "the change of host %s is not the one with digest %.80q", id, digest)
 	default:
 		return nil
 	}
@@ -141,7 +142,7 @@ func (s *Service) repairPlan(ctx context.Context, tx *store.Tx, r *Repair) (*inv
 		}
 	}
 	if !same(now, r.Before) {
-		return nil, refusal(Conflict, "repair_stale", "cancel it, and import the inventory again", "inventory has changed for host %s since its change was staged", r.After.ID)
+		return nil, refusal.New(refusal.Conflict, "repair_stale", "cancel it, and import the inventory again", "inventory has changed for host %s since its change was staged", r.After.ID)
 	}
 	plan, err := inventory.Replace(stored, &r.After, r.Ticket)
 	if err != nil {
@@ -175,7 +176,7 @@ func (s *Service) replaceEK(ctx context.Context, tx *store.Tx, actor, why string
 		inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: s.now(), Actor: actor, Hosts: p.Total}),
 		s.log(ctx, tx, change{
 			actor: actor, action: "inventory.repair.confirm", object: "host/" + id, code: r.Ticket, before: r.Before, after: r.After,
-			detail: clipTo(detail, 2*maxDetail),
+			detail: refusal.ClipTo(detail, 2*maxDetail),
 		}),
 	); err != nil {
 		return err
@@ -210,7 +211,7 @@ func (s *Service) forget(ctx context.Context, tx *store.Tx, id string) error {
 func (s *Service) CancelRepair(ctx context.Context, actor, host string, in v1.RepairCancel) (*v1.Repair, error) {
 	why := strings.TrimSpace(in.Reason)
 	if why == "" {
-		return nil, refusal(Invalid, "reason_missing", "say it in a few words, for those who read it later", "no reason is given")
+		return nil, refusal.New(refusal.Invalid, "reason_missing", "say it in a few words, for those who read it later", "no reason is given")
 	}
 	var out *v1.Repair
 	err := s.update(ctx, func(tx *store.Tx) error {
@@ -230,7 +231,7 @@ func (s *Service) CancelRepair(ctx context.Context, actor, host string, in v1.Re
 			inventory.Heads().Put(tx, inventory.HeadKey, head),
 			s.log(ctx, tx, change{
 				actor: actor, action: "inventory.repair.cancel", object: "host/" + host, code: r.Ticket, before: r,
-				detail: clipTo(why, maxDetail),
+				detail: refusal.ClipTo(why, maxDetail),
 			}),
 		)
 	})

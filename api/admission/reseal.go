@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -22,14 +23,14 @@ const maxRenewals = 32
 // It grants nothing that the first challenge did not. The seal must show the same facts: AK2, which signs only while the
 // agent's PCR is capped, in the boot of the evidence and with its registers. So the evidence must still count, its
 // provisioning window be open, and no seal of it have been accepted. A challenge that is still good is returned again;
-// otherwise the error is an *Error of kind Conflict with code v1.CodeSealClosed, after which only a reboot helps.
+// otherwise the error is a *refusal.Error of kind Conflict with code v1.CodeSealClosed, after which only a reboot helps.
 func (s *Service) RenewSeal(ctx context.Context, token, session string) (*attest.Seal, error) {
 	ref, err := tokens().Get(ctx, s.o.Store, hashToken(token))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, unknownToken()
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	var out *attest.Seal
 	var lease store.Lease // only cleans up
@@ -49,8 +50,8 @@ func (s *Service) RenewSeal(ctx context.Context, token, session string) (*attest
 		}
 		return s.keepSeal(ctx, tx, session, next, lease)
 	})
-	if IsKind(err, Conflict) {
-		s.o.Log.Info("seal not renewed", "host", ref.Value.Host, "session", clip(session), "err", err)
+	if refusal.IsKind(err, refusal.Conflict) {
+		s.o.Log.Info("seal not renewed", "host", ref.Value.Host, "session", refusal.Clip(session), "err", err)
 	}
 	return s.offering(out), err
 }
@@ -92,7 +93,7 @@ func (s *Service) nextSeal(ctx context.Context, tx *store.Tx, host, token, sessi
 	}
 	out := nextSeal{record: &first.Value, facts: f}
 	if out.record.Challenge, out.seal, err = first.Value.Challenge.Renew(s.o.Rand, f.now, s.o.Policy); err != nil {
-		return nextSeal{}, &Error{Code: "internal", Status: Internal, Detail: err.Error(), Err: err}
+		return nextSeal{}, &refusal.Error{Code: "internal", Status: refusal.Internal, Detail: err.Error(), Err: err}
 	}
 	return out, nil
 }
@@ -128,7 +129,7 @@ func notSealable(f *facts, session string) string {
 	return checkAttested(f)
 }
 
-func sealClosed(host, why string) *Error {
-	return refusal(Conflict, v1.CodeSealClosed, "reboot the host into its provisioning image and attest again",
+func sealClosed(host, why string) *refusal.Error {
+	return refusal.New(refusal.Conflict, v1.CodeSealClosed, "reboot the host into its provisioning image and attest again",
 		"the evidence of host %s can not be sealed any more: %s", host, why)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -13,15 +14,15 @@ import (
 
 func wantClosed(t *testing.T, err error) {
 	t.Helper()
-	var e *Error
-	if !errors.As(err, &e) || e.Code != v1.CodeSealClosed || !IsKind(err, Conflict) {
+	var e *refusal.Error
+	if !errors.As(err, &e) || e.Code != v1.CodeSealClosed || !refusal.IsKind(err, refusal.Conflict) {
 		t.Errorf("got %v, want a conflict %s", err, v1.CodeSealClosed)
 	}
 }
 
 func wantUnknownToken(t *testing.T, err error) {
 	t.Helper()
-	if !IsKind(err, Refused) {
+	if !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("got %v, want the token refused", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -22,7 +23,7 @@ import (
 // Results signs attestation results. Package api/results implements it.
 type Results interface {
 	// Sign fills in the issuer of the claims and when they expire, at until at the latest, and returns the token. Refusals
-	// are *Error.
+	// are *refusal.Error.
 	Sign(ctx context.Context, c *result.Claims, until time.Time) (string, error)
 }
 
@@ -30,15 +31,15 @@ type Results interface {
 // or was voided does not count in it, nor does that of a host that is held. nonce is the relying party's, nil for none.
 func (s *Service) AttestationResult(ctx context.Context, host string, nonce []byte) (*v1.AttestationResult, error) {
 	if s.o.Results == nil {
-		return nil, refusal(Unavailable, v1.CodeUnavailable, "give the service a root for their keys (results.root) and start it again",
+		return nil, refusal.New(refusal.Unavailable, v1.CodeUnavailable, "give the service a root for their keys (results.root) and start it again",
 			"the service signs no attestation results")
 	}
 	if n := len(nonce); n != 0 && (n < result.MinNonce || n > result.MaxNonce) {
-		return nil, refusal(Invalid, "nonce_size", "draw 32 random bytes", "nonce of %d bytes: want %d to %d", n, result.MinNonce, result.MaxNonce)
+		return nil, refusal.New(refusal.Invalid, "nonce_size", "draw 32 random bytes", "nonce of %d bytes: want %d to %d", n, result.MinNonce, result.MaxNonce)
 	}
 	c, until, err := s.appraise(ctx, host)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	if len(nonce) > 0 {
 		c.Nonce = nonce

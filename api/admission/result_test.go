@@ -11,6 +11,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -421,27 +422,27 @@ func TestResultOfADeniedEK(t *testing.T) {
 func TestResultIsRefused(t *testing.T) {
 	l, s, _ := newResultLab(t)
 	for _, n := range []int{1, result.MinNonce - 1, result.MaxNonce + 1} {
-		if _, err := l.svc.AttestationResult(l.ctx(), "host-1", make([]byte, n)); !IsKind(err, Invalid) {
+		if _, err := l.svc.AttestationResult(l.ctx(), "host-1", make([]byte, n)); !refusal.IsKind(err, refusal.Invalid) {
 			t.Errorf("nonce of %d bytes: %v", n, err)
 		}
 	}
 	for _, id := range []string{"host-9", "../x", ""} {
-		if _, err := l.svc.AttestationResult(l.ctx(), id, nil); !IsKind(err, NotFound) {
+		if _, err := l.svc.AttestationResult(l.ctx(), id, nil); !refusal.IsKind(err, refusal.NotFound) {
 			t.Errorf("host %q: %v", id, err)
 		}
 	}
 	// There is no signer: accepted evidence is accepted all the same, and the answer says so.
-	s.fail = refusal(Unavailable, "result_keys_locked", "", "the keys do not open")
+	s.fail = refusal.New(refusal.Unavailable, "result_keys_locked", "", "the keys do not open")
 	r, err := l.attested("host-1")
 	if err != nil || r.Result != "" || r.Seal == nil {
 		t.Errorf("evidence while nobody can sign: %+v, %v", r, err)
 	}
-	if _, err := l.svc.AttestationResult(l.ctx(), "host-1", nil); !IsKind(err, Unavailable) {
+	if _, err := l.svc.AttestationResult(l.ctx(), "host-1", nil); !refusal.IsKind(err, refusal.Unavailable) {
 		t.Errorf("asked while nobody can sign: %v", err)
 	}
 	l.options = nil
 	l.restart()
-	if _, err := l.svc.AttestationResult(l.ctx(), "host-1", nil); !IsKind(err, Unavailable) {
+	if _, err := l.svc.AttestationResult(l.ctx(), "host-1", nil); !refusal.IsKind(err, refusal.Unavailable) {
 		t.Errorf("a service without keys for it: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"portcullis/api/audit/chain"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/review"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -47,7 +48,7 @@ func noReview(ctx context.Context, r store.Reader, what string) error {
 	if err != nil || mark == nil {
 		return err
 	}
-	return refusal(Conflict, "in_review", "portcullis restore review shows what is left to decide; portcullis restore end ends the review",
+	return refusal.New(refusal.Conflict, "in_review", "portcullis restore review shows what is left to decide; portcullis restore end ends the review",
 		"the state is in review since %s, and %s: a P_Key that it takes for free may be in use", mark.Since.Format(time.RFC3339), what)
 }
 
@@ -186,10 +187,10 @@ func (s *Service) Reject(ctx context.Context, actor string, in v1.ReviewDecision
 func (s *Service) decideReview(ctx context.Context, actor string, in v1.ReviewDecision, approve bool) (*v1.Review, error) {
 	why := strings.TrimSpace(in.Reason)
 	if why == "" {
-		return nil, refusal(Invalid, "reason_missing", "say what was found", "no reason given")
+		return nil, refusal.New(refusal.Invalid, "reason_missing", "say what was found", "no reason given")
 	}
 	if in.All == (len(in.Hosts) > 0) {
-		return nil, refusal(Invalid, "hosts_missing", "name hosts, or all", "want hosts or all, and one of them")
+		return nil, refusal.New(refusal.Invalid, "hosts_missing", "name hosts, or all", "want hosts or all, and one of them")
 	}
 	hosts := in.Hosts
 	if in.All {
@@ -206,8 +207,8 @@ func (s *Service) decideReview(ctx context.Context, actor string, in v1.ReviewDe
 	var problems []string
 	for _, id := range hosts {
 		err := s.update(ctx, func(tx *store.Tx) error { return s.decideHost(ctx, tx, actor, id, why, action, approve) })
-		err = s.noteRefusal(ctx, change{actor: actor, action: action, object: "host/" + clip(id)}, err)
-		if e, ok := errors.AsType[*Error](err); ok && len(hosts) > 1 && e.Status != Unavailable {
+		err = s.noteRefusal(ctx, change{actor: actor, action: action, object: "host/" + refusal.Clip(id)}, err)
+		if e, ok := errors.AsType[*refusal.Error](err); ok && len(hosts) > 1 && e.Status != refusal.Unavailable {
 			problems = append(problems, e.Detail)
 			continue
 		}
@@ -216,8 +217,8 @@ func (s *Service) decideReview(ctx context.Context, actor string, in v1.ReviewDe
 		}
 	}
 	if len(problems) > 0 {
-		return nil, &Error{
-			Code: "not_all_decided", Status: Conflict, Problems: problems, Hint: "decide about each of them by itself",
+		return nil, &refusal.Error{
+			Code: "not_all_decided", Status: refusal.Conflict, Problems: problems, Hint: "decide about each of them by itself",
 			Detail: fmt.Sprintf("%d of %d hosts were decided", len(hosts)-len(problems), len(hosts)),
 		}
 	}
@@ -232,7 +233,7 @@ func compareIn(ctx context.Context, tx *store.Tx) (*comparison, error) {
 		return nil, err
 	}
 	if mark == nil {
-		return nil, refusal(Conflict, "not_in_review", "", "the state is not in review")
+		return nil, refusal.New(refusal.Conflict, "not_in_review", "", "the state is not in review")
 	}
 	snap, err := tx.Snapshot(ctx)
 	if err != nil {
@@ -287,7 +288,7 @@ func (c *comparison) free(f *facts) error {
 			if who == "" {
 				who = "no host of the inventory"
 			}
-			return refusal(Conflict, "p_key_in_use", "find out whose P_Key it is now; reject that host, or end the review with strip, and assign this host then",
+			return refusal.New(refusal.Conflict, "p_key_in_use", "find out whose P_Key it is now; reject that host, or end the review with strip, and assign this host then",
 				"host %s is not approved: P_Key %v is also on switch port %v, of %s, which the restored state does not explain: another tenant may have it by now",
 				f.host.ID, k.PKey, d.Place, who)
 		}
@@ -339,7 +340,7 @@ func (s *Service) restPKey(ctx context.Context, tx *store.Tx, k ib.PKey) error {
 func (s *Service) EndReview(ctx context.Context, actor string, in v1.ReviewEnd) (*v1.Review, error) {
 	why := strings.TrimSpace(in.Reason)
 	if why == "" {
-		return nil, refusal(Invalid, "reason_missing", "say what was found", "no reason given")
+		return nil, refusal.New(refusal.Invalid, "reason_missing", "say what was found", "no reason given")
 	}
 	err := s.update(ctx, func(tx *store.Tx) error { return s.endReview(ctx, tx, actor, why, in.Strip) })
 	if err = s.noteRefusal(ctx, change{actor: actor, action: "review.end", object: "state"}, err); err != nil {
@@ -354,8 +355,8 @@ func (s *Service) endReview(ctx context.Context, tx *store.Tx, actor, why string
 		return err
 	}
 	if open := c.open(); len(open) > 0 {
-		return &Error{
-			Code: "review_open", Status: Conflict, Detail: fmt.Sprintf("%d hosts differ from the fabric, and nothing was decided about them", len(open)),
+		return &refusal.Error{
+			Code: "review_open", Status: refusal.Conflict, Detail: fmt.Sprintf("%d hosts differ from the fabric, and nothing was decided about them", len(open)),
 			Problems: open[:min(len(open), 20)], Hint: "portcullis restore review shows them; approve or reject each",
 		}
 	}
@@ -371,8 +372,8 @@ func (s *Service) endReview(ctx context.Context, tx *store.Tx, actor, why string
 		}
 	}
 	if len(strange) > 0 && !strip {
-		return &Error{
-			Code: "review_strange", Status: Conflict, Detail: fmt.Sprintf("%d P_Keys of switch ports are explained by no record, and would be taken off", len(strange)),
+		return &refusal.Error{
+			Code: "review_strange", Status: refusal.Conflict, Detail: fmt.Sprintf("%d P_Keys of switch ports are explained by no record, and would be taken off", len(strange)),
 			Problems: strange[:min(len(strange), 20)], Hint: "import the inventory of these hosts and decide about them, or end the review with strip",
 		}
 	}

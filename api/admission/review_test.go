@@ -14,6 +14,7 @@ import (
 	"portcullis/api/audit/chain"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/review"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -168,7 +169,7 @@ func TestReviewDecisions(t *testing.T) {
 	l := restored(t)
 	wantCode := func(what, code string, err error) {
 		t.Helper()
-		if e, ok := errors.AsType[*Error](err); !ok || e.Code != code {
+		if e, ok := errors.AsType[*refusal.Error](err); !ok || e.Code != code {
 			t.Errorf("%s: %v, want %s", what, err, code)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"portcullis/api/refusal"
 	"portcullis/api/review"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -14,10 +15,10 @@ import (
 func (s *Service) compared(ctx context.Context) (*comparison, store.Snapshot, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, snap, explain(err)
+		return nil, snap, refusal.Explain(err)
 	}
 	c, err := compareState(ctx, snap)
-	return c, snap, explain(err)
+	return c, snap, refusal.Explain(err)
 }
 
 // Review compares the restored state with the fabric. Without a review it is not active.
@@ -35,7 +36,7 @@ func (s *Service) Review(ctx context.Context) (*v1.Review, error) {
 	out.RolledBack, out.Recovered = showRolledBack(c.mark.RolledBack), c.mark.Recovered
 	clusters, _, err := Clusters().List(ctx, snap, "")
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	byKey := map[ib.PKey]*Cluster{}
 	for i := range clusters {

@@ -11,6 +11,7 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/review"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -253,7 +254,7 @@ func (s *Service) settleSome(ctx context.Context, o *owners, ids []string) error
 			f, _, err = s.settleIfStale(ctx, tx, id, o.refs)
 			return err
 		})
-		if IsKind(err, NotFound) {
+		if refusal.IsKind(err, refusal.NotFound) {
 			continue
 		}
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -177,7 +178,7 @@ func TestPKeysRunOut(t *testing.T) {
 	l.restart()
 	l.tenantWithClusters("c1", "c2")
 	_, err := l.svc.CreateCluster(t.Context(), "alice", v1.NewCluster{Name: "c3", Tenant: "acme"})
-	if !IsKind(err, Conflict) {
+	if !refusal.IsKind(err, refusal.Conflict) {
 		t.Errorf("third cluster of two P_Keys: got %v, want a conflict", err)
 	}
 	var got []ib.PKey

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -101,7 +102,7 @@ const (
 // inScope refuses a cluster that the credential has nothing to do with.
 func inScope(ctx context.Context, c *Cluster) error {
 	if s := scopeOf(ctx); s != nil && !s.PKeys.contains(c.PKey) {
-		return refusal(Refused, codeOutOfScope, "use a credential for that cluster",
+		return refusal.New(refusal.Refused, codeOutOfScope, "use a credential for that cluster",
 			"cluster %s has P_Key %v, and this credential only those of %v", c.Name, c.PKey, s.PKeys)
 	}
 	return nil
@@ -132,13 +133,13 @@ func (s *Service) tenantInScope(ctx context.Context, r store.Reader, t *Tenant) 
 				return err
 			}
 			if !scope.PKeys.contains(c.PKey) {
-				return refusal(Refused, codeTenantScope, "use a credential for all of that tenant's clusters",
+				return refusal.New(refusal.Refused, codeTenantScope, "use a credential for all of that tenant's clusters",
 					"tenant %s has cluster %s with P_Key %v, and this credential only those of %v", t.Name, c.Name, c.PKey, scope.PKeys)
 			}
 		}
 		return nil
 	}
-	return refusal(Refused, codeTenantScope, "use a tenant that this credential created, or that was created with p_keys out of its ranges",
+	return refusal.New(refusal.Refused, codeTenantScope, "use a tenant that this credential created, or that was created with p_keys out of its ranges",
 		"tenant %s has %s, and this credential those of %v", t.Name, has, scope.PKeys)
 }
 
@@ -152,7 +153,7 @@ func hostInScope(ctx context.Context, f *facts) error {
 	if len(s.Hosts) > 0 {
 		may = strings.Join(s.Hosts, ", ")
 	}
-	return refusal(Refused, codeHostScope, "name the host, or a pattern that it matches, at hosts of the credential in the file of tokens",
+	return refusal.New(refusal.Refused, codeHostScope, "name the host, or a pattern that it matches, at hosts of the credential in the file of tokens",
 		"host %s is not one that this credential may take: it may take %s", f.host.ID, may)
 }
 
@@ -161,15 +162,15 @@ func (s *Service) mayName(ctx context.Context, k ib.PKey) error {
 	scope := scopeOf(ctx)
 	switch {
 	case !k.Valid() || k.Base() == ib.DefaultPKeyLimited:
-		return refusal(Invalid, codeReserved, "leave it out, and the service chooses one", "P_Key %v is reserved", k)
+		return refusal.New(refusal.Invalid, codeReserved, "leave it out, and the service chooses one", "P_Key %v is reserved", k)
 	case scope == nil:
-		return refusal(Refused, codeOutOfScope, "leave it out, and the service chooses one; or give the credential p_keys",
+		return refusal.New(refusal.Refused, codeOutOfScope, "leave it out, and the service chooses one; or give the credential p_keys",
 			"P_Key %v is named, and this credential has no range of them", k)
 	case !scope.PKeys.contains(k):
-		return refusal(Refused, codeOutOfScope, "name one of these, or none",
+		return refusal.New(refusal.Refused, codeOutOfScope, "name one of these, or none",
 			"P_Key %v is named, and this credential has only those of %v", k, scope.PKeys)
 	case k.Base() < s.o.PKeyFirst.Base() || k.Base() > s.o.PKeyLast.Base() || slices.Contains(s.o.PKeyReserved, k.Base()):
-		return refusal(Invalid, codeReserved, "name another one, or none", "P_Key %v is not one that this service gives out", k)
+		return refusal.New(refusal.Invalid, codeReserved, "name another one, or none", "P_Key %v is not one that this service gives out", k)
 	default:
 		return nil
 	}
@@ -182,7 +183,7 @@ type reach struct{ actor, code, object string }
 // noteRefusal puts a refusal into the audit log that means an actor tried to use another's object, one of a kind a minute,
 // and returns it.
 func (s *Service) noteRefusal(ctx context.Context, c change, err error) error {
-	var no *Error
+	var no *refusal.Error
 	if !errors.As(err, &no) || !slices.Contains([]string{codeOutOfScope, codeTenantScope, codeHostScope, codeInUse, codeFullRefused, codeReserved}, no.Code) {
 		return err
 	}
@@ -191,7 +192,7 @@ func (s *Service) noteRefusal(ctx context.Context, c change, err error) error {
 	if !s.reaches.Allow(reach{c.actor, no.Code, c.object}, now) || !s.allNotes.Allow(credential, now) {
 		return err
 	}
-	c.code, c.detail = no.Code, clipTo(no.Detail, maxDetail)
+	c.code, c.detail = no.Code, refusal.ClipTo(no.Detail, maxDetail)
 	if failed := s.update(ctx, func(tx *store.Tx) error { return s.log(ctx, tx, c) }); failed != nil {
 		s.o.Log.Error("a refusal could not be recorded", "actor", c.actor, "action", c.action, "err", failed)
 	}
@@ -206,12 +207,12 @@ func (s *Service) chooseNamed(k ib.PKey, known map[string]store.Record[PKeyRecor
 	}
 	switch age := s.now().Sub(r.Value.Since); {
 	case r.Value.State == PKeyUsed:
-		return refusal(Conflict, "p_key_used", "name another one, or none", "P_Key %v belongs to a cluster", k)
+		return refusal.New(refusal.Conflict, "p_key_used", "name another one, or none", "P_Key %v belongs to a cluster", k)
 	case r.Value.State != PKeyAbsent:
-		return refusal(Conflict, "p_key_quarantined", "see the quarantined P_Keys for what it waits for",
+		return refusal.New(refusal.Conflict, "p_key_quarantined", "see the quarantined P_Keys for what it waits for",
 			"P_Key %v is quarantined: it was that of a cluster which is deleted, and is not proven absent", k)
 	case age < s.o.PKeyMinAge:
-		return refusal(Conflict, "p_key_quarantined", "ask again then",
+		return refusal.New(refusal.Conflict, "p_key_quarantined", "ask again then",
 			"P_Key %v rests for another %v", k, (s.o.PKeyMinAge - age).Round(1e9))
 	default:
 		return nil
@@ -219,4 +220,4 @@ func (s *Service) chooseNamed(k ib.PKey, known map[string]store.Record[PKeyRecor
 }
 
 // clusterObject is how the audit log names a cluster that may not exist.
-func clusterObject(n *v1.NewCluster) string { return fmt.Sprintf("cluster/%s", clip(n.Name)) }
+func clusterObject(n *v1.NewCluster) string { return fmt.Sprintf("cluster/%s", refusal.Clip(n.Name)) }

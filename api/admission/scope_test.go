@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"portcullis/api/limit"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -54,10 +55,10 @@ func TestStrangersHideNoRefusal(t *testing.T) {
 		t.Errorf("hosts that are not in inventory took %d places of the limiter", n)
 	}
 	within := Within(l.ctx(), &Scope{PKeys: Ranges{{First: 0x100, Last: 0x101}}, Hosts: []string{"host-2"}})
-	if _, err := l.svc.Release(within, "scheduler", "host-1"); !IsKind(err, Refused) {
+	if _, err := l.svc.Release(within, "scheduler", "host-1"); !refusal.IsKind(err, refusal.Refused) {
 		t.Fatalf("release of a host out of scope: %v", err)
 	}
-	if _, err := l.svc.Assign(within, "scheduler", "host-1", v1.Assignment{Cluster: "c1"}); !IsKind(err, Refused) {
+	if _, err := l.svc.Assign(within, "scheduler", "host-1", v1.Assignment{Cluster: "c1"}); !refusal.IsKind(err, refusal.Refused) {
 		t.Fatalf("assignment of a host out of scope: %v", err)
 	}
 	if r, a := l.audited("host.release"), l.audited("host.assign"); r != 1 || a != 2 { // with that of the lab
@@ -67,7 +68,7 @@ func TestStrangersHideNoRefusal(t *testing.T) {
 	for i := range limit.MaxKeys + 10 {
 		_ = l.svc.deny(l.ctx(), denial{host: "host-1", epoch: int64(i), source: "192.0.2.1", proven: provenEK}, &attest.Refusal{Code: ReasonWindow})
 	}
-	if _, err := l.svc.Release(within, "scheduler-2", "host-1"); !IsKind(err, Refused) {
+	if _, err := l.svc.Release(within, "scheduler-2", "host-1"); !refusal.IsKind(err, refusal.Refused) {
 		t.Fatalf("release of a host out of scope: %v", err)
 	}
 	if r := l.audited("host.release"); r != 2 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -83,7 +84,7 @@ func (s *Service) awaitedSeal(ctx context.Context, session string) (sealRecord, 
 		return sealRecord{}, noSeal()
 	}
 	if err != nil {
-		return sealRecord{}, explain(err)
+		return sealRecord{}, refusal.Explain(err)
 	}
 	return rec.Value, nil
 }

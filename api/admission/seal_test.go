@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portcullis/api/audit"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -144,7 +145,7 @@ func TestBootsOfATPM(t *testing.T) {
 	attestAs(9, 0, attest.ReasonCleared)
 	attestAs(0, 0, attest.ReasonCleared)
 	for _, reason := range []string{"", "  "} {
-		if _, err := l.svc.AcknowledgeClear(t.Context(), "bob", "host-1", v1.TPMCleared{Reason: reason}); !IsKind(err, Invalid) {
+		if _, err := l.svc.AcknowledgeClear(t.Context(), "bob", "host-1", v1.TPMCleared{Reason: reason}); !refusal.IsKind(err, refusal.Invalid) {
 			t.Errorf("acknowledged for reason %q: %v", reason, err)
 		}
 	}
@@ -154,10 +155,10 @@ func TestBootsOfATPM(t *testing.T) {
 	l.must(l.svc.Release(t.Context(), "alice", "host-1"))
 	l.must(l.svc.Assign(t.Context(), "alice", "host-1", v1.Assignment{Cluster: "c1"}))
 	attestAs(0, 0, attest.ReasonReplayBoot) // an assignment makes no boot
-	if _, err := l.svc.AcknowledgeClear(t.Context(), "bob", "host-2", v1.TPMCleared{Reason: "x"}); !IsKind(err, Conflict) {
+	if _, err := l.svc.AcknowledgeClear(t.Context(), "bob", "host-2", v1.TPMCleared{Reason: "x"}); !refusal.IsKind(err, refusal.Conflict) {
 		t.Errorf("a TPM that was never seen: %v, want a conflict", err)
 	}
-	if _, err := l.svc.AcknowledgeClear(t.Context(), "bob", "nobody", v1.TPMCleared{Reason: "x"}); !IsKind(err, NotFound) {
+	if _, err := l.svc.AcknowledgeClear(t.Context(), "bob", "nobody", v1.TPMCleared{Reason: "x"}); !refusal.IsKind(err, refusal.NotFound) {
 		t.Errorf("a host that is not there: %v", err)
 	}
 	if n := l.audited("host.tpm-cleared"); n < 1 {

@@ -118,7 +118,7 @@ func (w *Weakness) overlook(v *attest.Verdict) {
 }
 
 // Service is the API's work without its protocol. Methods are safe for concurrent use, and several Services may share one
-// store. Refusals are *Error, except that evidence which is not accepted is an *attest.Refusal: its text is for the
+// store. Refusals are *refusal.Error, except that evidence which is not accepted is an *attest.Refusal: its text is for the
 // operator, the host must learn only that it was refused.
 //
 // A Service holds no state but its rate limits, and without Options.Root the keys of sessions. Run keeps phases and grants

@@ -13,6 +13,7 @@ import (
 
 	"portcullis/api/inventory"
 	"portcullis/api/limit"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -33,7 +34,7 @@ var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 // window open. source is the network address the request came from. Nothing of the session is kept: its id holds it,
 // sealed. It is single use and lives as long as the policy says.
 //
-// Too many attempts are an *Error of kind Limited. Every other refusal is an *attest.Refusal, so that a stranger cannot
+// Too many attempts are a *refusal.Error of kind Limited. Every other refusal is an *attest.Refusal, so that a stranger cannot
 // distinguish an unknown host from one whose window is closed. The time it takes reveals nothing either, since the same is
 // read, checked and written in both cases.
 func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, source string) (*attest.Session, error) {
@@ -48,16 +49,16 @@ func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, s
 	}
 	c, err := s.candidate(ctx, req.Host)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	denied, err := s.deniedEK(ctx, req)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	challenge, session, err := attest.Begin(s.o.Rand, now, req, expected(&c.host), s.o.Policy)
 	var no *attest.Refusal
 	if err != nil && !errors.As(err, &no) {
-		return nil, &Error{Code: "internal", Status: Internal, Detail: err.Error(), Err: err}
+		return nil, &refusal.Error{Code: "internal", Status: refusal.Internal, Detail: err.Error(), Err: err}
 	}
 	d := denial{host: c.host.ID, epoch: c.rec.Epoch, source: source, proven: provenEK, stranger: c.stranger}
 	if denied != nil && (no == nil || no.Code == attest.ReasonEKPin) {
@@ -107,7 +108,7 @@ var noEK = strings.Repeat("0", 2*sha256.Size)
 
 func (s *Service) candidate(ctx context.Context, id string) (candidate, error) {
 	host, row, err := s.inventoryRow(ctx, s.o.Store, id)
-	c := candidate{host: host, row: row, stranger: IsKind(err, NotFound)}
+	c := candidate{host: host, row: row, stranger: refusal.IsKind(err, refusal.NotFound)}
 	if c.stranger {
 		c.host = inventory.Host{ID: id, EK: noEK, HCAs: []inventory.HCA{{NodeGUID: 1, Ports: []inventory.Port{{Num: 1, GUID: 2}}}}}
 	} else if err != nil {
@@ -129,11 +130,11 @@ func (c *candidate) closed(now time.Time) *attest.Refusal {
 }
 
 func unknownHost(id string) *attest.Refusal {
-	return &attest.Refusal{Code: ReasonUnknownHost, Detail: fmt.Sprintf("no host %q in inventory", clip(id))}
+	return &attest.Refusal{Code: ReasonUnknownHost, Detail: fmt.Sprintf("no host %q in inventory", refusal.Clip(id))}
 }
 
-func tooMany(who string) *Error {
-	return refusal(Limited, v1.CodeRateLimited, "wait a minute and try again", "too many attestation attempts from %s", who)
+func tooMany(who string) *refusal.Error {
+	return refusal.New(refusal.Limited, v1.CodeRateLimited, "wait a minute and try again", "too many attestation attempts from %s", who)
 }
 
 // attempt is the key that limits sessions: a sender that names a host uses up only its own share.
@@ -196,7 +197,7 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	}
 	exp, err := s.expect(ctx, s.o.Store, &host)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	verdict := s.verify(ses, channel, ev, exp)
 	d := denial{host: ses.Host, epoch: ses.Epoch, source: ses.Source, proven: provenEK, attempt: verdict.Code}
@@ -223,7 +224,7 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	}
 	sc, seal, err := attest.BeginSeal(s.o.Rand, s.now(), ses.Challenge, &verdict.Facts, s.o.Policy)
 	if err != nil {
-		return nil, &Error{Code: "internal", Status: Internal, Detail: err.Error(), Err: err}
+		return nil, &refusal.Error{Code: "internal", Status: refusal.Internal, Detail: err.Error(), Err: err}
 	}
 	result, err := s.accept(ctx, ses, &host, verdict, sc)
 	if err == nil {
@@ -250,15 +251,15 @@ func (s *Service) AwaitsEvidence(ctx context.Context, session string) error {
 // is refused.
 func (s *Service) stillAsked(ctx context.Context, ses *sessionRecord) (inventory.Host, error) {
 	host, row, err := s.inventoryRow(ctx, s.o.Store, ses.Host)
-	if IsKind(err, NotFound) || err == nil && row != ses.Row {
+	if refusal.IsKind(err, refusal.NotFound) || err == nil && row != ses.Row {
 		return inventory.Host{}, noSession()
 	}
 	if err != nil {
-		return inventory.Host{}, explain(err)
+		return inventory.Host{}, refusal.Explain(err)
 	}
 	rec, err := optional(Records().Get(ctx, s.o.Store, ses.Host))
 	if err != nil {
-		return inventory.Host{}, explain(err)
+		return inventory.Host{}, refusal.Explain(err)
 	}
 	if rec.Epoch != ses.Epoch || rec.Cluster == "" {
 		return inventory.Host{}, noSession()
@@ -279,11 +280,11 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 	}
 	lease, err := s.o.Store.NewLease(ctx, sc.Expires.Sub(s.now())+time.Minute) // only cleans up
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	longer, err := s.o.Store.NewLease(ctx, s.o.EvidenceAge+time.Minute) // the same
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	awaited := sealRecord{Challenge: sc, Host: ses.Host, Epoch: ses.Epoch, Source: ses.Source}
 	var d decision

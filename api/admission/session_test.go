@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/api/limit"
+	"portcullis/api/refusal"
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -206,7 +207,7 @@ func TestRateLimits(t *testing.T) {
 		{"host-1", "2001:db8::3", false},
 		{"host-1", "2001:db8::4", true}, // one /64 is one source
 	} {
-		if err := try(c.host, c.source); IsKind(err, Limited) != c.limited {
+		if err := try(c.host, c.source); refusal.IsKind(err, refusal.Limited) != c.limited {
 			t.Errorf("attempt %d: got %v, want limited: %v", i+1, err, c.limited)
 		}
 	}
@@ -237,7 +238,7 @@ func TestStatusToken(t *testing.T) {
 		t.Error("two tokens are the same")
 	}
 	for _, token := range []string{first, "", second + "x", hashToken(second)} {
-		if _, err := l.svc.HostStatusByToken(t.Context(), token); !IsKind(err, Refused) {
+		if _, err := l.svc.HostStatusByToken(t.Context(), token); !refusal.IsKind(err, refusal.Refused) {
 			t.Errorf("token %q: got %v, want it refused", token, err)
 		}
 	}
@@ -250,7 +251,7 @@ func TestStatusToken(t *testing.T) {
 		t.Errorf("stored tokens %v, want the hash of the newest alone", stored)
 	}
 	l.must(l.svc.Release(t.Context(), "alice", "host-1"))
-	if _, err := l.svc.HostStatusByToken(t.Context(), second); !IsKind(err, Refused) {
+	if _, err := l.svc.HostStatusByToken(t.Context(), second); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("token of a released host: got %v, want it refused", err)
 	}
 }
@@ -295,10 +296,10 @@ func TestStoreFailureIsUnavailable(t *testing.T) {
 	l := newLab(t, s)
 	failing.FailAt(1, storetest.Before)
 	_, err := l.svc.CreateTenant(t.Context(), "alice", v1.NewTenant{Name: "acme"})
-	if !IsKind(err, Unavailable) || !errors.Is(err, storetest.ErrInjected) {
+	if !refusal.IsKind(err, refusal.Unavailable) || !errors.Is(err, storetest.ErrInjected) {
 		t.Errorf("got %v, want unavailable with its cause", err)
 	}
-	if _, err := l.svc.Hosts(t.Context(), v1.HostQuery{}); !IsKind(err, Unavailable) {
+	if _, err := l.svc.Hosts(t.Context(), v1.HostQuery{}); !refusal.IsKind(err, refusal.Unavailable) {
 		t.Errorf("got %v, want unavailable", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/vault"
@@ -146,7 +147,7 @@ func (s *Service) sessionKeys(ctx context.Context) ([]sessionKey, error) {
 	}
 	rec, err := optional(sessionKeyRing().Get(ctx, s.o.Store, sessionKeysKey))
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	keys, err := s.sessions.open(&rec, s.o.Root, s.o.Rand)
 	if err != nil { // the next session makes others, and says so
@@ -164,8 +165,8 @@ func (s *Service) sealingKey(ctx context.Context) (sessionKey, error) {
 	} else if keys, err = s.sessionKeys(ctx); err == nil && keyDue(keys, s.now()) {
 		keys, err = s.nextKey(ctx)
 	}
-	if _, is := errors.AsType[*Error](err); err != nil && !is {
-		err = &Error{Code: "internal", Status: Internal, Detail: "key of sessions: " + err.Error(), Err: err}
+	if _, is := errors.AsType[*refusal.Error](err); err != nil && !is {
+		err = &refusal.Error{Code: "internal", Status: refusal.Internal, Detail: "key of sessions: " + err.Error(), Err: err}
 	}
 	if err != nil {
 		return sessionKey{}, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/attest"
 )
@@ -65,7 +66,7 @@ func (s *Service) sealSession(ctx context.Context, ses *sessionRecord) (string, 
 	}
 	token, err := k.seal(s.o.Rand, ses)
 	if err != nil {
-		return "", &Error{Code: "internal", Status: Internal, Detail: "token of a session: " + err.Error(), Err: err}
+		return "", &refusal.Error{Code: "internal", Status: refusal.Internal, Detail: "token of a session: " + err.Error(), Err: err}
 	}
 	return token, nil
 }
@@ -139,7 +140,7 @@ func (s *Service) openedSession(ctx context.Context, token string) (sessionRecor
 		return sessionRecord{}, noSession()
 	}
 	if !errors.Is(err, store.ErrNotFound) {
-		return sessionRecord{}, explain(err)
+		return sessionRecord{}, refusal.Explain(err)
 	}
 	return ses, nil
 }
@@ -149,7 +150,7 @@ func (s *Service) consume(ctx context.Context, ses *sessionRecord) error {
 	// The lease only cleans up: the token says itself when it has expired.
 	lease, err := s.o.Store.NewLease(ctx, max(0, ses.Challenge.Expires.Sub(s.now()))+time.Hour)
 	if err != nil {
-		return explain(err)
+		return refusal.Explain(err)
 	}
 	return s.update(ctx, func(tx *store.Tx) error {
 		_, err := usedSessions().Get(ctx, tx, ses.number())

@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -190,5 +191,5 @@ func (s *Service) log(ctx context.Context, tx *store.Tx, c change) error {
 // update runs one transaction and translates the store's errors.
 func (s *Service) update(ctx context.Context, fn func(tx *store.Tx) error) error {
 	_, err := s.o.Store.Update(ctx, fn)
-	return explain(err)
+	return refusal.Explain(err)
 }

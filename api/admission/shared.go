@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -17,17 +18,17 @@ import (
 
 // Use has the hosts of a cluster use a shared cluster.
 func (s *Service) Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
-	what := change{actor: actor, action: "cluster.use", object: "cluster/" + clip(cluster)}
+	what := change{actor: actor, action: "cluster.use", object: "cluster/" + refusal.Clip(cluster)}
 	if u.Membership == v1.MembershipFull {
-		return nil, s.noteRefusal(ctx, what, refusal(Refused, codeFullRefused, "leave the membership out",
-			"cluster %s asks for full membership of %s: who uses a shared cluster is a limited member, or tenants could reach each other there", clip(cluster), clip(shared)))
+		return nil, s.noteRefusal(ctx, what, refusal.New(refusal.Refused, codeFullRefused, "leave the membership out",
+			"cluster %s asks for full membership of %s: who uses a shared cluster is a limited member, or tenants could reach each other there", refusal.Clip(cluster), refusal.Clip(shared)))
 	}
 	return s.changeUse(ctx, what, cluster, shared, func(tx *store.Tx, c, with *Cluster) error {
 		switch {
 		case !with.Shared:
-			return refusal(Conflict, "cluster_not_shared", "only a cluster that was created as a shared one is used by others", "cluster %s is not shared", with.Name)
+			return refusal.New(refusal.Conflict, "cluster_not_shared", "only a cluster that was created as a shared one is used by others", "cluster %s is not shared", with.Name)
 		case c.Shared:
-			return refusal(Conflict, "cluster_shared", "have the clusters of tenants use it", "cluster %s is shared itself", c.Name)
+			return refusal.New(refusal.Conflict, "cluster_shared", "have the clusters of tenants use it", "cluster %s is shared itself", c.Name)
 		case slices.Contains(c.Uses, with.Name):
 			return nil
 		}
@@ -38,10 +39,10 @@ func (s *Service) Use(ctx context.Context, actor, cluster, shared string, u v1.C
 
 // StopUse ends it.
 func (s *Service) StopUse(ctx context.Context, actor, cluster, shared string) (*v1.Cluster, error) {
-	what := change{actor: actor, action: "cluster.stop_use", object: "cluster/" + clip(cluster)}
+	what := change{actor: actor, action: "cluster.stop_use", object: "cluster/" + refusal.Clip(cluster)}
 	return s.changeUse(ctx, what, cluster, shared, func(_ *store.Tx, c, with *Cluster) error {
 		if !slices.Contains(c.Uses, with.Name) {
-			return refusal(NotFound, "cluster_not_used", "", "cluster %s does not use %s", c.Name, with.Name)
+			return refusal.New(refusal.NotFound, "cluster_not_used", "", "cluster %s does not use %s", c.Name, with.Name)
 		}
 		c.Uses, with.Users = without(c.Uses, with.Name), without(with.Users, c.Name)
 		return nil
@@ -94,7 +95,7 @@ func (s *Service) roomFor(ctx context.Context, tx *store.Tx, c, with *Cluster) e
 		}
 		f.uses = append(f.uses, with.PKey.Base())
 		if problem := checkCapacity(f); problem != "" {
-			return refusal(Conflict, "capacity", "release hosts, or have the cluster use fewer others", "host %s of cluster %s: %s", id, c.Name, problem)
+			return refusal.New(refusal.Conflict, "capacity", "release hosts, or have the cluster use fewer others", "host %s of cluster %s: %s", id, c.Name, problem)
 		}
 	}
 	return nil

@@ -8,13 +8,14 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
 
 // code is that of a refusal, "" for none.
 func code(err error) string {
-	var e *Error
+	var e *refusal.Error
 	if errors.As(err, &e) {
 		return e.Code
 	}

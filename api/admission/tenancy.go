@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"portcullis/api/page"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -19,26 +19,26 @@ func validName(what, s string) error {
 	if name.MatchString(s) {
 		return nil
 	}
-	return refusal(Invalid, "name_invalid", "use 1 to 63 lower-case letters, digits and hyphens", "%s name %q", what, clip(s))
+	return refusal.New(refusal.Invalid, "name_invalid", "use 1 to 63 lower-case letters, digits and hyphens", "%s name %q", what, refusal.Clip(s))
 }
 
 // Tenants lists tenants, a page at a time, sorted by name.
 func (s *Service) Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	out, err := page.Walk(ctx, "tenants", q, page.Of(snap, Tenants(), ""), page.Each(func(r *store.Record[Tenant]) (*v1.Tenant, error) {
 		return tenantView(r.Value), nil
 	}))
-	return out, explain(err)
+	return out, refusal.Explain(err)
 }
 
 // Tenant returns one tenant.
 func (s *Service) Tenant(ctx context.Context, tenant string) (*v1.Tenant, error) {
 	t, err := s.tenant(ctx, s.o.Store, tenant)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	return tenantView(t), nil
 }
@@ -60,7 +60,7 @@ func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant
 	err = s.update(ctx, func(tx *store.Tx) error {
 		_, err := Tenants().Get(ctx, tx, n.Name)
 		if err == nil {
-			return refusal(Conflict, "tenant_exists", "", "tenant %s exists", n.Name)
+			return refusal.New(refusal.Conflict, "tenant_exists", "", "tenant %s exists", n.Name)
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -82,7 +82,7 @@ func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant
 func tenantRanges(ctx context.Context, n *v1.NewTenant) (Ranges, error) {
 	ranges, err := parseRanges(n.PKeys)
 	if err != nil {
-		return nil, refusal(Invalid, "p_keys_invalid", "for example 0x0100-0x01ff", "%v", err)
+		return nil, refusal.New(refusal.Invalid, "p_keys_invalid", "for example 0x0100-0x01ff", "%v", err)
 	}
 	scope := scopeOf(ctx)
 	switch {
@@ -91,7 +91,7 @@ func tenantRanges(ctx context.Context, n *v1.NewTenant) (Ranges, error) {
 	case len(ranges) == 0:
 		return scope.PKeys, nil
 	case !scope.PKeys.cover(ranges):
-		return nil, refusal(Refused, codeOutOfScope, "name ranges within these, or none",
+		return nil, refusal.New(refusal.Refused, codeOutOfScope, "name ranges within these, or none",
 			"the P_Keys %v are named, and this credential has only those of %v", ranges, scope.PKeys)
 	default:
 		return ranges, nil
@@ -100,7 +100,7 @@ func tenantRanges(ctx context.Context, n *v1.NewTenant) (Ranges, error) {
 
 // DeleteTenant removes a tenant that has no cluster.
 func (s *Service) DeleteTenant(ctx context.Context, actor, tenant string) error {
-	what := change{actor: actor, action: "tenant.delete", object: "tenant/" + clip(tenant)}
+	what := change{actor: actor, action: "tenant.delete", object: "tenant/" + refusal.Clip(tenant)}
 	return s.noteRefusal(ctx, what, s.update(ctx, func(tx *store.Tx) error {
 		t, err := s.tenant(ctx, tx, tenant)
 		if err != nil {
@@ -110,7 +110,7 @@ func (s *Service) DeleteTenant(ctx context.Context, actor, tenant string) error 
 			return err
 		}
 		if len(t.Clusters) > 0 {
-			return refusal(Conflict, "tenant_in_use", "delete its clusters first", "tenant %s has clusters: %s", t.Name, some(t.Clusters))
+			return refusal.New(refusal.Conflict, "tenant_in_use", "delete its clusters first", "tenant %s has clusters: %s", t.Name, refusal.Some(t.Clusters))
 		}
 		Tenants().Delete(tx, t.Name)
 		return s.log(ctx, tx, change{actor: actor, action: "tenant.delete", object: "tenant/" + t.Name, before: t})
@@ -123,7 +123,7 @@ func (s *Service) tenant(ctx context.Context, r store.Reader, tenant string) (Te
 	}
 	rec, err := Tenants().Get(ctx, r, tenant)
 	if errors.Is(err, store.ErrNotFound) {
-		return Tenant{}, refusal(NotFound, "tenant_unknown", "create it first", "no tenant %q", tenant)
+		return Tenant{}, refusal.New(refusal.NotFound, "tenant_unknown", "create it first", "no tenant %q", tenant)
 	}
 	return rec.Value, err
 }
@@ -132,11 +132,11 @@ func (s *Service) tenant(ctx context.Context, r store.Reader, tenant string) (Te
 func (s *Service) Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	if q.Tenant != "" {
 		if _, err := s.tenant(ctx, snap, q.Tenant); err != nil {
-			return nil, explain(err)
+			return nil, refusal.Explain(err)
 		}
 	}
 	out, err := page.Walk(ctx, "clusters", q.PageQuery, page.Of(snap, Clusters(), ""), page.Each(func(r *store.Record[Cluster]) (*v1.Cluster, error) {
@@ -145,14 +145,14 @@ func (s *Service) Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.
 		}
 		return clusterView(r.Value), nil
 	}))
-	return out, explain(err)
+	return out, refusal.Explain(err)
 }
 
 // Cluster returns one cluster.
 func (s *Service) Cluster(ctx context.Context, cluster string) (*v1.Cluster, error) {
 	c, err := s.cluster(ctx, s.o.Store, cluster)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	return clusterView(c), nil
 }
@@ -170,7 +170,7 @@ func (s *Service) cluster(ctx context.Context, r store.Reader, cluster string) (
 	}
 	rec, err := Clusters().Get(ctx, r, cluster)
 	if errors.Is(err, store.ErrNotFound) {
-		return Cluster{}, refusal(NotFound, "cluster_unknown", "list clusters to see their names, or create it first", "no cluster %q", cluster)
+		return Cluster{}, refusal.New(refusal.NotFound, "cluster_unknown", "list clusters to see their names, or create it first", "no cluster %q", cluster)
 	}
 	return rec.Value, err
 }
@@ -201,7 +201,7 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 		}
 		_, err = Clusters().Get(ctx, tx, n.Name)
 		if err == nil {
-			return refusal(Conflict, "cluster_exists", "", "cluster %s exists", n.Name)
+			return refusal.New(refusal.Conflict, "cluster_exists", "", "cluster %s exists", n.Name)
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -230,7 +230,7 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 
 // DeleteCluster removes a cluster that has no host; its P_Key is quarantined.
 func (s *Service) DeleteCluster(ctx context.Context, actor, cluster string) error {
-	what := change{actor: actor, action: "cluster.delete", object: "cluster/" + clip(cluster)}
+	what := change{actor: actor, action: "cluster.delete", object: "cluster/" + refusal.Clip(cluster)}
 	return s.noteRefusal(ctx, what, s.update(ctx, func(tx *store.Tx) error {
 		c, err := s.cluster(ctx, tx, cluster)
 		if err != nil {
@@ -240,10 +240,10 @@ func (s *Service) DeleteCluster(ctx context.Context, actor, cluster string) erro
 			return err
 		}
 		if len(c.Hosts) > 0 && !s.o.Weakness.DeletesUsed {
-			return refusal(Conflict, codeInUse, "release its hosts first", "cluster %s has hosts: %s", c.Name, some(c.Hosts))
+			return refusal.New(refusal.Conflict, codeInUse, "release its hosts first", "cluster %s has hosts: %s", c.Name, refusal.Some(c.Hosts))
 		}
 		if len(c.Users) > 0 {
-			return refusal(Conflict, codeInUse, "have them stop to use it first", "cluster %s is used by: %s", c.Name, some(c.Users))
+			return refusal.New(refusal.Conflict, codeInUse, "have them stop to use it first", "cluster %s is used by: %s", c.Name, refusal.Some(c.Users))
 		}
 		if err := s.stopUses(ctx, tx, &c); err != nil {
 			return err
@@ -263,13 +263,4 @@ func (s *Service) DeleteCluster(ctx context.Context, actor, cluster string) erro
 			}),
 		)
 	}))
-}
-
-// some lists a few names and says how many more there are.
-func some(names []string) string {
-	const limit = 5
-	if len(names) <= limit {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }

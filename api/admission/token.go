@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -19,21 +20,21 @@ import (
 func (s *Service) HostStatusByToken(ctx context.Context, token string) (*v1.Host, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	ref, err := tokens().Get(ctx, snap, hashToken(token))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, unknownToken()
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	f, err := s.gather(ctx, snap, ref.Value.Host)
-	if IsKind(err, NotFound) || errors.Is(err, store.ErrNotFound) {
+	if refusal.IsKind(err, refusal.NotFound) || errors.Is(err, store.ErrNotFound) {
 		return nil, unknownToken()
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, refusal.Explain(err)
 	}
 	if !f.rec.earned(hashToken(token)) || s.o.Policy.Denied[strings.ToLower(f.host.EK)] {
 		return nil, unknownToken()
@@ -54,8 +55,8 @@ func (r *Record) dropToken(tx *store.Tx) {
 	r.Token = ""
 }
 
-func unknownToken() *Error {
-	return refusal(Refused, "token_unknown", "attest again to get a new one", "status token is not known, does not count any more, or was replaced by a newer one")
+func unknownToken() *refusal.Error {
+	return refusal.New(refusal.Refused, "token_unknown", "attest again to get a new one", "status token is not known, does not count any more, or was replaced by a newer one")
 }
 
 const tokenSize = 32 // bytes of randomness
@@ -63,7 +64,7 @@ const tokenSize = 32 // bytes of randomness
 func (s *Service) newToken() (string, error) {
 	b := make([]byte, tokenSize)
 	if _, err := io.ReadFull(s.o.Rand, b); err != nil {
-		return "", &Error{Code: "internal", Status: Internal, Detail: "no randomness for a status token", Err: err}
+		return "", &refusal.Error{Code: "internal", Status: refusal.Internal, Detail: "no randomness for a status token", Err: err}
 	}
 	return base64.RawURLEncoding.EncodeToString(b), nil
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -81,7 +82,7 @@ func TestStatusTokenEnds(t *testing.T) {
 				if c.want && (err != nil || h.ID != "host-1") {
 					t.Errorf("got %+v, %v; want the status of host-1", h, err)
 				}
-				if !c.want && !IsKind(err, Refused) {
+				if !c.want && !refusal.IsKind(err, refusal.Refused) {
 					t.Errorf("its entry left behind: %t: got %+v, %v; want it refused", left, h, err)
 				}
 			}
@@ -99,7 +100,7 @@ func TestStatusTokenIsOneHosts(t *testing.T) {
 		l.must(nil, l.svc.update(t.Context(), func(tx *store.Tx) error {
 			return tokens().Put(tx, hashToken(r.StatusToken), tokenRef{Host: host})
 		}))
-		if h, err := l.svc.HostStatusByToken(t.Context(), r.StatusToken); !IsKind(err, Refused) {
+		if h, err := l.svc.HostStatusByToken(t.Context(), r.StatusToken); !refusal.IsKind(err, refusal.Refused) {
 			t.Errorf("as %s: got %+v, %v; want it refused", host, h, err)
 		}
 	}

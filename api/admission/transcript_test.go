@@ -12,6 +12,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
@@ -224,7 +225,7 @@ func phase(h *v1.Host, err error) string {
 
 // told returns what a caller learns of an error: an operator all of it, an agent no more than that it was refused.
 func told(err error) string {
-	var e *Error
+	var e *refusal.Error
 	var no *attest.Refusal
 	switch {
 	case err == nil:

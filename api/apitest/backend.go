@@ -10,6 +10,7 @@ import (
 
 	"portcullis/api/admission"
 	"portcullis/api/page"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -75,19 +76,19 @@ func (b *Backend) RenewAfterLook(on bool) { b.mu.Lock(); defer b.mu.Unlock(); b.
 func (b *Backend) Actors() []string { b.mu.Lock(); defer b.mu.Unlock(); return slices.Clone(b.actors) }
 
 func notFound(kind, name string) error {
-	return &admission.Error{
-		Code: kind + "_unknown", Status: admission.NotFound,
+	return &refusal.Error{
+		Code: kind + "_unknown", Status: refusal.NotFound,
 		Detail: kind + " " + name + " does not exist", Hint: "list them with: portcullis " + kind + " list",
 	}
 }
 
 func conflict(code, detail, hint string) error {
-	return &admission.Error{Code: code, Status: admission.Conflict, Detail: detail, Hint: hint}
+	return &refusal.Error{Code: code, Status: refusal.Conflict, Detail: detail, Hint: hint}
 }
 
 func changed(kind, name string) error {
-	return &admission.Error{
-		Code: v1.CodeChanged, Status: admission.Changed,
+	return &refusal.Error{
+		Code: v1.CodeChanged, Status: refusal.Changed,
 		Detail: kind + " " + name + " is not as the request has it in If-Match; nothing was done", Hint: "look at it again, then decide",
 	}
 }

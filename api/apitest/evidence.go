@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -79,9 +79,9 @@ func (b *Backend) RenewSeal(_ context.Context, token, id string) (*attest.Seal, 
 	case fail != nil:
 		return nil, fail
 	case host == "":
-		return nil, &admission.Error{Code: "status_token", Status: admission.Refused, Detail: "no such status token"}
+		return nil, &refusal.Error{Code: "status_token", Status: refusal.Refused, Detail: "no such status token"}
 	case b.OnRenewSeal == nil:
-		return nil, &admission.Error{Code: v1.CodeSealClosed, Status: admission.Conflict, Detail: "secret reason of the seal"}
+		return nil, &refusal.Error{Code: v1.CodeSealClosed, Status: refusal.Conflict, Detail: "secret reason of the seal"}
 	}
 	return b.OnRenewSeal(token, id)
 }
@@ -89,7 +89,7 @@ func (b *Backend) RenewSeal(_ context.Context, token, id string) (*attest.Seal, 
 // AttestationResult implements api.Backend.
 func (b *Backend) AttestationResult(ctx context.Context, id string, nonce []byte) (*v1.AttestationResult, error) {
 	if b.OnResult == nil {
-		return nil, &admission.Error{Code: "unavailable", Status: admission.Unavailable, Detail: "the service signs no attestation results", Hint: "give it a root"}
+		return nil, &refusal.Error{Code: "unavailable", Status: refusal.Unavailable, Detail: "the service signs no attestation results", Hint: "give it a root"}
 	}
 	if _, err := b.Host(ctx, id); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (b *Backend) HostStatusByToken(ctx context.Context, token string) (*v1.Host
 	id, ok := b.tokens[token]
 	b.mu.Unlock()
 	if !ok {
-		return nil, &admission.Error{Code: "status_token", Status: admission.Refused, Detail: "no such status token"}
+		return nil, &refusal.Error{Code: "status_token", Status: refusal.Refused, Detail: "no such status token"}
 	}
 	return b.Host(ctx, id)
 }
@@ -114,7 +114,7 @@ func (b *Backend) HostStatusByCertificate(ctx context.Context, host string, der 
 	holds := b.certificates[host]
 	b.mu.Unlock()
 	if holds == nil || !bytes.Equal(holds, der) {
-		return nil, &admission.Error{Code: "certificate_unknown", Status: admission.Refused, Detail: "no such certificate"}
+		return nil, &refusal.Error{Code: "certificate_unknown", Status: refusal.Refused, Detail: "no such certificate"}
 	}
 	return b.Host(ctx, host)
 }

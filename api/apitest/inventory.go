@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/inventory"
 	"portcullis/api/page"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
 
@@ -21,8 +21,8 @@ func (b *Backend) ImportInventory(_ context.Context, actor string, files []inven
 	if b.fail != nil {
 		return nil, b.fail
 	}
-	bad := &admission.Error{
-		Code: "inventory_invalid", Status: admission.Invalid, Detail: "the files are not an inventory",
+	bad := &refusal.Error{
+		Code: "inventory_invalid", Status: refusal.Invalid, Detail: "the files are not an inventory",
 		Hint: "nothing was changed; correct the files and import them again",
 	}
 	report := &v1.ImportReport{DryRun: dryRun, Added: []string{}, Changed: []v1.HostChange{}, NotInFile: []string{}, Staged: []v1.Repair{}, Warnings: []string{}}

@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/admission"
 	"portcullis/api/page"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -131,7 +132,7 @@ func (b *Backend) DeleteCluster(ctx context.Context, actor, name string) error {
 // Use implements api.Backend.
 func (b *Backend) Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
 	if u.Membership == v1.MembershipFull {
-		return nil, &admission.Error{Code: "full_membership_refused", Status: admission.Refused, Detail: "cluster " + cluster + " asks for full membership of " + shared}
+		return nil, &refusal.Error{Code: "full_membership_refused", Status: refusal.Refused, Detail: "cluster " + cluster + " asks for full membership of " + shared}
 	}
 	return b.changeUses(ctx, actor, cluster, shared, []string{shared})
 }

@@ -21,9 +21,9 @@ import (
 
 	"filippo.io/age"
 
-	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/backup/archive"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -78,8 +78,8 @@ func Recipients(list []string) ([]*age.X25519Recipient, error) {
 // begin takes the turn. A backup reads the whole store: one at a time is enough.
 func (s *Service) begin() (end func(), err error) {
 	if len(s.o.Recipients) == 0 {
-		return nil, &admission.Error{
-			Code: "no_recipients", Status: admission.Conflict, Detail: "no recipient of backups is configured, and a backup is never written in clear",
+		return nil, &refusal.Error{
+			Code: "no_recipients", Status: refusal.Conflict, Detail: "no recipient of backups is configured, and a backup is never written in clear",
 			Hint: "make an identity with age-keygen on a machine that is offline, and name its public key in backup.recipients",
 		}
 	}
@@ -87,7 +87,7 @@ func (s *Service) begin() (end func(), err error) {
 	case s.turn <- struct{}{}:
 		return func() { <-s.turn }, nil
 	default:
-		return nil, &admission.Error{Code: "backup_running", Status: admission.Conflict, Detail: "another backup is being made", Hint: "wait until it is done"}
+		return nil, &refusal.Error{Code: "backup_running", Status: refusal.Conflict, Detail: "another backup is being made", Hint: "wait until it is done"}
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *Service) note(ctx context.Context, actor, action string, b *v1.Backup) 
 		return audit.Append(ctx, tx, audit.Entry{Time: s.now(), Actor: actor, Action: action, Object: strings.TrimSuffix("backup/"+b.Name, "/"), Detail: detail})
 	})
 	if err != nil {
-		return admission.Unconfirmed(err, "the backup was not kept, since the audit log could not take it")
+		return refusal.Unconfirmed(err, "the backup was not kept, since the audit log could not take it")
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (s *Service) names() []string {
 
 func (s *Service) snapshot(ctx context.Context) (snap store.Snapshot, h archive.Header, err error) {
 	if snap, err = s.o.Store.Snapshot(ctx); err != nil {
-		return snap, h, admission.Unconfirmed(err, "nothing was written; try again")
+		return snap, h, refusal.Unconfirmed(err, "nothing was written; try again")
 	}
 	head, err := audit.Latest(ctx, snap)
 	if err != nil {
@@ -300,7 +300,7 @@ func (s *Service) Verify(_ context.Context, name string) (*v1.Backup, error) {
 	}
 	b := s.show(name, true)
 	if b.Problem != "" {
-		return nil, &admission.Error{Code: "backup_damaged", Status: admission.Conflict, Detail: name + ": " + b.Problem, Hint: "make another backup, and find out what damages files there"}
+		return nil, &refusal.Error{Code: "backup_damaged", Status: refusal.Conflict, Detail: name + ": " + b.Problem, Hint: "make another backup, and find out what damages files there"}
 	}
 	return &b, nil
 }
@@ -321,7 +321,7 @@ func (s *Service) Open(name string) (io.ReadCloser, error) {
 func (s *Service) known(name string) error {
 	names, err := s.files()
 	if err == nil && !slices.Contains(names, name) {
-		err = &admission.Error{Code: "backup_unknown", Status: admission.NotFound, Detail: fmt.Sprintf("no backup %.100q in the service's directory", name), Hint: "portcullis backup list shows them"}
+		err = &refusal.Error{Code: "backup_unknown", Status: refusal.NotFound, Detail: fmt.Sprintf("no backup %.100q in the service's directory", name), Hint: "portcullis backup list shows them"}
 	}
 	return err
 }
@@ -350,20 +350,20 @@ func (s *Service) prune() error {
 }
 
 func noDirectory() error {
-	return &admission.Error{
-		Code: "no_directory", Status: admission.Conflict, Detail: "the service has no directory for backups",
+	return &refusal.Error{
+		Code: "no_directory", Status: refusal.Conflict, Detail: "the service has no directory for backups",
 		Hint: "name one in backup.directory, or have the backup streamed: portcullis backup create --out FILE",
 	}
 }
 
 // unusable explains an error of the directory; refusals stay as they are.
 func unusable(err error) error {
-	if _, ok := errors.AsType[*admission.Error](err); ok {
+	if _, ok := errors.AsType[*refusal.Error](err); ok {
 		return err
 	}
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
-		return &admission.Error{
-			Code: "backup_failed", Status: admission.Unavailable, Detail: "the backup was not made: " + err.Error(),
+		return &refusal.Error{
+			Code: "backup_failed", Status: refusal.Unavailable, Detail: "the backup was not made: " + err.Error(),
 			Hint: "see that the service may write to backup.directory, and that its disk has room", Err: err,
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/backup/archive"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	"portcullis/api/store/storetest"
@@ -185,7 +186,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func code(err error) string {
-	if e, ok := errors.AsType[*admission.Error](err); ok {
+	if e, ok := errors.AsType[*refusal.Error](err); ok {
 		return e.Code
 	}
 	return fmt.Sprint(err)

@@ -15,6 +15,7 @@ import (
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
@@ -183,7 +184,7 @@ func (s *site) node(name string) *netlist.Node {
 // cluster creates a cluster of tenant acme, and the tenant if need be.
 func (s *site) cluster(name string) ib.PKey {
 	s.t.Helper()
-	if _, err := s.svc.CreateTenant(s.t.Context(), "alice", v1.NewTenant{Name: "acme"}); err != nil && !admission.IsKind(err, admission.Conflict) {
+	if _, err := s.svc.CreateTenant(s.t.Context(), "alice", v1.NewTenant{Name: "acme"}); err != nil && !refusal.IsKind(err, refusal.Conflict) {
 		s.t.Fatal(err)
 	}
 	c, err := s.svc.CreateCluster(s.t.Context(), "alice", v1.NewCluster{Name: name, Tenant: "acme"})

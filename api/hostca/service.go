@@ -10,9 +10,9 @@ import (
 	"log/slog"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/ca"
 	"portcullis/api/keyring"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/vault"
@@ -41,7 +41,7 @@ type Options struct {
 }
 
 // Service issues certificates. Methods are safe for concurrent use, and several Services
-// may share one store. Refusals are *admission.Error.
+// may share one store. Refusals are *refusal.Error.
 type Service struct {
 	o    Options
 	ring *keyring.Ring[*ca.Authority]
@@ -132,8 +132,8 @@ func (s *Service) Identify(ctx context.Context, c *x509.Certificate) (string, er
 	}
 	host, err := ca.HostOf(c, pool, s.o.Domain, s.ring.Now())
 	if err != nil {
-		return "", &admission.Error{
-			Code: "certificate_unknown", Status: admission.Refused, Err: err,
+		return "", &refusal.Error{
+			Code: "certificate_unknown", Status: refusal.Refused, Err: err,
 			Detail: "the client certificate is not one of a host of this service that is in force: " + err.Error(),
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/keyring"
 	"portcullis/api/keyring/keyringtest"
+	"portcullis/api/refusal"
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 )
@@ -84,7 +84,7 @@ func (s *site) wantStates(when string, want ...string) {
 func (s *site) want(believed bool, what string, c *x509.Certificate) {
 	s.t.Helper()
 	host, err := s.Identify(s.t.Context(), c)
-	if believed && (err != nil || host != "h1") || !believed && !admission.IsKind(err, admission.Refused) {
+	if believed && (err != nil || host != "h1") || !believed && !refusal.IsKind(err, refusal.Refused) {
 		s.t.Errorf("%s: %q, %v, want it believed: %v", what, host, err, believed)
 	}
 }
@@ -139,7 +139,7 @@ func TestRotate(t *testing.T) {
 	if err != nil || len(all.Items) != 1 || all.Items[0].State != v1.AuthoritySigns || all.TrustDomain != domain || all.Life != 8*3600 {
 		t.Fatalf("at once: %+v, %v", all, err)
 	}
-	if _, err := other.Identify(t.Context(), c); !admission.IsKind(err, admission.Refused) {
+	if _, err := other.Identify(t.Context(), c); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("after a rotation at once, where it was done: %v, want it refused", err)
 	}
 	s.Clock = s.Clock.Add(keyring.Recently)
@@ -167,7 +167,7 @@ func TestLostRoot(t *testing.T) {
 	c := s.issue()
 	s.Service = s.replica(func(o *Options) { o.Root = keyringtest.Root(t, "b") })
 	err := s.Prepare(t.Context())
-	if e, ok := errors.AsType[*admission.Error](err); !ok || e.Code != "authority_locked" || !strings.Contains(e.Hint, "portcullis authority rotate --at-once --yes") {
+	if e, ok := errors.AsType[*refusal.Error](err); !ok || e.Code != "authority_locked" || !strings.Contains(e.Hint, "portcullis authority rotate --at-once --yes") {
 		t.Fatalf("open: %v", err)
 	}
 	s.want(true, "a certificate of before", c)

@@ -18,8 +18,8 @@ import (
 	"sync"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/audit"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/fabricsm/vault"
 )
@@ -68,7 +68,7 @@ type Words struct {
 }
 
 // Ring keeps keys. Methods are safe for concurrent use, and several Rings may share one
-// store. Refusals are *admission.Error.
+// store. Refusals are *refusal.Error.
 type Ring[K any] struct {
 	o       Options[K]
 	records store.Collection[record]
@@ -136,8 +136,8 @@ func (r *Ring[K]) Rotate(ctx context.Context, actor, reason string, atOnce bool)
 			why += "; given up: " + rec.Keys.list()
 			*rec = record{}
 		case next != nil:
-			return &admission.Error{
-				Code: r.o.Words.Code + "_next", Status: admission.Conflict,
+			return &refusal.Error{
+				Code: r.o.Words.Code + "_next", Status: refusal.Conflict,
 				Detail: fmt.Sprintf("%s %s is the next one already: it signs from %s", r.o.Words.Key, next.ID, next.From.Format(time.RFC3339)),
 				Hint:   fmt.Sprintf("wait until it does; to end %s now: %s", r.o.Words.Signed, r.o.Words.Anew),
 			}
@@ -274,16 +274,16 @@ func (r *Ring[K]) update(ctx context.Context, change func(context.Context, *stor
 // locked says what to do about keys that do not open.
 func (r *Ring[K]) locked(err error) error {
 	w := &r.o.Words
-	return &admission.Error{
-		Code: w.Code + "_locked", Status: admission.Unavailable, Err: err,
+	return &refusal.Error{
+		Code: w.Code + "_locked", Status: refusal.Unavailable, Err: err,
 		Detail: fmt.Sprintf("the %s does not open: %v", w.Key, err),
 		Hint:   fmt.Sprintf("bring back the root that it was sealed under (%s); if that is lost, begin anew, which ends %s: %s", w.Setting, w.Signed, w.Anew),
 	}
 }
 
 func (r *Ring[K]) explain(err error) error {
-	if _, ours := errors.AsType[*admission.Error](err); err == nil || ours {
+	if _, ours := errors.AsType[*refusal.Error](err); err == nil || ours {
 		return err
 	}
-	return admission.Unconfirmed(err, "look at the keys before trying again: "+r.o.Words.Show)
+	return refusal.Unconfirmed(err, "look at the keys before trying again: "+r.o.Words.Show)
 }

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/keyring/keyringtest"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
 )
@@ -120,8 +120,8 @@ func (s *site) wantAudit(want ...string) {
 
 func wantLocked(t *testing.T, what string, err error) {
 	t.Helper()
-	e, ok := errors.AsType[*admission.Error](err)
-	if !ok || e.Code != "test_keys_locked" || e.Status != admission.Unavailable || !strings.Contains(e.Hint, "tests.root") || !strings.Contains(e.Hint, "tests anew") {
+	e, ok := errors.AsType[*refusal.Error](err)
+	if !ok || e.Code != "test_keys_locked" || e.Status != refusal.Unavailable || !strings.Contains(e.Hint, "tests.root") || !strings.Contains(e.Hint, "tests anew") {
 		t.Errorf("%s: %v, want it locked, and what to do", what, err)
 	}
 }
@@ -237,7 +237,7 @@ func TestOperatorRotates(t *testing.T) {
 		t.Errorf("rotated: %+v", keys)
 	}
 	_, err := r.Rotate(t.Context(), "olga", "again", false)
-	if e, ok := errors.AsType[*admission.Error](err); !ok || e.Code != "test_keys_next" || e.Status != admission.Conflict || !strings.Contains(e.Hint, "tests anew") {
+	if e, ok := errors.AsType[*refusal.Error](err); !ok || e.Code != "test_keys_next" || e.Status != refusal.Conflict || !strings.Contains(e.Hint, "tests anew") {
 		t.Errorf("a second one: %v, want a conflict", err)
 	}
 	all := s.rotate(r, true)
@@ -253,7 +253,7 @@ func TestOperatorRotates(t *testing.T) {
 	most := 0
 	for range 200 {
 		_, err := r.Rotate(t.Context(), "olga", "again", false)
-		if err != nil && !admission.IsKind(err, admission.Conflict) {
+		if err != nil && !refusal.IsKind(err, refusal.Conflict) {
 			t.Fatal(err)
 		}
 		most = max(most, s.count(r))
@@ -382,7 +382,7 @@ func TestFailingStore(t *testing.T) {
 		failing := &storetest.Failing{Backend: s.Store.Backend()}
 		r := s.ring(func(o *Options[string]) { o.Store = store.New(failing, "") })
 		failing.FailAt(1, moment)
-		if k, _, err := r.Signer(context.Background()); !admission.IsKind(err, admission.Unavailable) {
+		if k, _, err := r.Signer(context.Background()); !refusal.IsKind(err, refusal.Unavailable) {
 			t.Errorf("signed by %+v, %v while the store failed", k, err)
 		}
 		failing.Heal()

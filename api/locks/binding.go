@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -63,10 +64,10 @@ type offer struct {
 // did not, no card takes the file.
 func readOffer(a *v1.LockAdapter, attested *admission.AttestedAdapter) (o offer, err error) {
 	malformed := func(format string, args ...any) (offer, error) {
-		return offer{}, refuse(admission.Invalid, "lock_challenge", "update the agent", "adapter %v: "+format, append([]any{a.NodeGUID}, args...)...)
+		return offer{}, refuse(refusal.Invalid, "lock_challenge", "update the agent", "adapter %v: "+format, append([]any{a.NodeGUID}, args...)...)
 	}
 	foreign := func(what, said, read string) (offer, error) {
-		return offer{}, refuse(admission.Refused, "lock_adapter", "attest again; if it stays, find out whose adapter it is",
+		return offer{}, refuse(refusal.Refused, "lock_adapter", "attest again; if it stays, find out whose adapter it is",
 			"adapter %v: its %s is %q by the order's request, and %q by the evidence", a.NodeGUID, what, said, read)
 	}
 	if len(a.Less) > maxLess || strings.ContainsFunc(a.Less, func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -123,7 +124,7 @@ func (s *Service) least() Binding { return cmp.Or(s.o.Binding, BoundChallenge) }
 func (s *Service) bind(ctx context.Context, tx *store.Tx, rec *Record, a *v1.LockAdapter, of offer, file *profile.Order) error {
 	if of.to < s.least() {
 		why := cmp.Or(a.Less, "its agent does not say why; update it")
-		return refuse(admission.Refused, "lock_binding",
+		return refuse(refusal.Refused, "lock_binding",
 			"see whether its firmware can draw challenges (docs/understand/lock.md, \"Whom a file is for\"); locks.binding of the service says what files are bound to at least",
 			"adapter %v: the site binds files of settings to a %v, and this adapter can be held to its %v alone: %s", a.NodeGUID, s.least(), of.to, why)
 	}
@@ -162,7 +163,7 @@ func (s *Service) spend(ctx context.Context, tx *store.Tx, rec *Record) error {
 	was, err := challenges().Get(ctx, tx, nonce)
 	switch {
 	case err == nil:
-		return refuse(admission.Refused, "lock_challenge", "have the adapter draw another: run the agent again",
+		return refuse(refusal.Refused, "lock_challenge", "have the adapter draw another: run the agent again",
 			"adapter %v: a file was signed for its challenge at %s already, for adapter %v of host %s", rec.GUID, was.Value.Time.Format(time.RFC3339), was.Value.GUID, was.Value.Host)
 	case !errors.Is(err, store.ErrNotFound):
 		return err

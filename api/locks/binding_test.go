@@ -11,6 +11,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/events"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -44,7 +45,7 @@ func changed(in v1.LockRequest, change func(*v1.LockAdapter)) v1.LockRequest {
 }
 
 // refused has a request refused, and requires that it left nothing behind.
-func (s *site) refused(what string, in v1.LockRequest, code string, kind admission.Kind, text string) {
+func (s *site) refused(what string, in v1.LockRequest, code string, kind refusal.Kind, text string) {
 	s.t.Helper()
 	guid := in.Adapters[0].NodeGUID
 	before, err := optional(Records().Get(s.t.Context(), s.store, guid.String()))
@@ -53,7 +54,7 @@ func (s *site) refused(what string, in v1.LockRequest, code string, kind admissi
 	}
 	ticket := s.ticket(4)
 	out, err := s.Orders(s.t.Context(), ticket, in)
-	no, ok := errors.AsType[*admission.Error](err)
+	no, ok := errors.AsType[*refusal.Error](err)
 	if !ok || out != nil || no.Code != code || no.Status != kind || !strings.Contains(no.Detail, text) {
 		s.t.Errorf("%s: %+v, %v; want %s with %q", what, out, err, code, text)
 	}
@@ -64,7 +65,7 @@ func (s *site) refused(what string, in v1.LockRequest, code string, kind admissi
 	if d := host.Value.Denial; err != nil || d == nil || d.Code != code || !strings.Contains(d.Detail, text) {
 		s.t.Errorf("%s: operators are told %+v, %v", what, d, err)
 	}
-	if _, err := s.Orders(s.t.Context(), ticket, in); !admission.IsKind(err, admission.Refused) || strings.Contains(err.Error(), text) {
+	if _, err := s.Orders(s.t.Context(), ticket, in); !refusal.IsKind(err, refusal.Refused) || strings.Contains(err.Error(), text) {
 		s.t.Errorf("%s: the ticket is good again: %v", what, err)
 	}
 }
@@ -108,7 +109,7 @@ func TestBoundToChallenge(t *testing.T) {
 	if e := s.lastEntry(); !strings.Contains(e.Detail, "bound to challenge "+nonceOf(1)+" of device "+macA) {
 		t.Errorf("audit log: %+v", e)
 	}
-	s.refused("twice", drew(cardA, macA, nonceOf(1)), "lock_challenge", admission.Refused, "already")
+	s.refused("twice", drew(cardA, macA, nonceOf(1)), "lock_challenge", refusal.Refused, "already")
 	if e := s.lastEntry(); e.Action != "lock.refuse" || e.Code != "lock_challenge" || e.Actor != "agent:h1" {
 		t.Errorf("audit log: %+v", e)
 	}
@@ -145,8 +146,8 @@ func TestBindingIsTheLeast(t *testing.T) {
 	} {
 		s := newSite(t, bindingTo(t, tt.least))
 		if tt.to == "" {
-			s.refused(tt.least.String(), tt.in, "lock_binding", admission.Refused, "binds files of settings to a "+tt.least.String())
-			s.refused(tt.least.String(), tt.in, "lock_binding", admission.Refused, "MTCQ: not supported")
+			s.refused(tt.least.String(), tt.in, "lock_binding", refusal.Refused, "binds files of settings to a "+tt.least.String())
+			s.refused(tt.least.String(), tt.in, "lock_binding", refusal.Refused, "MTCQ: not supported")
 			continue
 		}
 		f := s.parsed(s.Orders(t.Context(), s.ticket(4), tt.in))
@@ -168,14 +169,14 @@ func TestBindingIsTheLeast(t *testing.T) {
 func TestChallengeOfAnotherHost(t *testing.T) {
 	const foreign = "b83fd2777700"
 	s := newSite(t, bindingTo(t, BoundChallenge))
-	s.refused("drawn by a stranger's card", drew(cardA, foreign, nonceOf(1)), "lock_adapter", admission.Refused, foreign)
-	s.refused("the challenge alone is a stranger's", changed(drew(cardA, foreign, nonceOf(1)), func(a *v1.LockAdapter) { a.Device = macA }), "lock_adapter", admission.Refused, foreign)
-	s.refused("drawn by the host's other card", drew(cardA, macB, nonceOf(1)), "lock_adapter", admission.Refused, macB)
-	s.refused("of another board", changed(drew(cardA, macA, nonceOf(1)), func(a *v1.LockAdapter) { a.Challenge.PSID = "TST0000000002" }), "lock_adapter", admission.Refused, "TST0000000002")
-	s.refused("an adapter of another board", changed(drew(cardA, macA, nonceOf(1)), func(a *v1.LockAdapter) { a.PSID = "TST0000000002" }), "lock_adapter", admission.Refused, "TST0000000002")
-	s.refused("an adapter of nobody", drew(0x1234, macA, nonceOf(1)), "lock_adapter", admission.Refused, "not of host")
+	s.refused("drawn by a stranger's card", drew(cardA, foreign, nonceOf(1)), "lock_adapter", refusal.Refused, foreign)
+	s.refused("the challenge alone is a stranger's", changed(drew(cardA, foreign, nonceOf(1)), func(a *v1.LockAdapter) { a.Device = macA }), "lock_adapter", refusal.Refused, foreign)
+	s.refused("drawn by the host's other card", drew(cardA, macB, nonceOf(1)), "lock_adapter", refusal.Refused, macB)
+	s.refused("of another board", changed(drew(cardA, macA, nonceOf(1)), func(a *v1.LockAdapter) { a.Challenge.PSID = "TST0000000002" }), "lock_adapter", refusal.Refused, "TST0000000002")
+	s.refused("an adapter of another board", changed(drew(cardA, macA, nonceOf(1)), func(a *v1.LockAdapter) { a.PSID = "TST0000000002" }), "lock_adapter", refusal.Refused, "TST0000000002")
+	s.refused("an adapter of nobody", drew(0x1234, macA, nonceOf(1)), "lock_adapter", refusal.Refused, "not of host")
 	device := newSite(t, bindingTo(t, BoundDevice))
-	device.refused("another device", changed(request(cardA), func(a *v1.LockAdapter) { a.Device = macB }), "lock_adapter", admission.Refused, macB)
+	device.refused("another device", changed(request(cardA), func(a *v1.LockAdapter) { a.Device = macB }), "lock_adapter", refusal.Refused, macB)
 	// None of that spent the challenge.
 	if _, err := s.Orders(t.Context(), s.ticket(4), drew(cardA, macA, nonceOf(1))); err != nil {
 		t.Error(err)
@@ -186,13 +187,13 @@ func TestChallengeOfAnotherHost(t *testing.T) {
 func TestUnattestedAdapter(t *testing.T) {
 	s := newSite(t, bindingTo(t, BoundChallenge))
 	a := drew(cardA, macA, nonceOf(1)).Adapters[0]
-	if _, err := readOffer(&a, &admission.AttestedAdapter{NodeGUID: cardA, PSID: psid}); !admission.IsKind(err, admission.Refused) {
+	if _, err := readOffer(&a, &admission.AttestedAdapter{NodeGUID: cardA, PSID: psid}); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("without a MAC: %v", err)
 	}
 	if o, err := readOffer(&a, &admission.AttestedAdapter{NodeGUID: cardA, PSID: psid, BaseMAC: macA}); err != nil || o.to != BoundChallenge {
 		t.Errorf("in the evidence: %+v, %v", o, err)
 	}
-	s.refused("no PSID", changed(drew(cardA, macA, nonceOf(1)), func(a *v1.LockAdapter) { a.PSID, a.Challenge.PSID = "", "" }), "lock_adapter", admission.Refused, "by the evidence")
+	s.refused("no PSID", changed(drew(cardA, macA, nonceOf(1)), func(a *v1.LockAdapter) { a.PSID, a.Challenge.PSID = "", "" }), "lock_adapter", refusal.Refused, "by the evidence")
 }
 
 // If inventory assigned an adapter to the host only after its evidence was taken, its keys are not for the ticket of that
@@ -209,7 +210,7 @@ func TestAdapterThatEvidenceHadNot(t *testing.T) {
 		h.HCAs = append(slices.Clone(h.HCAs), inventory.HCA{NodeGUID: moved, Ports: []inventory.Port{{Num: 1, GUID: moved + 1}}})
 		return errors.Join(inventory.Hosts().Put(tx, "h1", h), Records().Put(tx, moved.String(), Record{GUID: moved, Host: "h2", Epoch: 3, Proven: 3}))
 	})
-	s.refused("of another host until now", changed(request(moved), func(a *v1.LockAdapter) { a.PSID = "" }), "lock_adapter", admission.Refused, "not in the evidence")
+	s.refused("of another host until now", changed(request(moved), func(a *v1.LockAdapter) { a.PSID = "" }), "lock_adapter", refusal.Refused, "not in the evidence")
 }
 
 // A challenge is signed for once: not for a second order of the same adapter, and not
@@ -219,11 +220,11 @@ func TestChallengeSignedTwice(t *testing.T) {
 	if _, err := s.Orders(t.Context(), s.ticket(4), drew(cardA, macA, nonceOf(1))); err != nil {
 		t.Fatal(err)
 	}
-	s.refused("the same again", drew(cardA, macA, nonceOf(1)), "lock_challenge", admission.Refused, "already")
-	s.refused("by another adapter", drew(cardB, macB, nonceOf(1)), "lock_challenge", admission.Refused, cardA.String())
+	s.refused("the same again", drew(cardA, macA, nonceOf(1)), "lock_challenge", refusal.Refused, "already")
+	s.refused("by another adapter", drew(cardB, macB, nonceOf(1)), "lock_challenge", refusal.Refused, cardA.String())
 	both := drew(cardA, macA, nonceOf(2))
 	both.Adapters = append(both.Adapters, drew(cardB, macB, nonceOf(2)).Adapters...)
-	s.refused("of two in one request", both, "lock_challenge", admission.Refused, "already")
+	s.refused("of two in one request", both, "lock_challenge", refusal.Refused, "already")
 	if _, err := s.Orders(t.Context(), s.ticket(4), drew(cardA, macA, nonceOf(2))); err != nil {
 		t.Errorf("the next one: %v", err)
 	}
@@ -241,7 +242,7 @@ func TestChallengeSignedTwice(t *testing.T) {
 	if err != nil || len(kept) != maxSpent {
 		t.Errorf("%d are kept of all, %v", len(kept), err)
 	}
-	s.refused("the last one", drew(cardA, macA, nonceOf(9+2*maxSpent)), "lock_challenge", admission.Refused, "already")
+	s.refused("the last one", drew(cardA, macA, nonceOf(9+2*maxSpent)), "lock_challenge", refusal.Refused, "already")
 }
 
 // A string that is no challenge is refused as such, wherever it is checked.
@@ -262,7 +263,7 @@ func TestMalformedChallenge(t *testing.T) {
 		"a reason of a book":  func(a *v1.LockAdapter) { a.Less = strings.Repeat("x", maxLess+1) },
 		"a reason with lines": func(a *v1.LockAdapter) { a.Less = "one\ntwo" },
 	} {
-		s.refused(name, changed(drew(cardA, macA, nonceOf(1)), change), "lock_challenge", admission.Invalid, "adapter "+cardA.String())
+		s.refused(name, changed(drew(cardA, macA, nonceOf(1)), change), "lock_challenge", refusal.Invalid, "adapter "+cardA.String())
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api/admission"
 	"portcullis/api/events"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -170,13 +170,13 @@ func TestReportGrantsNothing(t *testing.T) {
 			t.Errorf("a report %s was taken", name)
 		}
 	}
-	if err := s.Report(t.Context(), "made up", outcomeOf(cardA, "foreign")); !admission.IsKind(err, admission.Refused) {
+	if err := s.Report(t.Context(), "made up", outcomeOf(cardA, "foreign")); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("without orders: %v", err)
 	}
 	if err := s.Report(t.Context(), orders.Report, outcomeOf(cardA, "foreign")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Report(t.Context(), orders.Report, outcomeOf(cardA, "foreign")); !admission.IsKind(err, admission.Refused) {
+	if err := s.Report(t.Context(), orders.Report, outcomeOf(cardA, "foreign")); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("a second time: %v", err)
 	}
 	got := s.told(events.LockUnlockFailed)
@@ -189,7 +189,7 @@ func TestReportGrantsNothing(t *testing.T) {
 	}
 	late := s.mustOrder(cardA).Report
 	s.now = s.now.Add(reportLife)
-	if err := s.Report(t.Context(), late, outcomeOf(cardA, "foreign")); !admission.IsKind(err, admission.Refused) {
+	if err := s.Report(t.Context(), late, outcomeOf(cardA, "foreign")); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("too late: %v", err)
 	}
 }

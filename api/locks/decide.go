@@ -9,6 +9,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/locks/lockkey"
 	"portcullis/api/page"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -44,17 +45,17 @@ func (s *Service) Release(ctx context.Context, actor string, guid ib.GUID, in v1
 	return s.decide(ctx, actor, guid, "lock.release", func(tx *store.Tx, rec *Record) (string, error) {
 		reason := strings.TrimSpace(in.Reason)
 		if reason == "" {
-			return "", refuse(admission.Invalid, "reason_missing", "say why the adapter leaves", "no reason is given")
+			return "", refuse(refusal.Invalid, "reason_missing", "say why the adapter leaves", "no reason is given")
 		}
 		if rec.Open != nil {
-			return "", refuse(admission.Conflict, "lock_opening", "", "%s decided so at %v: %s", rec.Open.By, rec.Open.Time, rec.Open.Reason)
+			return "", refuse(refusal.Conflict, "lock_opening", "", "%s decided so at %v: %s", rec.Open.By, rec.Open.Time, rec.Open.Reason)
 		}
 		host, err := admission.Records().Get(ctx, tx, rec.Host)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return "", err
 		}
 		if host.Value.Granted {
-			return "", refuse(admission.Conflict, "host_in_use", "portcullis host release "+rec.Host, "host %s, which has the adapter, is in a partition", rec.Host)
+			return "", refuse(refusal.Conflict, "host_in_use", "portcullis host release "+rec.Host, "host %s, which has the adapter, is in a partition", rec.Host)
 		}
 		rec.Open = &Decision{By: actor, Time: s.now(), Reason: reason}
 		return reason, nil
@@ -65,7 +66,7 @@ func (s *Service) Release(ctx context.Context, actor string, guid ib.GUID, in v1
 func (s *Service) Retain(ctx context.Context, actor string, guid ib.GUID) (*v1.Lock, error) {
 	return s.decide(ctx, actor, guid, "lock.retain", func(_ *store.Tx, rec *Record) (string, error) {
 		if rec.Open == nil {
-			return "", refuse(admission.Conflict, "lock_not_opening", "", "nobody decided that adapter %v leaves", rec.GUID)
+			return "", refuse(refusal.Conflict, "lock_not_opening", "", "nobody decided that adapter %v leaves", rec.GUID)
 		}
 		detail := fmt.Sprintf("decision of %s taken back: %s", rec.Open.By, rec.Open.Reason)
 		rec.Open = nil
@@ -97,7 +98,7 @@ func (s *Service) decide(ctx context.Context, actor string, guid ib.GUID, action
 func recordOf(ctx context.Context, r store.Reader, guid ib.GUID) (*Record, error) {
 	rec, err := Records().Get(ctx, r, guid.String())
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, refuse(admission.NotFound, "lock_unknown", "portcullis lock list", "no order was ever given for adapter %v", guid)
+		return nil, refuse(refusal.NotFound, "lock_unknown", "portcullis lock list", "no order was ever given for adapter %v", guid)
 	}
 	if err != nil {
 		return nil, err

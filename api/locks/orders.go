@@ -16,6 +16,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/inventory"
 	"portcullis/api/locks/lockkey"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -67,7 +68,7 @@ func (s *Service) Orders(ctx context.Context, ticket string, in v1.LockRequest) 
 		return reports().PutLeased(tx, hash(out.Report), await, lease)
 	})
 	if err != nil {
-		if no, ok := errors.AsType[*admission.Error](err); ok && host != "" {
+		if no, ok := errors.AsType[*refusal.Error](err); ok && host != "" {
 			s.note(ctx, ticket, host, no)
 		}
 		return nil, explain(err)
@@ -82,7 +83,7 @@ const maxDetail = 512
 // note records for operators, in the host's status and in the audit log, why an order was refused. The host does not learn
 // the reason. note uses the ticket up, so that there is one entry for each evidence. If it cannot be written, the answer
 // stays the same.
-func (s *Service) note(ctx context.Context, ticket, host string, no *admission.Error) {
+func (s *Service) note(ctx context.Context, ticket, host string, no *refusal.Error) {
 	detail := strings.ToValidUTF8(no.Detail[:min(len(no.Detail), maxDetail)], "")
 	_, _ = s.o.Store.Update(ctx, func(tx *store.Tx) error {
 		if _, err := admission.UseLockTicket(ctx, tx, ticket, s.now()); err != nil {
@@ -110,15 +111,15 @@ func (s *Service) check(t *admission.LockTicket, adapters []v1.LockAdapter) erro
 		at := slices.IndexFunc(host.HCAs, func(h inventory.HCA) bool { return h.NodeGUID == a.NodeGUID })
 		switch {
 		case at < 0:
-			return refuse(admission.Refused, "lock_adapter", "correct the inventory, or find out whose adapter it is", "adapter %v is not of host %s by inventory", a.NodeGUID, host.ID)
+			return refuse(refusal.Refused, "lock_adapter", "correct the inventory, or find out whose adapter it is", "adapter %v is not of host %s by inventory", a.NodeGUID, host.ID)
 		case slices.ContainsFunc(adapters[:i], func(b v1.LockAdapter) bool { return b.NodeGUID == a.NodeGUID }):
-			return refuse(admission.Invalid, "lock_adapter", "name each adapter once", "adapter %v is named twice", a.NodeGUID)
+			return refuse(refusal.Invalid, "lock_adapter", "name each adapter once", "adapter %v is named twice", a.NodeGUID)
 		case a.Ports != len(host.HCAs[at].Ports):
-			return refuse(admission.Refused, "lock_adapter", "correct the inventory, or find out whose adapter it is", "adapter %v has %d ports by inventory, not %d", a.NodeGUID, len(host.HCAs[at].Ports), a.Ports)
+			return refuse(refusal.Refused, "lock_adapter", "correct the inventory, or find out whose adapter it is", "adapter %v has %d ports by inventory, not %d", a.NodeGUID, len(host.HCAs[at].Ports), a.Ports)
 		case attested == nil: // inventory has changed since
-			return refuse(admission.Refused, "lock_adapter", "attest again", "adapter %v is not in the evidence that the ticket is of", a.NodeGUID)
+			return refuse(refusal.Refused, "lock_adapter", "attest again", "adapter %v is not in the evidence that the ticket is of", a.NodeGUID)
 		case a.PSID != attested.PSID:
-			return refuse(admission.Refused, "lock_adapter", "attest again; if it stays, find out whose adapter it is", "adapter %v has PSID %q by the evidence, not %q", a.NodeGUID, attested.PSID, a.PSID)
+			return refuse(refusal.Refused, "lock_adapter", "attest again; if it stays, find out whose adapter it is", "adapter %v has PSID %q by the evidence, not %q", a.NodeGUID, attested.PSID, a.PSID)
 		}
 	}
 	return nil
@@ -198,7 +199,7 @@ func (s *Service) lock(ctx context.Context, tx *store.Tx, rec *Record, order *v1
 	}
 	order.File, _, err = s.profile.File(file)
 	if err != nil {
-		return refuse(admission.Refused, "lock_file", "see the profile of settings, and what the adapter is", "%v", err)
+		return refuse(refusal.Refused, "lock_file", "see the profile of settings, and what the adapter is", "%v", err)
 	}
 	sum := sha256.Sum256(order.File)
 	rec.File = hex.EncodeToString(sum[:])
@@ -233,7 +234,7 @@ func factoryCard(a *v1.LockAdapter) (profile.Card, error) {
 		if len(set.Default) > 0 {
 			item, rest, err := nvconfig.ParseItem(bytes.Clone(set.Default))
 			if err != nil || len(rest) != 0 {
-				return c, refuse(admission.Invalid, "lock_setting", "", "adapter %v: the factory's value of %v is no item: %v", a.NodeGUID, r.Address, err)
+				return c, refuse(refusal.Invalid, "lock_setting", "", "adapter %v: the factory's value of %v is no item: %v", a.NodeGUID, r.Address, err)
 			}
 			r.Default = profile.Answer{State: profile.Read, Item: item}
 		}

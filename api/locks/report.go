@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/events"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -73,7 +73,7 @@ func (s *Service) AwaitsReport(ctx context.Context, ticket string) error {
 func (s *Service) reportOf(ctx context.Context, r store.Reader, ticket string) (reportRecord, error) {
 	rec, err := reports().Get(ctx, r, hash(ticket))
 	if errors.Is(err, store.ErrNotFound) || err == nil && !s.now().Before(rec.Value.Expires) {
-		return reportRecord{}, refuse(admission.Refused, "ticket_unknown", "orders come with a ticket for one report", "the ticket is unknown, expired or used")
+		return reportRecord{}, refuse(refusal.Refused, "ticket_unknown", "orders come with a ticket for one report", "the ticket is unknown, expired or used")
 	}
 	return rec.Value, err
 }
@@ -92,7 +92,7 @@ func (s *Service) Report(ctx context.Context, ticket string, in v1.LockReport) e
 			o := &in.Adapters[i]
 			a, ordered := rec.Adapters[o.NodeGUID]
 			if !ordered || said[o.NodeGUID] {
-				return refuse(admission.Refused, "lock_adapter", "report each adapter that was ordered once", "adapter %v had no order of host %s, or is reported twice", o.NodeGUID, rec.Host)
+				return refuse(refusal.Refused, "lock_adapter", "report each adapter that was ordered once", "adapter %v had no order of host %s, or is reported twice", o.NodeGUID, rec.Host)
 			}
 			said[o.NodeGUID] = true
 			if err := s.outcome(ctx, tx, rec.Host, &a, o); err != nil {
@@ -108,7 +108,7 @@ func (s *Service) Report(ctx context.Context, ticket string, in v1.LockReport) e
 func (s *Service) outcome(ctx context.Context, tx *store.Tx, host string, a *awaited, o *v1.LockOutcome) error {
 	kind, failed := kinds[o.Code]
 	if !failed && o.Code != v1.LockDone {
-		return refuse(admission.Invalid, "lock_report", "", "adapter %v: code %.32q is none", o.NodeGUID, o.Code)
+		return refuse(refusal.Invalid, "lock_report", "", "adapter %v: code %.32q is none", o.NodeGUID, o.Code)
 	}
 	if failed {
 		expected, do := "locked as ordered", doFailed
@@ -125,7 +125,7 @@ func (s *Service) outcome(ctx context.Context, tx *store.Tx, host string, a *awa
 	items := make([]attest.Item, 0, len(o.Found))
 	for _, f := range o.Found {
 		if !hexPattern.MatchString(f.Current) || !hexPattern.MatchString(f.Next) {
-			return refuse(admission.Invalid, "lock_report", "", "adapter %v: a value is not in hexadecimal digits", o.NodeGUID)
+			return refuse(refusal.Invalid, "lock_report", "", "adapter %v: a value is not in hexadecimal digits", o.NodeGUID)
 		}
 		items = append(items, attest.Item{
 			Class: f.Class, Index: f.Index, Port: f.Port, Host: f.Host, Function: f.Function,

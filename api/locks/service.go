@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/inventory"
 	"portcullis/api/locks/lockkey"
 	"portcullis/api/page"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
@@ -37,7 +37,7 @@ type Options struct {
 }
 
 // Service decides on the locks of adapters: which key of which epoch, which settings, and when one is opened permanently.
-// Methods are safe for concurrent use. Refusals are *admission.Error.
+// Methods are safe for concurrent use. Refusals are *refusal.Error.
 type Service struct {
 	o       Options
 	profile *profile.Profile
@@ -205,14 +205,14 @@ func optional(rec store.Record[Record], err error) (Record, error) {
 	return rec.Value, err
 }
 
-func refuse(k admission.Kind, code, hint, format string, args ...any) *admission.Error {
-	return &admission.Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
+func refuse(k refusal.Kind, code, hint, format string, args ...any) *refusal.Error {
+	return &refusal.Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 func explain(err error) error {
-	var e *admission.Error
+	var e *refusal.Error
 	if err == nil || errors.As(err, &e) || errors.Is(err, page.ErrCursor) {
 		return err
 	}
-	return admission.Unconfirmed(err, "look at the lock again: portcullis lock show GUID")
+	return refusal.Unconfirmed(err, "look at the lock again: portcullis lock show GUID")
 }

@@ -17,6 +17,7 @@ import (
 	"portcullis/api/events"
 	"portcullis/api/inventory"
 	"portcullis/api/locks/lockkey"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	v1 "portcullis/api/v1"
@@ -181,7 +182,7 @@ func TestProveNothing(t *testing.T) {
 	if l, err := s.Show(t.Context(), cardA); err != nil || l.Proven != 0 {
 		t.Errorf("%+v, %v", l, err)
 	}
-	if _, err := s.Show(t.Context(), cardB); !admission.IsKind(err, admission.NotFound) {
+	if _, err := s.Show(t.Context(), cardB); !refusal.IsKind(err, refusal.NotFound) {
 		t.Errorf("an adapter without order: %v", err)
 	}
 }
@@ -236,21 +237,21 @@ func TestTickets(t *testing.T) {
 		name, ticket string
 		before       func()
 		in           v1.LockRequest
-		kind         admission.Kind
+		kind         refusal.Kind
 	}{
-		{"used twice", good, nil, request(cardA), admission.Refused},
-		{"made up", "x", nil, request(cardA), admission.Refused},
-		{"of an earlier assignment", s.ticket(3), nil, request(cardA), admission.Refused},
-		{"for an adapter of nobody", s.ticket(4), nil, request(0x1234), admission.Refused},
-		{"for one twice", s.ticket(4), nil, request(cardA, cardA), admission.Invalid},
-		{"for another number of ports", s.ticket(4), nil, v1.LockRequest{Adapters: []v1.LockAdapter{{NodeGUID: cardA, PSID: psid, Ports: 2}}}, admission.Refused},
-		{"too late", late, func() { s.now = s.now.Add(5 * time.Minute) }, request(cardA), admission.Refused},
-		{"after the window", s.ticket(4), func() { s.now = s.now.Add(2 * time.Hour) }, request(cardA), admission.Refused},
+		{"used twice", good, nil, request(cardA), refusal.Refused},
+		{"made up", "x", nil, request(cardA), refusal.Refused},
+		{"of an earlier assignment", s.ticket(3), nil, request(cardA), refusal.Refused},
+		{"for an adapter of nobody", s.ticket(4), nil, request(0x1234), refusal.Refused},
+		{"for one twice", s.ticket(4), nil, request(cardA, cardA), refusal.Invalid},
+		{"for another number of ports", s.ticket(4), nil, v1.LockRequest{Adapters: []v1.LockAdapter{{NodeGUID: cardA, PSID: psid, Ports: 2}}}, refusal.Refused},
+		{"too late", late, func() { s.now = s.now.Add(5 * time.Minute) }, request(cardA), refusal.Refused},
+		{"after the window", s.ticket(4), func() { s.now = s.now.Add(2 * time.Hour) }, request(cardA), refusal.Refused},
 	} {
 		if tt.before != nil {
 			tt.before()
 		}
-		if out, err := s.Orders(t.Context(), tt.ticket, tt.in); !admission.IsKind(err, tt.kind) || out != nil {
+		if out, err := s.Orders(t.Context(), tt.ticket, tt.in); !refusal.IsKind(err, tt.kind) || out != nil {
 			t.Errorf("%s: %v, %+v; want kind %v", tt.name, err, out, tt.kind)
 		}
 	}
@@ -265,13 +266,13 @@ func TestRelease(t *testing.T) {
 	s := newSite(t)
 	s.mustOrder(cardA)
 	s.prove(cardA, 1, attest.MLOCKLocked)
-	if _, err := s.Release(t.Context(), "alice", cardA, v1.LockRelease{Reason: " "}); !admission.IsKind(err, admission.Invalid) {
+	if _, err := s.Release(t.Context(), "alice", cardA, v1.LockRelease{Reason: " "}); !refusal.IsKind(err, refusal.Invalid) {
 		t.Errorf("without a reason: %v", err)
 	}
 	s.update(func(tx *store.Tx) error {
 		return admission.Records().Put(tx, "h1", admission.Record{Cluster: "c", Epoch: 4, Window: s.now.Add(time.Hour), Granted: true})
 	})
-	if _, err := s.Release(t.Context(), "alice", cardA, v1.LockRelease{Reason: "RMA 17"}); !admission.IsKind(err, admission.Conflict) {
+	if _, err := s.Release(t.Context(), "alice", cardA, v1.LockRelease{Reason: "RMA 17"}); !refusal.IsKind(err, refusal.Conflict) {
 		t.Errorf("of a host in a partition: %v", err)
 	}
 	s.update(func(tx *store.Tx) error {

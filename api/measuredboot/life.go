@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/eventlog"
@@ -42,23 +43,23 @@ func (s *Service) step(ctx context.Context, actor, action, class string, version
 func (s *Service) Approve(ctx context.Context, actor, class string, version uint64, in v1.ReferenceApprove) (*v1.Reference, error) {
 	why := strings.TrimSpace(in.Reason)
 	if len(why) > maxText {
-		return nil, refuse(admission.Invalid, "reason_too_long", "say it in fewer words", "the reason has %d bytes, at most %d are kept", len(why), maxText)
+		return nil, refuse(refusal.Invalid, "reason_too_long", "say it in fewer words", "the reason has %d bytes, at most %d are kept", len(why), maxText)
 	}
 	return s.step(ctx, actor, "approve", class, version, func(set *reference.Set) (string, error) {
 		now := s.now()
 		if !in.Expires.IsZero() {
 			if set.Waiver && in.Expires.After(set.Expires) {
-				return "", refuse(admission.Conflict, "waiver_longer", "have another waiver made", "the waiver was asked for until %s, and no longer", set.Expires.Format(time.RFC3339))
+				return "", refuse(refusal.Conflict, "waiver_longer", "have another waiver made", "the waiver was asked for until %s, and no longer", set.Expires.Format(time.RFC3339))
 			}
 			set.Expires = in.Expires.UTC().Round(0)
 		}
 		switch {
 		case set.State != reference.Draft:
-			return "", refuse(admission.Conflict, "reference_state", "portcullis reference show "+set.Name(), "%s is %s, not a draft", set.Name(), set.State)
+			return "", refuse(refusal.Conflict, "reference_state", "portcullis reference show "+set.Name(), "%s is %s, not a draft", set.Name(), set.State)
 		case actor == set.Owner && !s.o.Alone:
-			return "", refuse(admission.Conflict, "two_persons", "have somebody else look at it: portcullis reference show "+set.Name(), "%s was made by %s, who may not approve it", set.Name(), actor)
+			return "", refuse(refusal.Conflict, "two_persons", "have somebody else look at it: portcullis reference show "+set.Name(), "%s was made by %s, who may not approve it", set.Name(), actor)
 		case !set.Expires.IsZero() && !now.Before(set.Expires):
-			return "", refuse(admission.Conflict, "reference_over", "give a later date, or make another", "%s would be over at once", set.Name())
+			return "", refuse(refusal.Conflict, "reference_over", "give a later date, or make another", "%s would be over at once", set.Name())
 		}
 		set.State, set.Approver, set.Trusted = reference.Approved, actor, now
 		detail := "of " + set.Owner + ": " + set.Reason
@@ -79,7 +80,7 @@ func (s *Service) Expire(ctx context.Context, actor, class string, version uint6
 		now, at := s.now(), in.At.UTC().Round(0)
 		switch {
 		case set.State == reference.Ended:
-			return "", refuse(admission.Conflict, "reference_state", "portcullis reference show "+set.Name(), "%s was ended before", set.Name())
+			return "", refuse(refusal.Conflict, "reference_state", "portcullis reference show "+set.Name(), "%s was ended before", set.Name())
 		case in.At.IsZero() || !now.Before(at):
 			set.State = reference.Ended
 			if set.Expires.IsZero() || now.Before(set.Expires) {
@@ -87,7 +88,7 @@ func (s *Service) Expire(ctx context.Context, actor, class string, version uint6
 			}
 			return in.Reason, nil
 		case !set.Expires.IsZero() && at.After(set.Expires):
-			return "", refuse(admission.Conflict, "reference_longer", "have another one approved", "%s ends %s; its end can come earlier, not later", set.Name(), set.Expires.Format(time.RFC3339))
+			return "", refuse(refusal.Conflict, "reference_longer", "have another one approved", "%s ends %s; its end can come earlier, not later", set.Name(), set.Expires.Format(time.RFC3339))
 		}
 		set.Expires = at
 		return fmt.Sprintf("at %s: %s", at.Format(time.RFC3339), in.Reason), nil
@@ -131,7 +132,7 @@ func (s *Service) Diff(ctx context.Context, class string, version, with uint64) 
 func (s *Service) comparable(ctx context.Context, class string, version uint64) (*reference.Set, error) {
 	set, err := get(ctx, s.o.Store, class, version)
 	if err == nil && set.Waiver {
-		err = refuse(admission.Conflict, "reference_waiver", "portcullis reference list", "%s is a waiver, which has no values", set.Name())
+		err = refuse(refusal.Conflict, "reference_waiver", "portcullis reference list", "%s is a waiver, which has no values", set.Name())
 	}
 	return set, explain(err)
 }

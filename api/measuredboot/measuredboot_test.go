@@ -12,6 +12,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/inventory"
 	"portcullis/api/measuredboot"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
@@ -96,7 +97,7 @@ func (s *site) learn(actor string, in v1.NewReference) *v1.Reference {
 
 func (s *site) refused(err error, code string) {
 	s.t.Helper()
-	if e, ok := errors.AsType[*admission.Error](err); !ok || e.Code != code || e.Detail == "" || e.Hint == "" {
+	if e, ok := errors.AsType[*refusal.Error](err); !ok || e.Code != code || e.Detail == "" || e.Hint == "" {
 		s.t.Errorf("%#v, want a refusal with code %s and a hint", err, code)
 	}
 }

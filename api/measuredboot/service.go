@@ -12,6 +12,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/eventlog"
@@ -38,7 +39,7 @@ type Options struct {
 }
 
 // Service keeps reference values. Methods are safe for concurrent use. Refusals
-// are *admission.Error.
+// are *refusal.Error.
 type Service struct{ o Options }
 
 // New makes a Service.
@@ -97,7 +98,7 @@ func (s *Service) view(set *reference.Set) *v1.Reference {
 
 // get reads a set, for which it refuses a name that can be none.
 func get(ctx context.Context, r store.Reader, class string, version uint64) (*reference.Set, error) {
-	unknown := refuse(admission.NotFound, "reference_unknown", "portcullis reference list", "no reference values %.80s/%d", class, version)
+	unknown := refuse(refusal.NotFound, "reference_unknown", "portcullis reference list", "no reference values %.80s/%d", class, version)
 	if reference.CheckClass(class) != nil {
 		return nil, unknown
 	}
@@ -120,7 +121,7 @@ func (s *Service) Learn(ctx context.Context, actor string, in v1.NewReference) (
 	for i, b := range in.Logs {
 		boot, err := s.bootOf(b)
 		if err != nil {
-			return nil, refuse(admission.Invalid, "event_log", "take it from /sys/kernel/security/tpm0/binary_bios_measurements", "log %d: %v", i+1, err)
+			return nil, refuse(refusal.Invalid, "event_log", "take it from /sys/kernel/security/tpm0/binary_bios_measurements", "log %d: %v", i+1, err)
 		}
 		logs = append(logs, boot)
 	}
@@ -140,12 +141,12 @@ func (s *Service) Learn(ctx context.Context, actor string, in v1.NewReference) (
 				return err
 			}
 			if from.Waiver {
-				return refuse(admission.Conflict, "reference_waiver", "begin with a set that was learned", "%s is a waiver, which has no values", from.Name())
+				return refuse(refusal.Conflict, "reference_waiver", "begin with a set that was learned", "%s is a waiver, which has no values", from.Name())
 			}
 			base = from.Registers
 		}
 		if set.Registers, err = reference.Learn(base, append(boots, logs...)); err != nil {
-			return refuse(admission.Conflict, "not_learned", "learn from a boot that is complete, or fewer at once", "learn: %v", err)
+			return refuse(refusal.Conflict, "not_learned", "learn from a boot that is complete, or fewer at once", "learn: %v", err)
 		}
 		return ignore(set.Registers, in.Ignore)
 	})
@@ -160,13 +161,13 @@ func checkNew(in *v1.NewReference) error {
 	case in.Reason == "" || len(in.Reason) > maxText:
 		return noReason()
 	case in.Predicted != nil && (len(in.Hosts)+len(in.Logs) > 0 || in.Base != 0):
-		return refuse(admission.Invalid, "source_many", "give either", "values that were predicted are not learned of hosts, logs or a base as well")
+		return refuse(refusal.Invalid, "source_many", "give either", "values that were predicted are not learned of hosts, logs or a base as well")
 	case in.Predicted != nil:
 		return checkPrediction(in.Predicted)
 	case len(in.Hosts)+len(in.Logs) == 0:
-		return refuse(admission.Invalid, "source_missing", "name hosts that were refused, or give event logs", "nothing to learn from")
+		return refuse(refusal.Invalid, "source_missing", "name hosts that were refused, or give event logs", "nothing to learn from")
 	case len(in.Hosts) > maxHosts || len(in.Logs) > maxLogs:
-		return refuse(admission.Invalid, "source_many", "learn a set of some of them, and go on with it as base", "%d hosts and %d logs, at most %d and %d", len(in.Hosts), len(in.Logs), maxHosts, maxLogs)
+		return refuse(refusal.Invalid, "source_many", "learn a set of some of them, and go on with it as base", "%d hosts and %d logs, at most %d and %d", len(in.Hosts), len(in.Logs), maxHosts, maxLogs)
 	default:
 		return nil
 	}
@@ -175,7 +176,7 @@ func checkNew(in *v1.NewReference) error {
 func checkPrediction(p *v1.Prediction) error {
 	p.Image = strings.TrimSpace(p.Image)
 	if p.Image == "" || len(p.Image) > maxText || len(p.Registers) > eventlog.NumPCRs {
-		return refuse(admission.Invalid, "prediction_invalid", "send what portcullis reference predict wrote",
+		return refuse(refusal.Invalid, "prediction_invalid", "send what portcullis reference predict wrote",
 			"a prediction of %d registers, of %.80q: want at most %d registers, and to be told of what", len(p.Registers), p.Image, eventlog.NumPCRs)
 	}
 	return nil
@@ -186,7 +187,7 @@ func (s *Service) predicted(in *v1.NewReference, set *reference.Set) error {
 	for _, pcr := range s.o.PCRs {
 		at := slices.IndexFunc(in.Predicted.Registers, func(r reference.Register) bool { return r.PCR == pcr })
 		if at < 0 {
-			return refuse(admission.Conflict, "not_predicted", "tell portcullis reference predict what is known of the platform: --log or --base",
+			return refuse(refusal.Conflict, "not_predicted", "tell portcullis reference predict what is known of the platform: --log or --base",
 				"hosts quote PCR %d, of which nothing was predicted", pcr)
 		}
 		set.Registers = append(set.Registers, in.Predicted.Registers[at])
@@ -244,7 +245,7 @@ func bootsOf(ctx context.Context, r store.Reader, class string, hosts []string) 
 		}
 		host, err := inventory.Hosts().Get(ctx, r, h)
 		if err == nil && host.Value.ReferenceClass() != class {
-			err = refuse(admission.Conflict, "other_class", "learn a set of its class, or have the inventory give it this one",
+			err = refuse(refusal.Conflict, "other_class", "learn a set of its class, or have the inventory give it this one",
 				"host %s is of class %s in the inventory, not of %s", h, host.Value.ReferenceClass(), class)
 		}
 		if err != nil {
@@ -258,7 +259,7 @@ func bootsOf(ctx context.Context, r store.Reader, class string, hosts []string) 
 func bootRecord(ctx context.Context, r store.Reader, host string) (*admission.MeasuredBoot, error) {
 	rec, err := admission.MeasuredBoots().Get(ctx, r, host)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, refuse(admission.NotFound, "boot_unknown", "assign the host and run its agent: what it measured is kept if it is refused for it",
+		return nil, refuse(refusal.NotFound, "boot_unknown", "assign the host and run its agent: what it measured is kept if it is refused for it",
 			"host %.80q has shown no boot that differs from its class", host)
 	}
 	if err != nil {
@@ -279,7 +280,7 @@ func (s *Service) Waive(ctx context.Context, actor string, in v1.NewWaiver) (*v1
 	return s.add(ctx, actor, "waive", func(_ *store.Tx, set *reference.Set) error {
 		set.Class, set.Reason, set.Waiver, set.Expires = in.Class, in.Reason, true, in.Expires.UTC().Round(0)
 		if !s.now().Before(set.Expires) {
-			return refuse(admission.Invalid, "waiver_over", "say when it ends: --expires", "the waiver would be over at once")
+			return refuse(refusal.Invalid, "waiver_over", "say when it ends: --expires", "the waiver would be over at once")
 		}
 		return nil
 	})
@@ -326,7 +327,7 @@ func (s *Service) number(ctx context.Context, tx *store.Tx, set *reference.Set) 
 			return nil
 		}
 	}
-	return refuse(admission.Conflict, "reference_full", "end those that nobody needs: portcullis reference expire", "class %s has %d sets", set.Class, len(all))
+	return refuse(refusal.Conflict, "reference_full", "end those that nobody needs: portcullis reference expire", "class %s has %d sets", set.Class, len(all))
 }
 
 func (s *Service) put(ctx context.Context, tx *store.Tx, was, set *reference.Set, actor, action, detail string) error {
@@ -356,21 +357,21 @@ func (s *Service) put(ctx context.Context, tx *store.Tx, was, set *reference.Set
 }
 
 func noReason() error {
-	return refuse(admission.Invalid, "reason_missing", "say it in a few words, for those who approve", "no reason of at most %d characters is given", maxText)
+	return refuse(refusal.Invalid, "reason_missing", "say it in a few words, for those who approve", "no reason of at most %d characters is given", maxText)
 }
 
-func refuse(k admission.Kind, code, hint, format string, args ...any) error {
-	return &admission.Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
+func refuse(k refusal.Kind, code, hint, format string, args ...any) error {
+	return &refusal.Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 func invalid(code string, err error) error {
-	return &admission.Error{Code: code, Status: admission.Invalid, Detail: err.Error(), Hint: "docs/understand/measured-boot.md says what a set may have", Err: err}
+	return &refusal.Error{Code: code, Status: refusal.Invalid, Detail: err.Error(), Hint: "docs/understand/measured-boot.md says what a set may have", Err: err}
 }
 
 // explain turns errors of the store into refusals.
 func explain(err error) error {
-	if _, ours := errors.AsType[*admission.Error](err); ours || err == nil {
+	if _, ours := errors.AsType[*refusal.Error](err); ours || err == nil {
 		return err
 	}
-	return admission.Unconfirmed(err, "portcullis reference list tells whether it was done; then try again")
+	return refusal.Unconfirmed(err, "portcullis reference list tells whether it was done; then try again")
 }

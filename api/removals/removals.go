@@ -14,6 +14,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/owed"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -79,8 +80,8 @@ func (r *Remover) release(ctx context.Context, actor, id, reason string) (*v1.Ho
 		return nil, err
 	}
 	if !admission.Matches(ctx, strconv.FormatInt(held.Epoch, 10)) {
-		return nil, &admission.Error{
-			Code: v1.CodeChanged, Status: admission.Changed,
+		return nil, &refusal.Error{
+			Code: v1.CodeChanged, Status: refusal.Changed,
 			Detail: fmt.Sprintf("the store is away, and said last that assignment %d of host %s holds (0: none, or not known); nothing was done", held.Epoch, id),
 			Hint:   "order it again, without --epoch",
 		}
@@ -112,7 +113,7 @@ func stands(durable, acts bool) string {
 // Fence implements api.HostRemover.
 func (r *Remover) Fence(ctx context.Context, actor, id string, f v1.Fence) (*v1.Host, error) {
 	host, err := r.release(ctx, actor, id, "fence: "+f.Reason)
-	if refused, ok := errors.AsType[*admission.Error](err); ok && refused.Code == "host_not_assigned" {
+	if refused, ok := errors.AsType[*refusal.Error](err); ok && refused.Code == "host_not_assigned" {
 		host, err = r.Host(ctx, id) // nothing to release; its ports are closed all the same
 	}
 	if err != nil {
@@ -131,8 +132,8 @@ func (r *Remover) Fence(ctx context.Context, actor, id string, f v1.Fence) (*v1.
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, &admission.Error{
-			Code: "fence_incomplete", Status: admission.Unavailable, Err: err,
+		return nil, &refusal.Error{
+			Code: "fence_incomplete", Status: refusal.Unavailable, Err: err,
 			Detail: fmt.Sprintf("host %s is taken off its cluster, and not all of its switch ports are marked: %v", id, err),
 			Hint:   "portcullis sm status tells how the subnet manager is; then order it again",
 		}
@@ -155,8 +156,8 @@ func (r *Remover) holding(id string, away error) (fabric.Holding, error) {
 	}
 	held, known := l.Holding(id)
 	if !known {
-		return held, &admission.Error{
-			Code: "host_unknown", Status: admission.NotFound, Err: away,
+		return held, &refusal.Error{
+			Code: "host_unknown", Status: refusal.NotFound, Err: away,
 			Detail: fmt.Sprintf("host %s is not in inventory as the store said last, and has no grant", id),
 			Hint:   "the store is away; see /readyz",
 		}
@@ -167,7 +168,7 @@ func (r *Remover) holding(id string, away error) (fabric.Holding, error) {
 // isAway reports whether an error says nothing of the request, only that the store does not answer or does not take it.
 func isAway(err error) bool {
 	return errors.Is(err, store.ErrAway) || errors.Is(err, store.ErrFull) || errors.Is(err, context.DeadlineExceeded) ||
-		admission.IsKind(err, admission.Unavailable)
+		refusal.IsKind(err, refusal.Unavailable)
 }
 
 // hostOf shows what is known of a host without the store.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/keyring/keyringtest"
+	"portcullis/api/refusal"
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/result"
@@ -113,7 +113,7 @@ func TestSign(t *testing.T) {
 	if c, _, err := s.verify(signed, s.keys(svc)); err != nil || c.Expires-c.IssuedAt != 90 {
 		t.Errorf("signed %+v, %v", c, err)
 	}
-	if _, err := svc.Sign(t.Context(), claims(), s.Clock); !admission.IsKind(err, admission.Unavailable) {
+	if _, err := svc.Sign(t.Context(), claims(), s.Clock); !refusal.IsKind(err, refusal.Unavailable) {
 		t.Errorf("signed what is over: %v", err)
 	}
 }
@@ -187,7 +187,7 @@ func TestAnotherRoot(t *testing.T) {
 	other := s.service(func(o *Options) { o.Root = keyringtest.Root(t, "b") })
 	_, err := other.Sign(t.Context(), claims(), s.Clock.Add(time.Minute))
 	for _, err := range []error{err, other.Prepare(t.Context())} {
-		if e, ok := errors.AsType[*admission.Error](err); !ok || e.Code != "result_keys_locked" || !strings.Contains(e.Hint, "portcullis result rotate --drop") {
+		if e, ok := errors.AsType[*refusal.Error](err); !ok || e.Code != "result_keys_locked" || !strings.Contains(e.Hint, "portcullis result rotate --drop") {
 			t.Errorf("under another root: %v", err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/keyring"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/result"
@@ -46,7 +46,7 @@ type Options struct {
 }
 
 // Service signs results. Methods are safe for concurrent use, and several Services may
-// share one store. Refusals are *admission.Error.
+// share one store. Refusals are *refusal.Error.
 type Service struct {
 	o      Options
 	ring   *keyring.Ring[*ecdsa.PrivateKey]
@@ -123,8 +123,8 @@ func (s *Service) Sign(ctx context.Context, c *result.Claims, until time.Time) (
 	}
 	c.IssuedAt, c.NotBefore, c.Expires = now.Unix(), now.Unix(), until.Unix()
 	if c.Expires <= c.IssuedAt {
-		return "", &admission.Error{
-			Code: "result_over", Status: admission.Unavailable,
+		return "", &refusal.Error{
+			Code: "result_over", Status: refusal.Unavailable,
 			Detail: fmt.Sprintf("what is recorded about host %s counts for less than a second from now", c.Subject), Hint: "ask again",
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -33,9 +33,9 @@ func (s *Service) Confirm(ctx context.Context, actor, ticket string, in v1.RMACo
 	}
 	switch {
 	case st.rec.state() == rma.Expired:
-		return nil, refuse(admission.Conflict, "rma_expired", "portcullis topospec rma cancel "+ticket+" ends it; then begin again", "the window of %s was open until %s", ticket, expiry(st.rec))
+		return nil, refuse(refusal.Conflict, "rma_expired", "portcullis topospec rma cancel "+ticket+" ends it; then begin again", "the window of %s was open until %s", ticket, expiry(st.rec))
 	case st.rec.state().Over():
-		return nil, refuse(admission.Conflict, "rma_over", "portcullis topospec rma show "+ticket, "%s is %v", ticket, st.rec.state())
+		return nil, refuse(refusal.Conflict, "rma_over", "portcullis topospec rma show "+ticket, "%s is %v", ticket, st.rec.state())
 	case !st.inForce:
 		err = s.confirmWindow(ctx, actor, kept, st)
 	case st.rec.Switch != nil:
@@ -170,7 +170,7 @@ func (s *Service) draft(ctx context.Context, kept *store.Record[Record], st *sta
 	}
 	rev, err := s.o.Revisions.DraftOf(ctx, st.rec.by(), source(st.rec.ticket()), st.rec.Reason, func(active *topospec.Spec) (*topospec.Revision, error) {
 		if active == nil || st.active == nil || active.Digest() != st.active.Digest() {
-			return nil, refuse(admission.Conflict, "busy", "look at it again: portcullis topospec rma show "+st.rec.ticket(), "somebody else changed what is in force meanwhile")
+			return nil, refuse(refusal.Conflict, "busy", "look at it again: portcullis topospec rma show "+st.rec.ticket(), "somebody else changed what is in force meanwhile")
 		}
 		r, err := write(active)
 		return r, explain(err)
@@ -233,7 +233,7 @@ func (s *Service) taken(ctx context.Context, kept *store.Record[Record], rec *Re
 func (s *Service) Cancel(ctx context.Context, actor, ticket string, in v1.RMACancel) (*v1.RMA, error) {
 	why := strings.TrimSpace(in.Reason)
 	if why == "" {
-		return nil, refuse(admission.Invalid, "reason_missing", "say it in a few words, for those who read it later", "no reason is given")
+		return nil, refuse(refusal.Invalid, "reason_missing", "say it in a few words, for those who read it later", "no reason is given")
 	}
 	kept, err := s.get(ctx, ticket)
 	if err != nil {
@@ -245,9 +245,9 @@ func (s *Service) Cancel(ctx context.Context, actor, ticket string, in v1.RMACan
 	}
 	switch state := kept.Value.state(); state {
 	case rma.Replaced:
-		return nil, refuse(admission.Conflict, "rma_replaced", "confirm it, or roll the topology back: portcullis topospec rollback", "the new switch has its place already")
+		return nil, refuse(refusal.Conflict, "rma_replaced", "confirm it, or roll the topology back: portcullis topospec rollback", "the new switch has its place already")
 	case rma.Accepted, rma.Cancelled:
-		return nil, refuse(admission.Conflict, "rma_over", "portcullis topospec rma show "+ticket, "%s is %v", ticket, state)
+		return nil, refuse(refusal.Conflict, "rma_over", "portcullis topospec rma show "+ticket, "%s is %v", ticket, state)
 	default:
 	}
 	if err := s.dropDrafts(ctx, actor, st.rec, why); err != nil {
@@ -290,7 +290,7 @@ func (s *Service) closing(ctx context.Context, actor string, st *stage, why stri
 	}
 	rev, err := s.o.Revisions.DraftOf(ctx, actor, source(st.rec.ticket()), why, func(active *topospec.Spec) (*topospec.Revision, error) {
 		if active == nil {
-			return nil, refuse(admission.Conflict, "busy", "look at it again", "nothing is in force any more")
+			return nil, refuse(refusal.Conflict, "busy", "look at it again", "nothing is in force any more")
 		}
 		flow := st.rec.clone()
 		var r *topospec.Revision
@@ -317,4 +317,4 @@ func underMaintenance(active *topospec.Spec, r *Record) bool {
 	})
 }
 
-func asError(err error) (*admission.Error, bool) { return errors.AsType[*admission.Error](err) }
+func asError(err error) (*refusal.Error, bool) { return errors.AsType[*refusal.Error](err) }

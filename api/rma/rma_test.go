@@ -12,6 +12,7 @@ import (
 
 	"portcullis/api/admission"
 	"portcullis/api/audit"
+	"portcullis/api/refusal"
 	"portcullis/api/rma"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
@@ -147,7 +148,7 @@ func (s *site) confirm(by, code string) {
 
 func (s *site) wants(code string, err error) {
 	s.t.Helper()
-	e, ok := errors.AsType[*admission.Error](err)
+	e, ok := errors.AsType[*refusal.Error](err)
 	switch {
 	case code == "" && err != nil:
 		s.t.Fatal(err)

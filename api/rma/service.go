@@ -12,6 +12,7 @@ import (
 
 	"portcullis/api/admission"
 	"portcullis/api/audit"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/topology"
 	v1 "portcullis/api/v1"
@@ -52,7 +53,7 @@ type Options struct {
 }
 
 // Service replaces devices. Methods are safe for concurrent use. Refusals are
-// *admission.Error.
+// *refusal.Error.
 type Service struct{ o Options }
 
 // New makes a Service.
@@ -73,9 +74,9 @@ func (s *Service) Start(ctx context.Context, actor string, in v1.NewRMA) (*v1.RM
 	case admission.CheckTicket(in.Ticket) != nil:
 		return nil, admission.CheckTicket(in.Ticket)
 	case in.Reason == "":
-		return nil, refuse(admission.Invalid, "reason_missing", "say it in a few words, for those who confirm", "no reason is given for the replacement")
+		return nil, refuse(refusal.Invalid, "reason_missing", "say it in a few words, for those who confirm", "no reason is given for the replacement")
 	case in.Kind == v1.RMASwitch && in.New == 0:
-		return nil, refuse(admission.Invalid, "new_missing", "name the spare switch that takes its place", "no new switch is named")
+		return nil, refuse(refusal.Invalid, "new_missing", "name the spare switch that takes its place", "no new switch is named")
 	}
 	if err := s.free(ctx, in.Ticket, in.Old); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (s *Service) Start(ctx context.Context, actor string, in v1.NewRMA) (*v1.RM
 	rec := &Record{Reason: in.Reason}
 	draft, err := s.o.Revisions.DraftOf(ctx, actor, source(in.Ticket), in.Reason, func(active *topospec.Spec) (*topospec.Revision, error) {
 		if active == nil {
-			return nil, refuse(admission.Conflict, "no_topology", "draft and activate one: portcullis topospec draft", "no revision of the declared topology is in force")
+			return nil, refuse(refusal.Conflict, "no_topology", "draft and activate one: portcullis topospec draft", "no revision of the declared topology is in force")
 		}
 		r, err := rec.open(active, &in, actor, s.now())
 		return r, explain(err)
@@ -126,10 +127,10 @@ func (s *Service) free(ctx context.Context, ticket string, old ib.GUID) error {
 	for i := range recs {
 		r := &recs[i]
 		if r.ticket() == ticket {
-			return refuse(admission.Conflict, "ticket_taken", "portcullis topospec rma show "+ticket, "ticket %s is that of another replacement", ticket)
+			return refuse(refusal.Conflict, "ticket_taken", "portcullis topospec rma show "+ticket, "ticket %s is that of another replacement", ticket)
 		}
 		if r.old() == old && !r.state().Over() {
-			return refuse(admission.Conflict, "rma_open", "portcullis topospec rma show "+r.ticket(), "%v is being replaced by ticket %s", old, r.ticket())
+			return refuse(refusal.Conflict, "rma_open", "portcullis topospec rma show "+r.ticket(), "%v is being replaced by ticket %s", old, r.ticket())
 		}
 	}
 	return nil
@@ -169,7 +170,7 @@ func (s *Service) put(ctx context.Context, was *store.Record[Record], rec *Recor
 		now, err := Records().Get(ctx, tx, rec.ticket())
 		switch {
 		case was == nil && err == nil, was != nil && now.Modified != was.Modified:
-			return refuse(admission.Conflict, "busy", "look at it again: portcullis topospec rma show "+rec.ticket(), "somebody else took a step of %s meanwhile", rec.ticket())
+			return refuse(refusal.Conflict, "busy", "look at it again: portcullis topospec rma show "+rec.ticket(), "somebody else took a step of %s meanwhile", rec.ticket())
 		case err != nil && !errors.Is(err, store.ErrNotFound):
 			return err
 		}
@@ -222,15 +223,15 @@ func (s *Service) makeRoom(ctx context.Context, tx *store.Tx) error {
 			return nil
 		}
 	}
-	return refuse(admission.Conflict, "rma_full", "cancel those that nobody goes on with: portcullis topospec rma list", "%d replacements are open", len(list))
+	return refuse(refusal.Conflict, "rma_full", "cancel those that nobody goes on with: portcullis topospec rma list", "%d replacements are open", len(list))
 }
 
 func unknown(ticket string) error {
-	return refuse(admission.NotFound, "rma_unknown", "portcullis topospec rma list", "no replacement has the ticket %.80q", ticket)
+	return refuse(refusal.NotFound, "rma_unknown", "portcullis topospec rma list", "no replacement has the ticket %.80q", ticket)
 }
 
-func refuse(k admission.Kind, code, hint, format string, args ...any) error {
-	return &admission.Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
+func refuse(k refusal.Kind, code, hint, format string, args ...any) error {
+	return &refusal.Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // explain turns errors of flows and of the store into refusals.
@@ -238,14 +239,14 @@ func explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ours := errors.AsType[*admission.Error](err); ours {
+	if _, ours := errors.AsType[*refusal.Error](err); ours {
 		return err
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	switch {
 	case errors.Is(err, rma.ErrRefused):
-		return &admission.Error{Code: "rma_refused", Status: admission.Conflict, Detail: text, Hint: "portcullis topospec rma list tells what is open", Err: err}
+		return &refusal.Error{Code: "rma_refused", Status: refusal.Conflict, Detail: text, Hint: "portcullis topospec rma list tells what is open", Err: err}
 	default:
-		return admission.Unconfirmed(err, "portcullis topospec rma list tells whether it was done; then try again")
+		return refusal.Unconfirmed(err, "portcullis topospec rma list tells whether it was done; then try again")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	"portcullis/api/topology"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -98,7 +99,7 @@ func (s *Service) status(ctx context.Context, number uint64) (string, error) {
 func (s *Service) lookAdapter(ctx context.Context, st *stage) error {
 	a := st.rec.Adapter
 	if link, _ := st.active.LinkAt(st.active.SlotOf(a.At)); link == nil || link.State != topospec.Maintenance {
-		st.missing = refuse(admission.Conflict, "window_gone", "cancel it, and begin again", "%s is not under maintenance any more: another revision is in force", st.active.Where(a.At))
+		st.missing = refuse(refusal.Conflict, "window_gone", "cancel it, and begin again", "%s is not under maintenance any more: another revision is in force", st.active.Where(a.At))
 		return nil
 	}
 	seen, err := s.candidates()
@@ -108,7 +109,7 @@ func (s *Service) lookAdapter(ctx context.Context, st *stage) error {
 	}
 	i := slices.IndexFunc(seen, func(c sighting) bool { return c.at == a.At.Place() })
 	if i < 0 {
-		st.missing = refuse(admission.Conflict, "no_candidate", "put the new adapter in; it must be a spare of the topology, of the same model",
+		st.missing = refuse(refusal.Conflict, "no_candidate", "put the new adapter in; it must be a spare of the topology, of the same model",
 			"no candidate is seen at %s", st.active.Where(a.At))
 		return nil
 	}
@@ -135,12 +136,12 @@ func (st *stage) attest(proof admission.Proof, now time.Time) {
 		case h.NodeGUID == a.New:
 			has = h
 		case h.NodeGUID == a.Old && fresh:
-			st.missing = refuse(admission.Conflict, "old_attested", "take it out, and have the host attest again", "host %s attests that the old adapter %v is still in it", a.Host, a.Old)
+			st.missing = refuse(refusal.Conflict, "old_attested", "take it out, and have the host attest again", "host %s attests that the old adapter %v is still in it", a.Host, a.Old)
 			return
 		}
 	}
 	if !fresh || has == nil {
-		st.missing = refuse(admission.Conflict, "not_attested", "import the inventory with the new adapter, assign the host, and run its agent: portcullis host show "+a.Host,
+		st.missing = refuse(refusal.Conflict, "not_attested", "import the inventory with the new adapter, assign the host, and run its agent: portcullis host show "+a.Host,
 			"host %s has not attested %v since the window was opened", a.Host, a.New)
 		return
 	}
@@ -159,7 +160,7 @@ func (s *Service) lookSwitch(st *stage) {
 		return
 	}
 	if st.active.DeviceByGUID(w.New) == topospec.None {
-		st.missing = refuse(admission.Conflict, "window_gone", "cancel it, and begin again", "%v is not in the topology any more", w.New)
+		st.missing = refuse(refusal.Conflict, "window_gone", "cancel it, and begin again", "%v is not in the topology any more", w.New)
 		return
 	}
 	seen, err := s.candidates()
@@ -169,7 +170,7 @@ func (s *Service) lookSwitch(st *stage) {
 	}
 	i := slices.IndexFunc(seen, func(c sighting) bool { return c.guid == w.New })
 	if i < 0 {
-		st.missing = refuse(admission.Conflict, "no_candidate", "cable the new switch as the old one was, and switch it on", "%v is not seen at any cable of %v", w.New, w.Old)
+		st.missing = refuse(refusal.Conflict, "no_candidate", "cable the new switch as the old one was, and switch it on", "%v is not seen at any cable of %v", w.New, w.Old)
 		return
 	}
 	if err := w.Seen(seen[i].guid, s.now()); err != nil {
@@ -201,14 +202,14 @@ func (s *Service) candidates() ([]sighting, error) {
 // sight returns the fabric as it is seen, with what the declared topology says of it.
 func (s *Service) sight() (*topology.Sight, error) {
 	if s.o.Look == nil {
-		return nil, refuse(admission.Unavailable, v1.CodeSMElsewhere, "ask the process that has the role sm", "the subnet manager runs in another process, and the fabric is seen there")
+		return nil, refuse(refusal.Unavailable, v1.CodeSMElsewhere, "ask the process that has the role sm", "the subnet manager runs in another process, and the fabric is seen there")
 	}
 	seen, err := s.o.Look()
 	switch {
 	case err != nil:
 		return nil, err
 	case !seen.Complete || seen.Placed == nil:
-		return nil, refuse(admission.Unavailable, "fabric_unsettled", "portcullis sm status tells how far it is; then ask again", "the subnet manager has not compared the fabric with the topology yet")
+		return nil, refuse(refusal.Unavailable, "fabric_unsettled", "portcullis sm status tells how far it is; then ask again", "the subnet manager has not compared the fabric with the topology yet")
 	}
 	return seen, nil
 }
@@ -220,7 +221,7 @@ func (s *Service) opened(st *stage) (*topospec.Revision, error) {
 		return nil, err
 	}
 	if st.active == nil || seen.Placed.Digest != st.active.Digest() {
-		return nil, refuse(admission.Unavailable, "fabric_unsettled", "portcullis topospec status tells how far it is; then ask again", "the subnet manager does not have what is wanted in force yet")
+		return nil, refuse(refusal.Unavailable, "fabric_unsettled", "portcullis topospec status tells how far it is; then ask again", "the subnet manager does not have what is wanted in force yet")
 	}
 	j := judge.New(st.active, topospec.Observe, nil)
 	judge.Sweep(j, seen.Fabric, seen.SM)

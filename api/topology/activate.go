@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/topospec"
@@ -67,7 +67,7 @@ func (s *Service) Rollback(ctx context.Context, actor, match string, in v1.Topos
 		return nil, err
 	}
 	if now := s.present(c.book); mode > now {
-		return nil, refuse(admission.Conflict, "topospec_refused", "roll back first, look at the score, then promote", "a rollback to mode %v from %v would promote", mode, now)
+		return nil, refuse(refusal.Conflict, "topospec_refused", "roll back first, look at the score, then promote", "a rollback to mode %v from %v would promote", mode, now)
 	}
 	report, err := s.foretell(c, mode)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Service) Rollback(ctx context.Context, actor, match string, in v1.Topos
 	why := strings.TrimSpace(in.Reason)
 	err = s.change(ctx, func(_ *store.Tx, b *book) (step, error) {
 		if !matches(match, b.headed) {
-			return step{}, refuse(admission.Changed, v1.CodeChanged, "look at it again: portcullis topospec status", "what is in force was changed since it was looked at")
+			return step{}, refuse(refusal.Changed, v1.CodeChanged, "look at it again: portcullis topospec status", "what is in force was changed since it was looked at")
 		}
 		if err := b.unmoved(c.book); err != nil {
 			return step{}, err
@@ -100,7 +100,7 @@ func (s *Service) Rollback(ctx context.Context, actor, match string, in v1.Topos
 // a person must get out of what is wrong while the fabric is out of sight, too.
 func (s *Service) foretell(c *contents, mode topospec.Mode) (*simulate.Report, error) {
 	report, _, err := s.simulate(c, mode)
-	if err != nil && mode < topospec.Enforce && admission.IsKind(err, admission.Unavailable) {
+	if err != nil && mode < topospec.Enforce && refusal.IsKind(err, refusal.Unavailable) {
 		return nil, nil
 	}
 	return report, err
@@ -127,7 +127,7 @@ func (s *Service) watch(was, now *Head, next *topospec.Spec, report *simulate.Re
 // unmoved refuses a step that was decided upon what is not in force any more.
 func (b *book) unmoved(seen *book) error {
 	if b.head.Revision != seen.head.Revision || b.head.Mode != seen.head.Mode || b.head.Digest != seen.head.Digest {
-		return refuse(admission.Conflict, "busy", "look at it again: portcullis topospec status", "somebody else changed what is in force meanwhile")
+		return refuse(refusal.Conflict, "busy", "look at it again: portcullis topospec status", "somebody else changed what is in force meanwhile")
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/topospec"
@@ -18,7 +18,7 @@ import (
 // refused with each line that is wrong.
 func (s *Service) Draft(ctx context.Context, actor string, in v1.NewTopospec) (*v1.TopospecRevision, error) {
 	if len(in.Content) > MaxContent {
-		return nil, refuse(admission.Invalid, v1.CodeTooLarge, "leave out what is not of this fabric", "%s has %d MiB, at most %d are taken", in.Name, len(in.Content)>>20, MaxContent>>20)
+		return nil, refuse(refusal.Invalid, v1.CodeTooLarge, "leave out what is not of this fabric", "%s has %d MiB, at most %d are taken", in.Name, len(in.Content)>>20, MaxContent>>20)
 	}
 	seal := forms.Sealed
 	if in.Draft {
@@ -37,7 +37,7 @@ func (s *Service) Draft(ctx context.Context, actor string, in v1.NewTopospec) (*
 func (s *Service) DraftOf(ctx context.Context, author, source, why string, write func(active *topospec.Spec) (*topospec.Revision, error)) (*v1.TopospecRevision, error) {
 	why = strings.TrimSpace(why)
 	if why == "" {
-		return nil, refuse(admission.Invalid, "reason_missing", "say it in a few words, for those who approve", "no reason is given for the draft")
+		return nil, refuse(refusal.Invalid, "reason_missing", "say it in a few words, for those who approve", "no reason is given for the draft")
 	}
 	for range maxDraftings {
 		d, err := s.prepare(ctx, source, write)
@@ -55,7 +55,7 @@ func (s *Service) DraftOf(ctx context.Context, author, source, why string, write
 		s.cache.put(d.spec)
 		return s.Revision(ctx, d.spec.Revision().Number)
 	}
-	return nil, refuse(admission.Unavailable, "busy", "try again", "revisions are changed too fast")
+	return nil, refuse(refusal.Unavailable, "busy", "try again", "revisions are changed too fast")
 }
 
 // maxDraftings bounds how often a draft is made again because another writer was quicker.
@@ -90,14 +90,14 @@ func (s *Service) prepare(ctx context.Context, source string, write func(active 
 		return nil, invalid(source, err)
 	}
 	if d.spec.NumActive() == 0 {
-		return nil, refuse(admission.Invalid, "topospec_empty", "look whether the file is whole", "%s: no link of it is to be up", source)
+		return nil, refuse(refusal.Invalid, "topospec_empty", "look whether the file is whole", "%s: no link of it is to be up", source)
 	}
 	if d.active != nil && d.active.Revision().Fabric != d.spec.Revision().Fabric {
-		return nil, refuse(admission.Conflict, "topospec_foreign", "check that the file is the one you meant; a topoconfig.conf is of the fabric that its file is named after",
+		return nil, refuse(refusal.Conflict, "topospec_foreign", "check that the file is the one you meant; a topoconfig.conf is of the fabric that its file is named after",
 			"%s describes fabric %q, in force is %q", source, d.spec.Revision().Fabric, d.active.Revision().Fabric)
 	}
 	if d.content, err = pack(d.spec); err != nil {
-		return nil, refuse(admission.Invalid, v1.CodeTooLarge, "leave out what is not of this fabric", "%v", err)
+		return nil, refuse(refusal.Invalid, v1.CodeTooLarge, "leave out what is not of this fabric", "%v", err)
 	}
 	return d, nil
 }

@@ -6,23 +6,23 @@ import (
 	"fmt"
 	"strings"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/history"
 )
 
-func refuse(k admission.Kind, code, hint, format string, args ...any) error {
-	return &admission.Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
+func refuse(k refusal.Kind, code, hint, format string, args ...any) error {
+	return &refusal.Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 func elsewhere() error {
-	return refuse(admission.Unavailable, v1.CodeSMElsewhere, "give the process with the role api the role sm, too",
+	return refuse(refusal.Unavailable, v1.CodeSMElsewhere, "give the process with the role api the role sm, too",
 		"the subnet manager runs in another process, and the fabric is seen there")
 }
 
 func unsettled() error {
-	return refuse(admission.Unavailable, "fabric_unsettled", "portcullis sm status tells how far it is; then ask again",
+	return refuse(refusal.Unavailable, "fabric_unsettled", "portcullis sm status tells how far it is; then ask again",
 		"the subnet manager is not master of the fabric, or still finding out what is there")
 }
 
@@ -31,8 +31,8 @@ func unreadable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &admission.Error{
-		Code: "topospec_unreadable", Status: admission.Unavailable, Err: err,
+	return &refusal.Error{
+		Code: "topospec_unreadable", Status: refusal.Unavailable, Err: err,
 		Detail: "the revisions cannot be read: " + err.Error(), Hint: "what is in force stays; restore the store from a backup, or run the service that wrote it",
 	}
 }
@@ -46,8 +46,8 @@ func invalid(name string, err error) error {
 		}
 		lines = append(lines, e.Error())
 	}
-	return &admission.Error{
-		Code: "topospec_invalid", Status: admission.Invalid, Problems: lines, Err: err,
+	return &refusal.Error{
+		Code: "topospec_invalid", Status: refusal.Invalid, Problems: lines, Err: err,
 		Detail: name + " cannot be law, so nothing was kept", Hint: "correct it and hand it in again; portcullis topospec check FILE finds the same",
 	}
 }
@@ -69,16 +69,16 @@ func explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ours := errors.AsType[*admission.Error](err); ours || errors.Is(err, history.ErrMoved) {
+	if _, ours := errors.AsType[*refusal.Error](err); ours || errors.Is(err, history.ErrMoved) {
 		return err
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	switch {
 	case errors.Is(err, history.ErrNotFound):
-		return &admission.Error{Code: "revision_unknown", Status: admission.NotFound, Detail: text, Hint: "portcullis topospec revisions lists them", Err: err}
+		return &refusal.Error{Code: "revision_unknown", Status: refusal.NotFound, Detail: text, Hint: "portcullis topospec revisions lists them", Err: err}
 	case errors.Is(err, history.ErrRefused):
-		return &admission.Error{Code: "topospec_refused", Status: admission.Conflict, Detail: text, Hint: "portcullis topospec status tells what is in force", Err: err}
+		return &refusal.Error{Code: "topospec_refused", Status: refusal.Conflict, Detail: text, Hint: "portcullis topospec status tells what is in force", Err: err}
 	default:
-		return admission.Unconfirmed(err, "portcullis topospec status tells whether it was done; then try again")
+		return refusal.Unconfirmed(err, "portcullis topospec status tells whether it was done; then try again")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/topospec"
@@ -28,7 +28,7 @@ func (s *Service) Approve(ctx context.Context, actor string, number uint64, matc
 		if !isDigestOf(in.Digest, e.Digest) {
 			seen = topospec.Digest{}
 			if err := seen.UnmarshalText([]byte(in.Digest)); err != nil || seen.IsZero() {
-				return step{}, refuse(admission.Conflict, "topospec_refused", "look at it again: portcullis topospec show "+fmt.Sprint(number),
+				return step{}, refuse(refusal.Conflict, "topospec_refused", "look at it again: portcullis topospec show "+fmt.Sprint(number),
 					"approve revision %d: refused: what was looked at is %.71s, the draft is %s", number, in.Digest, e.Digest.Short())
 			}
 		}
@@ -217,7 +217,7 @@ func modeOf(text string, otherwise topospec.Mode) (topospec.Mode, error) {
 	}
 	var m topospec.Mode
 	if err := m.UnmarshalText([]byte(text)); err != nil {
-		return 0, refuse(admission.Invalid, "mode_unknown", "want observe, warn or enforce", "%v", err)
+		return 0, refuse(refusal.Invalid, "mode_unknown", "want observe, warn or enforce", "%v", err)
 	}
 	return m, nil
 }
@@ -229,7 +229,7 @@ func (b *book) matching(number uint64, match string) (*Entry, error) {
 		return nil, err
 	}
 	if !matches(match, b.version[number]) {
-		return nil, refuse(admission.Changed, v1.CodeChanged, "look at it again, then decide", "revision %d was changed since it was looked at", number)
+		return nil, refuse(refusal.Changed, v1.CodeChanged, "look at it again, then decide", "revision %d was changed since it was looked at", number)
 	}
 	return e, nil
 }

@@ -55,7 +55,7 @@ type Rules struct {
 }
 
 // Service keeps revisions. Methods are safe for concurrent use. Refusals are
-// *admission.Error.
+// *refusal.Error.
 type Service struct {
 	o     Options
 	cache cache

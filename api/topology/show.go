@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topospec/forms"
@@ -125,7 +125,7 @@ func (s *Service) Revisions(ctx context.Context, q v1.TopospecQuery) (*v1.Toposp
 	if q.Status != "" {
 		var st history.Status
 		if err := st.UnmarshalText([]byte(q.Status)); err != nil {
-			return nil, refuse(admission.Invalid, "status_unknown", "want draft, active, superseded, rolled_back or rejected", "%v", err)
+			return nil, refuse(refusal.Invalid, "status_unknown", "want draft, active, superseded, rolled_back or rejected", "%v", err)
 		}
 	}
 	b, err := s.book(ctx)
@@ -157,7 +157,7 @@ func (s *Service) Revisions(ctx context.Context, q v1.TopospecQuery) (*v1.Toposp
 // Content returns the content of a revision, in one of the forms of package forms.
 func (s *Service) Content(ctx context.Context, number uint64, form string) (string, error) {
 	if form != "" && !slices.Contains(forms.Names(), form) {
-		return "", refuse(admission.Invalid, "form_unknown", "portcullis topospec convert --help tells them apart", "form %.40q: want one of %q", form, forms.Names())
+		return "", refuse(refusal.Invalid, "form_unknown", "portcullis topospec convert --help tells them apart", "form %.40q: want one of %q", form, forms.Names())
 	}
 	c, err := s.contents(ctx, number)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *Service) Content(ctx context.Context, number uint64, form string) (stri
 	}
 	text, err := forms.Text(c.next, form)
 	if err != nil {
-		return "", refuse(admission.Invalid, "form_impossible", "take another form", "revision %d as %s: %v", number, form, err)
+		return "", refuse(refusal.Invalid, "form_impossible", "take another form", "revision %d as %s: %v", number, form, err)
 	}
 	return text, nil
 }

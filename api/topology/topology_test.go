@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api/admission"
 	"portcullis/api/audit"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
 	"portcullis/api/topology"
@@ -122,9 +122,9 @@ func (s *site) inForce(r *topospec.Revision, mode string) *v1.TopospecRevision {
 }
 
 // wants fails unless err is a refusal with a code that says some words.
-func wants(t *testing.T, what string, err error, kind admission.Kind, code, words string) {
+func wants(t *testing.T, what string, err error, kind refusal.Kind, code, words string) {
 	t.Helper()
-	e, ok := errors.AsType[*admission.Error](err)
+	e, ok := errors.AsType[*refusal.Error](err)
 	if !ok || e.Status != kind || e.Code != code || !strings.Contains(e.Error(), words) || e.Hint == "" {
 		t.Errorf("%s: %v (%+v), want %v %s about %q with a hint", what, err, e, kind, code, words)
 	}
@@ -163,13 +163,13 @@ func TestLife(t *testing.T) {
 		t.Fatalf("%+v, %v", sim, err)
 	}
 	_, err = s.keep.Activate(ctx, "bob", 1, "", v1.TopospecActivate{Reason: "x"})
-	wants(t, "not approved", err, admission.Conflict, "topospec_refused", "somebody other than its author must approve it, 0 did")
+	wants(t, "not approved", err, refusal.Conflict, "topospec_refused", "somebody other than its author must approve it, 0 did")
 	_, err = s.keep.Approve(ctx, "ada", 1, "", v1.TopospecApprove{Digest: first.Digest})
-	wants(t, "by its author", err, admission.Conflict, "topospec_refused", "ada wrote it")
+	wants(t, "by its author", err, refusal.Conflict, "topospec_refused", "ada wrote it")
 	_, err = s.keep.Approve(ctx, "bob", 1, "", v1.TopospecApprove{Digest: strings.Repeat("0", 12)})
-	wants(t, "another content", err, admission.Conflict, "topospec_refused", "what was looked at is 000000000000")
+	wants(t, "another content", err, refusal.Conflict, "topospec_refused", "what was looked at is 000000000000")
 	_, err = s.keep.Approve(ctx, "bob", 1, "1", v1.TopospecApprove{Digest: first.Digest})
-	wants(t, "an older version", err, admission.Changed, v1.CodeChanged, "was changed since")
+	wants(t, "an older version", err, refusal.Changed, v1.CodeChanged, "was changed since")
 	now, err := s.keep.Revision(ctx, 1)
 	if err != nil || now.Checked == nil || now.Simulated == nil || now.Simulated.By != "bob" {
 		t.Fatalf("%+v, %v", now, err)
@@ -179,7 +179,7 @@ func TestLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.keep.Activate(ctx, "bob", 1, "", v1.TopospecActivate{Mode: "enforce", Reason: "x"})
-	wants(t, "enforced at once", err, admission.Conflict, "topospec_refused", "in force is observe")
+	wants(t, "enforced at once", err, refusal.Conflict, "topospec_refused", "in force is observe")
 	if st := s.activate(1, ""); st.Revision != 1 || st.Mode != "observe" || st.By != "bob" || st.Reason != "ticket 7" || st.Watch != nil || st.Source != v1.TopospecOfRevisions {
 		t.Errorf("%+v", st)
 	}
@@ -202,13 +202,13 @@ func TestLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.keep.Rollback(ctx, "ada", "1", v1.TopospecRollback{Reason: "x"})
-	wants(t, "an older version", err, admission.Changed, v1.CodeChanged, "what is in force was changed")
+	wants(t, "an older version", err, refusal.Changed, v1.CodeChanged, "what is in force was changed")
 	back, err := s.keep.Rollback(ctx, "ada", status.Version, v1.TopospecRollback{Reason: "hosts lost"})
 	if err != nil || back.Revision != 1 || back.Mode != "enforce" || back.By != "ada" {
 		t.Fatalf("%+v, %v", back, err)
 	}
 	_, err = s.keep.Rollback(ctx, "ada", "", v1.TopospecRollback{Reason: "x"})
-	wants(t, "to nothing", err, admission.Conflict, "topospec_refused", "nothing that is kept was in force before")
+	wants(t, "to nothing", err, refusal.Conflict, "topospec_refused", "nothing that is kept was in force before")
 	if back, err = s.keep.Rollback(ctx, "ada", "", v1.TopospecRollback{Revision: 2, Mode: "warn", Reason: "it was the cable"}); err != nil || back.Revision != 2 || back.Mode != "warn" {
 		t.Fatalf("%+v, %v", back, err)
 	}
@@ -265,22 +265,22 @@ func TestDraftRefused(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, file, content string
-		kind                admission.Kind
+		kind                refusal.Kind
 		code, words         string
 	}{
-		{"cut off", "rail-a.yaml", whole[:len(whole)*2/3], admission.Invalid, "topospec_invalid", "rail-a.yaml:"},
-		{"nothing", "rail-a.conf", "", admission.Invalid, "topospec_invalid", "rail-a.conf"},
-		{"misspelt", "rail-a.conf", "0x0010000100000001,1,0x0020000000000001,1,Any,Activ\n", admission.Invalid, "topospec_invalid", "rail-a.conf:1:"},
-		{"observed", "now.topo", "vendid=0x2c9\ndevid=0x1\n", admission.Invalid, "topospec_invalid", "neither a native revision"},
-		{"of another fabric", "rail-b.yaml", text(foreign), admission.Conflict, "topospec_foreign", `describes fabric "other"`},
-		{"no link", "rail-a.yaml", text(empty), admission.Invalid, "topospec_empty", "no link of it is to be up"},
+		{"cut off", "rail-a.yaml", whole[:len(whole)*2/3], refusal.Invalid, "topospec_invalid", "rail-a.yaml:"},
+		{"nothing", "rail-a.conf", "", refusal.Invalid, "topospec_invalid", "rail-a.conf"},
+		{"misspelt", "rail-a.conf", "0x0010000100000001,1,0x0020000000000001,1,Any,Activ\n", refusal.Invalid, "topospec_invalid", "rail-a.conf:1:"},
+		{"observed", "now.topo", "vendid=0x2c9\ndevid=0x1\n", refusal.Invalid, "topospec_invalid", "neither a native revision"},
+		{"of another fabric", "rail-b.yaml", text(foreign), refusal.Conflict, "topospec_foreign", `describes fabric "other"`},
+		{"no link", "rail-a.yaml", text(empty), refusal.Invalid, "topospec_empty", "no link of it is to be up"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := s.keep.Draft(t.Context(), "ada", v1.NewTopospec{Name: tt.file, Content: tt.content, Reason: "x"})
 			wants(t, tt.name, err, tt.kind, tt.code, tt.words)
 		})
 	}
-	if _, err := s.keep.Draft(t.Context(), "ada", v1.NewTopospec{Name: "a.yaml", Content: whole, Reason: "  "}); !admission.IsKind(err, admission.Invalid) {
+	if _, err := s.keep.Draft(t.Context(), "ada", v1.NewTopospec{Name: "a.yaml", Content: whole, Reason: "  "}); !refusal.IsKind(err, refusal.Invalid) {
 		t.Errorf("without a reason: %v", err)
 	}
 	all, err := s.keep.Revisions(t.Context(), v1.TopospecQuery{})
@@ -324,7 +324,7 @@ func TestFourEyes(t *testing.T) {
 	}
 	s.approve(d, "bob")
 	_, err := s.keep.Activate(t.Context(), "bob", 1, "", v1.TopospecActivate{Reason: "x"})
-	wants(t, "one", err, admission.Conflict, "topospec_refused", "two persons other than its author must approve it, 1 did")
+	wants(t, "one", err, refusal.Conflict, "topospec_refused", "two persons other than its author must approve it, 1 did")
 	s.approve(d, "eve")
 	s.activate(1, "")
 
@@ -344,11 +344,11 @@ func TestBlind(t *testing.T) {
 	s.inForce(next, "")
 	d := s.draft(next)
 	s.approve(d, "bob")
-	s.blind = &admission.Error{Code: "fabric_unseen", Status: admission.Unavailable, Detail: "nothing is seen", Hint: "wait"}
+	s.blind = &refusal.Error{Code: "fabric_unseen", Status: refusal.Unavailable, Detail: "nothing is seen", Hint: "wait"}
 	_, err := s.keep.Simulate(t.Context(), "bob", d.Revision, v1.TopospecSimulate{})
-	wants(t, "simulate", err, admission.Unavailable, "fabric_unseen", "nothing is seen")
+	wants(t, "simulate", err, refusal.Unavailable, "fabric_unseen", "nothing is seen")
 	_, err = s.keep.Activate(t.Context(), "bob", d.Revision, "", v1.TopospecActivate{Reason: "x"})
-	wants(t, "activate", err, admission.Unavailable, "fabric_unseen", "nothing is seen")
+	wants(t, "activate", err, refusal.Unavailable, "fabric_unseen", "nothing is seen")
 	if st, err := s.keep.Rollback(t.Context(), "bob", "", v1.TopospecRollback{Reason: "x"}); err != nil || st.Revision != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
@@ -400,9 +400,9 @@ func TestContent(t *testing.T) {
 		t.Errorf("topoconfig: %.60q, %v", got, err)
 	}
 	_, err := s.keep.Content(t.Context(), d.Revision, "xml")
-	wants(t, "xml", err, admission.Invalid, "form_unknown", `"xml"`)
+	wants(t, "xml", err, refusal.Invalid, "form_unknown", `"xml"`)
 	_, err = s.keep.Content(t.Context(), 9, "")
-	wants(t, "unknown", err, admission.NotFound, "revision_unknown", "revision 9")
+	wants(t, "unknown", err, refusal.NotFound, "revision_unknown", "revision 9")
 }
 
 // TestWanted fails closed: a record of the store that cannot be read is an error, never "nothing".

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api"
-	"portcullis/api/admission"
 	"portcullis/api/fabric/seen"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
@@ -55,7 +55,7 @@ func (k *keyKeeper) LendSAKey(context.Context, string, v1.SAKeyLoan) (*v1.Sealed
 
 func (k *keyKeeper) RetireKeys(_ context.Context, _ string, r v1.KeyRetirement) (*v1.FabricKeys, error) {
 	if r.GUID == 1 {
-		return nil, &admission.Error{Code: "key_in_use", Status: admission.Conflict, Detail: "it is seen as leaf1", Hint: "take the device away first"}
+		return nil, &refusal.Error{Code: "key_in_use", Status: refusal.Conflict, Detail: "it is seen as leaf1", Hint: "take the device away first"}
 	}
 	k.gone = r.GUID
 	now := k.keys
@@ -86,7 +86,7 @@ func (k *keyKeeper) ReleaseKeys(_ context.Context, _ string, r v1.KeyRelease) (*
 
 func (k *keyKeeper) MoveKey(_ context.Context, _ string, m v1.KeyMove) (*v1.FabricKey, error) {
 	if m.GUID == 1 {
-		return nil, &admission.Error{Code: "key_not_withheld", Status: admission.Conflict, Detail: "the key is not withheld", Hint: "look"}
+		return nil, &refusal.Error{Code: "key_not_withheld", Status: refusal.Conflict, Detail: "the key is not withheld", Hint: "look"}
 	}
 	k.moved = m
 	return &v1.FabricKey{GUID: m.GUID, At: m.To, Kind: "m_key", State: "changing"}, nil

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"portcullis/api"
-	"portcullis/api/admission"
 	"portcullis/api/apitest"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/eventlog"
 	"portcullis/attest/reference"
@@ -31,7 +31,7 @@ func (k *referenceKeeper) List(_ context.Context, class string) (*v1.References,
 
 func (k *referenceKeeper) Show(_ context.Context, class string, version uint64) (*v1.Reference, error) {
 	if class != k.one.Class || version != k.one.Version {
-		return nil, &admission.Error{Code: "reference_unknown", Status: admission.NotFound, Detail: "no such set", Hint: "portcullis reference list"}
+		return nil, &refusal.Error{Code: "reference_unknown", Status: refusal.NotFound, Detail: "no such set", Hint: "portcullis reference list"}
 	}
 	return &k.one, nil
 }
@@ -62,7 +62,7 @@ func (k *referenceKeeper) Waive(_ context.Context, actor string, in v1.NewWaiver
 
 func (k *referenceKeeper) Approve(_ context.Context, actor, class string, _ uint64, in v1.ReferenceApprove) (*v1.Reference, error) {
 	if class == "own" {
-		return nil, &admission.Error{Code: "two_persons", Status: admission.Conflict, Detail: strings.TrimSpace(actor + " may not approve it " + in.Reason), Hint: "have somebody else look at it"}
+		return nil, &refusal.Error{Code: "two_persons", Status: refusal.Conflict, Detail: strings.TrimSpace(actor + " may not approve it " + in.Reason), Hint: "have somebody else look at it"}
 	}
 	k.one.State, k.one.InForce, k.one.Approver, k.one.Trusted, k.one.Expires = "approved", true, actor, noon, in.Expires
 	return &k.one, nil

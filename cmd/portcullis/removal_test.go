@@ -13,6 +13,7 @@ import (
 	"portcullis/api"
 	"portcullis/api/admission"
 	"portcullis/api/fabric/seen"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -23,7 +24,7 @@ type away struct{ removed bool }
 
 func (a *away) host(id string) (*v1.Host, error) {
 	if id != "h1" {
-		return nil, &admission.Error{Code: "host_unknown", Status: admission.NotFound, Detail: "host " + id + " is not in inventory as the store said last", Hint: "the store is away; see /readyz"}
+		return nil, &refusal.Error{Code: "host_unknown", Status: refusal.NotFound, Detail: "host " + id + " is not in inventory as the store said last", Hint: "the store is away; see /readyz"}
 	}
 	h := &v1.Host{
 		ID: id, Tenant: "acme", Cluster: "acme-1", Epoch: 4,
@@ -43,7 +44,7 @@ func (a *away) Host(_ context.Context, id string) (*v1.Host, error) { return a.h
 func (a *away) Release(ctx context.Context, _, id string) (*v1.Host, error) {
 	h, err := a.host(id)
 	if err == nil && !admission.Matches(ctx, strconv.FormatInt(h.Epoch, 10)) {
-		err = &admission.Error{Code: v1.CodeChanged, Status: admission.Changed, Detail: "the store said last that assignment 4 holds"}
+		err = &refusal.Error{Code: v1.CodeChanged, Status: refusal.Changed, Detail: "the store said last that assignment 4 holds"}
 	}
 	if err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"portcullis/api"
-	"portcullis/api/admission"
 	"portcullis/api/apitest"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
 
@@ -28,7 +28,7 @@ func (r *replacer) Start(_ context.Context, actor string, in v1.NewRMA) (*v1.RMA
 
 func (r *replacer) Show(_ context.Context, ticket string) (*v1.RMA, error) {
 	if ticket != r.one.Ticket {
-		return nil, &admission.Error{Code: "rma_unknown", Status: admission.NotFound, Detail: "no replacement has the ticket", Hint: "portcullis topospec rma list"}
+		return nil, &refusal.Error{Code: "rma_unknown", Status: refusal.NotFound, Detail: "no replacement has the ticket", Hint: "portcullis topospec rma list"}
 	}
 	return &r.one, nil
 }
@@ -38,7 +38,7 @@ func (r *replacer) List(context.Context) (*v1.RMAs, error) {
 }
 
 func (r *replacer) Confirm(_ context.Context, actor, ticket string, in v1.RMAConfirm) (*v1.RMA, error) {
-	return nil, &admission.Error{Code: "not_attested", Status: admission.Conflict, Detail: "host gpu-1 has not attested " + ticket + in.Reason, Hint: "run its agent, " + actor}
+	return nil, &refusal.Error{Code: "not_attested", Status: refusal.Conflict, Detail: "host gpu-1 has not attested " + ticket + in.Reason, Hint: "run its agent, " + actor}
 }
 
 func (r *replacer) Cancel(_ context.Context, _, _ string, in v1.RMACancel) (*v1.RMA, error) {

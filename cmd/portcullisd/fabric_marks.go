@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -12,9 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"portcullis/api/admission"
 	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/seen"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
@@ -61,8 +60,8 @@ func (k *marks) MarkHealth(ctx context.Context, actor string, m v1.HealthMark) (
 		in.Mark, in.Reason = sm.MarkNone, ""
 	}
 	if in.Mark == sm.MarkUnhealthy && in.Reason == "" {
-		return nil, &admission.Error{
-			Code: "reason_missing", Status: admission.Invalid,
+		return nil, &refusal.Error{
+			Code: "reason_missing", Status: refusal.Invalid,
 			Detail: "no reason is given why it is unhealthy", Hint: "say it in a few words, for those who find the port closed",
 		}
 	}
@@ -152,11 +151,8 @@ func joined(ctx context.Context, group *errgroup.Group, a, b <-chan sm.Input) <-
 }
 
 func notTaken(why string) error {
-	return &admission.Error{
-		Code: "mark_not_taken", Status: admission.Unavailable,
-		Detail: fmt.Sprintf("the subnet manager did not take this within %v: %s", maxMarkWait, why),
-		Hint:   "portcullis sm status tells how it is; then ask again",
-	}
+	return refusal.New(refusal.Unavailable, "mark_not_taken", "portcullis sm status tells how it is; then ask again",
+		"the subnet manager did not take this within %v: %s", maxMarkWait, why)
 }
 
 // next returns a channel that is closed when the next view comes.

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"portcullis/api"
-	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/instances"
 	"portcullis/api/leader"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -88,5 +88,5 @@ func (l *leadership) Leader(ctx context.Context) (*api.Peer, error) {
 }
 
 func noLeader(detail string) error {
-	return &admission.Error{Code: v1.CodeNoLeader, Status: admission.Unavailable, Detail: detail, Hint: "ask again; portcullis sm status shows who leads"}
+	return &refusal.Error{Code: v1.CodeNoLeader, Status: refusal.Unavailable, Detail: detail, Hint: "ask again; portcullis sm status shows who leads"}
 }

@@ -12,6 +12,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/owed"
+	"portcullis/api/refusal"
 	"portcullis/api/removals"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -123,8 +124,8 @@ func auditMarks(st *store.Store, k *owed.Keeper) func(context.Context, string, i
 			k.AddNote(e) // the log says what becomes of it
 			return nil
 		default:
-			return &admission.Error{
-				Code: v1.CodeUnavailable, Status: admission.Unavailable, Err: err,
+			return &refusal.Error{
+				Code: v1.CodeUnavailable, Status: refusal.Unavailable, Err: err,
 				Detail: "the audit log cannot be written, so nothing was changed", Hint: "look at /readyz, then ask again",
 			}
 		}

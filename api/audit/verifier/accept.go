@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/audit/chain"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -41,13 +41,13 @@ func (v *Verifier) Breaks(context.Context) (*v1.AuditBreaks, error) {
 func (v *Verifier) AcceptBreak(ctx context.Context, actor string, in v1.AuditAccept) (*v1.AuditBreaks, error) {
 	in.Reason = strings.TrimSpace(in.Reason)
 	if in.Reason == "" {
-		return nil, &admission.Error{Code: "reason_missing", Status: admission.Invalid, Detail: "no reason given", Hint: "say what is known of how the break came to be"}
+		return nil, &refusal.Error{Code: "reason_missing", Status: refusal.Invalid, Detail: "no reason given", Hint: "say what is known of how the break came to be"}
 	}
 	state := v.State()
 	i := slices.IndexFunc(state.Open, func(b chain.Break) bool { return b.Seq == in.Seq && b.To.Hash == in.Hash })
 	if i < 0 {
-		return nil, &admission.Error{
-			Code: "audit_break_unknown", Status: admission.Conflict, Hint: "portcullis audit breaks",
+		return nil, &refusal.Error{
+			Code: "audit_break_unknown", Status: refusal.Conflict, Hint: "portcullis audit breaks",
 			Detail: fmt.Sprintf("no break at audit entry %d that goes on from hash %.12s is open, by the last verification of this instance", in.Seq, in.Hash),
 		}
 	}
@@ -62,10 +62,10 @@ func (v *Verifier) AcceptBreak(ctx context.Context, actor string, in v1.AuditAcc
 		return audit.Append(ctx, tx, entry)
 	})
 	if err != nil {
-		if e, is := errors.AsType[*admission.Error](err); is {
+		if e, is := errors.AsType[*refusal.Error](err); is {
 			return nil, e
 		}
-		return nil, admission.Unconfirmed(err, "look before trying again: portcullis audit breaks")
+		return nil, refusal.Unconfirmed(err, "look before trying again: portcullis audit breaks")
 	}
 	v.o.Log.Warn("a break of the audit log was accepted", "actor", actor, "cause", b.Cause, "entry", b.Seq, "reason", in.Reason)
 	v.accepted(&b, &entry)

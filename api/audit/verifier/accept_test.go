@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/audit/chain"
 	"portcullis/api/events"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -106,7 +106,7 @@ func TestAcceptsWhatWasFound(t *testing.T) {
 		} {
 			if _, err := v.AcceptBreak(t.Context(), "ann", in); err == nil {
 				t.Errorf("%s is accepted", name)
-			} else if e, is := errors.AsType[*admission.Error](err); !is || e.Hint == "" {
+			} else if e, is := errors.AsType[*refusal.Error](err); !is || e.Hint == "" {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

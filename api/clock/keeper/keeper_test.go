@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/clock"
 	"portcullis/api/events"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	"portcullis/api/store/storetest"
@@ -194,7 +194,7 @@ func TestSet(t *testing.T) {
 			t.Fatal("the time that was recorded stops nothing")
 		}
 		for _, in := range []v1.ClockSet{{Time: time.Now(), Reason: " "}, {Time: time.Now().Add(2 * time.Hour), Reason: "x"}, {Reason: "x"}} {
-			if _, err := b.SetClock(t.Context(), "olga", in); !admission.IsKind(err, admission.Invalid) && !admission.IsKind(err, admission.Conflict) {
+			if _, err := b.SetClock(t.Context(), "olga", in); !refusal.IsKind(err, refusal.Invalid) && !refusal.IsKind(err, refusal.Conflict) {
 				t.Errorf("%+v: %v", in, err)
 			}
 		}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/clock"
 	"portcullis/api/events"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -96,7 +96,7 @@ func (k *Keeper) Clock(context.Context) (*v1.Clock, error) {
 func (k *Keeper) SetClock(ctx context.Context, actor string, in v1.ClockSet) (*v1.Clock, error) {
 	in.Reason = strings.TrimSpace(in.Reason)
 	if in.Reason == "" {
-		return nil, &admission.Error{Code: "reason_missing", Status: admission.Invalid, Detail: "no reason given", Hint: "say why the recorded time is wrong"}
+		return nil, &refusal.Error{Code: "reason_missing", Status: refusal.Invalid, Detail: "no reason given", Hint: "say why the recorded time is wrong"}
 	}
 	_, err := k.o.Store.Update(ctx, func(tx *store.Tx) error {
 		was, err := k.recorded(ctx, tx)
@@ -108,14 +108,14 @@ func (k *Keeper) SetClock(ctx context.Context, actor string, in v1.ClockSet) (*v
 		s := k.water.Standing(k.reading())
 		k.mu.Unlock()
 		if off := s.Wall.Sub(in.Time); off.Abs() > clock.Tolerance {
-			return &admission.Error{
-				Code: "clock_differs", Status: admission.Conflict, Hint: "correct the clock of the service's machine first, and that of yours",
+			return &refusal.Error{
+				Code: "clock_differs", Status: refusal.Conflict, Hint: "correct the clock of the service's machine first, and that of yours",
 				Detail: fmt.Sprintf("the clock of the service's machine shows %s, and you say that it is %s", s.Wall.Format(time.RFC3339), in.Time.UTC().Format(time.RFC3339)),
 			}
 		}
 		if s.State == clock.Steady {
-			return &admission.Error{
-				Code: "clock_steady", Status: admission.Conflict, Hint: "portcullis clock show",
+			return &refusal.Error{
+				Code: "clock_steady", Status: refusal.Conflict, Hint: "portcullis clock show",
 				Detail: "the clock of this instance is believed: there is nothing to set",
 			}
 		}
@@ -141,8 +141,8 @@ func (k *Keeper) SetClock(ctx context.Context, actor string, in v1.ClockSet) (*v
 }
 
 func explain(err error) error {
-	if e, ok := errors.AsType[*admission.Error](err); ok {
+	if e, ok := errors.AsType[*refusal.Error](err); ok {
 		return e
 	}
-	return admission.Unconfirmed(err, "look before trying again: portcullis clock show")
+	return refusal.Unconfirmed(err, "look before trying again: portcullis clock show")
 }

@@ -10,9 +10,9 @@ import (
 	"log/slog"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/fabric/seen"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -49,8 +49,8 @@ func (k *Ops) ReleaseKeys(ctx context.Context, actor string, r v1.KeyRelease) (*
 		in, action = &sm.ResumeKeys{}, "resume"
 	}
 	if r.Resume && !now.Releasing {
-		return nil, &admission.Error{
-			Code: "not_released", Status: admission.Conflict, Detail: "keys are given out: there is nothing to resume", Hint: "portcullis fabric keys lists them",
+		return nil, &refusal.Error{
+			Code: "not_released", Status: refusal.Conflict, Detail: "keys are given out: there is nothing to resume", Hint: "portcullis fabric keys lists them",
 		}
 	}
 	if err := k.noteKeys(ctx, actor, "fabric.keys", "fabric/keys", action); err != nil {
@@ -107,13 +107,13 @@ func (k *Ops) withheld(guid ib.GUID) error {
 	case err != nil:
 		return err
 	case !seen:
-		return &admission.Error{
-			Code: "port_unknown", Status: admission.NotFound, Detail: "no end port " + guid.String() + " is seen",
+		return &refusal.Error{
+			Code: "port_unknown", Status: refusal.NotFound, Detail: "no end port " + guid.String() + " is seen",
 			Hint: "one that holds a key does not answer at another place: say at which switch port it is, as SWITCH/PORT",
 		}
 	case row.State != sm.KeyWithheld.String():
-		return &admission.Error{
-			Code: "key_not_withheld", Status: admission.Conflict, Detail: "the key of " + guid.String() + " is not withheld: its state is " + row.State,
+		return &refusal.Error{
+			Code: "key_not_withheld", Status: refusal.Conflict, Detail: "the key of " + guid.String() + " is not withheld: its state is " + row.State,
 			Hint: "only a device that is at another place than the one it was given its key at is moved",
 		}
 	}
@@ -155,8 +155,8 @@ func (k *Ops) managed(ctx context.Context) (*v1.FabricKeys, error) {
 		return nil, err
 	}
 	if !now.Managed {
-		return nil, &admission.Error{
-			Code: "keys_unmanaged", Status: admission.Conflict, Detail: "devices get no keys from this subnet manager",
+		return nil, &refusal.Error{
+			Code: "keys_unmanaged", Status: refusal.Conflict, Detail: "devices get no keys from this subnet manager",
 			Hint: "fabric.keys of portcullisd.yaml says which they get",
 		}
 	}
@@ -177,8 +177,8 @@ func Audit(st *store.Store, now func() time.Time) Note {
 			return audit.Append(ctx, tx, audit.Entry{Time: now(), Actor: actor, Action: action, Object: object, Code: code})
 		})
 		if err != nil {
-			return &admission.Error{
-				Code: v1.CodeUnavailable, Status: admission.Unavailable, Err: err,
+			return &refusal.Error{
+				Code: v1.CodeUnavailable, Status: refusal.Unavailable, Err: err,
 				Detail: "the audit log cannot be written, so nothing was done", Hint: "look at /readyz, then ask again",
 			}
 		}

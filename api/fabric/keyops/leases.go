@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
@@ -57,18 +57,18 @@ func (k *Ops) lendable(guid ib.GUID, lend bool) (v1.FabricKey, error) {
 	case err != nil:
 		return row, err
 	case !seen:
-		return row, &admission.Error{
-			Code: "port_unknown", Status: admission.NotFound, Detail: "no end port " + guid.String() + " is seen",
+		return row, &refusal.Error{
+			Code: "port_unknown", Status: refusal.NotFound, Detail: "no end port " + guid.String() + " is seen",
 			Hint: "portcullis fabric keys lists devices and how they stand to their keys",
 		}
 	case lend && (row.State != sm.KeyHeld.String() || row.Exposed):
-		return row, &admission.Error{
-			Code: "key_not_held", Status: admission.Conflict, Detail: "the key of " + guid.String() + " is not lent: its state is " + row.State,
+		return row, &refusal.Error{
+			Code: "key_not_held", Status: refusal.Conflict, Detail: "the key of " + guid.String() + " is not lent: its state is " + row.State,
 			Hint: "a key that is changing is lent when that is over; ask again",
 		}
 	case !lend && row.Lent.IsZero():
-		return row, &admission.Error{
-			Code: "key_not_lent", Status: admission.Conflict, Detail: "the key of " + guid.String() + " is not lent", Hint: "portcullis fabric keys shows which are",
+		return row, &refusal.Error{
+			Code: "key_not_lent", Status: refusal.Conflict, Detail: "the key of " + guid.String() + " is not lent", Hint: "portcullis fabric keys shows which are",
 		}
 	}
 	return row, nil
@@ -81,8 +81,8 @@ func (k *Ops) LendSAKey(ctx context.Context, actor string, l v1.SAKeyLoan) (*v1.
 		return nil, err
 	}
 	if len(out) < 2 { // the vault alone, or nothing
-		return nil, &admission.Error{
-			Code: "sa_key_unmanaged", Status: admission.Conflict, Detail: "the service has drawn no SA_Key",
+		return nil, &refusal.Error{
+			Code: "sa_key_unmanaged", Status: refusal.Conflict, Detail: "the service has drawn no SA_Key",
 			Hint: "it draws one as master of a fabric if fabric.keys.root is named and fabric.sa.key_file is not; a key of that file is there for who may read it",
 		}
 	}
@@ -144,8 +144,8 @@ func (k *Ops) retirable(guid ib.GUID) error {
 		return err
 	}
 	if seen {
-		return &admission.Error{
-			Code: "key_in_use", Status: admission.Conflict, Detail: "the keys of " + guid.String() + " are not destroyed: it is seen as " + row.At,
+		return &refusal.Error{
+			Code: "key_in_use", Status: refusal.Conflict, Detail: "the keys of " + guid.String() + " are not destroyed: it is seen as " + row.At,
 			Hint: "take the device away first, or it is out of reach for ever",
 		}
 	}
@@ -154,8 +154,8 @@ func (k *Ops) retirable(guid ib.GUID) error {
 		return err
 	}
 	if !slices.ContainsFunc(facts, func(f sm.Fact) bool { return f.GUID == guid && f.Kind == sm.KeyFact(keys.MKey) }) {
-		return &admission.Error{
-			Code: "key_unknown", Status: admission.NotFound, Detail: "no device " + guid.String() + " was given an M_Key",
+		return &refusal.Error{
+			Code: "key_unknown", Status: refusal.NotFound, Detail: "no device " + guid.String() + " was given an M_Key",
 			Hint: "say the port GUID, which is not always the node GUID",
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"portcullis/api/admission"
 	"portcullis/api/fabric/keyops"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
@@ -47,7 +47,7 @@ func TestSAKeyIsAudited(t *testing.T) {
 	}
 	refuse, facts = nil, facts[:2]
 	_, err = ops.LendSAKey(t.Context(), "olga", v1.SAKeyLoan{})
-	if e, ok := errors.AsType[*admission.Error](err); !ok || e.Code != "sa_key_unmanaged" {
+	if e, ok := errors.AsType[*refusal.Error](err); !ok || e.Code != "sa_key_unmanaged" {
 		t.Errorf("without an SA_Key: %v", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	"portcullis/fabricsm/mcast"
 	"portcullis/fabricsm/route/dump"
 	"portcullis/fabricsm/topo"
@@ -45,8 +45,8 @@ func (o *Observer) Dump(format, node string) (func(io.Writer) error, error) {
 	}
 	if o.dumps.Add(1) > maxDumps {
 		o.dumps.Add(-1)
-		return nil, &admission.Error{
-			Code: "dumps_busy", Status: admission.Limited, Detail: "other dumps are being written", Hint: "try again when they are done",
+		return nil, &refusal.Error{
+			Code: "dumps_busy", Status: refusal.Limited, Detail: "other dumps are being written", Hint: "try again when they are done",
 		}
 	}
 	return func(w io.Writer) error {
@@ -67,13 +67,13 @@ func (x *index) dump(format, node string) (func(io.Writer) error, error) {
 	f, t := x.Fabric, x.Tables
 	switch {
 	case !slices.Contains(Formats(), format):
-		return nil, &admission.Error{
-			Code: "format_unknown", Status: admission.Invalid, Detail: "there is no dump format " + format,
+		return nil, &refusal.Error{
+			Code: "format_unknown", Status: refusal.Invalid, Detail: "there is no dump format " + format,
 			Hint: "the formats are " + strings.Join(Formats(), ", "),
 		}
 	case node != "" && format != FormatLFTs:
-		return nil, &admission.Error{
-			Code: "format_whole", Status: admission.Invalid, Detail: "a dump in format " + format + " is of the whole fabric",
+		return nil, &refusal.Error{
+			Code: "format_whole", Status: refusal.Invalid, Detail: "a dump in format " + format + " is of the whole fabric",
 			Hint: "leave the switch out, or use " + FormatLFTs,
 		}
 	case t == nil && format != FormatDiscover && format != FormatSubnet && format != FormatGUIDs:

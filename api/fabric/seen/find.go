@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
 )
 
 func unknown(what, word, hint string) error {
-	return &admission.Error{
-		Code: what + "_unknown", Status: admission.NotFound,
+	return &refusal.Error{
+		Code: what + "_unknown", Status: refusal.NotFound,
 		Detail: fmt.Sprintf("the fabric shows no %s %q", what, word), Hint: hint,
 	}
 }
@@ -29,8 +29,8 @@ func ambiguous(x *index, word string, ids []topo.NodeID) error {
 		}
 		words = append(words, x.Fabric.Node(id).GUID.String())
 	}
-	return &admission.Error{
-		Code: "name_ambiguous", Status: admission.Invalid,
+	return &refusal.Error{
+		Code: "name_ambiguous", Status: refusal.Invalid,
 		Detail: fmt.Sprintf("%d nodes are called %q: %s", len(ids), word, strings.Join(words, ", ")), Hint: "name one by its GUID or LID",
 	}
 }
@@ -55,8 +55,8 @@ func (x *index) node(word string) (topo.NodeID, error) {
 func (x *index) unseenHost(word string) error {
 	for _, host := range x.hostOf {
 		if host == word {
-			return &admission.Error{
-				Code: "host_unseen", Status: admission.NotFound,
+			return &refusal.Error{
+				Code: "host_unseen", Status: refusal.NotFound,
 				Detail: "host " + word + " is in the inventory, and the fabric shows none of its adapters",
 				Hint:   "is it powered, and its cable in? portcullis fabric ports --problem lists links behind which nothing answers",
 			}

@@ -8,7 +8,7 @@ import (
 	"iter"
 	"slices"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mcast"
@@ -74,8 +74,8 @@ func (l *listing) group(mgid string) (*group.Group, error) {
 	if g := l.Registered.Groups.Group(gid); g != nil {
 		return g, nil
 	}
-	return nil, &admission.Error{
-		Code: "group_unknown", Status: admission.NotFound,
+	return nil, &refusal.Error{
+		Code: "group_unknown", Status: refusal.NotFound,
 		Detail: fmt.Sprintf("there is no multicast group %v", gid), Hint: "portcullis fabric groups lists them",
 	}
 }

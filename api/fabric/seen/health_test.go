@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api/admission"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/fabric/seen/seentest"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
@@ -93,7 +93,7 @@ func TestPlaceOf(t *testing.T) {
 }
 
 func hintOf(err error) string {
-	if e, ok := errors.AsType[*admission.Error](err); ok {
+	if e, ok := errors.AsType[*refusal.Error](err); ok {
 		return e.Hint
 	}
 	return ""

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa"
@@ -105,8 +105,8 @@ func (o *Observer) Gone() {
 
 // ErrUnseen is what is answered before the subnet manager has shown anything.
 func unseen() error {
-	return &admission.Error{
-		Code: "fabric_unseen", Status: admission.Unavailable,
+	return &refusal.Error{
+		Code: "fabric_unseen", Status: refusal.Unavailable,
 		Detail: "the subnet manager has not seen the fabric yet",
 		Hint:   "portcullis sm status tells why; if it has just started, ask again",
 	}

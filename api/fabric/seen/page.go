@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"sort"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
@@ -24,8 +24,8 @@ type position struct {
 }
 
 func badCursor() error {
-	return &admission.Error{
-		Code: v1.CodeCursor, Status: admission.Invalid,
+	return &refusal.Error{
+		Code: v1.CodeCursor, Status: refusal.Invalid,
 		Detail: "the value of after is not one that a page gave as next", Hint: "begin without after",
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"iter"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa"
@@ -57,8 +57,8 @@ func (o *Observer) administered() (*index, *sa.Status, error) {
 	}
 	s := o.administration.Load()
 	if s == nil {
-		return nil, nil, &admission.Error{
-			Code: "sa_unseen", Status: admission.Unavailable,
+		return nil, nil, &refusal.Error{
+			Code: "sa_unseen", Status: refusal.Unavailable,
 			Detail: "subnet administration has shown nothing", Hint: "it is off (fabric.sa.enabled), or has just started; then ask again",
 		}
 	}
@@ -162,7 +162,7 @@ func registeredPage[E, T any](l *listing, all iter.Seq[E], limit int, row func(E
 
 // invalid returns an error about a field of a query that cannot be read.
 func invalid(field string, err error) error {
-	return &admission.Error{Code: field + "_invalid", Status: admission.Invalid, Detail: err.Error(), Hint: "leave it out for all"}
+	return &refusal.Error{Code: field + "_invalid", Status: refusal.Invalid, Detail: err.Error(), Hint: "leave it out for all"}
 }
 
 // pkeyAsked reads the P_Key of a query; 0: any.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api/admission"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/fabric/seen/seentest"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
@@ -191,13 +191,13 @@ func TestRegisteredByWhatItIs(t *testing.T) {
 		{"cursor of subscriptions", "cursor_invalid", second(o.Subscriptions(ctx, after("1.2")))},
 		{"cursor of aliases", "cursor_invalid", second(o.Aliases(ctx, after("zz")))},
 	} {
-		var e *admission.Error
+		var e *refusal.Error
 		if !errors.As(tt.err, &e) || e.Code != tt.code || e.Hint == "" {
 			t.Errorf("%s: %v, want %s", tt.name, tt.err, tt.code)
 		}
 	}
 	o.OnSA(nil)
-	var e *admission.Error
+	var e *refusal.Error
 	if _, err := o.SA(ctx); !errors.As(err, &e) || e.Code != "sa_unseen" {
 		t.Errorf("without subnet administration: %v", err)
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api/admission"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/fabric/seen/seentest"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa"
@@ -198,28 +198,28 @@ func TestWhatIsNotThere(t *testing.T) {
 		name string
 		ask  func() error
 		code string
-		kind admission.Kind
+		kind refusal.Kind
 	}{
-		{"nothing seen", func() error { _, err := empty.Overview(ctx); return err }, "fabric_unseen", admission.Unavailable},
-		{"unknown node", func() error { _, err := o.Ports(ctx, v1.PortQuery{Node: "x"}); return err }, "node_unknown", admission.NotFound},
-		{"unknown host", func() error { _, err := o.Ports(ctx, v1.PortQuery{Host: "x"}); return err }, "host_unknown", admission.NotFound},
-		{"host that is not seen", func() error { _, err := away.Ports(ctx, v1.PortQuery{Host: "compute-9"}); return err }, "host_unseen", admission.NotFound},
-		{"way to a host that is not seen", func() error { _, err := away.Routes(ctx, "sm", "compute-9"); return err }, "host_unseen", admission.NotFound},
-		{"no switch", func() error { _, err := o.Ports(ctx, v1.PortQuery{Switch: "sm"}); return err }, "not_a_switch", admission.Invalid},
-		{"two of a name", func() error { _, err := o.Routes(ctx, "ConnectX", "sm"); return err }, "name_ambiguous", admission.Invalid},
-		{"unknown LID", func() error { _, err := o.Routes(ctx, "99", "sm"); return err }, "LID_unknown", admission.NotFound},
-		{"no such port", func() error { _, err := o.Routes(ctx, "sm/2", "sm"); return err }, "port_unknown", admission.NotFound},
+		{"nothing seen", func() error { _, err := empty.Overview(ctx); return err }, "fabric_unseen", refusal.Unavailable},
+		{"unknown node", func() error { _, err := o.Ports(ctx, v1.PortQuery{Node: "x"}); return err }, "node_unknown", refusal.NotFound},
+		{"unknown host", func() error { _, err := o.Ports(ctx, v1.PortQuery{Host: "x"}); return err }, "host_unknown", refusal.NotFound},
+		{"host that is not seen", func() error { _, err := away.Ports(ctx, v1.PortQuery{Host: "compute-9"}); return err }, "host_unseen", refusal.NotFound},
+		{"way to a host that is not seen", func() error { _, err := away.Routes(ctx, "sm", "compute-9"); return err }, "host_unseen", refusal.NotFound},
+		{"no switch", func() error { _, err := o.Ports(ctx, v1.PortQuery{Switch: "sm"}); return err }, "not_a_switch", refusal.Invalid},
+		{"two of a name", func() error { _, err := o.Routes(ctx, "ConnectX", "sm"); return err }, "name_ambiguous", refusal.Invalid},
+		{"unknown LID", func() error { _, err := o.Routes(ctx, "99", "sm"); return err }, "LID_unknown", refusal.NotFound},
+		{"no such port", func() error { _, err := o.Routes(ctx, "sm/2", "sm"); return err }, "port_unknown", refusal.NotFound},
 		{"cursor", func() error {
 			_, err := o.Ports(ctx, v1.PortQuery{PageQuery: v1.PageQuery{After: "zz"}})
 			return err
-		}, "cursor_invalid", admission.Invalid},
-		{"cursor of a table", func() error { _, err := o.Table(ctx, "leaf1", v1.PageQuery{After: "-1"}); return err }, "cursor_invalid", admission.Invalid},
-		{"format", func() error { _, err := o.Dump("x", ""); return err }, "format_unknown", admission.Invalid},
-		{"whole format", func() error { _, err := o.Dump(seen.FormatGUIDs, "leaf1"); return err }, "format_whole", admission.Invalid},
+		}, "cursor_invalid", refusal.Invalid},
+		{"cursor of a table", func() error { _, err := o.Table(ctx, "leaf1", v1.PageQuery{After: "-1"}); return err }, "cursor_invalid", refusal.Invalid},
+		{"format", func() error { _, err := o.Dump("x", ""); return err }, "format_unknown", refusal.Invalid},
+		{"whole format", func() error { _, err := o.Dump(seen.FormatGUIDs, "leaf1"); return err }, "format_whole", refusal.Invalid},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.ask()
-			e, ok := errors.AsType[*admission.Error](err)
+			e, ok := errors.AsType[*refusal.Error](err)
 			if !ok || e.Code != tt.code || e.Status != tt.kind || e.Hint == "" {
 				t.Errorf("got %+v, want code %s, kind %v and a hint", err, tt.code, tt.kind)
 			}

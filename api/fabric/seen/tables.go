@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"portcullis/api/admission"
+	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
@@ -12,8 +12,8 @@ import (
 )
 
 func noTables() error {
-	return &admission.Error{
-		Code: "no_tables", Status: admission.Unavailable, Detail: "there are no forwarding tables yet",
+	return &refusal.Error{
+		Code: "no_tables", Status: refusal.Unavailable, Detail: "there are no forwarding tables yet",
 		Hint: "portcullis fabric show tells how far the subnet manager is, and what is wrong",
 	}
 }
@@ -108,8 +108,8 @@ func (x *index) onlySwitch(word string) (topo.NodeID, error) {
 		return topo.None, err
 	}
 	if n := x.Fabric.Node(id); n.Type != ib.NodeSwitch {
-		return topo.None, &admission.Error{
-			Code: "not_a_switch", Status: admission.Invalid,
+		return topo.None, &refusal.Error{
+			Code: "not_a_switch", Status: refusal.Invalid,
 			Detail: "node " + x.name(id) + " is a " + n.Type.String() + ", not a switch", Hint: "portcullis fabric nodes --type switch lists them",
 		}
 	}

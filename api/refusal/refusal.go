@@ -1,4 +1,6 @@
-package admission
+// Package refusal is the error that the service answers with: what was refused, why, and what to do about it. It knows
+// no protocol.
+package refusal
 
 import (
 	"context"
@@ -49,7 +51,7 @@ func (k Kind) String() string {
 	}
 }
 
-// Error is a refusal by this package. Code is stable and meant for programs
+// Error is a refusal by the service. Code is stable and meant for programs
 // ("host_unknown"), Detail names the object and the cause, Hint says what to
 // do about it, Problems lists each fault of an input with its place
 // ("rack1.yaml:12: ...").
@@ -79,12 +81,13 @@ func IsKind(err error, k Kind) bool {
 	return errors.As(err, &e) && e.Status == k
 }
 
-func refusal(k Kind, code, hint, format string, args ...any) *Error {
+// New returns a refusal of kind k, with a detail as fmt.Sprintf writes it.
+func New(k Kind, code, hint, format string, args ...any) *Error {
 	return &Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// explain turns an error of the store into a refusal; ours stay as they are.
-func explain(err error) error {
+// Explain turns an error of the store into a refusal; ours stay as they are.
+func Explain(err error) error {
 	var e *Error
 	var r *attest.Refusal
 	switch {
