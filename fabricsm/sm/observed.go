@@ -1,7 +1,6 @@
 package sm
 
 import (
-	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -181,9 +180,9 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 		tn.LinearFDBCap = uint16(ib.MaxUnicastLID) + 1 // until SwitchInfo says how many
 	}
 	id := c.topo.AddNode(tn)
-	c.nodes = extend(c.nodes, c.topo.NumNodes(), manyNodes)
+	c.nodes = topo.ExtendNodes(c.nodes, c.topo.NumNodes())
 	first := c.topo.Node(id).FirstPort
-	c.ports = extend(c.ports, c.topo.NumPorts(), manyPorts)
+	c.ports = topo.ExtendPorts(c.ports, c.topo.NumPorts())
 	c.shownKeys.Grow(c.topo.NumPorts())
 	c.mkeys.states.shown.Grow(c.topo.NumPorts())
 	d := c.deviceAt(ni, up)
@@ -205,29 +204,6 @@ func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.acquit(p)
 	c.shownKeys.Set(int32(p), nil)
 	c.mkeys.states.shown.Set(int32(p), nil)
-}
-
-// A fabric that is not small gets room for many nodes and ports at once. The unused part is address space that the system
-// never backs. To grow step by step would leave several times the memory that the fabric needs as garbage.
-const (
-	smallFabric = 1024 // nodes, or ports
-	manyNodes   = 16 << 10
-	manyPorts   = 128 << 10
-)
-
-// extend returns s with at least n elements, and room for many if s is not small.
-func extend[T any](s []T, n, many int) []T {
-	if n <= len(s) {
-		return s
-	}
-	if n > cap(s) {
-		room := max(n, cap(s)+cap(s)/2)
-		if n > smallFabric {
-			room = max(room, many)
-		}
-		s = slices.Grow(s, room-len(s))
-	}
-	return s[:n]
 }
 
 // dropNode forgets a node that cannot be reached.

@@ -100,15 +100,9 @@ type Tracker struct {
 	deepAt   uint32        // window in which something lay too far away
 }
 
-// smallFabric is how many nodes a new Tracker has room for. A larger fabric gets room for manyNodes at once.
-const (
-	smallFabric = 1024
-	manyNodes   = 16 << 10
-)
-
 // New returns a tracker of an empty fabric.
 func New(f Fabric, t *topo.Builder, l Limits) *Tracker {
-	return &Tracker{fabric: f, topo: t, limits: l, nodes: make([]node, 0, smallFabric)}
+	return &Tracker{fabric: f, topo: t, limits: l}
 }
 
 // frontierShare is the share of Limits.Cable that so many new ports of switches must be for cables to be looked at, so that
@@ -128,7 +122,7 @@ func (t *Tracker) MayHang(f *Found) bool {
 
 // Add records a node that became part of the fabric.
 func (t *Tracker) Add(id topo.NodeID, f *Found) {
-	t.extend(int(id) + 1)
+	t.nodes = topo.ExtendNodes(t.nodes, int(id)+1)
 	n := &t.nodes[id]
 	*n = node{vouched: f.Known}
 	g := t.newWindow()
@@ -146,17 +140,6 @@ func (t *Tracker) Add(id topo.NodeID, f *Found) {
 	if n.part = t.nodeOf(f.Port).part; n.part != 0 && !n.vouched {
 		t.parts[n.part].size += f.size()
 	}
-}
-
-// extend makes room for n nodes.
-func (t *Tracker) extend(n int) {
-	if n <= len(t.nodes) {
-		return
-	}
-	if n > cap(t.nodes) {
-		t.nodes = slices.Grow(t.nodes, max(n, cap(t.nodes)+cap(t.nodes)/2, manyNodes)-len(t.nodes))
-	}
-	t.nodes = t.nodes[:n]
 }
 
 // Remove records that a node is no longer part of the fabric.
