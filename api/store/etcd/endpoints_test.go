@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -274,4 +275,75 @@ func TestAdminRecords(t *testing.T) {
 	if got, err := words.Get(t.Context(), a.Records("other"), "one"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("below another prefix there is %q, %v", got.Value, err)
 	}
+}
+
+// TestAdminRevoke: of two lists that were made from the same one, the second is refused. What the authority of the cluster
+// did not sign is no list.
+func TestAdminRevoke(t *testing.T) {
+	c := etcdtest.Start(t, 1)
+	a, err := etcd.Administer(t.Context(), c.Remote(), storetest.Quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	authority := revoker(t)
+	member := &etcd.Cluster{CA: authority.file}
+	if list, revision, err := a.Revoked(t.Context(), "site", member); list != nil || revision != 0 || err != nil {
+		t.Fatalf("a fresh cluster has list %v of revision %d, %v", list, revision, err)
+	}
+	if err := a.Revoke(t.Context(), "site", authority.list(t, 1), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Revoke(t.Context(), "site", authority.list(t, 2), 0); err == nil || !strings.Contains(err.Error(), "another machine") {
+		t.Errorf("a list made from an older one is taken: %v", err)
+	}
+	list, revision, err := a.Revoked(t.Context(), "site", member)
+	if err != nil || len(list.RevokedCertificateEntries) != 1 || list.RevokedCertificateEntries[0].SerialNumber.Int64() != 1 {
+		t.Fatalf("in force is %+v, %v, want the first list", list, err)
+	}
+	if err := a.Revoke(t.Context(), "site", authority.list(t, 1, 2), revision); err != nil {
+		t.Fatal(err)
+	}
+	if list, _, err := a.Revoked(t.Context(), "site", member); err != nil || len(list.RevokedCertificateEntries) != 2 {
+		t.Errorf("in force is %+v, %v, want both", list, err)
+	}
+	if _, _, err := a.Revoked(t.Context(), "site", &etcd.Cluster{CA: revoker(t).file}); err == nil {
+		t.Error("a list of another authority is taken")
+	}
+}
+
+// listMaker is an authority that revokes certificates, with its certificate in a file.
+type listMaker struct {
+	*ca.Authority
+	file string
+}
+
+func revoker(t *testing.T) listMaker {
+	t.Helper()
+	a, err := ca.New("cluster", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := a.PEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(file, pair.Cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return listMaker{a, file}
+}
+
+func (l listMaker) list(t *testing.T, serials ...int64) []byte {
+	t.Helper()
+	var all []*big.Int
+	for _, s := range serials {
+		all = append(all, big.NewInt(s))
+	}
+	der, err := l.Revoke(all, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
 }
