@@ -205,7 +205,7 @@ func (c *Core) keyVerdict(p topo.PortID, r *keys.Ring) {
 	case keys.Foreign:
 		reason = "it has an M_Key that somebody else gave it"
 	case keys.Refusing:
-		reason = "it does not keep the M_Key it is given"
+		reason = "it is not on the M_Key that it was given several times: it does not keep the key, or what sets it is lost"
 	case keys.Withhold:
 		reason = "its M_Key is withheld: it is not seen where it was given one"
 	default:
