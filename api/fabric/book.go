@@ -28,7 +28,8 @@ type book struct {
 	hostOf   map[string][]ib.GUID // GUIDs by host, to forget what an import dropped
 	owners   owners
 
-	seen    *observed // last view, nil before the first
+	seen    *observed        // last view, nil before the first
+	news    map[ib.GUID]bool // ports that came or went since that view
 	sight   sight
 	judged  bool      // the sight was, since the book was made
 	told    v1.Sight  // to Options.OnSight
@@ -72,7 +73,7 @@ func (g grant) form(k ib.PKey) ib.PKey {
 
 func newBook(now func() time.Time, l SightLimits) *book {
 	return &book{
-		clock: now, owners: newOwners(), memberships: newSheet(ledger.Memberships()), ports: newSheet(ledger.Ports()),
+		clock: now, news: map[ib.GUID]bool{}, owners: newOwners(), memberships: newSheet(ledger.Memberships()), ports: newSheet(ledger.Ports()),
 		nodes: newSheet(ledger.Nodes()), sms: newSheet(ledger.SMs()), sight: newSight(l), tables: newSheet(review.Tables()),
 	}
 }

@@ -183,16 +183,16 @@ func TestWherePortsAre(t *testing.T) {
 // A port that goes and comes back at once has to be read back again.
 func TestBounceVoidsWhatWasReadBack(t *testing.T) {
 	b := newTestBook(false)
-	b.observe([]sm.Event{
+	b.handle([]sm.Event{
 		&sm.PortPlaced{GUID: 0xa1, Place: home, LID: 7, NodeGUID: 0xa0},
 		&sm.MembershipApplied{GUID: 0xa1, PKey: 0x8005, Place: home, Revision: 100},
 		&sm.PortGone{GUID: 0xa1, Place: home},
 		&sm.PortPlaced{GUID: 0xa1, Place: home, LID: 7, NodeGUID: 0xa0},
-	}, nil)
+	})
 	if m, _ := b.memberships.get(key.String()); m.State == ledger.Applied {
 		t.Errorf("membership is still %+v", m)
 	}
-	b.observe([]sm.Event{&sm.MembershipApplied{GUID: 0xa1, PKey: 0x8005, Place: home, Revision: 100}}, nil)
+	b.handle([]sm.Event{&sm.MembershipApplied{GUID: 0xa1, PKey: 0x8005, Place: home, Revision: 100}})
 	if m, _ := b.memberships.get(key.String()); m.State != ledger.Applied || m.Revision != 100 {
 		t.Errorf("membership is %+v, want it applied at 100", m)
 	}
@@ -288,15 +288,77 @@ func TestObserveLooksAtEachGrantOnce(t *testing.T) {
 		b.grants[k] = grant{modified: 100}
 		placed = append(placed, &sm.PortPlaced{GUID: k.GUID, Place: k.Place})
 	}
-	if n := testing.AllocsPerRun(3, func() { b.observe(placed, nil) }); n > hosts {
+	if n := testing.AllocsPerRun(3, func() { b.handle(placed) }); n > hosts {
 		t.Errorf("%v allocations for %d ports, want no more than one for each", n, hosts)
 	}
-	if b.observe(placed, nil) {
+	if b.handle(placed) {
 		t.Error("the intent is said again, and nothing is owed")
 	}
 	owed := ledger.Key{PKey: 5, GUID: 0xb007, Place: home}
 	b.grants[owed] = grant{withdrawn: true, modified: 100}
-	if !b.observe(placed, nil) {
+	if !b.handle(placed) {
 		t.Error("the intent is not said again, and a P_Key is still to be proven absent from an HCA")
+	}
+}
+
+// TestViewOlderThanEvents: a view that does not know yet that a port went, or came, does not take the event back. Before,
+// hosts stayed in phase granting while a subnet manager was blind: their port was seen in a view shown once more, and what
+// was read back of it was void.
+func TestViewOlderThanEvents(t *testing.T) {
+	with, without := seenAt(home, nil).fabric, seenAt(ib.Place{}, nil).fabric
+	gone := &sm.PortGone{GUID: 0xa1, Place: home}
+	placed := &sm.PortPlaced{GUID: 0xa1, Place: home, LID: 7, NodeGUID: 0xa0}
+	for _, tt := range []struct {
+		name string
+		do   func(*Link)
+		want bool // that the port is at home
+	}{
+		{"the view from before, once more, with the event", func(l *Link) {
+			l.OnEvent(gone)
+			l.OnView(&sm.View{Fabric: with, Repeats: true})
+		}, false},
+		{"the view from before is taken late", func(l *Link) {
+			l.OnView(&sm.View{Fabric: with})
+			l.OnEvent(gone)
+		}, false},
+		{"both", func(l *Link) {
+			l.OnView(&sm.View{Fabric: with})
+			l.OnEvent(gone)
+			l.OnView(&sm.View{Fabric: with, Repeats: true})
+		}, false},
+		{"a new view does not show the port", func(l *Link) {
+			l.OnEvent(gone)
+			l.OnView(&sm.View{Fabric: without})
+		}, false},
+		{"a new view shows the port", func(l *Link) {
+			l.OnEvent(gone)
+			l.OnView(&sm.View{Fabric: with})
+		}, true},
+		{"came back; the settled view from before once more", func(l *Link) {
+			l.OnEvent(gone)
+			l.OnView(&sm.View{Fabric: without, Settled: true})
+			l.OnEvent(placed)
+			l.OnView(&sm.View{Fabric: without, Settled: true, Repeats: true})
+		}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, after := range []string{"", "then a change of the store", "then the view once more"} {
+				b, l := newTestBook(false), New(Options{})
+				l.OnView(&sm.View{Fabric: with})
+				b.observe(l.take())
+				tt.do(l)
+				b.observe(l.take())
+				switch after {
+				case "then a change of the store":
+					b.review()
+				case "then the view once more":
+					l.OnView(&sm.View{Fabric: b.seen.fabric, Repeats: true})
+					b.observe(l.take())
+				}
+				if p, _ := b.ports.get(ib.GUID(0xa1).String()); (p.Place == home) != tt.want {
+					t.Errorf("%s: the port is recorded at %v, want it at home: %v", after, p.Place, tt.want)
+				}
+			}
+		})
 	}
 }

@@ -85,6 +85,7 @@ type Link struct {
 	mu     sync.Mutex
 	events []sm.Event    // not yet taken by Run, in order
 	view   *sm.View      // newest, nil when taken
+	known  int           // how many of the events the newest view that is no repetition knows; -1: none came since the last was taken
 	wake   chan struct{} // holds one token while events or view wait
 }
 
@@ -100,7 +101,7 @@ func New(o Options) *Link {
 	l := &Link{
 		store: o.Store, guard: o.Guard, termed: termed, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, onSight: o.OnSight,
 		trustsState: o.TrustsState, limits: o.Sight, now: func() time.Time { return o.Now().UTC().Round(0) },
-		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1), owed: o.Owed,
+		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1), owed: o.Owed, known: -1,
 	}
 	if l.owed == nil {
 		l.owed = owed.New(o.Log)
@@ -168,7 +169,9 @@ func (l *Link) OnEvent(ev sm.Event) {
 // OnView takes a view of the subnet manager. It does not block. If several views come, only the newest counts.
 func (l *Link) OnView(v *sm.View) {
 	l.mu.Lock()
-	l.view = v
+	if l.view = v; !v.Repeats {
+		l.known = len(l.events)
+	}
 	l.mu.Unlock()
 	l.poke()
 }
@@ -180,13 +183,13 @@ func (l *Link) poke() {
 	}
 }
 
-// take returns what has come since it was last called. The view is not older than any of the events.
-func (l *Link) take() ([]sm.Event, *sm.View) {
+// take returns what has come since it was last called.
+func (l *Link) take() (r report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	events, view := l.events, l.view
-	l.events, l.view = nil, nil
-	return events, view
+	r = report{events: l.events, view: l.view, known: l.known}
+	l.events, l.view, l.known = nil, nil, -1
+	return r
 }
 
 // Run keeps intent and records up to date until ctx ends. It outlives every

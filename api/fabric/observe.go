@@ -43,11 +43,32 @@ func fromView(v *sm.View) *observed {
 	return o
 }
 
-// observe takes events and then the view that came with or after them. It
-// reports whether the intent must be said again: the subnet manager answers
-// once for what is to be proven absent, and an HCA that could not be asked then
-// can be now.
-func (b *book) observe(events []sm.Event, v *sm.View) (again bool) {
+// report is what the subnet manager reported since it was last asked.
+type report struct {
+	events []sm.Event // in order
+	view   *sm.View   // newest, nil: none
+	known  int        // how many of the events a view knows, this one or one before it; -1: views only repeated older ones
+}
+
+// observe takes a report. It reports whether the intent must be said again: the subnet manager answers once for what is to
+// be proven absent, and an HCA that could not be asked then can be now.
+func (b *book) observe(r report) (again bool) {
+	older := r.events[:max(0, r.known)]
+	if r.known < 0 {
+		older = r.events
+	}
+	again = b.handle(older)
+	if r.known >= 0 {
+		clear(b.news)
+	}
+	if r.view != nil && r.view.Fabric != nil {
+		b.look(fromView(r.view))
+	}
+	return b.handle(r.events[len(older):]) || again
+}
+
+// handle takes events, and reports whether the intent must be said again.
+func (b *book) handle(events []sm.Event) (again bool) {
 	var withdrawn map[ib.GUID][]ledger.Key // as soon as a port is placed: after a start all are
 	for _, ev := range events {
 		b.event(ev)
@@ -57,9 +78,6 @@ func (b *book) observe(events []sm.Event, v *sm.View) (again bool) {
 			}
 			again = again || b.owes(withdrawn[e.GUID])
 		}
-	}
-	if v != nil && v.Fabric != nil {
-		b.look(fromView(v))
 	}
 	return again
 }
@@ -111,6 +129,7 @@ func (b *book) placed(e *sm.PortPlaced) {
 	was := p
 	p.Shut = ""
 	p.Place, p.LID, p.NodeGUID = e.Place, e.LID, e.NodeGUID
+	b.news[e.GUID] = true
 	b.setPort(e.GUID, was, p)
 }
 
@@ -119,6 +138,7 @@ func (b *book) gone(g ib.GUID, from ib.Place) {
 	if !known || p.Place != from {
 		return
 	}
+	b.news[g] = true
 	b.setPort(g, p, ledger.Port{})
 	// A port that comes back, even a moment later, has to be read back again.
 	for k, gr := range b.grants {
@@ -171,16 +191,20 @@ func (b *book) look(o *observed) {
 	}
 }
 
-// review compares ports and memberships with the last view.
+// review compares ports and memberships with the last view. Of a port that came or went since then, it knows nothing.
 func (b *book) review() {
 	if b.seen == nil {
 		return
 	}
 	for g, cable := range b.cables {
-		b.reviewPort(g, cable)
+		if !b.news[g] {
+			b.reviewPort(g, cable)
+		}
 	}
 	for k := range b.grants {
-		b.reviewGrant(k)
+		if !b.news[k.GUID] {
+			b.reviewGrant(k)
+		}
 	}
 	for _, key := range b.ports.keys() {
 		if g, err := ib.ParseGUID(key); err != nil || !b.inventoried(g) {

@@ -50,7 +50,11 @@ func (t *Turn) Alone() sm.Intent {
 // Tell brings the reports and the view of the subnet manager into the store. It reports whether the intent must be sent
 // again; see Link.
 func (t *Turn) Tell(ctx context.Context, events []sm.Event, v *sm.View) (again bool, err error) {
-	again = t.book.observe(events, v)
+	r := report{events: events, view: v, known: -1}
+	if v != nil && !v.Repeats {
+		r.known = len(events)
+	}
+	again = t.book.observe(r)
 	t.book.written = time.Time{} // nodes are due, whatever the clock says
 	t.book.tick()
 	t.link.tellSight(t.book)

@@ -177,7 +177,7 @@ func (c *Core) publish() {
 func (c *Core) publishDisturbed() {
 	c.disturbed = false
 	v := *c.shown
-	v.Time, v.Settled, v.Pending = c.now, false, c.wire.out
+	v.Time, v.Repeats, v.Settled, v.Pending = c.now, true, false, c.wire.out
 	v.SMPs, v.Progress, v.Counters = c.smps(), c.progress(), c.tally.Counters
 	v.Faults, v.Problems = c.showWrong()
 	v.Violations = c.showViolations()

@@ -14,6 +14,7 @@ import (
 type View struct {
 	Time     time.Time
 	Fabric   *topo.Fabric
+	Repeats  bool // Fabric and tables are those of the view before: events since then are newer
 	State    ib.SMState
 	GUID     ib.GUID // own port
 	LID      ib.LID  // own port
@@ -40,8 +41,7 @@ type View struct {
 	// Refusing are adapters that answer under none of their M_Keys; see PortCounted.
 	Refusing []RefusingPort
 
-	// Violations is what was reported of wrong keys and other traps, not older than
-	// Config.Violations.TellEvery; nil: nothing.
+	// Violations is what was reported of wrong keys and other traps, not older than Config.Violations.TellEvery, or nil.
 	Violations *Violations
 
 	// Tables are the forwarding tables that are wanted, and when Settled those
