@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
@@ -38,7 +38,7 @@ func (f *keyFabric) opensm(t *testing.T, options string) (cache string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(log, []byte("SUBNET UP")) || bytes.Contains(log, []byte("ERR ")) {
+	if !ibsimlab.CameUp(log) {
 		t.Errorf("opensm's log:\n%s", log)
 	}
 	return cache

@@ -1,7 +1,6 @@
 package ibsimserver_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
@@ -119,7 +119,7 @@ func openSMLocks(t *testing.T, device sim.Device) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(log, []byte("SUBNET UP")) || bytes.Contains(log, []byte("ERR ")) {
+	if !ibsimlab.CameUp(log) {
 		t.Errorf("opensm's log:\n%s", log)
 	}
 	for _, end := range []struct {
