@@ -24,7 +24,9 @@ const (
 	noticeGID    = saData + 16
 )
 
-// subscribe asks the SA at a LID for all notices.
+// subscribe asks the SA at a LID for all notices. It asks again until the SA answers:
+// OpenSM activates ports before it has a queue for its SA, and drops requests until its
+// first sweep has ended.
 func subscribe(t testing.TB, p *ibsim.Port, sa ib.LID) {
 	t.Helper()
 	ask := transport.Packet{LID: sa, QP: 1}
@@ -36,9 +38,30 @@ func subscribe(t testing.TB, p *ibsim.Port, sa ib.LID) {
 	info[22], info[23] = 1, 1                          // IsGeneric, Subscribe
 	info[30] = 1                                       // the reports are for queue pair 1
 	binary.BigEndian.PutUint32(info[32:], 0x00FF_FFFF) // ProducerType
-	send(t, p, ask)
-	if in := receive(t, p); in.Undelivered || in.MAD.Method() != mad.MethodGetResp || in.MAD.Status() != mad.StatusOK {
-		t.Fatalf("InformInfo: undelivered %v, %v, %v", in.Undelivered, in.MAD.Method(), in.MAD.Status())
+	answered, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			if _, err := p.Send([]transport.Packet{ask}); err != nil {
+				return // receive fails, too
+			}
+			select {
+			case <-answered:
+				return
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+	}()
+	defer func() { close(answered); <-stopped }()
+	for {
+		in := receive(t, p)
+		if in.Undelivered {
+			continue
+		}
+		if in.MAD.Method() != mad.MethodGetResp || in.MAD.Status() != mad.StatusOK {
+			t.Fatalf("InformInfo: %v, %v", in.MAD.Method(), in.MAD.Status())
+		}
+		return
 	}
 }
 
