@@ -10,6 +10,7 @@ import (
 
 	"portcullis/cmd/portcullis-sim/drills"
 	"portcullis/fabricsm/drill"
+	"portcullis/fabricsm/drill/result"
 )
 
 // errNotPassed means that a drill did not pass.
@@ -69,7 +70,7 @@ func drillCommand() *cobra.Command {
 
 // play runs drills and writes what became of them.
 func play(w io.Writer, picked []drill.Drill, o drill.Options, asJSON, long bool) error {
-	report := drill.Report{Seed: o.Seed, Without: o.Without}
+	report := result.Report{Seed: o.Seed, Without: result.Names(o.Without)}
 	for _, d := range picked {
 		report.Add(drill.Run(d, o))
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"portcullis/fabricsm/drill"
+	"portcullis/fabricsm/drill/result"
 )
 
 func TestDrill(t *testing.T) {
@@ -45,7 +45,7 @@ func TestDrillJSON(t *testing.T) {
 		Drills []struct {
 			ID       string
 			Detected *float64 `json:"detected_s"`
-			Victims  drill.Felt
+			Victims  result.Felt
 		}
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil {

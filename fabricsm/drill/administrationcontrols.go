@@ -26,7 +26,7 @@ func administrationControls() []Carried {
 	return []Carried{
 		{
 			MADLimiter, "a port may send so much of each class, and what is more is dropped before it is looked at",
-			[]string{"T61", "T67", "T142"},
+			[]string{"T61", "T67", "T142", "T160"},
 			weakSA(func(c *sa.Config) { c.Limiter = limiter.Config{Work: c.Limiter.Work} }),
 		},
 		{

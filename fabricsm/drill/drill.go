@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"portcullis/fabricsm/drill/result"
 )
 
 // Drill is one threat, played out.
@@ -21,42 +23,6 @@ type Options struct {
 	Without []Control // controls that are switched off
 }
 
-// Result is what became of a drill.
-type Result struct {
-	ID     string `json:"id"`
-	Threat string `json:"threat"`
-	Passed bool   `json:"passed"`
-
-	Without  []Control `json:"without,omitempty"`
-	Tried    []string  `json:"tried,omitempty"`
-	Stopped  []string  `json:"stopped,omitempty"`
-	Reported []string  `json:"reported,omitempty"`
-	Failures []string  `json:"failures,omitempty"`
-	Needs    string    `json:"needs,omitempty"` // why it was not played
-
-	// Detected and Isolated are the longest times that passed from an attack to
-	// its report and to its end, in virtual time; nil where there was nothing to
-	// wait for.
-	Detected *Seconds `json:"detected_s,omitempty"`
-	Isolated *Seconds `json:"isolated_s,omitempty"`
-	Victims  Felt     `json:"victims"`
-}
-
-// Seconds is a time that is written as a number of seconds.
-type Seconds time.Duration
-
-// MarshalJSON returns seconds with six digits behind the point.
-func (s Seconds) MarshalJSON() ([]byte, error) {
-	return fmt.Appendf(nil, "%.6f", time.Duration(s).Seconds()), nil
-}
-
-// Felt counts what became of the packets of all victims of a drill.
-type Felt struct {
-	Sent    uint64 `json:"sent"`
-	Lost    uint64 `json:"lost"`
-	Strayed uint64 `json:"strayed"` // reached another host
-}
-
 // lastLooks is how many packets victims send, at least, after all is over.
 const lastLooks = 10
 
@@ -64,8 +30,8 @@ const lastLooks = 10
 var errEnded = errors.New("the drill ended")
 
 // Run plays a drill.
-func Run(d Drill, o Options) (r Result) {
-	s := &Scene{options: o, result: Result{ID: d.ID, Threat: d.Threat, Without: o.Without, Needs: d.Needs}}
+func Run(d Drill, o Options) result.Result {
+	s := &Scene{options: o, result: result.Result{ID: d.ID, Threat: d.Threat, Without: result.Names(o.Without), Needs: d.Needs}}
 	if d.Play == nil {
 		if s.result.Needs == "" {
 			s.result.Needs = "nobody has written it"
@@ -100,7 +66,7 @@ func (s *Scene) play(d Drill) {
 // Scene is where a drill is played.
 type Scene struct {
 	options Options
-	result  Result
+	result  result.Result
 	sites   []*Site
 }
 
@@ -147,9 +113,9 @@ func note(list *[]string, format string, args []any) {
 	}
 }
 
-func longest(at **Seconds, d time.Duration) {
+func longest(at **result.Seconds, d time.Duration) {
 	if *at == nil || time.Duration(**at) < d {
-		s := Seconds(d)
+		s := result.Seconds(d)
 		*at = &s
 	}
 }

@@ -23,6 +23,7 @@ func floodDrills() []Drill {
 		{ID: "T66", Threat: "have all hosts register everything again when the manager starts", Play: restartStorm},
 		{ID: "T67", Threat: "flood the manager's port with classes that nobody asked for", Play: otherClasses},
 		{ID: "T142", Threat: "flood the master's link from a tenant's hosts, so that another manager takes over again and again", Play: failoverLoops},
+		{ID: "T160", Threat: "flood the manager from hosts of a tenant, so that moves and releases of other hosts take long", Play: slowedMoves},
 	}
 }
 

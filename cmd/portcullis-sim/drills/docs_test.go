@@ -13,6 +13,7 @@ import (
 
 	"portcullis/cmd/portcullis-sim/drills"
 	"portcullis/fabricsm/drill"
+	"portcullis/fabricsm/drill/result"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/reference/drills.md")
@@ -79,7 +80,7 @@ func sample(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := drill.Report{Seed: 1}
+	r := result.Report{Seed: 1}
 	r.Add(drill.Run(picked[0], drill.Options{Seed: 1}))
 	var b strings.Builder
 	b.WriteString("```\n$ portcullis-sim drill T14\n")

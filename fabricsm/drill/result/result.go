@@ -1,4 +1,5 @@
-package drill
+// Package result has the results of drills, and writes them for persons and for machines.
+package result
 
 import (
 	"encoding/json"
@@ -9,14 +10,50 @@ import (
 	"time"
 )
 
+// Result is what became of a drill.
+type Result struct {
+	ID     string `json:"id"`
+	Threat string `json:"threat"`
+	Passed bool   `json:"passed"`
+
+	Without  []string `json:"without,omitempty"`
+	Tried    []string `json:"tried,omitempty"`
+	Stopped  []string `json:"stopped,omitempty"`
+	Reported []string `json:"reported,omitempty"`
+	Failures []string `json:"failures,omitempty"`
+	Needs    string   `json:"needs,omitempty"` // why it was not played
+
+	// Detected and Isolated are the longest times that passed from an attack to
+	// its report and to its end, in virtual time; nil where there was nothing to
+	// wait for.
+	Detected *Seconds `json:"detected_s,omitempty"`
+	Isolated *Seconds `json:"isolated_s,omitempty"`
+	Victims  Felt     `json:"victims"`
+}
+
+// Seconds is a time that is written as a number of seconds.
+type Seconds time.Duration
+
+// MarshalJSON returns seconds with six digits behind the point.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "%.6f", time.Duration(s).Seconds()), nil
+}
+
+// Felt counts what became of the packets of all victims of a drill.
+type Felt struct {
+	Sent    uint64 `json:"sent"`
+	Lost    uint64 `json:"lost"`
+	Strayed uint64 `json:"strayed"` // reached another host
+}
+
 // Report is the results of several drills.
 type Report struct {
-	Seed    uint64    `json:"seed"`
-	Without []Control `json:"without,omitempty"`
-	Passed  int       `json:"passed"`
-	Failed  int       `json:"failed"`
-	Needing int       `json:"cannot_be_played"`
-	Drills  []Result  `json:"drills"`
+	Seed    uint64   `json:"seed"`
+	Without []string `json:"without,omitempty"`
+	Passed  int      `json:"passed"`
+	Failed  int      `json:"failed"`
+	Needing int      `json:"cannot_be_played"`
+	Drills  []Result `json:"drills"`
 }
 
 // Add adds a result.
@@ -148,4 +185,12 @@ func (f Felt) String() string {
 		return "-"
 	}
 	return fmt.Sprintf("%d of %d", f.Lost+f.Strayed, f.Sent)
+}
+
+// Names returns controls as strings, as results name them.
+func Names[C ~string](controls []C) (out []string) {
+	for _, c := range controls {
+		out = append(out, string(c))
+	}
+	return out
 }
