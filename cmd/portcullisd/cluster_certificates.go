@@ -169,7 +169,7 @@ func (c *clusterCommand) invite(context.Context) error {
 	if err != nil {
 		return err
 	}
-	revoked, err := input.ReadFile(c.config.path(c.config.Cluster.Revoked), maxRevoked)
+	revoked, err := etcd.LatestRevoked(c.config.path(c.config.Cluster.Revoked), c.config.path(c.config.StateDir))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"crypto/x509"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,9 +28,25 @@ func TestRevokeElsewhere(t *testing.T) {
 	b.cluster("revoke", "--name", "y")
 	data, err := os.ReadFile(filepath.Join(b.dir, "cluster", "revoked.crl"))
 	must(t, err)
-	list, err := x509.ParseRevocationList(data)
-	must(t, err)
-	if n := len(list.RevokedCertificateEntries); n != 2 {
+	if n := revokedIn(t, data); n != 2 {
 		t.Errorf("%d certificates are revoked, want those of x and y", n)
 	}
+	eventually(t, "an invitation by a with what b revoked", func() (bool, string) {
+		file := filepath.Join(t.TempDir(), "invitation")
+		a.cluster("invite", "--name", "c", "--peer", "https://127.0.0.1:1", "--client", "https://127.0.0.1:2", "--out", file)
+		text, err := os.ReadFile(file)
+		must(t, err)
+		var in invitation
+		must(t, json.Unmarshal(text, &in))
+		n := revokedIn(t, in.Revoked)
+		return n == 2, fmt.Sprintf("%d are revoked", n)
+	})
+}
+
+// revokedIn returns how many certificates a list revokes.
+func revokedIn(t *testing.T, der []byte) int {
+	t.Helper()
+	list, err := x509.ParseRevocationList(der)
+	must(t, err)
+	return len(list.RevokedCertificateEntries)
 }

@@ -194,6 +194,30 @@ func (c *Cluster) putRevoked(file string, list []byte) (changed bool, _ error) {
 	return true, renameio.WriteFile(file, list, 0o600)
 }
 
+// LatestRevoked returns the later of two lists of revoked certificates, DER: that of a file, and that which the running
+// member keeps in its state directory, if there is one.
+func LatestRevoked(file, dir string) ([]byte, error) {
+	list, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	first, err := x509.ParseRevocationList(list)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	followed, err := os.ReadFile(filepath.Join(dir, revokedName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return list, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if next, err := x509.ParseRevocationList(followed); err == nil && next.Number.Cmp(first.Number) > 0 {
+		return followed, nil
+	}
+	return list, nil
+}
+
 // Authority reads the certificate of the authority of all members and clients.
 func (c *Cluster) Authority() (*x509.Certificate, error) {
 	data, err := os.ReadFile(c.CA)

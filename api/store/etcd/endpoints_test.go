@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -346,4 +347,30 @@ func (l listMaker) list(t *testing.T, serials ...int64) []byte {
 		t.Fatal(err)
 	}
 	return der
+}
+
+// The later of the configuration's list and the state directory's counts.
+func TestLatestRevoked(t *testing.T) {
+	authority := revoker(t)
+	first, second := authority.list(t, 1), authority.list(t, 1, 2)
+	for _, tt := range []struct{ configured, followed, want []byte }{
+		{first, nil, first},
+		{first, second, second},
+		{second, first, second},
+		{first, []byte("no list"), first},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "revoked.crl")
+		if err := os.WriteFile(file, tt.configured, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if tt.followed != nil {
+			if err := os.WriteFile(filepath.Join(dir, "cluster-revoked"), tt.followed, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := etcd.LatestRevoked(file, dir); err != nil || !bytes.Equal(got, tt.want) {
+			t.Errorf("%d bytes, %v, want %d", len(got), err, len(tt.want))
+		}
+	}
 }
