@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"portcullis/fabricsm/drill/weak"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sm"
@@ -61,12 +62,12 @@ func administrationControls() []Carried {
 		{
 			PathPartitions, "a path is told to who shares a partition with both of its ends; what others have does not exist",
 			[]string{"T69"},
-			weakSA(func(c *sa.Config) { c.Weakness.SeesPath = true }),
+			weakSA(func(c *sa.Config) { c.Policy = weak.Trusting{About: sa.Paths} }),
 		},
 		{
 			SAKeyCheck, "who shows an SA_Key that is none of ours is not answered",
 			[]string{"T68", "T72"},
-			weakSA(func(c *sa.Config) { c.Weakness.AnyKey = true }),
+			weakSA(func(c *sa.Config) { c.Policy = weak.AnyKey{} }),
 		},
 		{
 			SARotation, "the SA_Key changes from time to time, and the one before is taken for a while",
@@ -81,7 +82,7 @@ func administrationControls() []Carried {
 		{
 			InformFilter, "notices go to who may know of the port, the group or the attack",
 			[]string{"T70", "T76"},
-			weakSA(func(c *sa.Config) { c.Weakness.HearsAll = true }),
+			weakSA(func(c *sa.Config) { c.Policy = weak.Trusting{About: sa.Notices} }),
 		},
 		{
 			SGIDCheck, "a source GID that is not that of the port with the source LID is dropped",

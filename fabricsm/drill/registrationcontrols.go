@@ -3,6 +3,7 @@ package drill
 import (
 	"math"
 
+	"portcullis/fabricsm/drill/weak"
 	"portcullis/fabricsm/sa"
 )
 
@@ -27,12 +28,12 @@ func registrationControls() []Carried {
 		{
 			GroupPKey, "a multicast group takes, and is known to, ports that have its P_Key",
 			[]string{"T78"},
-			weakSA(func(c *sa.Config) { c.Groups.Weakness.AnyPKey = true }),
+			weakSA(func(c *sa.Config) { c.Groups.Policy = weak.AnyPKey{} }),
 		},
 		{
 			GroupParams, "a port whose link has less than a multicast group is refused",
 			[]string{"T81"},
-			weakSA(func(c *sa.Config) { c.Groups.Weakness.AnyLink = true }),
+			weakSA(func(c *sa.Config) { c.Groups.Policy = weak.AnyLink{} }),
 		},
 		{
 			IPoIBParams, "groups of IP are as the broadcast group of their partition",
@@ -62,7 +63,7 @@ func registrationControls() []Carried {
 		{
 			ProxyRule, "who is not trusted acts for its own port and for no other",
 			[]string{"T75", "T82", "T85"},
-			weakSA(func(c *sa.Config) { c.Trust.ProxyUntrusted, c.Groups.Weakness.AnyMembership = true, true }),
+			weakSA(func(c *sa.Config) { c.Trust.ProxyUntrusted, c.Groups.Policy = true, weak.AnyMembership{} }),
 		},
 		{
 			NameKeys, "who registers a name that has a key shows it, and who replaces a record with a key shows that",
@@ -77,12 +78,12 @@ func registrationControls() []Carried {
 		{
 			OwnRecords, "who is not trusted is told of groups and services of partitions that it is in, and not of their members",
 			[]string{"T71"},
-			weakSA(func(c *sa.Config) { c.Weakness.SeesRegistered = true }),
+			weakSA(func(c *sa.Config) { c.Policy = weak.Trusting{About: sa.Registrations} }),
 		},
 		{
 			AliasRule, "a port gets the aliases that inventory has for it, if hosts may ask at all",
 			[]string{"T77"},
-			weakSA(func(c *sa.Config) { c.Trust.AliasesUntrusted, c.Aliases.Inventory = true, anyAlias{} }),
+			weakSA(func(c *sa.Config) { c.Trust.AliasesUntrusted, c.Aliases.Inventory = true, weak.AnyAlias{} }),
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"portcullis/fabricsm/drill/weak"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa"
@@ -123,7 +124,7 @@ func registeredGIDs(s *Scene) {
 func proxyRequests(s *Scene) {
 	o := administered()
 	o.Tenants = []Tenant{{"A", keyA, []string{"h1", "h5", "h3"}}, {"B", keyB, []string{"h2", "h6", "h3"}}}
-	o.SA.Trust.AliasesUntrusted, o.SA.Aliases.Inventory = true, anyAlias{}
+	o.SA.Trust.AliasesUntrusted, o.SA.Aliases.Inventory = true, weak.AnyAlias{}
 	t := s.Site(o)
 	t.Customer("h5", "h3")
 	ours, theirs := t.gather(groupOf(1), keyA, "h5", "h3"), t.gather(groupOf(2), keyB, "h2", "h3")
@@ -164,15 +165,6 @@ func proxyRequests(s *Scene) {
 		s.Stopped("a request for another port is dropped, whoever has that port, and whether there is one")
 	}
 }
-
-// anyAlias is an inventory in which every host may have any alias.
-type anyAlias struct{}
-
-// Allows implements alias.Inventory.
-func (anyAlias) Allows(_, _ ib.GUID) bool { return true }
-
-// Choose implements alias.Inventory.
-func (anyAlias) Choose(ib.GUID, func(ib.GUID) bool) ib.GUID { return 0 }
 
 // oneAlias is an inventory in which each port may have one alias that is named.
 type oneAlias map[ib.GUID]ib.GUID

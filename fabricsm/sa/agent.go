@@ -45,7 +45,7 @@ type Config struct {
 	// unknown, and hosts would see them as deleted.
 	Await bool
 
-	Weakness Weakness // for drills alone
+	Policy Policy // default Strict
 
 	// Tenant returns the tenant number of an end port, for the limiter; nil: all ports are one tenant.
 	Tenant func(*book.EndPort) limiter.Tenant
@@ -113,6 +113,9 @@ func New(cfg Config) (*Agent, error) {
 	shown, err := keysOf(cfg.Key)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Policy == nil {
+		cfg.Policy = Strict{}
 	}
 	a := &Agent{cfg: cfg, keys: shown, book: book.Empty(cfg.Rules)}
 	if a.guard, err = trust.NewGuard(cfg.Trust, cfg.Subnet, shown); err != nil {
@@ -326,12 +329,13 @@ func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
 	if verdict == trust.OK && asker.As != from.Port.GUID && a.book.ByGUID(asker.As) != from.Port {
 		verdict = trust.SpoofedSGID // it shows an alias of another port
 	}
-	if verdict != trust.OK && !a.cfg.Weakness.keyTaken(&asker, verdict) {
+	if !a.cfg.Policy.Accepts(verdict) {
 		a.refuse(now, &trust.Dropped{
 			Verdict: verdict, Who: asker, Port: from.Port, Attr: m.Attr(), Method: m.Method(), SGID: packet.SGID,
 		})
 		return
 	}
+	asker.Trusted = asker.Trusted || verdict != trust.OK // a policy accepts another key
 	if !m.RMPPFlags().Has(mad.RMPPActive) {
 		a.ask(now, p, &asker, m, m.SAData())
 		return

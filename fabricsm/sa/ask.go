@@ -45,7 +45,8 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 			a.path(p, who, m)
 		}
 	case attr == mad.AttrPathRecord && method == mad.MethodGetTable:
-		c, status := a.paths.GetTable(a.book, pathGroups{a.groups}, a.cfg.Weakness.pathAsker(who), m)
+		as := a.as(Paths, who)
+		c, status := a.paths.GetTable(a.book, pathGroups{a.groups}, &as, m)
 		a.give(now, p, who, m, &c, status)
 	case attr == mad.AttrMultiPathRecord && method == mad.MethodGetMulti:
 		c, status := a.paths.GetMulti(a.book, who, m.ComponentMask(), data)
@@ -64,7 +65,8 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 
 // search answers a Get for a path that leaves an end open. It returns false for the path to a group.
 func (a *Agent) search(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) bool {
-	s, status, ok := a.paths.Search(a.book, a.cfg.Weakness.pathAsker(who), m)
+	as := a.as(Paths, who)
+	s, status, ok := a.paths.Search(a.book, &as, m)
 	if ok {
 		a.give(now, p, who, m, &s, status)
 	}
@@ -75,7 +77,8 @@ func (a *Agent) search(now time.Time, p *transport.Packet, who *book.Asker, m *m
 func (a *Agent) path(p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	to := a.reply(p, m, mad.StatusOK)
 	copy(to.SAData(), m.SAData())
-	status, _ := a.paths.Get(a.book, pathGroups{a.groups}, a.cfg.Weakness.pathAsker(who), to)
+	as := a.as(Paths, who)
+	status, _ := a.paths.Get(a.book, pathGroups{a.groups}, &as, to)
 	to.SetStatus(status)
 	if status == mad.StatusOK {
 		to.SetAttributeOffset(mad.AttributeOffset(mad.AttrPathRecord))
@@ -114,7 +117,7 @@ func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m
 	var rec mad.MCMemberRecord
 	if decode(a, p, m, &rec) {
 		rec.ProxyJoin = rec.ProxyJoin || m.SAData()[49]&1 != 0 // where saquery has it
-		q := a.groups.Now().Query(a.cfg.Weakness.recordAsker(*who), a.book.EndPort(who.Port), a.cfg.Subnet, &rec, m.ComponentMask())
+		q := a.groups.Now().Query(a.as(Registrations, who), a.book.EndPort(who.Port), a.cfg.Subnet, &rec, m.ComponentMask())
 		a.give(now, p, who, m, &q, mad.StatusOK)
 	}
 }
@@ -132,7 +135,7 @@ func (a *Agent) askSubscriptions(now time.Time, p *transport.Packet, who *book.A
 func (a *Agent) askServices(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	var rec mad.ServiceRecord
 	if decode(a, p, m, &rec) {
-		q := a.services.Now().Query(now, a.fabric, a.cfg.Weakness.recordAsker(*who), &rec, m.ComponentMask())
+		q := a.services.Now().Query(now, a.fabric, a.as(Registrations, who), &rec, m.ComponentMask())
 		a.give(now, p, who, m, &q, mad.StatusOK)
 	}
 }

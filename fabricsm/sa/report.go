@@ -22,7 +22,7 @@ func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m
 	if !ok {
 		return
 	}
-	ans := a.subs.Set(a.cfg.Weakness.subscriber(who), addressOf(p), &info)
+	ans := a.subs.Set(a.as(Notices, who), addressOf(p), &info)
 	if b.Owe(ans.Looks); !who.Trusted {
 		a.work.End(now, a.book.ByLID(who.LID).LID, b)
 	}

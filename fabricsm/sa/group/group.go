@@ -46,15 +46,7 @@ type Config struct {
 	// MaxGroups bounds the groups of all together; default 65536.
 	MaxGroups int
 
-	Weakness Weakness // for drills alone
-}
-
-// Weakness disables protections that no configuration disables, so that drills can show their effect. The zero value
-// disables none.
-type Weakness struct {
-	AnyPKey       bool // groups are visible to, and accept, ports without their P_Key
-	AnyLink       bool // links that are slower than a group, or have a smaller MTU, can be in it
-	AnyMembership bool // a requester that may act for a port may change all its memberships, also those made by others
+	Policy Policy // default Strict
 }
 
 func (c Config) withDefaults() Config {
@@ -65,6 +57,9 @@ func (c Config) withDefaults() Config {
 	c.MaxGroups = cmp.Or(c.MaxGroups, 1<<16)
 	if c.Limits == nil {
 		c.Limits = trust.NewLimits()
+	}
+	if c.Policy == nil {
+		c.Policy = Strict{}
 	}
 	return c
 }

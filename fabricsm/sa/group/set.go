@@ -142,14 +142,14 @@ func (r *Registry) actsFor(q *request) trust.Verdict {
 // known returns the group that a request names, or nil if there is none that the requester may know.
 func (r *Registry) known(q *request) *Group {
 	g := r.Group(q.rec.MGID)
-	if q.asker.Trusted || r.cfg.Weakness.AnyPKey {
+	if q.asker.Trusted {
 		return g
 	}
 	of := g
 	if g == nil {
 		of = nobodys
 	}
-	if _, ok := q.from.Holds(of.PKey); !ok {
+	if !r.cfg.Policy.Knows(q.from, of.PKey) {
 		return nil
 	}
 	return g
@@ -187,33 +187,16 @@ func (r *Registry) agrees(g *Group, q *request) bool {
 
 // suits returns the reason why a port cannot be in a group.
 func (r *Registry) suits(g *Group, e *book.EndPort) Reason {
-	k, ok := e.Holds(g.PKey)
-	weak := &r.cfg.Weakness
-	switch {
-	case !ok && !weak.AnyPKey:
-		return NotInPartition
-	case !k.Matches(g.PKey) && !weak.AnyPKey:
-		return BothLimited
-	case weak.AnyLink:
-		return NoReason
-	case e.LinkMTU < g.MTU:
-		return SmallMTU
-	case e.LinkRate.Compare(g.Rate) < 0:
-		return TooSlow
-	default:
-		return NoReason
+	if why := r.cfg.Policy.Partition(g, e); why != NoReason {
+		return why
 	}
+	return r.cfg.Policy.Link(g, e)
 }
 
-// notYours reports whether a requester may not change a membership. A port may change its own memberships. A membership
-// that was made for it may also be changed by its creator.
+// notYours reports whether a requester may not change a membership.
 func (r *Registry) notYours(m Member, q *request) bool {
-	switch {
-	case q.asker.Trusted || registry.IsOwn(&q.asker, q.port, m.GUID) || r.cfg.Weakness.AnyMembership:
-		return false
-	default:
-		return !m.Proxy || m.By != q.from.GUID
-	}
+	own := q.asker.Trusted || registry.IsOwn(&q.asker, q.port, m.GUID)
+	return !r.cfg.Policy.Changes(m, own, q.from.GUID)
 }
 
 // refuse answers no, or nothing.
