@@ -18,6 +18,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
@@ -313,7 +314,7 @@ func TestCause(t *testing.T) {
 
 	c.begin(at(10000), wire.requests())
 	c.forget()
-	c.event(at(11000), &sm.TrapReceived{}, wire)
+	c.event(at(11000), &violation.TrapReceived{}, wire)
 	c.event(at(12000), &sm.PortGone{}, wire)
 	check("not from what had no effect", at(12002), 2*time.Millisecond, 0)
 }

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
@@ -84,13 +85,13 @@ func lidOf(t *testing.T, c *client.Client, node string) ib.LID {
 func TestLogNamesWhoDidIt(t *testing.T) {
 	var b bytes.Buffer
 	h := &namingHandler{slog.NewTextHandler(&b, textOptions(slog.LevelInfo, true)), func(e sm.Event) (string, string) {
-		if v, ok := e.(*sm.Violation); ok && v.Place.Port == 7 {
+		if v, ok := e.(*violation.Violation); ok && v.Place.Port == 7 {
 			return "compute-1", "acme"
 		}
 		return "", ""
 	}}
 	log := slog.New(h).With("a", "b")
-	for _, e := range []sm.Event{&sm.Violation{Place: ib.Place{Switch: 1, Port: 7}}, &sm.Violation{}, &sm.NodeBack{}} {
+	for _, e := range []sm.Event{&violation.Violation{Place: ib.Place{Switch: 1, Port: 7}}, &violation.Violation{}, &sm.NodeBack{}} {
 		log.Warn("told", "event", e)
 	}
 	log.Warn("no event")

@@ -9,11 +9,12 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // throttle is T53.
 func throttle(s *Scene) {
-	c := classAttack{class: mad.ClassCongestionControl, kind: keys.CCKey, report: sm.BadCCKey, name: "settings of congestion control"}
+	c := classAttack{class: mad.ClassCongestionControl, kind: keys.CCKey, report: violation.BadCCKey, name: "settings of congestion control"}
 	c.play(s, func(device string, sw bool) mad.AttrID {
 		if sw {
 			return mad.CCAttrSwitchSetting
@@ -24,7 +25,7 @@ func throttle(s *Scene) {
 
 // registers is T54.
 func registers(s *Scene) {
-	c := classAttack{class: mad.ClassVendorVS, kind: keys.VSKey, report: sm.BadVSKey, name: "registers"}
+	c := classAttack{class: mad.ClassVendorVS, kind: keys.VSKey, report: violation.BadVSKey, name: "registers"}
 	c.play(s, func(string, bool) mad.AttrID { return mad.VSAttrConfigSpaceAccess })
 }
 
@@ -32,7 +33,7 @@ func registers(s *Scene) {
 type classAttack struct {
 	class  mad.Class
 	kind   keys.Kind
-	report sm.ReportKind
+	report violation.Kind
 	name   string // of the attribute that is read and written
 }
 
@@ -152,7 +153,7 @@ func falseNeighbours(s *Scene) {
 		if s.Check(refused >= 6, "%s refused %d of 6 MADs of h1", w.to, refused) && held {
 			s.Stopped("%s refused %d MADs without its manager key or its node key", w.to, refused)
 		}
-		t.Reported(2*time.Second, "who it was that "+w.to+" refused", t.wrongClassKey(sm.BadN2NKey, "h1", w.to))
+		t.Reported(2*time.Second, "who it was that "+w.to+" refused", t.wrongClassKey(violation.BadN2NKey, "h1", w.to))
 		t.Reported(2*time.Second, "what "+w.to+" refused", t.refusedBy(w.to, keys.N2NKey))
 	}
 	t.at = began
@@ -215,9 +216,9 @@ func buriedLog(s *Scene) {
 	s.Check(len(kept) == 0, "h3 has settings of h1's making")
 	t.Reported(time.Second, "what h3 refused", t.refusedBy("h3", keys.CCKey))
 	loudest := t.Place("h1", 1)
-	t.Reported(time.Second, "the loud one", is(func(e *sm.Violation) bool { return e.Kind == sm.BadCCKey && e.Place == loudest }))
+	t.Reported(time.Second, "the loud one", is(func(e *violation.Violation) bool { return e.Kind == violation.BadCCKey && e.Place == loudest }))
 	t.at = quiet
-	t.Reported(time.Second, "the quiet one", t.wrongClassKey(sm.BadVSKey, "h5", "h3"))
+	t.Reported(time.Second, "the quiet one", t.wrongClassKey(violation.BadVSKey, "h5", "h3"))
 	t.at = began
 	lines := 0
 	for _, h := range t.Since(t.mark) {
@@ -228,7 +229,7 @@ func buriedLog(s *Scene) {
 	if s.Check(lines < 300, "%d MADs and %d traps filled %d lines of the log", turns*each, turns*forged, lines) {
 		s.Stopped("%d MADs and %d traps are told in %d lines, at numbers 1, 2, 5, 10, 20, 50 and so on", turns*each, turns*forged, lines)
 	}
-	total := t.View().Violations.Totals[sm.BadCCKey]
+	total := t.View().Violations.Totals[violation.BadCCKey]
 	if s.Check(total.Quiet > 0, "of %d reports all are in the log", total.Reported) {
 		note(&s.result.Reported, "of %d reports %d are counted and not in the log", []any{total.Reported, total.Quiet})
 	}

@@ -6,7 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // everyClass is T57.
@@ -49,8 +49,8 @@ func everyClass(s *Scene) {
 		s.Check(false, "MADs of h1 changed %q", list)
 	}
 	place := t.Place("h1", 1)
-	t.Reported(2*time.Second, "the dropped packets", is(func(e *sm.Violation) bool {
-		return e.Kind == sm.BadPKey && e.Place == place && e.PKey == ib.DefaultPKeyLimited
+	t.Reported(2*time.Second, "the dropped packets", is(func(e *violation.Violation) bool {
+		return e.Kind == violation.BadPKey && e.Place == place && e.PKey == ib.DefaultPKeyLimited
 	}))
 	t.Reported(2*time.Second, "what shows no M_Key", t.wrongMKey("h1"))
 	t.shutOut("h3")

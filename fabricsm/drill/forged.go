@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/transport"
 )
 
@@ -180,8 +181,8 @@ func forgedTraps(s *Scene) {
 			told++
 		}
 	}
-	t.Reported(time.Second, "that traps are not from the devices that they name", is(func(e *sm.Violation) bool {
-		return e.Verdict == sm.Refuted || e.Kind == sm.ForgedTrap
+	t.Reported(time.Second, "that traps are not from the devices that they name", is(func(e *violation.Violation) bool {
+		return e.Verdict == violation.Refuted || e.Kind == violation.ForgedTrap
 	}))
 	s.Check(told < seconds*each/20, "%d traps were told in %d lines", seconds*each, told)
 	t.Run(time.Minute)
@@ -198,14 +199,7 @@ func forgedTraps(s *Scene) {
 
 // aboutTrap reports whether an event is about a trap, true or not, and is meant for the log.
 func aboutTrap(e sm.Event) bool {
-	switch e := e.(type) {
-	case *sm.TrapReceived:
-		return !e.Quiet
-	case *sm.Violation:
-		return !e.Quiet
-	default:
-		return false
-	}
+	return is(func(e *violation.Violation) bool { return !e.Quiet })(e) || is(func(e *violation.TrapReceived) bool { return !e.Quiet })(e)
 }
 
 // forgedAnswers is T41.

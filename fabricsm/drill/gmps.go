@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/transport"
 )
 
@@ -119,11 +120,17 @@ func (t *Site) ways() []way {
 	}
 }
 
+// wrongMKey returns a test for events about SMPs of a host with a wrong M_Key, or none.
+func (t *Site) wrongMKey(host string) func(sm.Event) bool {
+	place := t.Place(host, 1)
+	return is(func(e *violation.Violation) bool { return e.Kind == violation.BadMKey && e.Place == place })
+}
+
 // wrongClassKey returns a test for events about MADs of a host with a wrong key of a class that a device has counted.
-func (t *Site) wrongClassKey(kind sm.ReportKind, host, device string) func(sm.Event) bool {
+func (t *Site) wrongClassKey(kind violation.Kind, host, device string) func(sm.Event) bool {
 	place, reporter := t.Place(host, 1), t.GUID(device, t.endPortOf(device))
-	return is(func(e *sm.Violation) bool {
-		return e.Kind == kind && e.Place == place && e.Reporter == reporter && e.Verdict == sm.Confirmed
+	return is(func(e *violation.Violation) bool {
+		return e.Kind == kind && e.Place == place && e.Reporter == reporter && e.Verdict == violation.Confirmed
 	})
 }
 

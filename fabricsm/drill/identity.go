@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // identityDrills are those of forged GUIDs and other lies about identity, T17 to
@@ -299,7 +300,7 @@ func borrowedName(s *Scene) {
 	s.Must(t.Fabric.SetSystemImage("h7", t.List.Find("h1").SystemImageGUID))
 	t.Collect()
 	place := t.Place("h7", 1)
-	t.Reported(10*time.Second, "that h7 says something else of itself", is(func(e *sm.TrapReceived) bool {
+	t.Reported(10*time.Second, "that h7 says something else of itself", is(func(e *violation.TrapReceived) bool {
 		return e.Place == place && (e.Trap == mad.TrapLocalChange || e.Trap == mad.TrapSystemImageGUID)
 	}))
 	t.Run(time.Minute)

@@ -13,6 +13,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/stage"
 	"portcullis/fabricsm/vault"
 	"portcullis/fabricsm/vault/escrow"
@@ -69,7 +70,7 @@ func guessedKeys(s *Scene) {
 		return e.Condition == sm.Guessing && e.Place == place && e.Action == sm.Disable
 	}
 	t.Reported(10*time.Second, "who it was", t.wrongMKey("h7"))
-	t.Reported(10*time.Second, "that somebody guesses", is(func(e *sm.KeyGuessing) bool { return e.GUID == guid }))
+	t.Reported(10*time.Second, "that somebody guesses", is(func(e *violation.KeyGuessing) bool { return e.GUID == guid }))
 	t.Reported(10*time.Second, "that h7 is cut off for it", is(cut))
 	if t.Isolated(10*time.Second, "h7 is switched off", func() bool { return t.isOff(place) }) {
 		s.Stopped("a key has 64 bits; who guesses is switched off after ten tries, for ever longer")
@@ -110,7 +111,7 @@ func accusedOfGuessing(s *Scene) {
 		t.Run(10 * time.Millisecond)
 	}
 	guid := t.GUID(at.Node, 0)
-	t.Reported(time.Minute, "that somebody guesses", is(func(e *sm.KeyGuessing) bool { return e.GUID == guid }))
+	t.Reported(time.Minute, "that somebody guesses", is(func(e *violation.KeyGuessing) bool { return e.GUID == guid }))
 	t.Run(time.Minute)
 	s.Check(!t.isOff(t.Place("h1", 1)), "h1 is switched off for what h7 did in its name")
 	s.Must(t.Settle(settleTime))

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/partition/conf"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // partitionDrills are those of partitions and P_Keys, T1 to T16.
@@ -52,8 +53,8 @@ func twoTenants() []Tenant {
 // port in front of the host, and the P_Key.
 func (t *Site) PKeyViolation(host string, keys ...ib.PKey) func(sm.Event) bool {
 	place := t.Place(host, 1)
-	return is(func(e *sm.Violation) bool {
-		return e.Kind == sm.BadPKey && e.Place == place && e.By == sm.ByPort && slices.Contains(keys, e.PKey)
+	return is(func(e *violation.Violation) bool {
+		return e.Kind == violation.BadPKey && e.Place == place && e.By == violation.ByPort && slices.Contains(keys, e.PKey)
 	})
 }
 
@@ -84,7 +85,7 @@ func foreignPKey(s *Scene) {
 	t.Run(5 * time.Second)
 	lines := 0
 	for _, h := range t.Since(t.mark) {
-		if v, ok := h.Event.(*sm.Violation); ok && told(v) && !v.Quiet {
+		if v, ok := h.Event.(*violation.Violation); ok && told(v) && !v.Quiet {
 			lines++
 		}
 	}
@@ -113,8 +114,8 @@ func (s *Scene) muteSwitches() {
 				s.Check(r.Fate != sim.Delivered, "a packet of h1 with P_Key %v reached h2", keyB)
 			}
 		}
-		told := is(func(e *sm.Violation) bool {
-			return e.Kind == sm.BadPKey && e.Trap == 0 && e.Place == place && e.GUID == guid && e.By == sm.ByPort && e.Verdict == sm.Confirmed
+		told := is(func(e *violation.Violation) bool {
+			return e.Kind == violation.BadPKey && e.Trap == 0 && e.Place == place && e.GUID == guid && e.By == violation.ByPort && e.Verdict == violation.Confirmed
 		})
 		if !t.Reported(counterPeriod+2*time.Second, "the packets that the switch port counted", told) {
 			s.Check(false, "h1 goes on: no report says which port to close")

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // forgedOf returns a request as it goes out, for a sender that is not to get the answer.
@@ -35,7 +36,7 @@ func twoViolators(s *Scene) {
 	t.Reported(10*time.Second, "the quiet one", t.wrongMKey("h4"))
 	lines := 0
 	for _, h := range t.Since(t.mark) {
-		if e, ok := h.Event.(*sm.Violation); ok && !e.Quiet {
+		if e, ok := h.Event.(*violation.Violation); ok && !e.Quiet {
 			lines++
 		}
 	}

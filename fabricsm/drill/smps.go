@@ -31,12 +31,6 @@ func smpDrills() []Drill {
 	}
 }
 
-// wrongMKey returns a test for events about SMPs of a host with a wrong M_Key, or none.
-func (t *Site) wrongMKey(host string) func(sm.Event) bool {
-	place := t.Place(host, 1)
-	return is(func(e *sm.Violation) bool { return e.Kind == sm.BadMKey && e.Place == place })
-}
-
 // harmful are Sets of every attribute that decides what a fabric does: on the
 // switch of h1 and on h1's adapter.
 func (t *Site) harmful() (out []smp) {

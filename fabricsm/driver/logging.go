@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // EventKey is the attribute under which a log record has the event it reports, for handlers that use more than its text.
@@ -19,7 +20,7 @@ const EventKey = "event"
 // Level returns the log level of an event, by its importance for an operator.
 func Level(e sm.Event) slog.Level {
 	switch e := e.(type) {
-	case *sm.Violation:
+	case *violation.Violation:
 		if e.Quiet {
 			return slog.LevelDebug
 		}
@@ -52,9 +53,9 @@ func Level(e sm.Event) slog.Level {
 		}
 		return slog.LevelInfo
 	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.KeyLent, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,
-		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *sm.KeyGuessing, *sm.ProtectionLapsed, *sm.SlowLink, *sm.MKeyRefused, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset, *sm.SwitchesMute:
+		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *violation.KeyGuessing, *sm.ProtectionLapsed, *sm.SlowLink, *sm.MKeyRefused, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset, *sm.SwitchesMute:
 		return slog.LevelWarn
-	case *sm.TrapReceived:
+	case *violation.TrapReceived:
 		return slog.LevelDebug
 	default:
 		return slog.LevelInfo

@@ -41,8 +41,8 @@ type AliasRefused struct {
 	Reason string
 }
 
-func (*AliasesApplied) event() {}
-func (*AliasRefused) event()   {}
+func (*AliasesApplied) FabricEvent() {}
+func (*AliasRefused) FabricEvent()   {}
 
 // String implements fmt.Stringer.
 func (e *AliasesApplied) String() string {

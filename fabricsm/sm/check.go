@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // Check finds every value of a configuration that makes no sense, so that none
@@ -75,4 +76,20 @@ func (k *configChecker) ports(p *PortConfig) {
 	k.atMost("SL to the subnet manager", int(p.MasterSMSL), 15)
 	k.atMost("threshold of local physical errors", int(p.LocalPhyErrors), 15)
 	k.atMost("threshold of overrun errors", int(p.OverrunErrors), 15)
+}
+
+// violations checks the bounds of what violations and traps may cost.
+func (k *configChecker) violations(v *violation.Config) {
+	for _, n := range []struct {
+		name string
+		n    int64
+	}{
+		{"rows of violations", int64(v.Rows)},
+		{"rows of violations of one source", int64(v.RowsPerSource)},
+		{"time between two events of a violation", int64(v.TellEvery)},
+		{"checks of traps in a second", int64(v.ChecksPerSecond)},
+		{"quiet time of violations", int64(v.Quiet)},
+	} {
+		k.notNegative(n.name, n.n)
+	}
 }

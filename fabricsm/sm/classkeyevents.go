@@ -60,10 +60,10 @@ type ClassKeysReleased struct {
 	Kept     int // keys that devices still hold, and that stay in the store
 }
 
-func (*ClassKeyProblem) event()   {}
-func (*ClassKeyViolation) event() {}
-func (*ClassKeyFalseTrap) event() {}
-func (*ClassKeysReleased) event() {}
+func (*ClassKeyProblem) FabricEvent()   {}
+func (*ClassKeyViolation) FabricEvent() {}
+func (*ClassKeyFalseTrap) FabricEvent() {}
+func (*ClassKeysReleased) FabricEvent() {}
 
 func (e *ClassKeyProblem) String() string {
 	return fmt.Sprintf("port %v%s is not protected by a %v of ours: %s", e.GUID, atPlace(e.Place), e.Kind, e.Reason)

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/updn"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // Config is what a Core is told once. The zero value of a field means its
@@ -82,7 +83,7 @@ type Config struct {
 
 	ClassKeys  ClassKeysConfig // see package keymgr
 	Counters   CountersConfig  // see package counterwatch
-	Violations ViolationConfig
+	Violations violation.Config
 
 	Weakness Weakness // for drills alone
 }
@@ -140,7 +141,7 @@ func (c Config) withDefaults() Config {
 	c.Health.withDefaults()
 	c.Growth.withDefaults()
 	c.ClassKeys.withDefaults()
-	c.Violations.withDefaults()
+	c.Violations = c.Violations.WithDefaults()
 	if c.MKey.on() {
 		def(&c.MKey.Protection, 2)
 		if alive := c.MKey.keepAlive(); alive > 0 && (c.AuditPeriod < 0 || c.AuditPeriod > alive) {

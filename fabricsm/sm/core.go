@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/bruteforce"
 	"portcullis/fabricsm/sm/subtree"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
 
@@ -66,7 +67,7 @@ type Core struct {
 	actCount uint32
 	dropped  uint64
 	strays   uint64 // answers to nothing that was asked
-	reports  violations
+	reports  *violation.Log
 	guessing *bruteforce.Detector
 	health   records
 	subtrees *subtree.Tracker
@@ -118,8 +119,8 @@ func New(cfg Config) *Core {
 		mkeys:    newMKeys(),
 		wire:     wire{sent: make(map[sentKey]uint64)},
 	}
-	c.reports = newViolations(&c.cfg.Violations)
 	c.refusals = newRefusals()
+	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, LogsAll: cfg.Weakness.TellsAll})
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
 	c.subtrees = subtree.New(growthFabric{c}, &c.topo, subtree.Limits(cfg.Growth))
 	return c

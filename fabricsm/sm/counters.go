@@ -41,7 +41,7 @@ type CountersReset struct {
 	Times uint64 // so many such events there were of this device, this one included
 }
 
-func (*CountersReset) event() {}
+func (*CountersReset) FabricEvent() {}
 
 func (e *CountersReset) String() string {
 	return fmt.Sprintf("somebody reset the counters of port %v%s: %s was %d and is %d; number %d", e.GUID, atPlace(e.Place), e.What, e.Was, e.Is, e.Times)

@@ -40,7 +40,7 @@
 //	lanes lanesundo sltovl vlarb             virtual lanes
 //	mkey...                                  keys of devices;  classkeys: what package keymgr needs
 //	topology...                              the declared topology, as law
-//	traps violation... statechange           reports of devices
+//	traps violations statechange             reports of devices, with package violation
 //	health healthmark quarantine             misbehaving devices
 //	audit faults notkept inherit             changes by other managers, and values that devices forget
 //	election handover resign sminfo smtrust  other subnet managers

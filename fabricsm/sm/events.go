@@ -13,7 +13,8 @@ import (
 // people.
 type Event interface {
 	fmt.Stringer
-	event()
+	// FabricEvent marks a type as an event.
+	FabricEvent()
 }
 
 // StateChanged says that this SM entered an SM state.
@@ -170,17 +171,6 @@ type CannotEnforce struct {
 	Reason string
 }
 
-// TrapReceived reports a trap that is no violation, by the same sequence as
-// Violation: a source of one number is a row.
-type TrapReceived struct {
-	LID   ib.LID
-	GUID  ib.GUID  // end port the LID belongs to, zero if unknown
-	Place ib.Place // switch port in front of it, or the port of a switch that it is about
-	Trap  mad.TrapNum
-	Count uint64 // from that source so far
-	Quiet bool   // not for the log
-}
-
 // StrayAnswer reports an answer to nothing that was asked, the first of a
 // series: another subnet manager was here, or a host forges answers. It was not
 // believed.
@@ -192,25 +182,24 @@ type StrayAnswer struct {
 	Count uint64 // so far, from everywhere
 }
 
-func (*StateChanged) event()      {}
-func (*Settled) event()           {}
-func (*PortPlaced) event()        {}
-func (*PortGone) event()          {}
-func (*MembershipApplied) event() {}
-func (*MembershipRemoved) event() {}
-func (*MembershipRefused) event() {}
-func (*RouteRefused) event()      {}
-func (*Routed) event()            {}
-func (*NodeUnreachable) event()   {}
-func (*NodeBack) event()          {}
-func (*ForeignSM) event()         {}
-func (*SMInfoRefused) event()     {}
-func (*DuplicateGUID) event()     {}
-func (*BadAnswer) event()         {}
-func (*FieldsNotKept) event()     {}
-func (*CannotEnforce) event()     {}
-func (*TrapReceived) event()      {}
-func (*StrayAnswer) event()       {}
+func (*StateChanged) FabricEvent()      {}
+func (*Settled) FabricEvent()           {}
+func (*PortPlaced) FabricEvent()        {}
+func (*PortGone) FabricEvent()          {}
+func (*MembershipApplied) FabricEvent() {}
+func (*MembershipRemoved) FabricEvent() {}
+func (*MembershipRefused) FabricEvent() {}
+func (*RouteRefused) FabricEvent()      {}
+func (*Routed) FabricEvent()            {}
+func (*NodeUnreachable) FabricEvent()   {}
+func (*NodeBack) FabricEvent()          {}
+func (*ForeignSM) FabricEvent()         {}
+func (*SMInfoRefused) FabricEvent()     {}
+func (*DuplicateGUID) FabricEvent()     {}
+func (*BadAnswer) FabricEvent()         {}
+func (*FieldsNotKept) FabricEvent()     {}
+func (*CannotEnforce) FabricEvent()     {}
+func (*StrayAnswer) FabricEvent()       {}
 
 func (e *StateChanged) String() string {
 	return fmt.Sprintf("subnet manager is %v: %s", e.State, e.Reason)
@@ -296,14 +285,6 @@ func (e *CannotEnforce) String() string {
 	return fmt.Sprintf("switch %v cannot enforce partitions, so nobody is admitted at its ports: %s", e.GUID, e.Reason)
 }
 
-func (e *TrapReceived) String() string {
-	at := ""
-	if !e.Place.IsZero() {
-		at = fmt.Sprintf(" at %v", e.Place)
-	}
-	return fmt.Sprintf("trap %v from LID %v (port %v%s), number %d from there", e.Trap, e.LID, e.GUID, at, e.Count)
-}
-
 func (e *StrayAnswer) String() string {
 	return fmt.Sprintf("answer %v from LID %v to nothing that was asked, number %d: another subnet manager was here, or somebody forges answers", e.Attr, e.LID, e.Count)
 }
@@ -311,6 +292,6 @@ func (e *StrayAnswer) String() string {
 // Administration makes an Event of a report of subnet administration, which is no part of the core: embed it.
 type Administration struct{}
 
-var _ interface{ event() } = Administration{}
+var _ interface{ FabricEvent() } = Administration{}
 
-func (Administration) event() {}
+func (Administration) FabricEvent() {}

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/bruteforce"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
 
@@ -72,7 +73,7 @@ func (c *Core) gotNotice(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 	case bruteforce.Now:
 		c.markPort(clsNotice, p)
 	case bruteforce.Later:
-		c.after(checkPause, timerRetry, ref{clsNotice, int32(p)})
+		c.after(violation.CheckPause, timerRetry, ref{clsNotice, int32(p)})
 	case bruteforce.Never:
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topospec"
 )
 
@@ -188,7 +189,7 @@ func TestGuessingBlamesNobodyElse(t *testing.T) {
 			e.guess(bad, 60, tt.as(e, victim))
 			e.run(20 * time.Second)
 			events := e.takeEvents()
-			if _, ok := find(events, func(g *sm.KeyGuessing) bool { return g.Count >= 10 }); !ok {
+			if _, ok := find(events, func(g *violation.KeyGuessing) bool { return g.Count >= 10 }); !ok {
 				t.Error("nobody is told that keys are guessed")
 			}
 			u := acted(events)
@@ -376,8 +377,8 @@ func TestMixedRoutesTraceNobody(t *testing.T) {
 	if n := e.fab.PortInfo(victim.peer, 0).MKeyViolations - leaf.MKeyViolations; n != 60 {
 		t.Fatalf("the other leaf counted %d, so nothing is proven", n)
 	}
-	for _, v := range e.listed(sm.BadMKey) {
-		if v.By != sm.ByWay || v.Place != bad.place {
+	for _, v := range e.listed(violation.BadMKey) {
+		if v.By != violation.ByWay || v.Place != bad.place {
 			t.Errorf("accused: %v", &v)
 		}
 	}
@@ -398,7 +399,7 @@ func TestGuessingClassKeys(t *testing.T) {
 	}
 	var counts []uint64
 	for _, ev := range e.takeEvents() {
-		if g, ok := ev.(*sm.KeyGuessing); ok && g.Kind == keys.CCKey && g.GUID == guid && g.Place == hs[0].place {
+		if g, ok := ev.(*violation.KeyGuessing); ok && g.Kind == keys.CCKey && g.GUID == guid && g.Place == hs[0].place {
 			counts = append(counts, g.Count)
 		}
 	}

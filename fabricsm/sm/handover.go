@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/rows"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
 
@@ -78,9 +79,9 @@ func legal(control mad.SMInfoControl, sender, own ib.SMState) bool {
 func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reason string) {
 	e := &SMInfoRefused{LID: in.LID, GUID: si.GUID, Control: mad.SMInfoControl(in.MAD.Mod()), Reason: reason}
 	count := &c.election.strays
-	by := ByLID
+	by := violation.ByLID
 	if in.MAD.IsDR() {
-		by = ByWay
+		by = violation.ByWay
 		e.Path = in.MAD.ReturnRoute()
 	} else {
 		from = c.byLID(in.LID)
@@ -89,8 +90,8 @@ func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reaso
 		e.Place = c.placeOf(from)
 		count = &c.ports[from].refusals
 	}
-	c.noteSMKey(from, in.LID, mad.MethodSet, e.Control, by)
-	if by == ByWay && from != topo.None && !si.SMKey.Equal(c.cfg.SMKey) {
+	c.reports.NoteSMKey(from, in.LID, mad.MethodSet, e.Control, by)
+	if by == violation.ByWay && from != topo.None && !si.SMKey.Equal(c.cfg.SMKey) {
 		c.guessing.CheckSMKey(&e.Path, si.SMKey)
 	}
 	*count++

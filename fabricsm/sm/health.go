@@ -194,8 +194,8 @@ type Healthy struct {
 	GUID  ib.GUID
 }
 
-func (*Unhealthy) event() {}
-func (*Healthy) event()   {}
+func (*Unhealthy) FabricEvent() {}
+func (*Healthy) FabricEvent()   {}
 
 func (e *Unhealthy) String() string {
 	what := fmt.Sprintf("what is behind %v (node %v)", e.Place, e.GUID)

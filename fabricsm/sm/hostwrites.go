@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
 
@@ -14,20 +15,6 @@ import (
 // LIDs are read more often than the rest: with another tenant's LID a host sends requests in its name, and nothing in the
 // fabric checks source LIDs.
 
-// hostField is a part of an adapter that its host can write.
-type hostField uint32
-
-const (
-	hostLID hostField = iota + 1
-	hostLMC
-	hostMasterLID
-	hostMKey
-	hostPKeys
-	hostAlias
-)
-
-var hostFieldNames = [...]string{"", "LID", "LMC", "MasterSMLID", "M_Key", "P_Key table", "alias GUID"}
-
 // isAdapter reports whether a port is an end port of a host behind a switch port.
 func (c *Core) isAdapter(p topo.PortID) bool {
 	if !c.isEnd(p) || c.topo.Node(c.ports[p].node).Type == ib.NodeSwitch || p == c.own() {
@@ -35,23 +22,6 @@ func (c *Core) isAdapter(p topo.PortID) bool {
 	}
 	peer := c.peer(p)
 	return peer != topo.None && c.external(peer)
-}
-
-// noteHostWrote counts that a field of an adapter holds what this subnet manager did not
-// leave there. It was read there, so it is proven.
-func (c *Core) noteHostWrote(p topo.PortID, what report, field hostField, lid ib.LID) {
-	what.kind, what.number = HostWrote, uint32(field)
-	c.accuse(&what, p, ByPort)
-	if what.victim == what.guid {
-		what.victim = 0
-	}
-	total := &c.reports.totals[HostWrote]
-	total.Confirmed++
-	i := c.note(what, lid, 0)
-	if w := c.reports.Row(i); w.More.verdict != Confirmed {
-		w.More.verdict = Confirmed
-		c.reports.Prove(i)
-	}
 }
 
 // writtenByHost compares what a Get of PortInfo shows of an adapter with what was left
@@ -66,17 +36,17 @@ func (c *Core) writtenByHost(p topo.PortID, old, is *mad.PortInfo) {
 		return
 	}
 	if pt.foreignPKey != 0 {
-		c.noteHostWrote(p, report{pkey: pt.foreignPKey}, hostPKeys, is.LID)
+		c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostPKeys, LID: is.LID, PKey: pt.foreignPKey})
 		pt.foreignPKey = 0
 	}
 	if pt.lid != 0 && old.LID == pt.lid && is.LID != pt.lid {
-		c.noteHostWrote(p, report{victim: c.lids.at(is.LID)}, hostLID, is.LID)
+		c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostLID, LID: is.LID, Victim: c.lids.at(is.LID)})
 	}
 	if lmc := c.lmcOf(p); old.LMC == lmc && is.LMC != lmc {
-		c.noteHostWrote(p, report{}, hostLMC, is.LID)
+		c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostLMC, LID: is.LID})
 	}
 	if own := c.smLID(); own != 0 && old.MasterSMLID == own && is.MasterSMLID != own {
-		c.noteHostWrote(p, report{}, hostMasterLID, is.MasterSMLID)
+		c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostMasterLID, LID: is.MasterSMLID})
 	}
 }
 
@@ -166,7 +136,7 @@ func (c *Core) gotStrangeGUIDs(p topo.PortID, r *request, got *mad.GUIDInfo) {
 		if g == 0 || r.mod == 0 && i == 0 || !c.belongsTo(g, p) {
 			continue
 		}
-		c.noteHostWrote(p, report{victim: g}, hostAlias, c.ports[p].lid)
+		c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostAlias, LID: c.ports[p].lid, Victim: g})
 		want.GUID[i] = 0
 	}
 	if want != *got {
@@ -181,7 +151,7 @@ func (c *Core) tellStrangeAliases(p topo.PortID, a *aliasPort, block int, got *m
 	want := c.wantGUIDs(p, a, block)
 	for i, g := range got.GUID {
 		if g != 0 && g != want.GUID[i] && block+i > 0 && c.isAdapter(p) && c.belongsTo(g, p) {
-			c.noteHostWrote(p, report{victim: g}, hostAlias, c.ports[p].lid)
+			c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostAlias, LID: c.ports[p].lid, Victim: g})
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/transport"
 )
 
@@ -109,21 +110,21 @@ func TestHostWrites(t *testing.T) {
 			e.mustSettle(time.Minute)
 			e.run(45 * time.Second)
 			e.takeEvents()
-			if rows := e.listed(sm.HostWrote); len(rows) != 0 {
+			if rows := e.listed(violation.HostWrote); len(rows) != 0 {
 				t.Fatalf("told before anything was written: %+v", rows)
 			}
 			h, other := &hs[0], &hs[1]
 			lid := e.lidOf(h)
 			tt.do(e, h, other)
 			e.run(tt.within)
-			rows := e.listed(sm.HostWrote)
-			if len(rows) != 1 || rows[0].Detail != tt.detail || rows[0].Place != h.place || rows[0].GUID != h.node.PortGUID(h.num) || rows[0].By != sm.ByPort || rows[0].Verdict != sm.Confirmed {
+			rows := e.listed(violation.HostWrote)
+			if len(rows) != 1 || rows[0].Detail != tt.detail || rows[0].Place != h.place || rows[0].GUID != h.node.PortGUID(h.num) || rows[0].By != violation.ByPort || rows[0].Verdict != violation.Confirmed {
 				t.Fatalf("rows %+v, want one of %q at %v", rows, tt.detail, h.place)
 			}
 			if want := other.node.PortGUID(other.num); tt.victim && rows[0].Victim != want {
 				t.Errorf("the victim is %v, want %v", rows[0].Victim, want)
 			}
-			if told := loud(e.takeEvents(), sm.HostWrote); len(told) == 0 {
+			if told := loud(e.takeEvents(), violation.HostWrote); len(told) == 0 {
 				t.Error("no event told of it")
 			}
 			if e.lidOf(h) != lid || tt.right != nil && !tt.right(e, h) {
@@ -160,7 +161,7 @@ func TestRestartIsNoHostWrite(t *testing.T) {
 		e.arrive(e.st.Take(nil))
 		e.run(3 * time.Second)
 	}
-	if rows := e.listed(sm.HostWrote); len(rows) != 0 {
+	if rows := e.listed(violation.HostWrote); len(rows) != 0 {
 		t.Errorf("told: %v", &rows[0])
 	}
 	for _, p := range e.problems() {

@@ -28,7 +28,7 @@ type LIDRefused struct {
 	Owner ib.GUID // port that has that LID, 0 if that is not the cause
 }
 
-func (*LIDRefused) event() {}
+func (*LIDRefused) FabricEvent() {}
 
 // String implements fmt.Stringer.
 func (e *LIDRefused) String() string {

@@ -302,8 +302,8 @@ type GroupCut struct {
 	Switches int     // how many are
 }
 
-func (*TreesRefused) event() {}
-func (*GroupCut) event()     {}
+func (*TreesRefused) FabricEvent() {}
+func (*GroupCut) FabricEvent()     {}
 
 func (e *TreesRefused) String() string { return "multicast: " + e.Reason }
 

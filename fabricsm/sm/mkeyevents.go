@@ -45,10 +45,10 @@ type KeyMoved struct {
 // KeysResumed says that devices get keys again, after those were given back.
 type KeysResumed struct{}
 
-func (*KeyMoved) event()     {}
-func (*KeysResumed) event()  {}
-func (*KeysRotated) event()  {}
-func (*KeysReleased) event() {}
+func (*KeyMoved) FabricEvent()     {}
+func (*KeysResumed) FabricEvent()  {}
+func (*KeysRotated) FabricEvent()  {}
+func (*KeysReleased) FabricEvent() {}
 
 func (e *KeysRotated) String() string {
 	return fmt.Sprintf("%d devices have a new %v of epoch %d; %d did not take theirs, %d cannot hold two at a time and keep the one they have",
@@ -62,8 +62,8 @@ func (e *KeysReleased) String() string {
 	return fmt.Sprintf("%d devices gave their M_Key back, %d could not be asked and keep theirs, which stay in the store", e.Released, e.Kept)
 }
 
-func (*KeyProblem) event() {}
-func (*KeyExposed) event() {}
+func (*KeyProblem) FabricEvent() {}
+func (*KeyExposed) FabricEvent() {}
 
 func (e *KeyProblem) String() string {
 	at := ""
@@ -82,3 +82,16 @@ func (e *KeyMoved) String() string {
 }
 
 func (*KeysResumed) String() string { return "devices get M_Keys again" }
+
+// ProtectionLapsed says that a device dropped the protection of its M_Key: the lease has run out after a violation that
+// this SM did not answer in time. It is protected again at once.
+type ProtectionLapsed struct {
+	GUID  ib.GUID
+	Place ib.Place // zero for a switch
+}
+
+func (*ProtectionLapsed) FabricEvent() {}
+
+func (e *ProtectionLapsed) String() string {
+	return fmt.Sprintf("port %v gave up the protection of its M_Key: its lease ran out; everybody could read the key, which is protected again now", e.GUID)
+}

@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/topo"
 )
 
@@ -90,5 +91,19 @@ func (c *Core) renewKey(p topo.PortID, r *keys.Ring) {
 		r.Commit()
 	default:
 		c.expose(guid, notExposed)
+	}
+}
+
+// findLapse reports a device on its key whose protection ended with its lease, and has the key replaced: each host could
+// read it.
+func (c *Core) findLapse(p topo.PortID, is *mad.PortInfo) {
+	if is.MKeyProtectBits > 0 || is.MKey.IsZero() || !c.isEnd(p) || !c.cfg.MKey.on() || c.mkeys.releasing {
+		return
+	}
+	if r := c.ring(p); r != nil && r.Settled() {
+		c.event(&ProtectionLapsed{GUID: c.guidOf(p), Place: c.placeOf(p)})
+		if !c.cfg.Weakness.KeepsLapsed {
+			c.expose(c.guidOf(p), exposedKey)
+		}
 	}
 }

@@ -44,9 +44,9 @@ type KeyLeaseEnded struct {
 	Late time.Duration // after its time: it could not be ended before
 }
 
-func (*LendKey) input()       {}
-func (*KeyLent) event()       {}
-func (*KeyLeaseEnded) event() {}
+func (*LendKey) input()             {}
+func (*KeyLent) FabricEvent()       {}
+func (*KeyLeaseEnded) FabricEvent() {}
 
 func (e *KeyLent) String() string {
 	return fmt.Sprintf("the M_Key of %v is lent to %s until %s", e.GUID, e.To, e.Until.UTC().Format(time.RFC3339))

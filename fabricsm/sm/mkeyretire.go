@@ -22,8 +22,8 @@ type KeyRetired struct {
 	Place ib.Place // where its key was bound to; zero: a switch
 }
 
-func (*RetireKey) input()  {}
-func (*KeyRetired) event() {}
+func (*RetireKey) input()        {}
+func (*KeyRetired) FabricEvent() {}
 
 func (e *KeyRetired) String() string {
 	at := ""

@@ -4,6 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
 
@@ -184,7 +185,7 @@ func (c *Core) keyAnswered(p topo.PortID, pi *mad.PortInfo, f keys.Finding, was 
 		c.obeys(p)
 		c.reopened(p)
 		if was && pt.known && c.writing() && c.isAdapter(p) && pt.info.PortState >= ib.PortArmed && pi.PortState >= ib.PortArmed && !c.mkeys.releasing {
-			c.noteHostWrote(p, report{}, hostMKey, pi.LID)
+			c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostMKey, LID: pi.LID})
 		}
 	default:
 	}

@@ -24,8 +24,7 @@ type PacketsRefused struct {
 
 func (*PacketsRefused) input() {}
 
-// notePacketsRefused counts packets as a violation by place. The switch itself has
-// counted them, so they are proven; the counter has no P_Key, and raw packets are in it.
+// notePacketsRefused counts packets as a violation by place.
 func (c *Core) notePacketsRefused(in *PacketsRefused) {
 	p, ok := c.byPort[in.Switch]
 	if !ok || in.Count == 0 || c.topo.Node(c.ports[p].node).Type != ib.NodeSwitch {
@@ -35,25 +34,7 @@ func (c *Core) notePacketsRefused(in *PacketsRefused) {
 	if q == topo.None || !c.external(q) {
 		return
 	}
-	what := report{kind: BadPKey}
-	c.reported(&what, p, q)
-	lid := ib.LID(0)
-	what.place, what.by = c.placeOf(q), ByPort
-	if peer := c.peer(q); peer != topo.None && in.Peer != 0 && c.guidOf(c.entryPort(peer)) == in.Peer {
-		c.accuse(&what, c.entryPort(peer), ByPort)
-		lid = c.ports[c.entryPort(peer)].lid
-	}
-	v, n := &c.reports, uint64(in.Count)
-	i := v.count(what, lid, 0, n, c.now)
-	w := v.Row(i)
-	w.Counted += n
-	v.totals[BadPKey].Counted += n
-	v.totals[BadPKey].Confirmed += n
-	if !w.Report.others && w.More.verdict != Confirmed {
-		w.More.verdict = Confirmed
-		v.Prove(i)
-	}
-	c.noted(i)
+	c.reports.NotePacketsRefused(p, q, in.Peer, uint64(in.Count))
 }
 
 // SwitchesMute warns, once in the life of a core, of switches that send no trap 259.
@@ -63,7 +44,7 @@ type SwitchesMute struct {
 	Read     bool      // CountersConfig.Mute has their counters read
 }
 
-func (*SwitchesMute) event() {}
+func (*SwitchesMute) FabricEvent() {}
 
 func (e *SwitchesMute) String() string {
 	const shown = 8

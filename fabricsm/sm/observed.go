@@ -224,7 +224,8 @@ func (c *Core) dropNode(id topo.NodeID) {
 		c.lids.leave(&c.ports[p])
 		delete(c.mkeys.waiting, p)
 		c.forgetShown(p)
-		c.forgetReports(p)
+		c.reports.Forget(p)
+		c.guessing.Forget(p)
 		c.mkeys.rotation.learnDual(p, dualUnknown)
 		c.clearPort(p, id, ib.PortNum(i))
 	}

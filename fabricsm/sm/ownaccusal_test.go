@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // TestRepressAccusesNobody: an adapter with another M_Key, set by its host, refuses the answer to its trap, and reports
@@ -30,14 +31,14 @@ func TestRepressAccusesNobody(t *testing.T) {
 	if answered == 0 || answered > 12 {
 		t.Errorf("%d traps were answered in 5 s, want those of the change alone", answered)
 	}
-	if rows := e.listed(sm.BadMKey); len(rows) != 0 {
+	if rows := e.listed(violation.BadMKey); len(rows) != 0 {
 		t.Errorf("accused: %v", &rows[0])
 	}
-	if rows := e.listed(sm.OwnMKey); len(rows) == 0 {
+	if rows := e.listed(violation.OwnMKey); len(rows) == 0 {
 		t.Error("no trap told of the answer, so nothing is proven")
 	}
 	for _, ev := range e.takeEvents() {
-		if r, ok := ev.(*sm.TrapReceived); ok && r.Place == h.place && r.GUID != h.node.PortGUID(h.num) {
+		if r, ok := ev.(*violation.TrapReceived); ok && r.Place == h.place && r.GUID != h.node.PortGUID(h.num) {
 			t.Errorf("it names port %v at the place of another: %v", r.GUID, r)
 		}
 	}
@@ -78,7 +79,7 @@ func TestRefusedCommandsHideNoRogue(t *testing.T) {
 		e.forge(h.node.Name, m)
 	}
 	e.run(2 * time.Second)
-	if rows := e.listed(sm.BadSMKey); len(rows) != 1 || rows[0].Place != h.place || rows[0].Count != 300 {
+	if rows := e.listed(violation.BadSMKey); len(rows) != 1 || rows[0].Place != h.place || rows[0].Count != 300 {
 		t.Fatalf("refused commands: %+v", rows)
 	}
 	e.takeEvents()

@@ -54,7 +54,10 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		c.showPort(p)
 	}
 	if was && !guessed {
-		c.readCounters(p, &old, pi, byGet)
+		c.reports.RecordCounters(p, &old, pi, byGet)
+		if byGet && old.MKeyProtectBits > 0 {
+			c.findLapse(p, pi)
+		}
 		if byGet {
 			c.writtenByHost(p, &old, pi)
 		}

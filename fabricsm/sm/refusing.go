@@ -9,6 +9,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
 
@@ -54,7 +55,7 @@ type MKeyRefused struct {
 	Open    bool   // the port was left open, since too many were closed lately
 }
 
-func (*MKeyRefused) event() {}
+func (*MKeyRefused) FabricEvent() {}
 
 // String implements fmt.Stringer.
 func (e *MKeyRefused) String() string {
@@ -75,7 +76,7 @@ type MKeyObeyed struct {
 	Place ib.Place
 }
 
-func (*MKeyObeyed) event() {}
+func (*MKeyObeyed) FabricEvent() {}
 
 // String implements fmt.Stringer.
 func (e *MKeyObeyed) String() string {
@@ -216,7 +217,7 @@ func (c *Core) closeRefusing(p topo.PortID, r *refusal) {
 		return
 	}
 	h.lately = append(h.lately, refusedAt{place, c.now})
-	c.noteHostWrote(p, report{}, hostMKey, e.LID)
+	c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostMKey, LID: e.LID})
 	delete(h.ports, p)
 	h.closed[place] = closing{guid, c.now}
 	c.askClosedLater()

@@ -180,7 +180,7 @@ func (c *Core) publishDisturbed() {
 	v.Time, v.Repeats, v.Settled, v.Pending = c.now, true, false, c.wire.out
 	v.SMPs, v.Progress, v.Counters = c.smps(), c.progress(), c.tally.Counters
 	v.Faults, v.Problems = c.showWrong()
-	v.Violations = c.showViolations()
+	v.Violations = c.reports.Snapshot()
 	c.out.View, c.shown = &v, &v
 }
 
@@ -196,7 +196,7 @@ func (c *Core) publishAll() {
 	c.showDevices(v)
 	v.MKeys, v.mkeys = c.showMKeys()
 	v.aliases, v.Health = c.showAliases(), c.healthStates()
-	v.Topology, v.Violations = c.showLaw(), c.showViolations()
+	v.Topology, v.Violations = c.showLaw(), c.reports.Snapshot()
 	v.Refusing = c.refusing()
 	if c.writing() {
 		v.Multicast = c.multicastView()

@@ -15,7 +15,7 @@ type SlowLink struct {
 	Width, Enabled  ib.LinkWidth
 }
 
-func (*SlowLink) event() {}
+func (*SlowLink) FabricEvent() {}
 
 // String implements fmt.Stringer.
 func (e *SlowLink) String() string {

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/rows"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
 
@@ -158,7 +159,7 @@ func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
 		State: now.info.SMState, Priority: now.info.Priority, Trusted: now.trusted, Path: *c.routeTo(c.ports[p].node),
 	}
 	if !now.trusted {
-		c.noteSMKey(p, e.LID, mad.MethodGet, 0, ByPort)
+		c.reports.NoteSMKey(p, e.LID, mad.MethodGet, 0, violation.ByPort)
 	}
 	if !known || was.info.SMState != e.State || was.info.Priority != e.Priority || was.trusted != e.Trusted {
 		c.ports[p].foreignSeen++

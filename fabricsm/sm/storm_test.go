@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // storms are what a host floods the subnet manager with, in its own name and in
@@ -59,14 +60,14 @@ func TestTrapStorm(t *testing.T) {
 			}
 			e.run(2 * time.Second)
 			e.mustSettle(10 * time.Second)
-			if got := e.view.Violations.Totals[sm.TrapStorm].Reported; got == 0 {
+			if got := e.view.Violations.Totals[violation.TrapStorm].Reported; got == 0 {
 				t.Error("the storm is not reported")
 			}
 		})
 	}
 	sum := uint64(0)
 	for _, total := range e.view.Violations.Totals {
-		if total.Kind != sm.TrapStorm {
+		if total.Kind != violation.TrapStorm {
 			sum += total.Reported + total.Repeated
 		}
 	}

@@ -107,10 +107,11 @@ func (c *Core) fire() {
 			}
 		case timerReport:
 			if c.epochOf(t.ref) == t.epoch {
-				c.reportDue(topo.PortID(t.ref.id))
+				c.reports.CheckDue(topo.PortID(t.ref.id))
 			}
 		case timerViolations:
-			c.reportsDue()
+			c.reports.ReportDue()
+			c.viewDue = true
 		case timerIntent:
 			c.stopWaiting()
 		case timerAudit:

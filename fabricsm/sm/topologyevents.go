@@ -59,9 +59,9 @@ type TopologyRefused struct {
 	Reason   string
 }
 
-func (*TopologyChanged) event() {}
-func (*TopologyInForce) event() {}
-func (*TopologyRefused) event() {}
+func (*TopologyChanged) FabricEvent() {}
+func (*TopologyInForce) FabricEvent() {}
+func (*TopologyRefused) FabricEvent() {}
 
 func (e *TopologyChanged) String() string { return e.Text }
 

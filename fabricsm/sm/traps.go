@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/rows"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
 
@@ -33,15 +34,13 @@ func (c *Core) received(in *Received) {
 func (c *Core) stray(in *Received) {
 	c.dropped++
 	c.strays++
-	what := report{kind: StrayMAD, method: in.MAD.Method(), attr: in.MAD.Attr()}
-	if from := c.senderOf(in); from != topo.None && !in.MAD.Returning() { // else no switch wrote its way
-		c.accuse(&what, from, ByWay)
-	} else {
-		c.accuseLID(&what, in.LID)
+	from := c.senderOf(in)
+	if in.MAD.Returning() { // no switch wrote its way
+		from = topo.None
 	}
-	c.note(what, in.LID, 0)
+	guid, place := c.reports.NoteStray(&in.MAD, in.LID, from)
 	if rows.Tells(c.strays) {
-		c.event(&StrayAnswer{LID: in.LID, GUID: what.guid, Place: what.place, Attr: in.MAD.Attr(), Count: c.strays})
+		c.event(&StrayAnswer{LID: in.LID, GUID: guid, Place: place, Attr: in.MAD.Attr(), Count: c.strays})
 	}
 }
 
@@ -54,12 +53,13 @@ func (c *Core) trap(in *Received) {
 		return
 	}
 	p := c.byLID(in.LID)
-	if !c.causedByAnswer(in, &n) {
+	t := violation.Trap{MAD: &in.MAD, Head: &n, LID: in.LID, From: p, ByAnswer: c.causedByAnswer(in, &n)}
+	if !t.ByAnswer {
 		c.repress(in, p)
 	}
 	c.noteTrap(in.LID, n.TrapNumber)
-	row, about := c.noteNotice(in, p, &n)
-	c.storming(in.LID, p)
+	claim := c.reports.NoteTrap(&t)
+	c.reports.NoteStorm(in.LID, p)
 	if p == topo.None {
 		return
 	}
@@ -68,7 +68,7 @@ func (c *Core) trap(in *Received) {
 	if !c.nodes[id].alive || !n.IsGeneric {
 		return
 	}
-	c.checkReport(row, about)
+	c.reports.Check(claim)
 	switch n.TrapNumber {
 	case mad.TrapLinkStateChange, mad.TrapLinkIntegrity, mad.TrapBufferOverrun, mad.TrapFlowControl:
 		if c.topo.Node(id).Type == ib.NodeSwitch {
@@ -121,7 +121,7 @@ func (c *Core) causedByAnswer(in *Received, head *mad.NoticeHeader) bool {
 		return false
 	}
 	var n mad.Trap256
-	c.decode(mad.Decode(in.MAD.Data(), &n))
+	c.encode(mad.Decode(in.MAD.Data(), &n))
 	return n.Method == mad.MethodTrapRepress && !n.DRNotice && n.LID != 0 && n.LID == c.smLID()
 }
 
@@ -150,9 +150,9 @@ func (c *Core) verifySoon(id topo.NodeID) {
 	case c.now.Before(n.trapHold):
 		n.trapDue = true
 		c.after(n.trapHold.Sub(c.now), timerVerify, ref{clsSwitch, int32(id)})
-	case !c.hostCheck(id):
+	case !c.mayLook(id):
 		n.trapDue = true
-		c.after(checkPause, timerVerify, ref{clsSwitch, int32(id)})
+		c.after(violation.CheckPause, timerVerify, ref{clsSwitch, int32(id)})
 	default:
 		c.verifyDue(id)
 	}
@@ -163,8 +163,8 @@ func (c *Core) verifyDue(id topo.NodeID) {
 	if !n.alive {
 		return
 	}
-	if n.trapDue && !c.hostCheck(id) {
-		c.after(checkPause, timerVerify, ref{clsSwitch, int32(id)})
+	if n.trapDue && !c.mayLook(id) {
+		c.after(violation.CheckPause, timerVerify, ref{clsSwitch, int32(id)})
 		return
 	}
 	if n.trapTrue || c.now.Sub(n.trapHold) > steadyFor*n.trapPause {
@@ -190,6 +190,11 @@ func (c *Core) verifyDue(id topo.NodeID) {
 			}
 		}
 	}
+}
+
+// mayLook reports whether a trap of a node may be looked into now.
+func (c *Core) mayLook(id topo.NodeID) bool {
+	return c.topo.Node(id).Type == ib.NodeSwitch || c.reports.MayLook()
 }
 
 // bornOut takes that a port of a switch changed: the trap of the switch was

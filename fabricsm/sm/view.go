@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
 
@@ -42,7 +43,7 @@ type View struct {
 	Refusing []RefusingPort
 
 	// Violations is what was reported of wrong keys and other traps, not older than Config.Violations.TellEvery, or nil.
-	Violations *Violations
+	Violations *violation.List
 
 	// Tables are the forwarding tables that are wanted, and when Settled those
 	// that the switches have. nil before the first; see route.Tables.LFT.

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // with encodes a notice.
@@ -29,15 +30,15 @@ func TestClassTraps(t *testing.T) {
 		class  mad.Class
 		encode func([]byte) error
 		key    uint64
-		kind   sm.ReportKind
+		kind   violation.Kind
 		answer bool
 	}{
-		{"CC", mad.ClassCongestionControl, with(&mad.NoticeKeyCC{NoticeHeader: mad.NoticeHeader{IsGeneric: true, IssuerLID: r}, SLID: s, Method: mad.MethodSet, AttributeID: 0x16, CCKey: ib.NewMKey(offered)}), 0, sm.BadCCKey, true},
-		{"VS", mad.ClassVendorVS, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s, Method: mad.MethodGet, AttributeID: 0x50, Key: ib.NewMKey(offered)}), 0, sm.BadVSKey, true},
-		{"N2N", mad.ClassVendorN2N, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s, Method: mad.MethodSend, Key: ib.NewMKey(offered)}), 0, sm.BadN2NKey, true},
-		{"N2N neighbour", mad.ClassVendorN2N, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s, TrapNumberInPayload: 1}), 0, sm.N2NMisconfigured, true},
-		{"key of nobody", mad.ClassVendorVS, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s}), offered, sm.ForgedTrap, false},
-		{"another issuer", mad.ClassVendorVS, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: s}, SLID: s}), 0, sm.ForgedTrap, false},
+		{"CC", mad.ClassCongestionControl, with(&mad.NoticeKeyCC{NoticeHeader: mad.NoticeHeader{IsGeneric: true, IssuerLID: r}, SLID: s, Method: mad.MethodSet, AttributeID: 0x16, CCKey: ib.NewMKey(offered)}), 0, violation.BadCCKey, true},
+		{"VS", mad.ClassVendorVS, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s, Method: mad.MethodGet, AttributeID: 0x50, Key: ib.NewMKey(offered)}), 0, violation.BadVSKey, true},
+		{"N2N", mad.ClassVendorN2N, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s, Method: mad.MethodSend, Key: ib.NewMKey(offered)}), 0, violation.BadN2NKey, true},
+		{"N2N neighbour", mad.ClassVendorN2N, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s, TrapNumberInPayload: 1}), 0, violation.N2NMisconfigured, true},
+		{"key of nobody", mad.ClassVendorVS, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s}), offered, violation.ForgedTrap, false},
+		{"another issuer", mad.ClassVendorVS, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: s}, SLID: s}), 0, violation.ForgedTrap, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var answered []sm.Response
@@ -54,10 +55,10 @@ func TestClassTraps(t *testing.T) {
 			e.step(in)
 			e.run(2 * time.Second)
 			rows := e.listed(tt.kind)
-			if len(rows) != before+1 && tt.kind != sm.ForgedTrap {
+			if len(rows) != before+1 && tt.kind != violation.ForgedTrap {
 				t.Fatalf("rows %+v", e.view.Violations.Rows)
 			}
-			if tt.kind != sm.ForgedTrap && (rows[0].Place != source.place || rows[0].ReporterPlace != reporter.place || rows[0].By != sm.ByLID) {
+			if tt.kind != violation.ForgedTrap && (rows[0].Place != source.place || rows[0].ReporterPlace != reporter.place || rows[0].By != violation.ByLID) {
 				t.Errorf("%+v", rows[0])
 			}
 			if (len(answered) == 1) != tt.answer {
@@ -107,9 +108,9 @@ func TestSMKeyRows(t *testing.T) {
 		t.Errorf("the last refusal that was told is number %d, want 20", lastCount)
 	}
 	var commands, answers int
-	for _, v := range e.listed(sm.BadSMKey) {
+	for _, v := range e.listed(violation.BadSMKey) {
 		switch {
-		case v.Detail == "HANDOVER" && v.Place == placeOf(l, "h3") && v.Count == 30 && v.By == sm.ByWay:
+		case v.Detail == "HANDOVER" && v.Place == placeOf(l, "h3") && v.Count == 30 && v.By == violation.ByWay:
 			commands++
 		case v.Detail == "answer to Get SMInfo" && v.Place == placeOf(l, "h2") && v.Count > 0:
 			answers++
@@ -118,7 +119,7 @@ func TestSMKeyRows(t *testing.T) {
 		}
 	}
 	if commands != 1 || answers != 1 {
-		t.Errorf("rows %+v", e.listed(sm.BadSMKey))
+		t.Errorf("rows %+v", e.listed(violation.BadSMKey))
 	}
 }
 
@@ -180,8 +181,8 @@ func TestClassTrapsAreJudged(t *testing.T) {
 	for _, tt := range []struct {
 		counted         uint32
 		earlier, unsure bool
-		want            sm.Verdict
-	}{{counted: 3, unsure: true, want: sm.Claimed}, {want: sm.Refuted}, {earlier: true, want: sm.Confirmed}, {counted: 12, want: sm.Confirmed}, {want: sm.Confirmed}} {
+		want            violation.Verdict
+	}{{counted: 3, unsure: true, want: violation.Claimed}, {want: violation.Refuted}, {earlier: true, want: violation.Confirmed}, {counted: 12, want: violation.Confirmed}, {want: violation.Confirmed}} {
 		in := &sm.Received{LID: e.lidOf(&hs[1]), QP: 1}
 		k, _ := mad.LookupKeyClass(mad.ClassVendorVS)
 		in.MAD.SetHeader(mad.Header{Class: k.Class, ClassVersion: k.Version, Method: mad.MethodTrap, Attr: mad.AttrNotice, TID: ib.TID(7 + tt.counted)})
@@ -192,11 +193,11 @@ func TestClassTrapsAreJudged(t *testing.T) {
 		e.step(&sm.ClassTrapJudged{Kind: keys.VSKey, GUID: guid, Counted: tt.counted, Earlier: tt.earlier, Unsure: tt.unsure})
 		e.step(&sm.ClassTrapJudged{Kind: keys.VSKey, GUID: guid}) // of no trap
 		e.run(3 * time.Second)
-		if rows := e.listed(sm.BadVSKey); len(rows) != 1 || rows[0].Verdict != tt.want || rows[0].Place != hs[0].place {
+		if rows := e.listed(violation.BadVSKey); len(rows) != 1 || rows[0].Verdict != tt.want || rows[0].Place != hs[0].place {
 			t.Errorf("after %d were counted: %+v", tt.counted, rows)
 		}
 	}
-	if rows := e.listed(sm.BadVSKey); rows[0].Counted != 12 {
+	if rows := e.listed(violation.BadVSKey); rows[0].Counted != 12 {
 		t.Errorf("counted %d, want 12", rows[0].Counted)
 	}
 }

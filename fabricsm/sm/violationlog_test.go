@@ -6,7 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // TestAccusersFillNoLog: a host that accuses one LID after the other, each again and again, causes at most one line every
@@ -33,12 +33,12 @@ func TestAccusersFillNoLog(t *testing.T) {
 	e.run(3 * time.Second)
 	told, honestly, proven := 0, 0, 0
 	for _, ev := range e.takeEvents() {
-		v, is := ev.(*sm.Violation)
+		v, is := ev.(*violation.Violation)
 		switch {
 		case !is || v.Quiet:
 		case v.Reporter == honest.node.PortGUID(honest.num):
 			honestly++
-		case v.Verdict == sm.Confirmed:
+		case v.Verdict == violation.Confirmed:
 			proven++
 		case v.Reporter == accuser.node.PortGUID(accuser.num):
 			told++

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // forge sends a datagram from port 1 of a host, with all headers as they are.
@@ -44,7 +45,7 @@ func notice[T any](t testing.TB, slid, dlid ib.LID, tid ib.TID, n *T) *sim.Forge
 }
 
 // listed returns the violations of the last view of a kind.
-func (e *env) listed(kind sm.ReportKind) (out []sm.Violation) {
+func (e *env) listed(kind violation.Kind) (out []violation.Violation) {
 	if e.view.Violations == nil {
 		return nil
 	}
@@ -57,9 +58,9 @@ func (e *env) listed(kind sm.ReportKind) (out []sm.Violation) {
 }
 
 // loud returns the counts at which violations of a kind were logged.
-func loud(events []sm.Event, kind sm.ReportKind) (counts []uint64) {
+func loud(events []sm.Event, kind violation.Kind) (counts []uint64) {
 	for _, ev := range events {
-		if v, ok := ev.(*sm.Violation); ok && v.Kind == kind && !v.Quiet {
+		if v, ok := ev.(*violation.Violation); ok && v.Kind == kind && !v.Quiet {
 			counts = append(counts, v.Count)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // offered is what an attacker shows as a key. It may be another device's right
@@ -33,7 +34,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		do   try
-		want sm.Violation // of which are compared: kind, trap, traced, verdict, P_Key, detail, counted
+		want violation.Violation // of which are compared: kind, trap, traced, verdict, P_Key, detail, counted
 		at   func(e *env, from, other *endPort) ib.Place
 	}{
 		{
@@ -42,7 +43,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 				way := mad.MakeRoute(from.num)
 				e.forge(from.node.Name, smp(mad.MethodSet, mad.AttrLinearForwardingTable, &way, 0))
 			},
-			want: sm.Violation{Kind: sm.BadMKey, Trap: 256, By: sm.ByWay, Verdict: sm.Confirmed, Detail: "Set LinearForwardingTable", Counted: 1},
+			want: violation.Violation{Kind: violation.BadMKey, Trap: 256, By: violation.ByWay, Verdict: violation.Confirmed, Detail: "Set LinearForwardingTable", Counted: 1},
 			at:   func(_ *env, _, _ *endPort) ib.Place { return ib.Place{} },
 		},
 		{
@@ -52,7 +53,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 				m.SLID = e.lidOf(from)
 				e.forge(from.node.Name, m)
 			},
-			want: sm.Violation{Kind: sm.BadMKey, Trap: 256, By: sm.ByLID, Verdict: sm.Confirmed, Detail: "Get PortInfo", Counted: 1},
+			want: violation.Violation{Kind: violation.BadMKey, Trap: 256, By: violation.ByLID, Verdict: violation.Confirmed, Detail: "Get PortInfo", Counted: 1},
 			at:   func(_ *env, _, other *endPort) ib.Place { return other.place },
 		},
 		{
@@ -60,7 +61,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 			do: inject(func(e *env, from, other *endPort) sim.Data {
 				return sim.Data{SLID: e.lidOf(from), DLID: e.lidOf(other), PKey: 0x8002, DestQP: 9, Payload: 64}
 			}),
-			want: sm.Violation{Kind: sm.BadPKey, Trap: 259, By: sm.ByPort, PKey: 0x8002, Detail: "stopped by the switch"},
+			want: violation.Violation{Kind: violation.BadPKey, Trap: 259, By: violation.ByPort, PKey: 0x8002, Detail: "stopped by the switch"},
 			at:   func(_ *env, from, _ *endPort) ib.Place { return from.place },
 		},
 		{
@@ -68,7 +69,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 			do: inject(func(e *env, _, other *endPort) sim.Data {
 				return sim.Data{SLID: e.lidOf(other), DLID: e.lidOf(other), PKey: 0x8002, DestQP: 9, Payload: 64}
 			}),
-			want: sm.Violation{Kind: sm.BadPKey, Trap: 259, By: sm.ByPort, PKey: 0x8002, Detail: "stopped by the switch"},
+			want: violation.Violation{Kind: violation.BadPKey, Trap: 259, By: violation.ByPort, PKey: 0x8002, Detail: "stopped by the switch"},
 			at:   func(_ *env, from, _ *endPort) ib.Place { return from.place },
 		},
 		{
@@ -76,7 +77,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 			do: inject(func(e *env, from, other *endPort) sim.Data {
 				return sim.Data{SLID: e.lidOf(from), DLID: e.lidOf(other), PKey: 0x8001, DestQP: 1, QKey: 0xfeedface, Payload: 64}
 			}),
-			want: sm.Violation{Kind: sm.BadQKey, Trap: 258, By: sm.ByLID, Verdict: sm.Confirmed, Detail: "queue pair 0x1", Counted: 1},
+			want: violation.Violation{Kind: violation.BadQKey, Trap: 258, By: violation.ByLID, Verdict: violation.Confirmed, Detail: "queue pair 0x1", Counted: 1},
 			at:   func(_ *env, _, other *endPort) ib.Place { return other.place },
 		},
 	} {
@@ -105,7 +106,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 			if got.Count != 1 || got.First.IsZero() || got.Last.Before(got.First) {
 				t.Errorf("count %d, from %v to %v", got.Count, got.First, got.Last)
 			}
-			short := sm.Violation{Kind: got.Kind, Trap: got.Trap, By: got.By, Verdict: got.Verdict, PKey: got.PKey, Detail: got.Detail, Counted: got.Counted}
+			short := violation.Violation{Kind: got.Kind, Trap: got.Trap, By: got.By, Verdict: got.Verdict, PKey: got.PKey, Detail: got.Detail, Counted: got.Counted}
 			if d := cmp.Diff(tt.want, short); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
@@ -127,8 +128,8 @@ func TestTraceIsNotFooled(t *testing.T) {
 	m.MAD.ReturnPath()[1], m.MAD.ReturnPath()[2] = 2, 3
 	e.forge(from.node.Name, m)
 	e.run(3 * time.Second)
-	for _, v := range e.listed(sm.BadMKey) {
-		if v.By != sm.ByWay || v.Place != from.place {
+	for _, v := range e.listed(violation.BadMKey) {
+		if v.By != violation.ByWay || v.Place != from.place {
 			t.Errorf("%v: want it traced to %v", &v, from.place)
 		}
 	}
@@ -140,7 +141,7 @@ func TestTraceIsNotFooled(t *testing.T) {
 	e.forge(from.node.Name, f)
 	e.run(3 * time.Second)
 	noSecrets(t, e.takeEvents())
-	if rows := e.listed(sm.BadMKey); !slices.ContainsFunc(rows, func(v sm.Violation) bool { return v.Place.IsZero() && v.Verdict == sm.Refuted }) {
+	if rows := e.listed(violation.BadMKey); !slices.ContainsFunc(rows, func(v violation.Violation) bool { return v.Place.IsZero() && v.Verdict == violation.Refuted }) {
 		t.Errorf("a way that leads nowhere: %+v", rows)
 	}
 }
@@ -193,19 +194,19 @@ func TestForgedTrapsFrameNobody(t *testing.T) {
 	if u, ok := find(events, func(u *sm.Unhealthy) bool { return u.Action != sm.Report }); ok {
 		t.Errorf("acted upon: %v", u)
 	}
-	for _, kind := range []sm.ReportKind{sm.BadMKey, sm.BadPKey} {
+	for _, kind := range []violation.Kind{violation.BadMKey, violation.BadPKey} {
 		rows := e.listed(kind)
 		if len(rows) == 0 {
 			t.Errorf("%v is not listed", kind)
 		}
 		for _, v := range rows {
-			if v.Verdict != sm.Refuted || v.Count != 40 || v.Place != victim.place || v.By != sm.ByLID {
+			if v.Verdict != violation.Refuted || v.Count != 40 || v.Place != victim.place || v.By != violation.ByLID {
 				t.Errorf("want 40 refuted reports: %+v", v)
 			}
 		}
 	}
-	if total := e.view.Violations.Totals[sm.ForgedTrap].Reported; total != 160 {
-		t.Errorf("%d forged traps, want 160: %+v", total, e.listed(sm.ForgedTrap))
+	if total := e.view.Violations.Totals[violation.ForgedTrap].Reported; total != 160 {
+		t.Errorf("%d forged traps, want 160: %+v", total, e.listed(violation.ForgedTrap))
 	}
 }
 
@@ -232,8 +233,8 @@ func TestViolationSequence(t *testing.T) {
 	last, counts := map[ib.Place]uint64{}, map[ib.Place][]uint64{}
 	events := e.takeEvents()
 	for _, ev := range events {
-		if v, ok := ev.(*sm.Violation); ok && v.Kind == sm.BadMKey {
-			if last[v.Place] = v.Count; !v.Quiet && v.Verdict == sm.Claimed {
+		if v, ok := ev.(*violation.Violation); ok && v.Kind == violation.BadMKey {
+			if last[v.Place] = v.Count; !v.Quiet && v.Verdict == violation.Claimed {
 				counts[v.Place] = append(counts[v.Place], v.Count)
 			}
 		}
@@ -249,7 +250,7 @@ func TestViolationSequence(t *testing.T) {
 	if len(events) > 60 {
 		t.Errorf("%d events", len(events))
 	}
-	rows := e.listed(sm.BadMKey)
+	rows := e.listed(violation.BadMKey)
 	if len(rows) != 2 || rows[0].Count != 1000 || rows[1].Count != 10 || rows[0].Repeats == 0 {
 		t.Errorf("rows %+v", rows)
 	}
@@ -259,7 +260,7 @@ func TestViolationSequence(t *testing.T) {
 func TestViolationRowsAreBounded(t *testing.T) {
 	l := tree(t, 8, 8)
 	cfg := keyed(t)
-	cfg.Violations = sm.ViolationConfig{Rows: 64, RowsPerSource: 8}
+	cfg.Violations = violation.Config{Rows: 64, RowsPerSource: 8}
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
 	hs := hosts(l)
 	e.start()
@@ -283,23 +284,23 @@ func TestViolationRowsAreBounded(t *testing.T) {
 	}
 	e.run(5 * time.Second)
 	for _, ev := range e.takeEvents() {
-		if v, ok := ev.(*sm.Violation); ok && !v.Quiet {
+		if v, ok := ev.(*violation.Violation); ok && !v.Quiet {
 			told++
 		}
 	}
-	rows := e.listed(sm.BadMKey)
+	rows := e.listed(violation.BadMKey)
 	sum, others, confirmed := uint64(0), 0, 0
 	for _, v := range rows {
 		sum += v.Count
 		if v.Others {
 			others++
 		}
-		if v.Verdict == sm.Confirmed {
+		if v.Verdict == violation.Confirmed {
 			confirmed++
 		}
 	}
-	if len(e.view.Violations.Rows) > 64+sm.NumReportKinds || others == 0 || sum != n+1 {
-		t.Errorf("%d rows, %d for others, %d reports, want at most %d rows and %d reports", len(e.view.Violations.Rows), others, sum, 64+sm.NumReportKinds, n+1)
+	if len(e.view.Violations.Rows) > 64+violation.NumKinds || others == 0 || sum != n+1 {
+		t.Errorf("%d rows, %d for others, %d reports, want at most %d rows and %d reports", len(e.view.Violations.Rows), others, sum, 64+violation.NumKinds, n+1)
 	}
 	if confirmed != 1 {
 		t.Errorf("%d rows are confirmed, want the one that was true: claims took its room", confirmed)
@@ -307,7 +308,7 @@ func TestViolationRowsAreBounded(t *testing.T) {
 	if told > 120 {
 		t.Errorf("the log was told %d times of %d reports", told, n)
 	}
-	if got := e.view.Violations.Totals[sm.BadMKey].Reported; got != n+1 {
+	if got := e.view.Violations.Totals[violation.BadMKey].Reported; got != n+1 {
 		t.Errorf("total %d, want %d", got, n+1)
 	}
 }
@@ -318,7 +319,7 @@ func TestKeyGuessing(t *testing.T) {
 	e, hs := settledKeyed(t)
 	before := uint64(0) // our own, of the bring-up
 	if v := e.view.Violations; v != nil {
-		before = v.Totals[sm.BadMKey].Counted
+		before = v.Totals[violation.BadMKey].Counted
 	}
 	way := mad.MakeRoute(hs[0].num)
 	for i := range 300 {
@@ -333,7 +334,7 @@ func TestKeyGuessing(t *testing.T) {
 	noSecrets(t, events)
 	guessed := uint64(0)
 	for _, ev := range events {
-		if g, ok := ev.(*sm.KeyGuessing); ok {
+		if g, ok := ev.(*violation.KeyGuessing); ok {
 			if guessed = g.Count; g.GUID != e.list.Find(hs[0].peer).PortGUID(0) && g.GUID != e.list.Find(hs[0].peer).GUID {
 				t.Errorf("keys of %v are guessed, want those of %s", g.GUID, hs[0].peer)
 			}
@@ -342,12 +343,12 @@ func TestKeyGuessing(t *testing.T) {
 	if guessed < 200 {
 		t.Errorf("told of %d guesses, want 200 or more", guessed)
 	}
-	total := e.view.Violations.Totals[sm.BadMKey]
+	total := e.view.Violations.Totals[violation.BadMKey]
 	if total.Counted-before != 300 || total.Reported == 0 || total.Reported > 300 {
 		t.Errorf("counted %d, reported %d, want 300 counted", total.Counted, total.Reported)
 	}
-	rows := e.listed(sm.BadMKey)
-	if len(rows) != 1 || rows[0].Counted != 300 || rows[0].Verdict != sm.Confirmed {
+	rows := e.listed(violation.BadMKey)
+	if len(rows) != 1 || rows[0].Counted != 300 || rows[0].Verdict != violation.Confirmed {
 		t.Errorf("rows %+v", rows)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // TestStampedBeforePayload: a host writes the LID of another tenant's host into an SMP that
@@ -17,15 +17,15 @@ import (
 func TestStampedBeforePayload(t *testing.T) {
 	type try struct {
 		name  string
-		hops  []ib.PortNum // of the directed route
-		slid  bool         // the LRH has the LID of the sender
-		by    sm.Basis     // that is wanted; ByNothing: none is accused
-		begin uint8        // hop pointer
+		hops  []ib.PortNum    // of the directed route
+		slid  bool            // the LRH has the LID of the sender
+		by    violation.Basis // that is wanted; ByNothing: none is accused
+		begin uint8           // hop pointer
 	}
 	for _, tt := range []try{
-		{name: "no hops, by LID", slid: true, by: sm.ByLID},
-		{name: "no hops, no LID", by: sm.ByNothing},
-		{name: "a way that begins at the sender", hops: []ib.PortNum{1}, by: sm.ByWay, begin: 1},
+		{name: "no hops, by LID", slid: true, by: violation.ByLID},
+		{name: "no hops, no LID", by: violation.ByNothing},
+		{name: "a way that begins at the sender", hops: []ib.PortNum{1}, by: violation.ByWay, begin: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e, hs := settledKeyed(t)
@@ -34,7 +34,7 @@ func TestStampedBeforePayload(t *testing.T) {
 			m := smp(mad.MethodSet, mad.AttrPortInfo, &way, 0)
 			m.MAD.SetDrSLID(e.lidOf(victim))
 			m.MAD.SetHopPointer(tt.begin)
-			if tt.by != sm.ByWay { // to the leaf by LID, where the directed part begins
+			if tt.by != violation.ByWay { // to the leaf by LID, where the directed part begins
 				m.DLID = e.fab.PortInfo(from.peer, 0).LID
 			} else {
 				m.MAD.SetDrSLID(ib.PermissiveLID) // begins at the adapter itself
@@ -44,16 +44,16 @@ func TestStampedBeforePayload(t *testing.T) {
 			}
 			e.forge(from.node.Name, m)
 			e.run(3 * time.Second)
-			rows := e.listed(sm.BadMKey)
+			rows := e.listed(violation.BadMKey)
 			if len(rows) != 1 {
 				t.Fatalf("rows %+v", rows)
 			}
 			v := rows[0]
 			place := from.place
-			if tt.by == sm.ByNothing {
+			if tt.by == violation.ByNothing {
 				place = ib.Place{}
 			}
-			if v.Place != place || v.By != tt.by || v.Verdict != sm.Confirmed {
+			if v.Place != place || v.By != tt.by || v.Verdict != violation.Confirmed {
 				t.Errorf("accused %v by %v, %v; want %v by %v: %v", v.Place, v.By, v.Verdict, place, tt.by, &v)
 			}
 			if named := m.MAD.DrSLID() != ib.PermissiveLID; named != (v.Named == e.lidOf(victim)) || named != strings.Contains(v.String(), "names LID") {
@@ -77,8 +77,8 @@ func TestStampedBeforeWay(t *testing.T) {
 		DRNotice: true, DRHopCount: 1, DRReturnPath: [30]ib.PortNum{1: victim.pnum},
 	}))
 	e.run(time.Second)
-	rows := e.listed(sm.BadMKey)
-	if len(rows) != 1 || rows[0].Place != from.place || rows[0].By != sm.ByLID || rows[0].Named != e.lidOf(victim) {
+	rows := e.listed(violation.BadMKey)
+	if len(rows) != 1 || rows[0].Place != from.place || rows[0].By != violation.ByLID || rows[0].Named != e.lidOf(victim) {
 		t.Errorf("rows %+v, want one of %v by LID", rows, from.place)
 	}
 }
@@ -98,12 +98,12 @@ func TestWayMayBeMadeUp(t *testing.T) {
 	m.MAD.ReturnPath()[1] = byte(victim.pnum)
 	e.forge(from.node.Name, m)
 	e.run(3 * time.Second)
-	rows := e.listed(sm.BadMKey)
-	if len(rows) != 1 || rows[0].Place != victim.place || rows[0].Verdict != sm.Confirmed {
+	rows := e.listed(violation.BadMKey)
+	if len(rows) != 1 || rows[0].Place != victim.place || rows[0].Verdict != violation.Confirmed {
 		t.Fatalf("rows %+v: want one, confirmed, that leads to %v, or nothing is proven", rows, victim.place)
 	}
 	text := rows[0].String()
-	if rows[0].By != sm.ByWay || !strings.Contains(text, "may have made up") || !strings.Contains(text, "whoever did it") || strings.Contains(text, "traced") {
+	if rows[0].By != violation.ByWay || !strings.Contains(text, "may have made up") || !strings.Contains(text, "whoever did it") || strings.Contains(text, "traced") {
 		t.Errorf("by %v: %s", rows[0].By, text)
 	}
 }

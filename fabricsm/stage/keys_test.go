@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/stage"
 	"portcullis/fabricsm/transport"
 )
@@ -102,8 +103,8 @@ func TestKeysOfClassesListed(t *testing.T) {
 		switch e := h.Event.(type) {
 		case *sm.ClassKeyViolation:
 			counted = counted || e.Kind == keys.VSKey && e.GUID == s.GUID("sm", 1) && e.Count == 1
-		case *sm.Violation:
-			listed = listed || e.Kind == sm.BadVSKey && e.GUID == s.GUID("h1", 1) && e.Verdict == sm.Confirmed
+		case *violation.Violation:
+			listed = listed || e.Kind == violation.BadVSKey && e.GUID == s.GUID("h1", 1) && e.Verdict == violation.Confirmed
 		}
 	}
 	if !counted || !listed {

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/trust"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -40,9 +40,9 @@ func (o *Observer) saViolation(x *index, v *trust.Violation) v1.FabricViolation 
 		Host: who.host, Tenant: who.tenant, Detail: v.What(), Count: v.Count, First: v.First, Last: v.Last, Others: v.Others, Text: v.String(),
 	}
 	if !v.Place.IsZero() {
-		row.At, row.By = x.placeName(v.Place), sm.ByLID.String()
+		row.At, row.By = x.placeName(v.Place), violation.ByLID.String()
 		if !v.LID.IsUnicast() {
-			row.By = sm.ByWay.String()
+			row.By = violation.ByWay.String()
 		}
 	}
 	return row

@@ -13,6 +13,7 @@ import (
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // kept is how many events, and how many settlements, are remembered.
@@ -187,7 +188,7 @@ func addFields(out map[string]string, v reflect.Value) {
 			if !value.IsZero() {
 				out[name] = value.String()
 			}
-		case bool, sm.ReportKind, sm.Verdict:
+		case bool, violation.Kind, violation.Verdict:
 			out[name] = fmt.Sprint(value)
 		case time.Time:
 			if !value.IsZero() {

@@ -16,7 +16,7 @@ import (
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sim"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // tree is an Observer that was shown Tree being brought up.
@@ -270,7 +270,7 @@ func TestProgressTellsAll(t *testing.T) {
 // A request that subnet administration drops has a name of its own, and names its sender.
 func TestEventsOfAdministration(t *testing.T) {
 	e := &sa.Violation{Violation: trust.Violation{Verdict: trust.WrongKey, GUID: 0x10, Count: 3}}
-	if n := seen.EventName(e); n != "sa-violation" || n == seen.EventName(&sm.Violation{}) {
+	if n := seen.EventName(e); n != "sa-violation" || n == seen.EventName(&violation.Violation{}) {
 		t.Errorf("it is called %s", n)
 	}
 	f := seen.EventFields(e)

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
 
@@ -36,7 +37,7 @@ func (o *Observer) Owner(e sm.Event) (host, tenant string) {
 // offender returns the place that an event accuses.
 func offender(e sm.Event) ib.Place {
 	switch e := e.(type) {
-	case *sm.Violation:
+	case *violation.Violation:
 		return e.Place
 	case *sm.SMInfoRefused:
 		return e.Place
@@ -119,7 +120,7 @@ func asksFor(q *v1.ViolationQuery, counts bool, row *v1.FabricViolation) bool {
 		wants(q.Host, row.Host) && wants(q.Tenant, row.Tenant)
 }
 
-func (o *Observer) violation(x *index, v *sm.Violation) v1.FabricViolation {
+func (o *Observer) violation(x *index, v *violation.Violation) v1.FabricViolation {
 	who := o.ownerOf(v.Place)
 	row := v1.FabricViolation{
 		ID: v.ID, Kind: v.Kind.String(), Trap: uint16(v.Trap), Verdict: v.Verdict.String(), Place: v.Place, GUID: v.GUID, LID: v.LID,
@@ -144,12 +145,12 @@ func (o *Observer) violation(x *index, v *sm.Violation) v1.FabricViolation {
 
 // violations sends what was counted of violations.
 func (g *gauges) violations(x *index) {
-	var totals [sm.NumReportKinds]sm.ReportTotal
+	var totals [violation.NumKinds]violation.Total
 	if x.View.Violations != nil {
 		totals = x.View.Violations.Totals
 	}
 	for i := range totals {
-		kind, t := sm.ReportKind(i), &totals[i]
+		kind, t := violation.Kind(i), &totals[i]
 		if !kind.Violation() {
 			continue
 		}

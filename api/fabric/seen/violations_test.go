@@ -11,7 +11,7 @@ import (
 	"portcullis/api/fabric/seen/seentest"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // accused was shown seentest.Tree with violations.
@@ -19,12 +19,12 @@ func accused(t *testing.T) *seen.Observer {
 	t.Helper()
 	v := *seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	v.Violations = &sm.Violations{Rows: []sm.Violation{
-		{ID: 3, Kind: sm.BadMKey, Trap: 256, Place: ib.Place{Switch: leaf1, Port: 2}, GUID: 0x0020000000000101, By: sm.ByWay, Reporter: leaf1, Detail: "Set PortInfo", Verdict: sm.Confirmed, Count: 7, Counted: 300, First: at, Last: at},
-		{ID: 5, Kind: sm.LocalChange, Trap: 144, Place: ib.Place{Switch: leaf1, Port: 2}, Count: 1, First: at, Last: at},
-		{ID: 9, Kind: sm.BadPKey, Trap: 259, PKey: 0x8002, LID: 77, Reporter: 0x99, ReporterPlace: ib.Place{Switch: leaf1, Port: 1}, Count: 2, First: at, Last: at},
+	v.Violations = &violation.List{Rows: []violation.Violation{
+		{ID: 3, Kind: violation.BadMKey, Trap: 256, Place: ib.Place{Switch: leaf1, Port: 2}, GUID: 0x0020000000000101, By: violation.ByWay, Reporter: leaf1, Detail: "Set PortInfo", Verdict: violation.Confirmed, Count: 7, Counted: 300, First: at, Last: at},
+		{ID: 5, Kind: violation.LocalChange, Trap: 144, Place: ib.Place{Switch: leaf1, Port: 2}, Count: 1, First: at, Last: at},
+		{ID: 9, Kind: violation.BadPKey, Trap: 259, PKey: 0x8002, LID: 77, Reporter: 0x99, ReporterPlace: ib.Place{Switch: leaf1, Port: 1}, Count: 2, First: at, Last: at},
 	}}
-	v.Violations.Totals[sm.BadMKey] = sm.ReportTotal{Kind: sm.BadMKey, Reported: 7, Confirmed: 7, Counted: 300, Quiet: 4}
+	v.Violations.Totals[violation.BadMKey] = violation.Total{Kind: violation.BadMKey, Reported: 7, Confirmed: 7, Counted: 300, Quiet: 4}
 	o := seen.New(seen.Options{
 		Cables:  func() map[ib.Place]string { return map[ib.Place]string{{Switch: leaf1, Port: 2}: "compute-1"} },
 		Tenants: func() map[string]string { return map[string]string{"compute-1": "acme"} },
@@ -78,7 +78,7 @@ func TestViolations(t *testing.T) {
 // list.
 func TestViolationsAreNamed(t *testing.T) {
 	o := accused(t)
-	o.OnEvent(&sm.Violation{Kind: sm.BadMKey, Place: ib.Place{Switch: leaf1, Port: 2}, Count: 1})
+	o.OnEvent(&violation.Violation{Kind: violation.BadMKey, Place: ib.Place{Switch: leaf1, Port: 2}, Count: 1})
 	p, err := o.Progress(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@
 //
 // Adapters are not believed, since their hosts may have changed them. Paths over a switch that the declared topology does
 // not vouch for are not believed either. Most devices of today queue no notices: a host that tries M_Keys of those is only
-// reported, see sm.KeyGuessing, and an operator has to decide. A host counts as guessing when it shows one device another
+// reported, see violation.KeyGuessing, and an operator has to decide. A host counts as guessing when it shows one device another
 // key than before; a tool with no key, or with an old one for each device, does not.
 package bruteforce
 

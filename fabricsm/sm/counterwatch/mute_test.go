@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/stage"
 )
 
@@ -76,13 +77,13 @@ func (w *watched) wrong(n int) {
 }
 
 // rows are the violations that the view shows.
-func (w *watched) rows() []sm.Violation {
+func (w *watched) rows() []violation.Violation {
 	w.Run(2 * time.Second)
 	v := w.View().Violations
 	if v == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(v.Rows), func(r sm.Violation) bool { return r.Kind == sm.LinkState })
+	return slices.DeleteFunc(slices.Clone(v.Rows), func(r violation.Violation) bool { return r.Kind == violation.LinkState })
 }
 
 // TestMute: packets that a mute switch has refused are one violation at the place of the host. They are counted exactly as
@@ -109,15 +110,15 @@ func TestMute(t *testing.T) {
 		t.Fatalf("%d rows: %+v", len(rows), rows)
 	}
 	r := rows[0]
-	want := sm.Violation{
-		ID: r.ID, Kind: sm.BadPKey, Place: w.Place("h1", 1), GUID: w.GUID("h1", 1), LID: w.Fabric.PortInfo("h1", 1).LID, By: sm.ByPort,
+	want := violation.Violation{
+		ID: r.ID, Kind: violation.BadPKey, Place: w.Place("h1", 1), GUID: w.GUID("h1", 1), LID: w.Fabric.PortInfo("h1", 1).LID, By: violation.ByPort,
 		Reporter: w.GUID("leaf1", 0), ReporterPlace: w.Place("h1", 1), Detail: "counted by the switch port, with raw packets",
-		Verdict: sm.Confirmed, Count: uint64(all), Counted: uint64(all), First: r.First, Last: r.Last,
+		Verdict: violation.Confirmed, Count: uint64(all), Counted: uint64(all), First: r.First, Last: r.Last,
 	}
 	if r != want {
 		t.Errorf("row %+v\nwant %+v", r, want)
 	}
-	if n := w.View().Violations.Totals[sm.BadPKey]; n.Reported != uint64(all) || n.Confirmed != uint64(all) || n.Counted != uint64(all) {
+	if n := w.View().Violations.Totals[violation.BadPKey]; n.Reported != uint64(all) || n.Confirmed != uint64(all) || n.Counted != uint64(all) {
 		t.Errorf("totals %+v, want %d of each", n, all)
 	}
 	if in, _ := w.Fabric.ConstraintErrors(port.Node, port.Port); in == 255 {
@@ -129,14 +130,14 @@ func TestMute(t *testing.T) {
 	loud := 0
 	for _, h := range w.Since(mark) {
 		switch e := h.Event.(type) {
-		case *sm.Violation:
+		case *violation.Violation:
 			if !e.Quiet {
 				loud++
 			}
 			if text := e.String(); !strings.Contains(text, "which has counted it") {
 				t.Errorf("told %q", text)
 			}
-		case *sm.CountersReset, *sm.TrapReceived, *sm.Unhealthy, *sm.MembershipRemoved:
+		case *sm.CountersReset, *violation.TrapReceived, *sm.Unhealthy, *sm.MembershipRemoved:
 			t.Errorf("told %v", h.Event)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 )
 
 // tale is a trap, made up in the name of h2, of a wrong VS_Key that a LID showed.
@@ -26,10 +27,10 @@ func (e *env) tale(from string, by ib.LID) {
 }
 
 // verdicts returns the core's list of wrong VS_Keys at h2, by the LID of the source.
-func (e *env) verdicts() map[ib.LID]sm.Verdict {
-	out := make(map[ib.LID]sm.Verdict)
+func (e *env) verdicts() map[ib.LID]violation.Verdict {
+	out := make(map[ib.LID]violation.Verdict)
 	for _, row := range e.View().Violations.Rows {
-		if row.Kind == sm.BadVSKey && row.Reporter == e.GUID("h2", 1) {
+		if row.Kind == violation.BadVSKey && row.Reporter == e.GUID("h2", 1) {
 			out[row.LID] = row.Verdict
 		}
 	}
@@ -56,7 +57,7 @@ func TestLateTraps(t *testing.T) {
 	e.Run(8 * time.Second)
 	h1, h3 := e.Fabric.PortInfo("h1", 1).LID, e.Fabric.PortInfo("h3", 1).LID
 	for lid, v := range e.verdicts() {
-		if v != sm.Confirmed {
+		if v != violation.Confirmed {
 			t.Errorf("what LID %v did is %v", lid, v)
 		}
 	}
@@ -89,7 +90,7 @@ func TestMixedTraps(t *testing.T) {
 		t.Errorf("told %+v, want one violation of somebody", got)
 	}
 	for lid, v := range e.verdicts() {
-		if v != sm.Claimed {
+		if v != violation.Claimed {
 			t.Errorf("what LID %v did is %v", lid, v)
 		}
 	}

@@ -1,4 +1,4 @@
-package sm
+package violation
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 // report holds the fields that two reports of the same row share: source, act and victim. Nothing in it is a secret.
 type report struct {
-	kind     ReportKind
+	kind     Kind
 	trap     mad.TrapNum
 	others   bool // the row stands for all of its kind and place, or of its kind
 	by       Basis
@@ -48,16 +48,16 @@ type noted struct {
 
 type row = rows.Row[report, noted]
 
-// reportRows are the rows of reports, and the totals of each kind.
-type reportRows struct {
+// table are the rows of reports, and the totals of each kind.
+type table struct {
 	rows.Table[report, ib.Place, noted]
 	bounds *rows.Bounds
-	totals [NumReportKinds]ReportTotal
+	totals [NumKinds]Total
 }
 
-// ReportTotal counts reports of a kind since the core was made.
-type ReportTotal struct {
-	Kind      ReportKind
+// Total counts reports of a kind since the core was made.
+type Total struct {
+	Kind      Kind
 	Reported  uint64 // all that came but for repetitions
 	Repeated  uint64 // reports that were sent once more
 	Confirmed uint64 // the device named has counted them
@@ -66,18 +66,18 @@ type ReportTotal struct {
 	Quiet     uint64 // reports that were not logged
 }
 
-func newReportRows(cfg *ViolationConfig) reportRows {
-	b := &rows.Bounds{Rows: cfg.Rows, PerSource: cfg.RowsPerSource, Kinds: NumReportKinds, Quiet: cfg.Quiet}
-	r := reportRows{Table: rows.New[report, ib.Place, noted](b), bounds: b}
+func newTable(cfg *Config) table {
+	b := &rows.Bounds{Rows: cfg.Rows, PerSource: cfg.RowsPerSource, Kinds: NumKinds, Quiet: cfg.Quiet}
+	r := table{Table: rows.New[report, ib.Place, noted](b), bounds: b}
 	for i := range r.totals {
-		r.totals[i].Kind = ReportKind(i)
+		r.totals[i].Kind = Kind(i)
 	}
 	return r
 }
 
 // count counts n reports and returns the index of their row. tid is the transaction of the trap: the
 // same one again is the same trap once more; 0 is none.
-func (r *reportRows) count(what report, lid ib.LID, tid ib.TID, n uint64, now time.Time) int32 {
+func (r *table) count(what report, lid ib.LID, tid ib.TID, n uint64, now time.Time) int32 {
 	named := what.named
 	what.named = 0 // a sender chooses it: else it had as many rows as there are LIDs
 	i, known := r.Find(what, now)
@@ -96,7 +96,7 @@ func (r *reportRows) count(what report, lid ib.LID, tid ib.TID, n uint64, now ti
 }
 
 // list returns all rows in the order in which they began.
-func (r *reportRows) list() []Violation {
+func (r *table) list() []Violation {
 	out := make([]Violation, 0, r.Len())
 	for w := range r.All() {
 		out = append(out, violationOf(w))
