@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -116,7 +117,7 @@ func (c *Core) giveBack(guid ib.GUID, a *aliasPort) {
 		}
 	}
 	for _, g := range a.asked {
-		c.solved(problemKey{kind: refusedAlias, guid: g, place: a.place})
+		c.faults.Clear(fault.Key{Kind: fault.AliasRefused, GUID: g, Place: a.place})
 	}
 	a.given, a.told, a.rounds = nil, false, 0
 }
@@ -139,9 +140,9 @@ func (c *Core) allot(guid ib.GUID, a *aliasPort) {
 		c.aliases.owner[g] = guid
 	}
 	for _, g := range a.asked {
-		k := problemKey{kind: refusedAlias, guid: g, place: a.place}
+		k := fault.Key{Kind: fault.AliasRefused, GUID: g, Place: a.place}
 		if reason := refused[g]; reason == "" {
-			c.solved(k)
+			c.faults.Clear(k)
 		} else {
 			c.aliases.refused[guid] = true
 			c.problem(k, &AliasRefused{GUID: guid, Alias: g, Reason: reason})

@@ -8,6 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -24,7 +25,7 @@ func (c *Core) workAliases(p topo.PortID) {
 		return
 	}
 	blocks := (int(pt.info.GUIDCap) + mad.GUIDsPerBlock - 1) / mad.GUIDsPerBlock
-	k := problemKey{kind: refusedAlias, guid: guid}
+	k := fault.Key{Kind: fault.AliasRefused, GUID: guid}
 	if reason := c.aliasesFit(p, a, blocks); reason != "" {
 		c.problem(k, &AliasRefused{GUID: guid, Reason: reason})
 		if blocks == 0 {
@@ -171,7 +172,7 @@ func (c *Core) gotGUIDs(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		return
 	}
 	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil {
-		c.problem(problemKey{kind: refusedAlias, guid: c.guidOf(p)}, &AliasRefused{
+		c.problem(fault.Key{Kind: fault.AliasRefused, GUID: c.guidOf(p)}, &AliasRefused{
 			GUID: c.guidOf(p), Reason: fmt.Sprintf("it refuses to %v GUIDInfo: %v", r.method, status),
 		})
 		c.refused(r, status.String())
@@ -200,7 +201,7 @@ func (c *Core) aliasesDone(p topo.PortID, a *aliasPort) {
 	a.rounds, a.pause = 0, 0
 	fits := c.aliasesFit(p, a, len(a.known)) == ""
 	if fits {
-		c.solved(problemKey{kind: refusedAlias, guid: c.guidOf(p)})
+		c.faults.Clear(fault.Key{Kind: fault.AliasRefused, GUID: c.guidOf(p)})
 	}
 	if fits && !c.holdsAll(a) {
 		c.await(p, a)

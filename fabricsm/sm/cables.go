@@ -2,6 +2,7 @@ package sm
 
 import (
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -25,7 +26,7 @@ func (c *Core) link(p, q topo.PortID) {
 	c.ports[p].denied = 0
 	for _, x := range [2]topo.PortID{p, q} {
 		c.ports[x].pause, c.ports[x].told = 0, false
-		c.solved(problemKey{kind: deadLink, place: c.placeOf(x)}) // perhaps it was seen from the other side
+		c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.placeOf(x)}) // perhaps it was seen from the other side
 		c.touch(x)
 		c.linkedKey(x)
 		if c.isEnd(x) {

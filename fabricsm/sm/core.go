@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/bruteforce"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
@@ -86,8 +87,7 @@ type Core struct {
 	shown     *View                     // the last one
 	shownKeys topo.OwnPages[*pkeyTable] // by topo.PortID, for views: port.pkeys
 	devices   shownDevices
-	problems  map[problemKey]string
-	wrong     wrong
+	faults    fault.List
 	notKept   map[device]PortFields // as saved
 	tally     tally
 }
@@ -109,7 +109,7 @@ func New(cfg Config) *Core {
 		byPort:   make(map[ib.GUID]topo.PortID),
 		failures: make(map[ref]failure),
 		others:   make(map[ib.GUID]*otherSM),
-		problems: make(map[problemKey]string),
+		faults:   fault.New(),
 		notKept:  make(map[device]PortFields),
 		health:   records{at: make(map[ib.Place]*record)},
 		lids:     newLIDSpace(),

@@ -7,6 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 )
@@ -48,7 +49,7 @@ func (c *Core) tellUnreachable(p topo.PortID) {
 	if len(e.Keyed) > 0 {
 		e.With = c.deadWith(at)
 	}
-	c.problem(problemKey{kind: deadLink, place: at}, e)
+	c.problem(fault.Key{Kind: fault.LinkDead, Place: at}, e)
 }
 
 // lookedFor lists the end ports under whose keys a probe asks behind a port.
@@ -74,8 +75,7 @@ func (c *Core) lookedFor(p topo.PortID) []ib.GUID {
 func (c *Core) deadWith(at ib.Place) (with ib.Place) {
 	kept := c.deadLinks[:0]
 	for _, d := range c.deadLinks {
-		_, silent := c.problems[problemKey{kind: deadLink, place: d.at}]
-		if !silent || d.at == at || c.now.Sub(d.since) > deadPair {
+		if !c.faults.Has(fault.Key{Kind: fault.LinkDead, Place: d.at}) || d.at == at || c.now.Sub(d.since) > deadPair {
 			continue
 		}
 		kept = append(kept, d)

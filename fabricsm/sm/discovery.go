@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -82,7 +83,7 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	}
 	pt := &c.ports[p]
 	pt.verify, pt.told = false, false
-	c.solved(problemKey{kind: deadLink, place: c.placeOf(p)})
+	c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.placeOf(p)})
 	if c.poses(p, r, &ni) {
 		return
 	}
@@ -99,9 +100,9 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 // checks no P_Keys.
 func (c *Core) poses(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
 	place := c.placeOf(p)
-	posed := problemKey{kind: posing, place: place}
+	posed := fault.Key{Kind: fault.SwitchForHost, Place: place}
 	if ni.NodeType != ib.NodeSwitch || !c.external(p) || !c.members.forHost(place) {
-		c.solved(posed)
+		c.faults.Clear(posed)
 		return false
 	}
 	if c.peer(p) != topo.None {

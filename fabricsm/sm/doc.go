@@ -29,7 +29,7 @@
 //
 //	core input output config weakness        the contract with the owner
 //	queue background timers wire failures    the work: next requests, requests that are out, failures
-//	allowance settle progress view events    how much of it, how far it is, reports to the owner
+//	allowance settle progress view events    how much of it, how far it is, reports to the owner;  problems: with package fault
 //	discovery cables description retree      nodes and links, and how they are reached
 //	confirm duplicate sure unread            identity of nodes
 //	growth throttle                          how much one port may show, with package subtree
@@ -42,6 +42,6 @@
 //	topology...                              the declared topology, as law
 //	traps violations statechange             reports of devices, with package violation
 //	health healthmark quarantine             misbehaving devices
-//	audit faults notkept inherit             changes by other managers, and values that devices forget
+//	audit notkept inherit                    changes by other managers, and values that devices forget
 //	election handover resign sminfo smtrust  other subnet managers
 package sm

@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -92,7 +93,7 @@ func (c *Core) duplicate(guid ib.GUID, first ib.Place, p topo.PortID) {
 	c.shut(p)
 	if !pt.fenced {
 		pt.fenced = true
-		c.problem(problemKey{kind: twin, place: c.placeOf(p)}, &DuplicateGUID{GUID: guid, First: first, Second: c.placeOf(p)})
+		c.problem(fault.Key{Kind: fault.DuplicateGUID, Place: c.placeOf(p)}, &DuplicateGUID{GUID: guid, First: first, Second: c.placeOf(p)})
 	}
 	pt.pause = c.longer(pt.pause)
 	c.after(pt.pause, timerRetry, ref{clsProbe, int32(p)})
@@ -131,7 +132,7 @@ func (c *Core) firstLink(id topo.NodeID) topo.PortID {
 func (c *Core) unfence(p topo.PortID) {
 	if c.ports[p].fenced {
 		c.ports[p].fenced = false
-		c.solved(problemKey{kind: twin, place: c.placeOf(p)})
+		c.faults.Clear(fault.Key{Kind: fault.DuplicateGUID, Place: c.placeOf(p)})
 	}
 }
 

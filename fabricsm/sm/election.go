@@ -9,6 +9,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -217,7 +218,7 @@ func (c *Core) weighRival(p topo.PortID, o *otherSM) {
 	}
 	if o.info.SMState != ib.SMMaster {
 		o.ignored = false
-		c.solved(problemKey{kind: rivalMaster, guid: o.info.GUID})
+		c.faults.Clear(fault.Key{Kind: fault.RivalMaster, GUID: o.info.GUID})
 	}
 }
 
@@ -237,7 +238,7 @@ func (c *Core) standByFor(p topo.PortID, reason string) {
 	}
 	c.state, e.master, e.since = ib.SMStandby, p, c.now
 	e.claim, e.waitFor, e.foreign, e.nudge = false, topo.None, true, nudge{count: e.nudge.count}
-	c.problem(problemKey{kind: foreignMaster}, &StateChanged{State: c.state, Reason: reason})
+	c.problem(fault.Key{Kind: fault.ForeignMaster}, &StateChanged{State: c.state, Reason: reason})
 	c.viewDue = true
 }
 
@@ -255,8 +256,8 @@ func (c *Core) disable(by topo.PortID) {
 	e := &c.election
 	c.state, e.master, e.claim, e.waitFor, e.foreign = ib.SMNotActive, topo.None, false, topo.None, true
 	c.members.unprove()
-	c.solved(problemKey{kind: foreignMaster})
-	c.problem(problemKey{kind: disabledSM}, &StateChanged{
+	c.faults.Clear(fault.Key{Kind: fault.ForeignMaster})
+	c.problem(fault.Key{Kind: fault.Disabled}, &StateChanged{
 		State:  c.state,
 		Reason: "disabled by the master at port " + c.guidOf(by).String() + "; start this subnet manager again to have it take part",
 	})
@@ -275,8 +276,8 @@ func (c *Core) takeOver(mandate bool, reason string) {
 // registered is lost.
 func (c *Core) retake(mandate bool, reason string) {
 	e := &c.election
-	c.solved(problemKey{kind: foreignMaster})
-	c.solved(problemKey{kind: disabledSM})
+	c.faults.Clear(fault.Key{Kind: fault.ForeignMaster})
+	c.faults.Clear(fault.Key{Kind: fault.Disabled})
 	c.state, e.master, e.waitFor, e.claim, e.asked = ib.SMDiscovering, topo.None, topo.None, mandate, false
 	e.mandate = topo.None
 	e.quietAt = time.Time{}
@@ -337,7 +338,7 @@ func (c *Core) pollRival() {
 		c.takeOver(true, "the master of lower rank is gone")
 	case c.now.Sub(e.since) > c.cfg.Election.Patience:
 		o.ignored = true
-		c.problem(problemKey{kind: rivalMaster, guid: o.info.GUID}, &StateChanged{
+		c.problem(fault.Key{Kind: fault.RivalMaster, GUID: o.info.GUID}, &StateChanged{
 			State: ib.SMDiscovering, Reason: "port " + o.info.GUID.String() + " is master, too, and does not hand over to us, who are of higher rank: stop it",
 		})
 		c.takeOver(true, "no longer waiting for a handover")

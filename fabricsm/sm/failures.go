@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -243,7 +244,7 @@ func (c *Core) silence(id topo.NodeID) {
 		n.pause = 0
 	}
 	n.pause = c.longer(n.pause)
-	c.problem(problemKey{kind: silentNode, guid: c.nodeGUID(id)}, &NodeUnreachable{GUID: c.nodeGUID(id), Place: c.placeOf(n.up)})
+	c.problem(fault.Key{Kind: fault.NodeSilent, GUID: c.nodeGUID(id)}, &NodeUnreachable{GUID: c.nodeGUID(id), Place: c.placeOf(n.up)})
 	c.strikeNode(id, Unresponsive)
 	if !c.nodes[id].alive {
 		return // it is no longer looked at
@@ -273,7 +274,7 @@ func (c *Core) heard(id topo.NodeID) {
 	}
 	n.silent, n.back = false, c.now
 	guid := c.nodeGUID(id)
-	c.solved(problemKey{kind: silentNode, guid: guid})
+	c.faults.Clear(fault.Key{Kind: fault.NodeSilent, GUID: guid})
 	c.event(&NodeBack{GUID: guid})
 	c.eachEnd(id, c.keyDoubted)
 	c.refresh(id)

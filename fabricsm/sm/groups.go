@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mcast"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -245,9 +246,9 @@ func (c *Core) makeGround() {
 	m := &c.groups
 	gr, err := mcast.NewGround(m.fabric, m.tables, m.report)
 	if err != nil && m.forest.Top() != 0 {
-		c.problem(problemKey{kind: badTrees}, &TreesRefused{Reason: err.Error()})
+		c.problem(fault.Key{Kind: fault.MulticastRefused}, &TreesRefused{Reason: err.Error()})
 	} else {
-		c.solved(problemKey{kind: badTrees})
+		c.faults.Clear(fault.Key{Kind: fault.MulticastRefused})
 	}
 	if gr != nil {
 		m.forest.SetGround(gr)
@@ -258,12 +259,12 @@ func (c *Core) makeGround() {
 func (c *Core) tellLeft() {
 	m := &c.groups
 	for _, mlid := range m.forest.Planned() {
-		k := problemKey{kind: shortTree, mlid: mlid}
+		k := fault.Key{Kind: fault.MulticastCut, MLID: mlid}
 		left := m.forest.Left(mlid)
 		if len(left) == 0 {
 			if m.told[mlid] {
 				delete(m.told, mlid)
-				c.solved(k)
+				c.faults.Clear(k)
 			}
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/topo"
 )
@@ -124,9 +125,9 @@ func (c *Core) turnAway(p topo.PortID) {
 }
 
 // illness names the problem that a condition is.
-func illness(cond Condition, pl ib.Place) problemKey {
+func illness(cond Condition, pl ib.Place) fault.Key {
 	if cond == Overgrown {
-		return problemKey{kind: tooMany, place: pl}
+		return fault.Key{Kind: fault.TooManyNodes, Place: pl}
 	}
-	return problemKey{kind: unhealthy, place: pl}
+	return fault.Key{Kind: fault.Unhealthy, Place: pl}
 }

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -115,7 +116,7 @@ func TestEndlessFabric(t *testing.T) {
 					t.Errorf("%s is %v, want Active", h.node.Name, pi.PortState)
 				}
 			}
-			if !slices.ContainsFunc(e.view.Faults, func(f sm.Fault) bool { return f.Kind == "too-many-nodes" }) && c.fan > 2 {
+			if !slices.ContainsFunc(e.view.Faults, func(f fault.Fault) bool { return f.Kind == fault.TooManyNodes }) && c.fan > 2 {
 				t.Errorf("nothing is told: %q", e.problems())
 			}
 			if asked := 100 * ceiling; forger.asked > asked {

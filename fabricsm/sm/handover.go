@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
@@ -111,7 +112,7 @@ func (c *Core) obey(from topo.PortID, control mad.SMInfoControl) {
 		c.election.mandate = from
 		if o := c.otherAt(from); o != nil {
 			o.info.SMState, o.stale, o.ignored = ib.SMStandby, false, false
-			c.solved(problemKey{kind: rivalMaster, guid: o.info.GUID})
+			c.faults.Clear(fault.Key{Kind: fault.RivalMaster, GUID: o.info.GUID})
 		}
 		if standby {
 			c.sendCommand(from, command{mad.SMInfoAcknowledge, ib.SMStandby})
@@ -121,7 +122,7 @@ func (c *Core) obey(from topo.PortID, control mad.SMInfoControl) {
 	case mad.SMInfoDisable:
 		c.disable(from)
 	case mad.SMInfoStandby:
-		c.solved(problemKey{kind: disabledSM})
+		c.faults.Clear(fault.Key{Kind: fault.Disabled})
 		c.standByFor(from, "port "+guid+" is master and asked for a standby")
 	case mad.SMInfoAcknowledge:
 	default:

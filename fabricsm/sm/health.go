@@ -319,7 +319,7 @@ func (c *Core) fallIll(pl ib.Place, r *record, e *Unhealthy) {
 		c.health.sick = append(c.health.sick, pl)
 		r.since = c.now
 	} else if illness(r.worst, pl) != illness(e.Condition, pl) {
-		c.solved(illness(r.worst, pl))
+		c.faults.Clear(illness(r.worst, pl))
 	}
 	r.sick, r.worst, r.action, r.last = true, e.Condition, e.Action, c.now
 	r.why, r.shun, c.health.changed = e.cause(), 0, true
@@ -336,7 +336,7 @@ func (c *Core) recovered(pl ib.Place, r *record) {
 		r.why = ""
 	}
 	c.health.changed = true
-	c.solved(illness(r.worst, pl))
+	c.faults.Clear(illness(r.worst, pl))
 	c.event(&Healthy{Place: pl, GUID: r.guid})
 	c.saveHealth(pl, r)
 	c.quarantineAt(pl, Report)

@@ -197,7 +197,7 @@ func (c *Core) lookAt(ms *membership) {
 	if ms.leaving {
 		level = urgent
 	}
-	c.solved(ms.refused())
+	c.faults.Clear(ms.refused())
 	if sp := c.portAt(ms.Place); sp != topo.None {
 		c.expel(ms.Place)
 		c.markAt(level, ref{clsPKey, int32(sp)})

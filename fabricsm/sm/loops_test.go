@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/fault"
 )
 
 // TestLoops checks that cables that lead back to where they come from harm no other node.
@@ -71,7 +72,7 @@ func TestLoops(t *testing.T) {
 				e.mustSettle(time.Minute)
 				wantServed(t, e, hs, in.Grants)
 				for _, pl := range closed {
-					if !slices.ContainsFunc(e.view.Faults, func(f sm.Fault) bool { return f.Place == pl }) {
+					if !slices.ContainsFunc(e.view.Faults, func(f fault.Fault) bool { return f.Place == pl }) {
 						t.Errorf("nothing is told of %v: %q", pl, e.problems())
 					}
 				}

@@ -2,6 +2,7 @@ package sm
 
 import (
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -26,12 +27,12 @@ func (c *Core) setMandate(in *Mandate) {
 	c.disturb()
 	if c.barred {
 		clear(c.election.commands)
-		c.problem(problemKey{kind: barred}, &StateChanged{
+		c.problem(fault.Key{Kind: fault.LeaseEnded}, &StateChanged{
 			State: c.smState(), Reason: "the lease of this instance may have run out: it reads and answers, and changes nothing until the store answers",
 		})
 		return
 	}
-	c.solved(problemKey{kind: barred})
+	c.faults.Clear(fault.Key{Kind: fault.LeaseEnded})
 	if c.state == ib.SMMaster || c.election.waitFor != topo.None {
 		c.retake(true, "the lease of this instance holds again")
 	}

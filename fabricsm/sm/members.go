@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/partition"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -45,8 +46,8 @@ type membership struct {
 }
 
 // refused names the problem of a membership that is not honoured.
-func (ms *membership) refused() problemKey {
-	return problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey.Base(), place: ms.Place}
+func (ms *membership) refused() fault.Key {
+	return fault.Key{Kind: fault.MembershipRefused, GUID: ms.GUID, PKey: ms.PKey.Base(), Place: ms.Place}
 }
 
 func newMembers() members {
@@ -149,7 +150,7 @@ func (c *Core) judgeNode(id topo.NodeID) {
 func (c *Core) absent(guid ib.GUID) {
 	for _, ms := range c.members.byGUID[guid] {
 		ms.applied = false
-		c.solved(ms.refused())
+		c.faults.Clear(ms.refused())
 	}
 	c.judgeLeaving(guid)
 }
@@ -177,7 +178,7 @@ func (c *Core) judge(guid ib.GUID) {
 		}
 		if c.isApplied(h, ms) {
 			ms.applied = true
-			c.solved(ms.refused())
+			c.faults.Clear(ms.refused())
 			c.event(&MembershipApplied{GUID: guid, PKey: ms.PKey, Place: ms.Place, Revision: c.members.revision})
 			continue
 		}

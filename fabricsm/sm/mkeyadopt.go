@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -91,7 +92,7 @@ func (c *Core) takeOverKey(p topo.PortID) *keys.Ring {
 	}
 	r := c.mkeys.book.Open(keys.MKey, guid, at)
 	if err := r.Adopt(keys.Held{Key: key, Origin: keys.OriginImported, Since: c.now}); err != nil {
-		c.problem(problemKey{kind: noKey, guid: guid}, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: err.Error()})
+		c.problem(fault.Key{Kind: fault.NoKey, GUID: guid}, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: err.Error()})
 		return r
 	}
 	c.saveKey(r)

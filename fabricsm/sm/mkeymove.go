@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -31,7 +32,7 @@ func (c *Core) moveKey(in *MoveKey) {
 	}
 	c.mkeys.book.Move(keys.MKey, in.GUID, at)
 	c.saveKey(c.mkeys.book.Ring(keys.MKey, in.GUID))
-	c.solved(problemKey{kind: noKey, guid: in.GUID})
+	c.faults.Clear(fault.Key{Kind: fault.NoKey, GUID: in.GUID})
 	c.event(&KeyMoved{GUID: in.GUID, Place: at})
 	c.disturb()
 	if seen {

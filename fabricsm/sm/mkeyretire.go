@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -52,7 +53,7 @@ func (c *Core) retireKey(in *RetireKey) {
 	c.saveKey(r)
 	c.expose(in.GUID, notExposed)
 	c.forgetLease(in.GUID)
-	c.solved(problemKey{kind: noKey, guid: in.GUID})
+	c.faults.Clear(fault.Key{Kind: fault.NoKey, GUID: in.GUID})
 	c.event(&KeyRetired{GUID: in.GUID, Place: rec.Place})
 	c.noteRetired(in.GUID)
 	c.disturb()

@@ -4,6 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
@@ -46,7 +47,7 @@ func (c *Core) crowded(p topo.PortID) bool {
 	if place.IsZero() || c.mkeys.book.NumAt(keys.MKey, place) < maxAtPlace {
 		return false
 	}
-	c.problem(problemKey{kind: noKey, place: place}, &KeyProblem{GUID: c.guidOf(p), Place: place, Reason: "too many GUIDs were given keys at this place; it gets none"})
+	c.problem(fault.Key{Kind: fault.NoKey, Place: place}, &KeyProblem{GUID: c.guidOf(p), Place: place, Reason: "too many GUIDs were given keys at this place; it gets none"})
 	return true
 }
 
@@ -61,12 +62,12 @@ func (c *Core) planKey(r *keys.Ring, guid ib.GUID) bool {
 	if err == nil {
 		err = r.Plan(h)
 	}
-	k := problemKey{kind: noKey, guid: guid}
+	k := fault.Key{Kind: fault.NoKey, GUID: guid}
 	if err != nil {
 		c.problem(k, &KeyProblem{GUID: guid, Reason: err.Error()})
 		return false
 	}
-	c.solved(k)
+	c.faults.Clear(k)
 	c.saveKey(r)
 	return true
 }
@@ -143,7 +144,7 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 			c.reopened(p)
 		}
 		if !seen.Key.IsZero() || seen.Hidden {
-			c.problem(problemKey{kind: noKey, guid: guid}, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: "it has an M_Key that somebody else gave it"})
+			c.problem(fault.Key{Kind: fault.NoKey, GUID: guid}, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: "it has an M_Key that somebody else gave it"})
 		}
 		return
 	}
@@ -195,7 +196,7 @@ func (c *Core) keyAnswered(p topo.PortID, pi *mad.PortInfo, f keys.Finding, was 
 func (c *Core) keyVerdict(p topo.PortID, r *keys.Ring) {
 	c.showKey(p)
 	guid := c.guidOf(p)
-	k := problemKey{kind: noKey, guid: guid}
+	k := fault.Key{Kind: fault.NoKey, GUID: guid}
 	reason := ""
 	switch r.Next(c.keyedAt(p), c.verified(p)).Do {
 	case keys.Stranded:
@@ -210,7 +211,7 @@ func (c *Core) keyVerdict(p topo.PortID, r *keys.Ring) {
 	case keys.Withhold:
 		reason = "its M_Key is withheld: it is not seen where it was given one"
 	default:
-		c.solved(k)
+		c.faults.Clear(k)
 		return
 	}
 	c.problem(k, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: reason})

@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/topo"
 )
@@ -232,8 +233,8 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.topo.RemoveNode(id)
 	c.noForwarding(id)
 	c.showSwitch(id)
-	c.solved(problemKey{kind: silentNode, guid: tn.GUID})
-	c.solved(problemKey{kind: noEnforcement, guid: tn.GUID})
+	c.faults.Clear(fault.Key{Kind: fault.NodeSilent, GUID: tn.GUID})
+	c.faults.Clear(fault.Key{Kind: fault.NoEnforcement, GUID: tn.GUID})
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, due: c.nodes[id].due}
 	if tn.Type == ib.NodeSwitch {
 		c.lawForget(tn.GUID)

@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -180,8 +181,8 @@ func (c *Core) linkDown(p topo.PortID) {
 	c.lawDown(p, true)
 	c.closedLinkDown(p)
 	c.unfence(p)
-	c.solved(problemKey{kind: deadLink, place: c.placeOf(p)})
-	c.solved(problemKey{kind: posing, place: c.placeOf(p)})
+	c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.placeOf(p)})
+	c.faults.Clear(fault.Key{Kind: fault.SwitchForHost, Place: c.placeOf(p)})
 	pt.told, pt.pause, pt.verify, pt.retuned = false, 0, false, false
 	pt.challenger = c.release(pt.challenger)
 	q := c.peer(p)

@@ -4,6 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -280,12 +281,12 @@ func (c *Core) tellEnforcement(p topo.PortID) {
 	case c.cfg.Enforcement == Verified && n.notKept&fieldEnforcement != 0:
 		reason = "it does not keep the enforcement bits of PortInfo"
 	}
-	k := problemKey{kind: noEnforcement, guid: c.nodeGUID(id)}
+	k := fault.Key{Kind: fault.NoEnforcement, GUID: c.nodeGUID(id)}
 	if reason == "" {
-		c.solved(k)
+		c.faults.Clear(k)
 		return
 	}
-	c.problem(k, &CannotEnforce{GUID: k.guid, Reason: reason})
+	c.problem(k, &CannotEnforce{GUID: k.GUID, Reason: reason})
 }
 
 // notProven takes a Get that does not show the enforcement bits which the answer to a Set had shown. A device that shows

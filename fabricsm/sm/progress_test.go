@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/fault"
 )
 
 // settledEvents returns the events that report a settled fabric.
@@ -138,7 +139,7 @@ func TestFaultsSayWhere(t *testing.T) {
 		t.Fatalf("faults %+v, problems %q: want the silent host in both", v.Faults, v.Problems)
 	}
 	want := h.grant(0x8001).Place
-	if f := v.Faults[0]; f.Kind != "link-dead" || f.Place != want || f.GUID != ib.GUID(0) {
+	if f := v.Faults[0]; f.Kind != fault.LinkDead || f.Place != want || f.GUID != ib.GUID(0) {
 		t.Errorf("fault %+v, want a dead link at %v", f, want)
 	}
 }

@@ -301,6 +301,6 @@ func (c *Core) loadHealth(f *Fact) {
 	}
 	r.pause = min(time.Duration(pause)*time.Second, max(c.cfg.Health.Recover, c.cfg.Health.RecoverMax))
 	c.health.sick = append(c.health.sick, pl)
-	c.stands(illness(r.worst, pl), (&Unhealthy{Place: pl, Condition: r.worst, Action: r.action, Reason: r.why}).String())
+	c.faults.Set(illness(r.worst, pl), (&Unhealthy{Place: pl, Condition: r.worst, Action: r.action, Reason: r.why}).String())
 	c.watchHealth()
 }

@@ -9,6 +9,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
@@ -162,7 +163,7 @@ func (c *Core) refuses(p topo.PortID, shown bool) {
 func (c *Core) obeys(p topo.PortID) {
 	if r := c.refusals.ports[p]; r != nil {
 		delete(c.refusals.ports, p)
-		c.solved(problemKey{kind: refusingKey, place: r.place})
+		c.faults.Clear(fault.Key{Kind: fault.KeyRefused, Place: r.place})
 		c.viewDue = true
 	}
 }
@@ -213,7 +214,7 @@ func (c *Core) closeRefusing(p topo.PortID, r *refusal) {
 		}
 	}
 	if e.Open = others >= maxRefused; e.Open {
-		c.problem(problemKey{kind: refusingKey, place: place}, e)
+		c.problem(fault.Key{Kind: fault.KeyRefused, Place: place}, e)
 		return
 	}
 	h.lately = append(h.lately, refusedAt{place, c.now})
@@ -221,7 +222,7 @@ func (c *Core) closeRefusing(p topo.PortID, r *refusal) {
 	delete(h.ports, p)
 	h.closed[place] = closing{guid, c.now}
 	c.askClosedLater()
-	c.problem(problemKey{kind: refusingKey, place: place}, e)
+	c.problem(fault.Key{Kind: fault.KeyRefused, Place: place}, e)
 	if rec := c.health.of(place); here+1 >= refusedOften && rec != nil && rec.mark == MarkNone {
 		c.fallIll(place, rec, &Unhealthy{Place: place, GUID: c.nodeGUID(c.ports[p].node), Condition: RefusesKey, Count: here + 1, Window: refusedWindow, Action: Isolate})
 		return // which closes it, too
@@ -301,7 +302,7 @@ func (c *Core) reopened(p topo.PortID) {
 		return
 	}
 	delete(c.refusals.closed, place)
-	c.solved(problemKey{kind: refusingKey, place: place})
+	c.faults.Clear(fault.Key{Kind: fault.KeyRefused, Place: place})
 	c.event(&MKeyObeyed{GUID: was.guid, Place: place})
 	c.markPort(clsSet, sp)
 }
@@ -312,7 +313,7 @@ func (c *Core) closedLinkDown(sp topo.PortID) {
 	place := c.placeOf(sp)
 	if was, closed := c.refusals.closed[place]; closed && c.now.Sub(was.at) > closedSettles {
 		delete(c.refusals.closed, place)
-		c.solved(problemKey{kind: refusingKey, place: place})
+		c.faults.Clear(fault.Key{Kind: fault.KeyRefused, Place: place})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -143,9 +144,9 @@ func (c *Core) gotTables(in *TablesReady) {
 	}
 	c.tally.noteTables(c.now, in)
 	if in.err != nil {
-		c.problem(problemKey{kind: badRoutes}, &RouteRefused{Reason: in.err.Error()})
+		c.problem(fault.Key{Kind: fault.RoutesRefused}, &RouteRefused{Reason: in.err.Error()})
 	} else {
-		c.solved(problemKey{kind: badRoutes})
+		c.faults.Clear(fault.Key{Kind: fault.RoutesRefused})
 	}
 	if in.tables == nil || !c.writing() {
 		return

@@ -179,7 +179,7 @@ func (c *Core) publishDisturbed() {
 	v := *c.shown
 	v.Time, v.Repeats, v.Settled, v.Pending = c.now, true, false, c.wire.out
 	v.SMPs, v.Progress, v.Counters = c.smps(), c.progress(), c.tally.Counters
-	v.Faults, v.Problems = c.showWrong()
+	v.Faults, v.Problems = c.faults.Snapshot()
 	v.Violations = c.reports.Snapshot()
 	c.out.View, c.shown = &v, &v
 }
@@ -192,7 +192,7 @@ func (c *Core) publishAll() {
 		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
 	}
-	v.Faults, v.Problems = c.showWrong()
+	v.Faults, v.Problems = c.faults.Snapshot()
 	c.showDevices(v)
 	v.MKeys, v.mkeys = c.showMKeys()
 	v.aliases, v.Health = c.showAliases(), c.healthStates()

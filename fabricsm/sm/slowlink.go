@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -29,8 +30,8 @@ func (c *Core) linkEnd(p topo.PortID) ib.Place {
 }
 
 // linkKey names the problem of a link by the end that is known by the lower id.
-func (c *Core) linkKey(p, q topo.PortID) problemKey {
-	return problemKey{kind: slowLink, place: c.linkEnd(min(p, q))}
+func (c *Core) linkKey(p, q topo.PortID) fault.Key {
+	return fault.Key{Kind: fault.LinkSlow, Place: c.linkEnd(min(p, q))}
 }
 
 // enabledFor returns the best speed and width that both ends of a link are enabled for.
@@ -75,12 +76,8 @@ func (c *Core) judgeLink(p topo.PortID) {
 }
 
 // notSlow takes that a link is gone or as fast as it should be.
-func (c *Core) notSlow(k problemKey) {
-	if len(c.problems) == 0 {
-		return
-	}
-	if _, told := c.problems[k]; told {
-		c.solved(k)
+func (c *Core) notSlow(k fault.Key) {
+	if c.faults.Clear(k) {
 		c.viewDue = true
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
@@ -167,19 +168,19 @@ func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
 			c.event(e)
 		}
 	}
-	rogue := problemKey{kind: rogueMaster, guid: guid}
+	rogue := fault.Key{Kind: fault.RogueMaster, GUID: guid}
 	if now.trusted || e.State != ib.SMMaster {
-		c.solved(rogue)
+		c.faults.Clear(rogue)
 		return
 	}
-	c.stands(rogue, e.String())
+	c.faults.Set(rogue, e.String())
 }
 
 // forgetSM forgets what another SM said of itself.
 func (c *Core) forgetSM(guid ib.GUID) {
 	delete(c.others, guid)
-	c.solved(problemKey{kind: rogueMaster, guid: guid})
-	c.solved(problemKey{kind: rivalMaster, guid: guid})
+	c.faults.Clear(fault.Key{Kind: fault.RogueMaster, GUID: guid})
+	c.faults.Clear(fault.Key{Kind: fault.RivalMaster, GUID: guid})
 }
 
 // maxShownSMs bounds how many other SMs a view lists.

@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
@@ -120,10 +121,10 @@ func seenBy(at ib.Place, ni *mad.NodeInfo) judge.Seen {
 
 // judgedOwn takes the ruling on our own place.
 func (c *Core) judgedOwn(r judge.Ruling, sw ib.GUID) {
-	k := problemKey{kind: lawPage, guid: c.cfg.PortGUID}
+	k := fault.Key{Kind: fault.TopologyProtected, GUID: c.cfg.PortGUID}
 	switch {
 	case c.law.judge.Rooted():
-		c.solved(k)
+		c.faults.Clear(k)
 		c.trusted(sw)
 	case c.law.judge.Mode() > topospec.Observe:
 		c.problem(k, &TopologyRefused{Reason: fmt.Sprintf("the subnet manager is not where the declared topology has it: it is behind %v, %s; nothing can be verified: correct the topology or the cable",

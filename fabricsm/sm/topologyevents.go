@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
 )
@@ -223,17 +224,17 @@ func (c *Core) tellRow(row TopologyPort, ch *judge.Change) {
 	if l.silent || l.trial || row.Verdict == judge.Held {
 		return
 	}
-	k := problemKey{kind: lawBroken, place: row.Place}
+	k := fault.Key{Kind: fault.TopologyBroken, Place: row.Place}
 	switch {
 	case row.Page:
-		k.kind = lawPage
+		k.Kind = fault.TopologyProtected
 	case row.Verdict == judge.Missing:
-		k.kind = lawMissing
-		if link, _ := l.judge.Spec().LinkAt(l.judge.Spec().SlotOf(topospec.EndAt(row.Place))); link != nil && link.A.GUID != row.Place.Switch && c.problems[problemKey{kind: lawMissing, place: link.A.Place()}] != "" {
+		k.Kind = fault.TopologyMissing
+		if link, _ := l.judge.Spec().LinkAt(l.judge.Spec().SlotOf(topospec.EndAt(row.Place))); link != nil && link.A.GUID != row.Place.Switch && c.faults.Has(fault.Key{Kind: fault.TopologyMissing, Place: link.A.Place()}) {
 			return // the same cable, from its other end
 		}
 	}
-	if c.problems[k] == row.Text {
+	if c.faults.Text(k) == row.Text {
 		return
 	}
 	c.lawSolved(row.Place)
@@ -254,8 +255,8 @@ func (c *Core) retell() {
 
 // lawSolved removes the reported faults of a port from the views.
 func (c *Core) lawSolved(at ib.Place) {
-	for _, kind := range [...]problemKind{lawPage, lawBroken, lawMissing} {
-		c.solved(problemKey{kind: kind, place: at})
+	for _, kind := range [...]fault.Kind{fault.TopologyProtected, fault.TopologyBroken, fault.TopologyMissing} {
+		c.faults.Clear(fault.Key{Kind: kind, Place: at})
 	}
 }
 

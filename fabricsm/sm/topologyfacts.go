@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
@@ -74,7 +75,7 @@ func (c *Core) restoreLaw(f *Fact) {
 		row := l.row(&judge.Change{At: at, To: judge.StateDisabled, Seen: s, Ruling: judge.Ruling{Verdict: v, Action: judge.Disable, State: judge.StateDisabled}})
 		row.Since, row.saved = f.Since, true
 		l.rows.put(row)
-		c.stands(problemKey{kind: lawBroken, place: at}, row.Text)
+		c.faults.Set(fault.Key{Kind: fault.TopologyBroken, Place: at}, row.Text)
 		return
 	}
 	c.reopenLater(at)

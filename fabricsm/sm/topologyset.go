@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
@@ -88,7 +89,7 @@ func (c *Core) repeal(by string) {
 		}
 	}
 	clear(l.rows.at)
-	c.solved(problemKey{kind: lawPage, guid: c.cfg.PortGUID})
+	c.faults.Clear(fault.Key{Kind: fault.TopologyProtected, GUID: c.cfg.PortGUID})
 	l.judge, l.guard, l.trial, l.rows.stale = nil, nil, false, true
 	c.lawEverywhere()
 	c.saveMode()
@@ -204,7 +205,7 @@ func (c *Core) lawFalls() bool {
 		c.enforced()
 		return false
 	}
-	c.problem(problemKey{kind: lawRefused}, &TopologyRefused{Reason: why, Revision: l.judge.Spec().Revision().Number})
+	c.problem(fault.Key{Kind: fault.TopologyRefused}, &TopologyRefused{Reason: why, Revision: l.judge.Spec().Revision().Number})
 	c.setLawMode(topospec.Warn, "")
 	c.saveMode()
 	c.lawEverywhere()
@@ -216,7 +217,7 @@ func (l *law) limit() int { return l.judge.Spec().Revision().Policy.Flips(l.judg
 // enforced reports and saves the ports that are switched off from now on.
 func (c *Core) enforced() {
 	l := &c.law
-	c.solved(problemKey{kind: lawRefused})
+	c.faults.Clear(fault.Key{Kind: fault.TopologyRefused})
 	for _, row := range l.rows.list() {
 		if row.State == judge.StateDisabled {
 			c.saveLaw(row.Place)

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
@@ -30,9 +31,9 @@ type View struct {
 	Revision int64 // of the intent in force
 	Intent   bool  // an intent has come
 	SMPs     []SMPCount
-	Dropped  uint64   // received MADs that were malformed or meant nothing here
-	Problems []string // what stands in the way, the gravest first; at most 100 and how many more there are
-	Faults   []Fault  // the same with where it is, in the same order, at most 4096
+	Dropped  uint64        // received MADs that were malformed or meant nothing here
+	Problems []string      // what stands in the way, the gravest first; at most 100 and how many more there are
+	Faults   []fault.Fault // the same with where it is, in the same order, at most 4096
 	Progress Progress
 	Counters Counters
 

@@ -9,6 +9,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -60,11 +61,11 @@ func (x *index) ready() *index {
 func (x *index) faults() {
 	x.atPlace, x.ofGUID, x.silent = map[ib.Place][]string{}, map[ib.GUID][]string{}, map[ib.GUID]bool{}
 	for _, f := range x.Faults {
-		if f.Kind == sm.FaultNodeSilent {
+		if f.Kind == fault.NodeSilent {
 			x.silent[f.GUID] = true
 		}
 		switch {
-		case f.Kind == sm.FaultLinkSlow: // seen in the port itself, see degraded
+		case f.Kind == fault.LinkSlow: // seen in the port itself, see degraded
 		case !f.Place.IsZero():
 			x.atPlace[f.Place] = append(x.atPlace[f.Place], f.Text)
 		case f.GUID != 0:

@@ -205,7 +205,7 @@ func (g *gauges) fabric(x *index) {
 	g.gauge(d.degraded, float64(degraded))
 	kinds := map[string]int{}
 	for _, f := range x.Faults {
-		kinds[f.Kind]++
+		kinds[f.Kind.String()]++
 	}
 	for kind, n := range kinds {
 		g.gauge(d.faults, float64(n), kind)

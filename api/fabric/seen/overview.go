@@ -6,7 +6,7 @@ import (
 
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
 
@@ -95,13 +95,13 @@ func (x *index) faultRows(most int) []v1.Fault {
 	faults := x.Faults[:min(len(x.Faults), most)]
 	out := make([]v1.Fault, 0, len(faults))
 	for _, f := range faults {
-		out = append(out, v1.Fault{Kind: f.Kind, GUID: f.GUID, PKey: f.PKey, Place: f.Place, At: x.at(&f), Text: f.Text})
+		out = append(out, v1.Fault{Kind: f.Kind.String(), GUID: f.GUID, PKey: f.PKey, Place: f.Place, At: x.at(&f), Text: f.Text})
 	}
 	return out
 }
 
 // at names the place of a fault, or the node that it is about.
-func (x *index) at(f *sm.Fault) string {
+func (x *index) at(f *fault.Fault) string {
 	x.ready()
 	if id := x.Fabric.NodeByGUID(f.Place.Switch); id != topo.None {
 		return fmt.Sprintf("%s/%d", x.name(id), f.Place.Port)

@@ -8,6 +8,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
 )
@@ -98,9 +99,9 @@ func TestWhatNobodyReportedIsFound(t *testing.T) {
 // make it one that is down.
 func TestUpIsWhetherANodeAnswers(t *testing.T) {
 	o := seen.New(seen.Options{})
-	o.OnView(&sm.View{Fabric: linked().Fabric(), State: ib.SMMaster, Settled: true, Faults: []sm.Fault{
-		{Kind: "no-enforcement", GUID: topotest.SwitchGUID(1, 1), Text: "a"},
-		{Kind: sm.FaultNodeSilent, GUID: topotest.SwitchGUID(1, 2), Place: ib.Place{Switch: topotest.SwitchGUID(1, 1), Port: 3}, Text: "b"},
+	o.OnView(&sm.View{Fabric: linked().Fabric(), State: ib.SMMaster, Settled: true, Faults: []fault.Fault{
+		{Key: fault.Key{Kind: fault.NoEnforcement, GUID: topotest.SwitchGUID(1, 1)}, Text: "a"},
+		{Key: fault.Key{Kind: fault.NodeSilent, GUID: topotest.SwitchGUID(1, 2), Place: ib.Place{Switch: topotest.SwitchGUID(1, 1), Port: 3}}, Text: "b"},
 	}})
 	write, err := o.Devices()
 	must(t, write, err)
