@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
-	"portcullis/api/admission"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 )
 
@@ -60,7 +60,7 @@ func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		noteActor(ctx.Context(), who.Name)
-		confined := huma.WithContext(ctx, admission.Within(ctx.Context(), who.scope()))
+		confined := huma.WithContext(ctx, tenancy.Within(ctx.Context(), who.scope()))
 		next(huma.WithValue(confined, principalKey{}, who))
 	}
 }
@@ -88,11 +88,11 @@ func (s *Server) noteEnded(r *http.Request) {
 }
 
 // scope returns what a credential may have to do with, nil: everything.
-func (p *Principal) scope() *admission.Scope {
+func (p *Principal) scope() *tenancy.Scope {
 	if p.PKeys == nil {
 		return nil
 	}
-	return &admission.Scope{PKeys: p.PKeys, Hosts: p.Hosts}
+	return &tenancy.Scope{PKeys: p.PKeys, Hosts: p.Hosts}
 }
 
 // authenticate returns the owner of the credential in header, or why it does not open a.

@@ -69,20 +69,6 @@ type Backend interface {
 	// closes the channel.
 	Watch(ctx context.Context, host string) (<-chan *v1.Host, error)
 
-	Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error)
-	Tenant(ctx context.Context, name string) (*v1.Tenant, error)
-	CreateTenant(ctx context.Context, actor string, t v1.NewTenant) (*v1.Tenant, error)
-	DeleteTenant(ctx context.Context, actor, name string) error
-	Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error)
-	Cluster(ctx context.Context, name string) (*v1.Cluster, error)
-	CreateCluster(ctx context.Context, actor string, c v1.NewCluster) (*v1.Cluster, error)
-	DeleteCluster(ctx context.Context, actor, name string) error
-	// Use has the hosts of a cluster use a shared one, as limited members; StopUse
-	// ends that.
-	Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error)
-	StopUse(ctx context.Context, actor, cluster, shared string) (*v1.Cluster, error)
-	QuarantinedPKeys(ctx context.Context, q v1.PageQuery) (*v1.List[v1.QuarantinedPKey], error)
-
 	// BrakeState says what automatic causes would take and is kept; ReleaseBrake has it go on.
 	BrakeState(ctx context.Context) (*v1.Brakes, error)
 	ReleaseBrake(ctx context.Context, actor string, in v1.BrakeRelease) (*v1.Brakes, error)

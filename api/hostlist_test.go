@@ -125,10 +125,10 @@ func BenchmarkHostList(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	if _, err := svc.CreateTenant(b.Context(), "olga", v1.NewTenant{Name: "acme"}); err != nil {
+	if _, err := svc.Tenancy().CreateTenant(b.Context(), "olga", v1.NewTenant{Name: "acme"}); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := svc.CreateCluster(b.Context(), "olga", v1.NewCluster{Name: "train", Tenant: "acme"}); err != nil {
+	if _, err := svc.Tenancy().CreateCluster(b.Context(), "olga", v1.NewCluster{Name: "train", Tenant: "acme"}); err != nil {
 		b.Fatal(err)
 	}
 	for i := range 16 {

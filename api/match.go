@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
-	"portcullis/api/admission"
+	"portcullis/api/ifmatch"
 	v1 "portcullis/api/v1"
 )
 
@@ -101,7 +101,7 @@ func conditions(honours bool) func(huma.Context, func(huma.Context)) {
 		case any:
 			next(ctx)
 		default:
-			next(huma.WithContext(ctx, admission.IfMatch(ctx.Context(), versions)))
+			next(huma.WithContext(ctx, ifmatch.With(ctx.Context(), versions)))
 		}
 	}
 }

@@ -104,7 +104,7 @@ func TestConditionsAreNeverIgnored(t *testing.T) {
 // decided is a fixture whose backend really decides.
 func decided(t *testing.T, site *admissiontest.Site, edit ...func(*api.Options)) *fixture {
 	t.Helper()
-	return newFixture(t, append([]func(*api.Options){unlimited, func(o *api.Options) { o.Backend = site.Service() }}, edit...)...)
+	return newFixture(t, append([]func(*api.Options){unlimited, func(o *api.Options) { o.Backend, o.Tenancy = site.Service(), site.Service().Tenancy() }}, edit...)...)
 }
 
 // change sends a request of the operator with a body and, unless it is empty, If-Match.

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api"
-	"portcullis/api/admission"
+	"portcullis/api/ifmatch"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
@@ -28,7 +28,7 @@ func (o *orders) host(ctx context.Context, id string) (*v1.Host, error) {
 	if id != "h1" {
 		return nil, &refusal.Error{Code: "host_unknown", Status: refusal.NotFound, Detail: "no host " + id}
 	}
-	if !admission.Matches(ctx, "4") {
+	if !ifmatch.Matches(ctx, "4") {
 		return nil, &refusal.Error{Code: v1.CodeChanged, Status: refusal.Changed, Detail: "assignment 4 holds"}
 	}
 	return &v1.Host{ID: id, Epoch: 4}, nil

@@ -23,7 +23,7 @@ func TestRepairsOverTheAPI(t *testing.T) {
 	now := func() time.Time { return attesttest.Epoch }
 	site := admissiontest.New(t, func(o *admission.Options) { o.Store, o.Now = store.New(memory.New(now), ""), now })
 	svc := site.Service()
-	f := newFixture(t, unlimited, func(o *api.Options) { o.Backend = svc })
+	f := newFixture(t, unlimited, func(o *api.Options) { o.Backend, o.Tenancy = svc, svc.Tenancy() })
 	tokens, file := map[string]string{}, "tokens:\n"
 	for _, name := range []string{"olga", "peter"} {
 		token, digest := api.NewToken()

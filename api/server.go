@@ -57,6 +57,7 @@ func DefaultLimits() Limits {
 // Reference, Locks, Events, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended and Ready are required.
 type Options struct {
 	Backend        Backend
+	Tenancy        Tenancy
 	Fabric         FabricReader    // nil: the sm role is in another process
 	Operator       FabricOperator  // nil with Fabric
 	Topospec       TopospecKeeper  // nil: no revisions are kept
@@ -85,6 +86,7 @@ type Options struct {
 // side.
 type Server struct {
 	backend      Backend
+	tenancy      Tenancy
 	fabric       FabricReader
 	operator     FabricOperator
 	topospec     TopospecKeeper
@@ -126,7 +128,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

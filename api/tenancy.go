@@ -9,6 +9,24 @@ import (
 	v1 "portcullis/api/v1"
 )
 
+// Tenancy is what the routes of tenants, clusters and P_Keys need from the service. Package tenancy implements it. Errors,
+// actors and lists are as those of [Backend].
+type Tenancy interface {
+	Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error)
+	Tenant(ctx context.Context, name string) (*v1.Tenant, error)
+	CreateTenant(ctx context.Context, actor string, t v1.NewTenant) (*v1.Tenant, error)
+	DeleteTenant(ctx context.Context, actor, name string) error
+	Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error)
+	Cluster(ctx context.Context, name string) (*v1.Cluster, error)
+	CreateCluster(ctx context.Context, actor string, c v1.NewCluster) (*v1.Cluster, error)
+	DeleteCluster(ctx context.Context, actor, name string) error
+	// Use has the hosts of a cluster use a shared one, as limited members; StopUse
+	// ends that.
+	Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error)
+	StopUse(ctx context.Context, actor, cluster, shared string) (*v1.Cluster, error)
+	QuarantinedPKeys(ctx context.Context, q v1.PageQuery) (*v1.List[v1.QuarantinedPKey], error)
+}
+
 type nameInput struct {
 	Name string `path:"name" maxLength:"63"`
 }
@@ -59,50 +77,50 @@ func (s *Server) tenancyRoutes(a huma.API) {
 		id: "list-tenants", method: http.MethodGet, path: "/v1/tenants", tag: "tenancy",
 		summary: "List tenants by name, a page at a time", access: accessView,
 	}, func(ctx context.Context, in *pageInput) (*listOutput[v1.Tenant], error) {
-		return list(s.backend.Tenants(ctx, in.PageQuery))
+		return list(s.tenancy.Tenants(ctx, in.PageQuery))
 	})
 	register(s, a, operation{
 		id: "create-tenant", method: http.MethodPost, path: "/v1/tenants", tag: "tenancy",
 		summary: "Create a tenant", access: accessTenancy, status: http.StatusCreated,
 	}, func(ctx context.Context, in *tenantInput) (*taggedOutput[v1.Tenant], error) {
-		return taggedTenant(s.backend.CreateTenant(ctx, actor(ctx), in.Body))
+		return taggedTenant(s.tenancy.CreateTenant(ctx, actor(ctx), in.Body))
 	})
 	register(s, a, operation{
 		id: "get-tenant", method: http.MethodGet, path: "/v1/tenants/{name}", tag: "tenancy",
 		summary: "Show a tenant", access: accessView,
 	}, func(ctx context.Context, in *nameInput) (*taggedOutput[v1.Tenant], error) {
-		return taggedTenant(s.backend.Tenant(ctx, in.Name))
+		return taggedTenant(s.tenancy.Tenant(ctx, in.Name))
 	})
 	register(s, a, operation{
 		id: "delete-tenant", method: http.MethodDelete, path: "/v1/tenants/{name}", tag: "tenancy",
 		summary: "Delete a tenant that has no cluster", access: accessTenancy,
 	}, func(ctx context.Context, in *changeNameInput) (*struct{}, error) {
-		return nil, s.backend.DeleteTenant(ctx, actor(ctx), in.Name)
+		return nil, s.tenancy.DeleteTenant(ctx, actor(ctx), in.Name)
 	})
 	register(s, a, operation{
 		id: "list-clusters", method: http.MethodGet, path: "/v1/clusters", tag: "tenancy",
 		summary: "List clusters by name, a page at a time", access: accessView,
 	}, func(ctx context.Context, in *clustersInput) (*listOutput[v1.Cluster], error) {
-		return list(s.backend.Clusters(ctx, in.ClusterQuery))
+		return list(s.tenancy.Clusters(ctx, in.ClusterQuery))
 	})
 	register(s, a, operation{
 		id: "create-cluster", method: http.MethodPost, path: "/v1/clusters", tag: "tenancy",
 		summary: "Create a cluster with a P_Key of its own", access: accessTenancy, status: http.StatusCreated,
 	}, func(ctx context.Context, in *clusterInput) (*taggedOutput[v1.Cluster], error) {
-		return taggedCluster(s.backend.CreateCluster(ctx, actor(ctx), in.Body))
+		return taggedCluster(s.tenancy.CreateCluster(ctx, actor(ctx), in.Body))
 	})
 	register(s, a, operation{
 		id: "get-cluster", method: http.MethodGet, path: "/v1/clusters/{name}", tag: "tenancy",
 		summary: "Show a cluster", access: accessView,
 	}, func(ctx context.Context, in *nameInput) (*taggedOutput[v1.Cluster], error) {
-		return taggedCluster(s.backend.Cluster(ctx, in.Name))
+		return taggedCluster(s.tenancy.Cluster(ctx, in.Name))
 	})
 	register(s, a, operation{
 		id: "delete-cluster", method: http.MethodDelete, path: "/v1/clusters/{name}", tag: "tenancy",
 		summary: "Delete a cluster that has no host; its P_Key is quarantined until proven absent",
 		access:  accessTenancy,
 	}, func(ctx context.Context, in *changeNameInput) (*struct{}, error) {
-		return nil, s.backend.DeleteCluster(ctx, actor(ctx), in.Name)
+		return nil, s.tenancy.DeleteCluster(ctx, actor(ctx), in.Name)
 	})
 	register(s, a, operation{
 		id: "use-cluster", method: http.MethodPut, path: "/v1/clusters/{name}/uses/{shared}", tag: "tenancy",
@@ -112,18 +130,18 @@ func (s *Server) tenancyRoutes(a huma.API) {
 		if in.Body != nil {
 			how = *in.Body
 		}
-		return taggedCluster(s.backend.Use(ctx, actor(ctx), in.Name, in.Shared, how))
+		return taggedCluster(s.tenancy.Use(ctx, actor(ctx), in.Name, in.Shared, how))
 	})
 	register(s, a, operation{
 		id: "stop-using-cluster", method: http.MethodDelete, path: "/v1/clusters/{name}/uses/{shared}", tag: "tenancy",
 		summary: "Have the hosts of a cluster use a shared one no longer", access: accessTenancy,
 	}, func(ctx context.Context, in *stopUseInput) (*taggedOutput[v1.Cluster], error) {
-		return taggedCluster(s.backend.StopUse(ctx, actor(ctx), in.Name, in.Shared))
+		return taggedCluster(s.tenancy.StopUse(ctx, actor(ctx), in.Name, in.Shared))
 	})
 	register(s, a, operation{
 		id: "list-quarantined-pkeys", method: http.MethodGet, path: "/v1/pkeys/quarantined", tag: "tenancy",
 		summary: "List P_Keys that may not be given out yet, and what they wait for, a page at a time", access: accessView,
 	}, func(ctx context.Context, in *pageInput) (*listOutput[v1.QuarantinedPKey], error) {
-		return list(s.backend.QuarantinedPKeys(ctx, in.PageQuery))
+		return list(s.tenancy.QuarantinedPKeys(ctx, in.PageQuery))
 	})
 }

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 )
 
@@ -26,7 +28,7 @@ func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignmen
 	if err != nil {
 		return nil, err
 	}
-	if err := validName("cluster", a.Cluster); err != nil {
+	if err := tenancy.ValidName("cluster", a.Cluster); err != nil {
 		return nil, err
 	}
 	var out *v1.Host
@@ -50,7 +52,7 @@ func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignmen
 		}
 		return err
 	})
-	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.assign", object: "host/" + refusal.Clip(host)}, err)
+	return out, s.refusals.Note(ctx, audit.Change{Actor: actor, Action: "host.assign", Object: "host/" + refusal.Clip(host)}, err)
 }
 
 func (s *Service) window(seconds int) (time.Duration, error) {
@@ -85,7 +87,7 @@ func assignable(f *facts, cluster string) error {
 
 func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assignment, window time.Duration, actor string) error {
 	name := a.Cluster
-	c, err := s.cluster(ctx, tx, name)
+	c, err := tenancy.FindCluster(ctx, tx, name)
 	if err != nil {
 		return err
 	}
@@ -93,13 +95,13 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 		return refusal.New(refusal.Conflict, "cluster_changed", "look at the cluster, then ask again",
 			"cluster %s is not the one that was meant: it has P_Key %v by now, not %v", name, c.PKey, *a.PKey)
 	}
-	if err := errors.Join(inScope(ctx, &c), hostInScope(ctx, f)); err != nil {
+	if err := errors.Join(tenancy.CheckCluster(ctx, &c), tenancy.CheckHost(ctx, f.host.ID, f.rec.Cluster, f.rec.PKey)); err != nil {
 		return err
 	}
 	id, before := f.host.ID, c
 	if i, there := slices.BinarySearch(c.Hosts, id); !there {
 		c.Hosts = slices.Insert(slices.Clone(c.Hosts), i, id)
-		if err := Clusters().Put(tx, name, c); err != nil {
+		if err := tenancy.Clusters().Put(tx, name, c); err != nil {
 			return err
 		}
 	}
@@ -116,9 +118,9 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 	f.rec.Evidence, f.rec.Granted, f.rec.Admitted, f.rec.Denial = nil, false, false, nil
 	return errors.Join(
 		Records().Put(tx, id, f.rec),
-		s.log(ctx, tx, change{
-			actor: actor, action: "host.assign", object: "host/" + id, before: []any{was, before}, after: []any{f.rec, c},
-			detail: fmt.Sprintf("to cluster %s of tenant %s, P_Key %v; provisioning window until %s", c.Name, c.Tenant, c.PKey, f.rec.Window.Format(time.RFC3339)),
+		s.log(ctx, tx, &audit.Change{
+			Actor: actor, Action: "host.assign", Object: "host/" + id, Before: []any{was, before}, After: []any{f.rec, c},
+			Detail: fmt.Sprintf("to cluster %s of tenant %s, P_Key %v; provisioning window until %s", c.Name, c.Tenant, c.PKey, f.rec.Window.Format(time.RFC3339)),
 		}),
 	)
 }
@@ -152,16 +154,16 @@ func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, er
 		}
 		return err
 	})
-	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.release", object: "host/" + refusal.Clip(host)}, err)
+	return out, s.refusals.Note(ctx, audit.Change{Actor: actor, Action: "host.release", Object: "host/" + refusal.Clip(host)}, err)
 }
 
 func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor string) error {
 	id, was := f.host.ID, f.rec
-	c, err := s.cluster(ctx, tx, was.Cluster)
+	c, err := tenancy.FindCluster(ctx, tx, was.Cluster)
 	if err != nil {
 		return err
 	}
-	if err := inScope(ctx, &c); err != nil {
+	if err := tenancy.CheckCluster(ctx, &c); err != nil {
 		return err
 	}
 	before := c
@@ -170,11 +172,11 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 	f.rec.unseal(tx)
 	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, DenialProof: was.DenialProof, Conflicts: was.Conflicts}
 	return errors.Join(
-		Clusters().Put(tx, c.Name, c),
+		tenancy.Clusters().Put(tx, c.Name, c),
 		Records().Put(tx, id, f.rec),
-		s.log(ctx, tx, change{
-			actor: actor, action: "host.release", object: "host/" + id, before: []any{was, before}, after: []any{f.rec, c},
-			detail: fmt.Sprintf("from cluster %s of tenant %s, P_Key %v", was.Cluster, was.Tenant, was.PKey),
+		s.log(ctx, tx, &audit.Change{
+			Actor: actor, Action: "host.release", Object: "host/" + id, Before: []any{was, before}, After: []any{f.rec, c},
+			Detail: fmt.Sprintf("from cluster %s of tenant %s, P_Key %v", was.Cluster, was.Tenant, was.PKey),
 		}),
 	)
 }

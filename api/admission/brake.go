@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/events"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -349,9 +350,9 @@ func (s *Service) ReleaseBrake(ctx context.Context, actor string, in v1.BrakeRel
 		}); err != nil {
 			return err
 		}
-		return s.log(ctx, tx, change{
-			actor: actor, action: "brake.release", object: "brake/" + in.Class, before: was, after: b,
-			detail: fmt.Sprintf("%d hosts may lose their memberships: %s", was.Held, b.Reason),
+		return s.log(ctx, tx, &audit.Change{
+			Actor: actor, Action: "brake.release", Object: "brake/" + in.Class, Before: was, After: b,
+			Detail: fmt.Sprintf("%d hosts may lose their memberships: %s", was.Held, b.Reason),
 		})
 	})
 	if err != nil {

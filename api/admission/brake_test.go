@@ -268,7 +268,7 @@ func TestOrdersAreNeverStopped(t *testing.T) {
 		host := inventory.Host{ID: "h", HCAs: []inventory.HCA{{NodeGUID: 1, Ports: []inventory.Port{{Num: 1, GUID: 2, Cable: place(rapid.IntRange(1, 3).Draw(rt, "cable"))}}}}}
 		f := &facts{
 			now: attesttest.Epoch, evidenceAge: time.Hour, host: host, unseenFor: rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(rt, "unseen"),
-			withdraw: map[string]bool{"ek": true}, ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]standing{}, foreign: map[ledger.Key]string{},
+			withdraw: map[string]bool{"ek": true}, ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]ledger.Standing{}, foreign: map[ledger.Key]string{},
 			braking: braking{frozen: rapid.Bool().Draw(rt, "frozen"), brakes: map[string]Brake{}, held: map[string]*HeldHost{}},
 		}
 		for _, class := range brakeClasses() {
@@ -279,7 +279,7 @@ func TestOrdersAreNeverStopped(t *testing.T) {
 		}
 		f.ports[2] = ledger.Port{NodeGUID: 1, Place: place(rapid.IntRange(1, 3).Draw(rt, "seen at")), Time: f.now, HCACap: 8, SwitchCap: 8}
 		for i := range rapid.IntRange(0, 3).Draw(rt, "grants") {
-			f.grants[ledger.Key{PKey: 5, GUID: 2, Place: place(i + 1)}] = standing{grant: ledger.Grant{Host: "h", Withdrawn: rapid.Bool().Draw(rt, "withdrawn")}}
+			f.grants[ledger.Key{PKey: 5, GUID: 2, Place: place(i + 1)}] = ledger.Standing{Grant: ledger.Grant{Host: "h", Withdrawn: rapid.Bool().Draw(rt, "withdrawn")}}
 		}
 		if rapid.Bool().Draw(rt, "assigned") {
 			f.rec = Record{Cluster: "c", PKey: 5, Granted: true, Admitted: true, Sealed: f.now}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"portcullis/api/audit"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -40,10 +41,10 @@ func (s *Service) AcknowledgeClear(ctx context.Context, actor, host string, a v1
 			return err
 		}
 		out = hostView(f, decide(f))
-		return s.log(ctx, tx, change{
-			actor: actor, action: "host.tpm-cleared", object: "host/" + host, before: was, after: history,
-			detail: "the TPM may count boots anew: " + refusal.ClipTo(a.Reason, maxDetail),
+		return s.log(ctx, tx, &audit.Change{
+			Actor: actor, Action: "host.tpm-cleared", Object: "host/" + host, Before: was, After: history,
+			Detail: "the TPM may count boots anew: " + refusal.ClipTo(a.Reason, maxDetail),
 		})
 	})
-	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.tpm-cleared", object: "host/" + refusal.Clip(host)}, err)
+	return out, s.refusals.Note(ctx, audit.Change{Actor: actor, Action: "host.tpm-cleared", Object: "host/" + refusal.Clip(host)}, err)
 }

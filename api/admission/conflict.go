@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"portcullis/api/audit"
 	"portcullis/api/events"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
@@ -265,9 +266,9 @@ func (s *Service) resolve(ctx context.Context, tx *store.Tx, actor, host, why st
 	}
 	if err := errors.Join(
 		Records().Put(tx, host, rec),
-		s.log(ctx, tx, change{
-			actor: actor, action: "guid.resolve", object: "host/" + host, before: was, after: rec,
-			detail: refusal.Some(told) + ": " + refusal.ClipTo(why, maxDetail),
+		s.log(ctx, tx, &audit.Change{
+			Actor: actor, Action: "guid.resolve", Object: "host/" + host, Before: was, After: rec,
+			Detail: refusal.Some(told) + ": " + refusal.ClipTo(why, maxDetail),
 		}),
 	); err != nil {
 		return err

@@ -30,32 +30,11 @@ type facts struct {
 	approved     bool            // an operator has approved the host in this review
 	host         inventory.Host
 	rec          Record
-	uses         []ib.PKey               // of shared clusters of which its ports are limited members
-	ports        map[ib.GUID]ledger.Port // what the fabric shows of the host's ports
-	grants       map[ledger.Key]standing // every grant of the host
-	foreign      map[ledger.Key]string   // memberships it would get that another host still has, and which
+	uses         []ib.PKey                      // of shared clusters of which its ports are limited members
+	ports        map[ib.GUID]ledger.Port        // what the fabric shows of the host's ports
+	grants       map[ledger.Key]ledger.Standing // every grant of the host
+	foreign      map[ledger.Key]string          // memberships it would get that another host still has, and which
 }
-
-// standing is a grant in the ledger and what was read back about it.
-type standing struct {
-	grant    ledger.Grant
-	modified int64 // revision of the grant's last change
-	found    ledger.Membership
-}
-
-// current reports whether what was found answers the grant as it stands now.
-func (s standing) current(state ledger.MembershipState) bool {
-	return s.found.State == state && s.found.Revision >= s.modified
-}
-
-// applied: the membership was read back on switch port and HCA.
-func (s standing) applied() bool { return !s.grant.Withdrawn && s.current(ledger.Applied) }
-
-// absent: the switch port was read back without the P_Key.
-func (s standing) absent() bool { return s.grant.Withdrawn && s.current(ledger.Removed) }
-
-// proven: the HCA too. Only then nothing of the grant is left anywhere.
-func (s standing) proven() bool { return s.absent() && s.found.HCAProven }
 
 // decision is where a host stands and which grants it shall have.
 type decision struct {
@@ -215,7 +194,7 @@ func (f *facts) kept(misplaced bool) []ledger.Key {
 // stands reports whether the host has a grant that is not withdrawn.
 func (f *facts) stands(k ledger.Key) bool {
 	s, ours := f.grants[k]
-	return ours && !s.grant.Withdrawn
+	return ours && !s.Grant.Withdrawn
 }
 
 // misplaced reports whether a port is seen at another place or on another node than inventory names.
@@ -240,7 +219,7 @@ func compareKeys(a, b ledger.Key) int { return strings.Compare(a.String(), b.Str
 // present reports whether any P_Key of the host may still be on a switch port.
 func (f *facts) present() bool {
 	for _, s := range f.grants {
-		if !s.absent() {
+		if !s.Absent() {
 			return true
 		}
 	}
@@ -413,12 +392,12 @@ func checkProgrammed(f *facts, want []ledger.Key) string {
 	}
 	var waiting []string
 	for _, k := range want {
-		if s := f.grants[k]; !s.applied() && !f.outOfSight(k) {
+		if s := f.grants[k]; !s.Applied() && !f.outOfSight(k) {
 			waiting = append(waiting, notApplied(k, s))
 		}
 	}
 	for _, k := range f.sortedGrants() {
-		if s := f.grants[k]; !slices.Contains(want, k) && !s.absent() {
+		if s := f.grants[k]; !slices.Contains(want, k) && !s.Absent() {
 			waiting = append(waiting, fmt.Sprintf("P_Key %v of port %v is not yet proven absent from %v", k.PKey, k.GUID, k.Place))
 		}
 	}
@@ -428,9 +407,9 @@ func checkProgrammed(f *facts, want []ledger.Key) string {
 	return strings.Join(waiting, "; ")
 }
 
-func notApplied(k ledger.Key, s standing) string {
-	if s.current(ledger.Refused) {
-		return fmt.Sprintf("port %v at %v: %s", k.GUID, k.Place, s.found.Reason)
+func notApplied(k ledger.Key, s ledger.Standing) string {
+	if s.Current(ledger.Refused) {
+		return fmt.Sprintf("port %v at %v: %s", k.GUID, k.Place, s.Found.Reason)
 	}
 	return fmt.Sprintf("P_Key %v of port %v at %v is not yet read back", k.PKey, k.GUID, k.Place)
 }

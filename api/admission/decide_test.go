@@ -23,7 +23,7 @@ var (
 
 // admitted returns the facts about a host with two HCAs that is admitted, its grants last changed at revision 100.
 func admitted() *facts {
-	granted := standing{grant: ledger.Grant{Host: "h"}, modified: 100, found: ledger.Membership{State: ledger.Applied, Revision: 100}}
+	granted := ledger.Standing{Grant: ledger.Grant{Host: "h"}, Modified: 100, Found: ledger.Membership{State: ledger.Applied, Revision: 100}}
 	return &facts{
 		now: noon, evidenceAge: time.Hour,
 		host: inventory.Host{ID: "h", HCAs: []inventory.HCA{
@@ -37,11 +37,11 @@ func admitted() *facts {
 		ports: map[ib.GUID]ledger.Port{
 			0xa1: {NodeGUID: 0xa0, Place: placeA, HCACap: 128, SwitchCap: 32}, 0xb1: {NodeGUID: 0xb0, Place: placeB, HCACap: 128, SwitchCap: 32},
 		},
-		grants: map[ledger.Key]standing{keyA: granted, keyB: granted},
+		grants: map[ledger.Key]ledger.Standing{keyA: granted, keyB: granted},
 	}
 }
 
-func alter(k ledger.Key, change func(*standing)) func(*facts) {
+func alter(k ledger.Key, change func(*ledger.Standing)) func(*facts) {
 	return func(f *facts) {
 		s := f.grants[k]
 		change(&s)
@@ -52,14 +52,14 @@ func alter(k ledger.Key, change func(*standing)) func(*facts) {
 func fresh(f *facts) { f.grants, f.rec.Granted, f.rec.Admitted = nil, false, false }
 
 // unread: the subnet manager has forgotten what it read of the second port.
-func unread(f *facts) { alter(keyB, func(s *standing) { s.found = ledger.Membership{} })(f) }
+func unread(f *facts) { alter(keyB, func(s *ledger.Standing) { s.Found = ledger.Membership{} })(f) }
 
 func claimedToo(f *facts) { f.rec.Conflicts = []Dispute{{GUID: 0xa1, With: "other"}} }
 
 func released(f *facts) {
 	f.rec = Record{Phase: v1.PhaseAdmitted}
 	for k, s := range f.grants {
-		s.grant.Withdrawn = true
+		s.Grant.Withdrawn = true
 		f.grants[k] = s
 	}
 }
@@ -73,8 +73,10 @@ func all(fs ...func(*facts)) func(*facts) {
 }
 
 func TestDecide(t *testing.T) {
-	removed := func(rev int64, hca bool) func(*standing) {
-		return func(s *standing) { s.found = ledger.Membership{State: ledger.Removed, Revision: rev, HCAProven: hca} }
+	removed := func(rev int64, hca bool) func(*ledger.Standing) {
+		return func(s *ledger.Standing) {
+			s.Found = ledger.Membership{State: ledger.Removed, Revision: rev, HCAProven: hca}
+		}
 	}
 	for _, c := range []struct {
 		name  string
@@ -111,12 +113,12 @@ func TestDecide(t *testing.T) {
 		{"no port seen", func(f *facts) { clear(f.ports) }, v1.PhaseAdmitted, []string{"seen"}, 2},
 		{"no port seen, evidence lapsed", func(f *facts) { clear(f.ports); f.rec.Evidence = nil }, v1.PhaseAwaiting, []string{"attested", "sealed", "seen", "programmed"}, 0},
 		{"no port seen, released", all(released, func(f *facts) { clear(f.ports) }), v1.PhaseReleasing, []string{"assigned", "attested", "sealed", "seen", "programmed"}, 0},
-		{"a port not seen that was seen elsewhere before", all(alter(keyB, func(s *standing) { s.grant.Withdrawn = true }), func(f *facts) { delete(f.ports, 0xb1) }), v1.PhaseGranting, []string{"seen", "programmed"}, 1},
+		{"a port not seen that was seen elsewhere before", all(alter(keyB, func(s *ledger.Standing) { s.Grant.Withdrawn = true }), func(f *facts) { delete(f.ports, 0xb1) }), v1.PhaseGranting, []string{"seen", "programmed"}, 1},
 		{"one port seen elsewhere, the other not", func(f *facts) {
 			delete(f.ports, 0xa1)
 			f.ports[0xb1] = ledger.Port{NodeGUID: 0xb0, Place: ib.Place{Switch: 0x10, Port: 3}}
 		}, v1.PhaseGranting, []string{"seen", "programmed"}, 1},
-		{"seen elsewhere, and read back as absent from there", all(alter(keyB, func(s *standing) { s.grant.Withdrawn, s.found.State = true, ledger.Removed }), func(f *facts) {
+		{"seen elsewhere, and read back as absent from there", all(alter(keyB, func(s *ledger.Standing) { s.Grant.Withdrawn, s.Found.State = true, ledger.Removed }), func(f *facts) {
 			f.ports[0xb1] = ledger.Port{NodeGUID: 0xb0, Place: ib.Place{Switch: 0x10, Port: 3}}
 		}), v1.PhaseAdmitted, []string{"seen"}, 1},
 		{"a port seen elsewhere", func(f *facts) { f.ports[0xb1] = ledger.Port{NodeGUID: 0xb0, Place: ib.Place{Switch: 0x10, Port: 3}} }, v1.PhaseGranting, []string{"seen", "programmed"}, 1},
@@ -131,19 +133,19 @@ func TestDecide(t *testing.T) {
 		{"room for two P_Keys", func(f *facts) { f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, HCACap: 2, SwitchCap: 2} }, v1.PhaseAdmitted, nil, 2},
 		{"room for two P_Keys, an old one lingers", func(f *facts) {
 			f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, HCACap: 2, SwitchCap: 2}
-			f.grants[ledger.Key{PKey: 9, GUID: 0xa1, Place: placeA}] = standing{grant: ledger.Grant{Withdrawn: true}, modified: 50, found: ledger.Membership{State: ledger.Removed, Revision: 60}}
+			f.grants[ledger.Key{PKey: 9, GUID: 0xa1, Place: placeA}] = ledger.Standing{Grant: ledger.Grant{Withdrawn: true}, Modified: 50, Found: ledger.Membership{State: ledger.Removed, Revision: 60}}
 		}, v1.PhaseAdmitted, []string{"capacity"}, 2},
-		{"nothing read back yet", alter(keyA, func(s *standing) { s.found = ledger.Membership{} }), v1.PhaseGranting, []string{"programmed"}, 2},
-		{"read back before the grant changed", alter(keyA, func(s *standing) { s.modified = 101 }), v1.PhaseGranting, []string{"programmed"}, 2},
-		{"refused", alter(keyA, func(s *standing) { s.found.State = ledger.Refused }), v1.PhaseGranting, []string{"programmed"}, 2},
-		{"refused before the grant changed", alter(keyA, func(s *standing) { s.found.State, s.modified = ledger.Refused, 101 }), v1.PhaseGranting, []string{"programmed"}, 2},
-		{"grant marked withdrawn, wanted again", alter(keyA, func(s *standing) { s.grant.Withdrawn = true }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"nothing read back yet", alter(keyA, func(s *ledger.Standing) { s.Found = ledger.Membership{} }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"read back before the grant changed", alter(keyA, func(s *ledger.Standing) { s.Modified = 101 }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"refused", alter(keyA, func(s *ledger.Standing) { s.Found.State = ledger.Refused }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"refused before the grant changed", alter(keyA, func(s *ledger.Standing) { s.Found.State, s.Modified = ledger.Refused, 101 }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"grant marked withdrawn, wanted again", alter(keyA, func(s *ledger.Standing) { s.Grant.Withdrawn = true }), v1.PhaseGranting, []string{"programmed"}, 2},
 		{"released, nothing proven", released, v1.PhaseReleasing, []string{"assigned", "attested", "sealed", "programmed"}, 0},
 		{"released, one switch port proven", all(released, alter(keyA, removed(100, true))), v1.PhaseReleasing, []string{"assigned", "attested", "sealed", "programmed"}, 0},
 		{"released, proven before the withdrawal", all(released, alter(keyA, removed(100, true)), alter(keyB, removed(99, true))), v1.PhaseReleasing, []string{"assigned", "attested", "sealed", "programmed"}, 0},
 		{"released, both switch ports proven", all(released, alter(keyA, removed(100, true)), alter(keyB, removed(101, false))), v1.PhaseQuarantined, []string{"assigned", "attested", "sealed", "programmed"}, 0},
 		{"another cluster's grant not proven absent", func(f *facts) {
-			f.grants[ledger.Key{PKey: 9, GUID: 0xa1, Place: placeA}] = standing{grant: ledger.Grant{Withdrawn: true}, modified: 50}
+			f.grants[ledger.Key{PKey: 9, GUID: 0xa1, Place: placeA}] = ledger.Standing{Grant: ledger.Grant{Withdrawn: true}, Modified: 50}
 		}, v1.PhaseGranting, []string{"programmed"}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"portcullis/api/audit"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -19,7 +20,6 @@ const (
 	provenNothing proof = iota // it knows the host's name
 	provenEK                   // and its EK certificate, which is no secret
 	provenTPM                  // the host's TPM answered
-	credential                 // it belongs to no host, but to a sender that has a credential
 )
 
 // denial is a request to be refused.
@@ -111,8 +111,8 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 	if d.proven == provenTPM {
 		actor = "agent:" + d.host
 	}
-	if err := s.log(ctx, tx, change{
-		actor: actor, action: "evidence.refuse", object: "host/" + d.host, code: string(no.Code), detail: detail,
+	if err := s.log(ctx, tx, &audit.Change{
+		Actor: actor, Action: "evidence.refuse", Object: "host/" + d.host, Code: string(no.Code), Detail: detail,
 	}); err != nil || !spent {
 		return err
 	}

@@ -107,11 +107,11 @@ func TestStrangersSuppressNoAudit(t *testing.T) {
 	if got := l.refusals(); !slices.Equal(got, []string{"source:203.0.113.251 window"}) {
 		t.Errorf("the audit log has %q of who knows the EK", got)
 	}
-	_, err := l.svc.CreateCluster(l.ctx(), "mallory", v1.NewCluster{Name: "x", Tenant: "acme", PKey: new(ib.PKey(0x200))})
-	if code(err) != codeOutOfScope {
+	_, err := l.svc.Tenancy().CreateCluster(l.ctx(), "mallory", v1.NewCluster{Name: "x", Tenant: "acme", PKey: new(ib.PKey(0x200))})
+	if code(err) != "p_key_out_of_scope" {
 		t.Fatal(err)
 	}
-	if n := l.audited("cluster.create"); n == 0 || !l.auditHas("mallory", codeOutOfScope) {
+	if n := l.audited("cluster.create"); n == 0 || !l.auditHas("mallory", "p_key_out_of_scope") {
 		t.Error("the audit log has nothing of a credential that reached for what is not its")
 	}
 }

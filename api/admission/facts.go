@@ -9,6 +9,7 @@ import (
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
+	"portcullis/api/tenancy"
 	"portcullis/fabricsm/ib"
 )
 
@@ -45,7 +46,7 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 		return nil, err
 	}
 	for _, k := range keys {
-		st, err := gatherGrant(ctx, r, k)
+		st, err := ledger.StandingOf(ctx, r, k)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
@@ -69,17 +70,17 @@ func (s *Service) gatherUses(ctx context.Context, r store.Reader, cluster string
 	if cluster == "" {
 		return nil, nil
 	}
-	c, err := optional(Clusters().Get(ctx, r, cluster))
+	c, err := optional(tenancy.Clusters().Get(ctx, r, cluster))
 	if err != nil {
 		return nil, err
 	}
-	return uses(&c, func(name string) (Cluster, error) { return s.cluster(ctx, r, name) })
+	return tenancy.UsesOf(&c, func(name string) (tenancy.Cluster, error) { return tenancy.FindCluster(ctx, r, name) })
 }
 
 // addGrant notes a grant of the record, unless the ledger has it for another host: a grant that is not in the ledger as
 // ours is not ours to change.
-func (f *facts) addGrant(k ledger.Key, st standing) {
-	if st.grant.Host == f.host.ID {
+func (f *facts) addGrant(k ledger.Key, st ledger.Standing) {
+	if st.Grant.Host == f.host.ID {
 		f.grants[k] = st
 	}
 }
@@ -114,17 +115,8 @@ func (s *Service) newFacts(h inventory.Host, rec Record) *facts {
 		short: short, halted: halted,
 		now: s.now(), evidenceAge: s.o.EvidenceAge, withdraw: s.withdraw, unsealed: s.o.Weakness.Unsealed, unseenIsGone: s.o.Weakness.WithdrawsUnseen,
 		cutOff: s.o.GUIDConflict == WithdrawAdmitted, unseenFor: s.o.UnseenFor, host: h, rec: rec,
-		ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]standing{}, foreign: map[ledger.Key]string{},
+		ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]ledger.Standing{}, foreign: map[ledger.Key]string{},
 	}
-}
-
-func gatherGrant(ctx context.Context, r store.Reader, k ledger.Key) (standing, error) {
-	g, err := ledger.Grants().Get(ctx, r, k.String())
-	if err != nil {
-		return standing{}, err
-	}
-	m, err := optional(ledger.Memberships().Get(ctx, r, k.String()))
-	return standing{grant: g.Value, modified: g.Modified, found: m}, err
 }
 
 // optional returns the value of a record, zero when there is none.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -32,9 +33,9 @@ func (s *Service) ForgetUnseen(ctx context.Context, actor string, a v1.SightAcce
 		if err := ledger.AcceptedSights().Put(tx, ledger.Master, ledger.Accepted{Time: s.now(), By: actor, Reason: refusal.ClipTo(a.Reason, maxDetail)}); err != nil {
 			return err
 		}
-		return s.log(ctx, tx, change{
-			actor: actor, action: "fabric.forget", object: "fabric", before: seen,
-			detail: fmt.Sprintf("%d nodes, %d hosts out of sight are gone: %s", seen.Nodes, seen.Hosts, refusal.ClipTo(a.Reason, maxDetail)),
+		return s.log(ctx, tx, &audit.Change{
+			Actor: actor, Action: "fabric.forget", Object: "fabric", Before: seen,
+			Detail: fmt.Sprintf("%d nodes, %d hosts out of sight are gone: %s", seen.Nodes, seen.Hosts, refusal.ClipTo(a.Reason, maxDetail)),
 		})
 	})
 	if err != nil {

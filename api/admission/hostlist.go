@@ -9,6 +9,7 @@ import (
 	"portcullis/api/page"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 )
 
@@ -118,7 +119,7 @@ func (s *Service) hostsFrom(ctx context.Context, n store.Snapshot, q v1.HostQuer
 func (s *Service) assignedTo(ctx context.Context, n store.Snapshot, q v1.HostQuery) ([]string, error) {
 	names := []string{q.Cluster}
 	if q.Tenant != "" {
-		t, err := s.tenant(ctx, n, q.Tenant)
+		t, err := tenancy.FindTenant(ctx, n, q.Tenant)
 		if err != nil {
 			return nil, err
 		}
@@ -129,11 +130,11 @@ func (s *Service) assignedTo(ctx context.Context, n store.Snapshot, q v1.HostQue
 	}
 	var ids []string
 	if len(names) == 0 && q.Cluster != "" { // one of another tenant, or none
-		_, err := s.cluster(ctx, n, q.Cluster)
+		_, err := tenancy.FindCluster(ctx, n, q.Cluster)
 		return nil, err
 	}
 	for _, name := range names {
-		c, err := s.cluster(ctx, n, name)
+		c, err := tenancy.FindCluster(ctx, n, name)
 		if err != nil {
 			return nil, err
 		}

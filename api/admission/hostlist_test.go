@@ -69,10 +69,10 @@ func TestHostListFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.tenantWithClusters("train", "infer")
-	if _, err := l.svc.CreateTenant(t.Context(), "alice", v1.NewTenant{Name: "zeta"}); err != nil {
+	if _, err := l.svc.Tenancy().CreateTenant(t.Context(), "alice", v1.NewTenant{Name: "zeta"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.svc.CreateCluster(t.Context(), "alice", v1.NewCluster{Name: "zoo", Tenant: "zeta"}); err != nil {
+	if _, err := l.svc.Tenancy().CreateCluster(t.Context(), "alice", v1.NewCluster{Name: "zoo", Tenant: "zeta"}); err != nil {
 		t.Fatal(err)
 	}
 	l.admit("host-1", "train")
@@ -117,31 +117,5 @@ func TestHostListFilters(t *testing.T) {
 	}
 	if _, err := l.svc.HostIDs(t.Context(), v1.HostQuery{PageQuery: v1.PageQuery{After: "1000"}}); !errors.Is(err, page.ErrCursor) {
 		t.Errorf("an offset as cursor: %v, want page.ErrCursor", err)
-	}
-}
-
-func TestOtherListsInPages(t *testing.T) {
-	l := newLab(t, member.Open(t))
-	l.tenantWithClusters("c1", "c2", "c3")
-	if _, err := l.svc.CreateTenant(t.Context(), "alice", v1.NewTenant{Name: "zeta"}); err != nil {
-		t.Fatal(err)
-	}
-	first, err := l.svc.Tenants(t.Context(), v1.PageQuery{Limit: 1})
-	if err != nil || len(first.Items) != 1 || first.Items[0].Name != "acme" {
-		t.Fatalf("first tenant: %+v, %v", first, err)
-	}
-	rest, err := l.svc.Tenants(t.Context(), v1.PageQuery{Limit: 1, After: first.Next})
-	if err != nil || len(rest.Items) != 1 || rest.Items[0].Name != "zeta" || rest.Next != "" {
-		t.Errorf("second tenant: %+v, %v", rest, err)
-	}
-	clusters, err := l.svc.Clusters(t.Context(), v1.ClusterQuery{Tenant: "acme", PageQuery: v1.PageQuery{Limit: 2}})
-	if err != nil || len(clusters.Items) != 2 || clusters.Next == "" {
-		t.Errorf("clusters: %+v, %v", clusters, err)
-	}
-	if none, err := l.svc.Clusters(t.Context(), v1.ClusterQuery{Tenant: "zeta"}); err != nil || len(none.Items) != 0 {
-		t.Errorf("clusters of zeta: %+v, %v", none, err)
-	}
-	if _, err := l.svc.Clusters(t.Context(), v1.ClusterQuery{Tenant: "nobody"}); code(err) != "tenant_unknown" {
-		t.Errorf("clusters of a tenant that is none: %v", err)
 	}
 }

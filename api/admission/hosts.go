@@ -82,7 +82,7 @@ func hcaView(f *facts, a inventory.HCA) v1.HCA {
 func appliedPKeys(f *facts, g ib.GUID) []ib.PKey {
 	var out []ib.PKey
 	for k, st := range f.grants {
-		if k.GUID == g && st.applied() {
+		if k.GUID == g && st.Applied() {
 			out = append(out, k.PKey)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
@@ -195,9 +196,9 @@ func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, fi
 		return err
 	}
 	return errors.Join(
-		s.log(ctx, tx, change{
-			actor: actor, action: "inventory.import", object: "inventory", after: []any{p.Added, p.Changed},
-			detail: fmt.Sprintf("%d hosts added, %d changed, from %s", len(p.Added), len(p.Changed), refusal.Some(names)),
+		s.log(ctx, tx, &audit.Change{
+			Actor: actor, Action: "inventory.import", Object: "inventory", After: []any{p.Added, p.Changed},
+			Detail: fmt.Sprintf("%d hosts added, %d changed, from %s", len(p.Added), len(p.Changed), refusal.Some(names)),
 		}),
 	)
 }

@@ -207,11 +207,11 @@ func (l *lab) ports(id string) []inventory.Port {
 // tenantWithClusters creates tenant "acme" with the clusters.
 func (l *lab) tenantWithClusters(names ...string) {
 	l.t.Helper()
-	if _, err := l.svc.CreateTenant(l.ctx(), "alice", v1.NewTenant{Name: "acme"}); err != nil {
+	if _, err := l.svc.Tenancy().CreateTenant(l.ctx(), "alice", v1.NewTenant{Name: "acme"}); err != nil {
 		l.t.Fatal(err)
 	}
 	for _, n := range names {
-		if _, err := l.svc.CreateCluster(l.ctx(), "alice", v1.NewCluster{Name: n, Tenant: "acme"}); err != nil {
+		if _, err := l.svc.Tenancy().CreateCluster(l.ctx(), "alice", v1.NewCluster{Name: n, Tenant: "acme"}); err != nil {
 			l.t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -188,9 +189,9 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 			lockTickets().PutLeased(tx, hashToken(token), ticketRecord{
 				Host: ses.Host, Epoch: ses.Epoch, Expires: f.now.Add(ticketLife), Adapters: adaptersOf(v.Facts.Statement),
 			}, lease),
-			s.log(ctx, tx, change{
-				actor: "agent:" + ses.Host, action: "lock.ticket", object: "host/" + ses.Host, code: "ok",
-				detail: "session " + v.Facts.Session + " proves host and boot; adapters are to be locked: " + why + spent,
+			s.log(ctx, tx, &audit.Change{
+				Actor: "agent:" + ses.Host, Action: "lock.ticket", Object: "host/" + ses.Host, Code: "ok",
+				Detail: "session " + v.Facts.Session + " proves host and boot; adapters are to be locked: " + why + spent,
 			}),
 		); err != nil || spent == "" {
 			return err

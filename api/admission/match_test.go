@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"portcullis/api/ifmatch"
 	v1 "portcullis/api/v1"
 
 	"portcullis/api/refusal"
@@ -17,11 +18,11 @@ func TestEpochNamesOneTenancy(t *testing.T) {
 	l.tenantWithClusters("lattice", "b")
 	at := func(epoch int64) []string { return []string{strconv.FormatInt(epoch, 10)} }
 	assign := func(epoch int64, cluster string) error {
-		_, err := l.svc.Assign(IfMatch(l.ctx(), at(epoch)), "alice", "host-1", v1.Assignment{Cluster: cluster})
+		_, err := l.svc.Assign(ifmatch.With(l.ctx(), at(epoch)), "alice", "host-1", v1.Assignment{Cluster: cluster})
 		return err
 	}
 	release := func(epoch int64) error {
-		_, err := l.svc.Release(IfMatch(l.ctx(), at(epoch)), "alice", "host-1")
+		_, err := l.svc.Release(ifmatch.With(l.ctx(), at(epoch)), "alice", "host-1")
 		return err
 	}
 	for _, step := range []struct {
@@ -37,7 +38,7 @@ func TestEpochNamesOneTenancy(t *testing.T) {
 		{"the first assign, late", func() error { return assign(0, "lattice") }, v1.CodeChanged},
 		{"a release of a tenancy to come", func() error { return release(3) }, v1.CodeChanged},
 		{"a release that names nothing", func() error {
-			_, err := l.svc.Release(IfMatch(l.ctx(), nil), "alice", "host-1")
+			_, err := l.svc.Release(ifmatch.With(l.ctx(), nil), "alice", "host-1")
 			return err
 		}, v1.CodeChanged},
 	} {

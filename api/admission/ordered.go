@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 )
@@ -62,5 +63,5 @@ func (s *Service) noteOrdered(ctx context.Context, tx *store.Tx, o *Ordered, cod
 	if detail != "" {
 		what += "; " + detail
 	}
-	return s.log(ctx, tx, change{actor: o.Actor, action: "host.release.ordered", object: "host/" + o.Host, code: code, detail: what})
+	return s.log(ctx, tx, &audit.Change{Actor: o.Actor, Action: "host.release.ordered", Object: "host/" + o.Host, Code: code, Detail: what})
 }

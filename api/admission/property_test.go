@@ -101,7 +101,7 @@ func (h *history) act() (string, error) {
 	case "create":
 		return what, h.create(cluster)
 	case "delete":
-		return what, h.svc.DeleteCluster(ctx, "alice", cluster)
+		return what, h.svc.Tenancy().DeleteCluster(ctx, "alice", cluster)
 	case "program":
 		h.fabric.program(h.t)
 		return what, nil
@@ -134,7 +134,7 @@ func (h *history) push(host, cluster string) (string, error) {
 	what := "push " + string(now.Status.Phase)
 	switch now.Status.Phase {
 	case v1.PhaseQuarantined:
-		if _, err := h.svc.Cluster(h.ctx(), cluster); refusal.IsKind(err, refusal.NotFound) {
+		if _, err := h.svc.Tenancy().Cluster(h.ctx(), cluster); refusal.IsKind(err, refusal.NotFound) {
 			return what, h.create(cluster)
 		}
 		_, err = h.svc.Assign(h.ctx(), "alice", host, v1.Assignment{Cluster: cluster})
@@ -179,7 +179,7 @@ func (h *history) vouch(host string) error {
 
 // create makes a cluster; its P_Key must be nowhere in the fabric.
 func (h *history) create(cluster string) error {
-	c, err := h.svc.CreateCluster(h.ctx(), "alice", v1.NewCluster{Name: cluster, Tenant: "acme"})
+	c, err := h.svc.Tenancy().CreateCluster(h.ctx(), "alice", v1.NewCluster{Name: cluster, Tenant: "acme"})
 	if err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func (h *history) checkLists(what string, listed []v1.Host) {
 }
 
 func (h *history) checkKeys(what string) {
-	clusters, err := h.svc.Clusters(h.ctx(), v1.ClusterQuery{})
+	clusters, err := h.svc.Tenancy().Clusters(h.ctx(), v1.ClusterQuery{})
 	if err != nil {
 		h.rt.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -67,7 +68,7 @@ func (s *Service) putMoved(ctx context.Context, tx *store.Tx, actor string, move
 	}
 	err := errors.Join(
 		inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: s.now(), Actor: actor, Hosts: total}),
-		s.log(ctx, tx, change{actor: actor, action: "inventory.recable", object: "inventory", after: moved, detail: detail}),
+		s.log(ctx, tx, &audit.Change{Actor: actor, Action: "inventory.recable", Object: "inventory", After: moved, Detail: detail}),
 	)
 	if err != nil {
 		return err

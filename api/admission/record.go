@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"slices"
 	"time"
 
 	"portcullis/api/fabric/ledger"
@@ -87,46 +88,6 @@ type Dispute struct {
 	With string    `json:"with"` // the other host
 }
 
-// Tenant is a customer.
-type Tenant struct {
-	Name     string    `json:"name"`
-	Created  time.Time `json:"created"`
-	Clusters []string  `json:"clusters"` // sorted
-	// PKeys are ranges, as "0x0100-0x01ff", that its clusters get P_Keys out of; none: any. A credential whose scope
-	// has all of them may change the tenant.
-	PKeys []string `json:"p_keys,omitempty"`
-}
-
-// Cluster is a set of hosts with a P_Key of its own.
-type Cluster struct {
-	Name    string    `json:"name"`
-	Tenant  string    `json:"tenant"`
-	PKey    ib.PKey   `json:"p_key"`
-	Hosts   []string  `json:"hosts"` // assigned, sorted
-	Created time.Time `json:"created"`
-
-	Shared bool     `json:"shared,omitempty"` // the hosts of other clusters may be limited members
-	Uses   []string `json:"uses,omitempty"`   // shared clusters that its hosts are limited members of, sorted
-	Users  []string `json:"users,omitempty"`  // of a shared one: clusters that use it, sorted
-}
-
-// PKeyState says whether a P_Key may be given out.
-type PKeyState string
-
-// States of a P_Key. One without a record was never given out.
-const (
-	PKeyUsed        PKeyState = "used"        // belongs to a cluster
-	PKeyQuarantined PKeyState = "quarantined" // its cluster is gone, its absence not proven
-	PKeyAbsent      PKeyState = "absent"      // proven absent everywhere at Since
-)
-
-// PKeyRecord is the history of one P_Key.
-type PKeyRecord struct {
-	State   PKeyState `json:"state"`
-	Cluster string    `json:"cluster"` // present or last owner
-	Since   time.Time `json:"since"`
-}
-
 // sealRecord is what a seal answers. Deleting it consumes it.
 type sealRecord struct {
 	Challenge *attest.SealChallenge `json:"challenge"`
@@ -144,15 +105,6 @@ type tokenRef struct {
 func Records() store.Collection[Record] {
 	return store.NewCollection[Record]("hosts", 2, upgradeConflict)
 }
-
-// Tenants holds tenants by name.
-func Tenants() store.Collection[Tenant] { return store.NewCollection[Tenant]("tenants", 1) }
-
-// Clusters holds clusters by name.
-func Clusters() store.Collection[Cluster] { return store.NewCollection[Cluster]("clusters", 1) }
-
-// PKeys holds P_Keys that were ever given out, by "0x" and four digits.
-func PKeys() store.Collection[PKeyRecord] { return store.NewCollection[PKeyRecord]("pkeys", 1) }
 
 // Verdicts holds the last accepted verdict of each host by host id. It is never
 // forgotten: a host that has one is known (Repair).
@@ -191,4 +143,13 @@ func (r *Record) keys() ([]ledger.Key, error) {
 		out = append(out, k)
 	}
 	return out, nil
+}
+
+// insert returns a sorted list with name in it.
+func insert(list []string, name string) []string {
+	i, there := slices.BinarySearch(list, name)
+	if there {
+		return list
+	}
+	return slices.Insert(slices.Clone(list), i, name)
 }

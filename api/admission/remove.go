@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -25,12 +26,12 @@ type Removal struct {
 // one of them reaches a later host of the same id. Its EK stays too, because another one takes two persons also when the
 // host comes back.
 func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.HostRemoval) error {
-	what := change{actor: actor, action: "host.remove", object: "host/" + refusal.Clip(host)}
+	what := audit.Change{Actor: actor, Action: "host.remove", Object: "host/" + refusal.Clip(host)}
 	why := strings.TrimSpace(in.Reason)
 	if why == "" {
 		return refusal.New(refusal.Invalid, "reason_missing", "say why the host leaves", "no reason given")
 	}
-	return s.noteRefusal(ctx, what, s.update(ctx, func(tx *store.Tx) error {
+	return s.refusals.Note(ctx, what, s.update(ctx, func(tx *store.Tx) error {
 		head, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey))
 		if err != nil {
 			return err
@@ -46,14 +47,14 @@ func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.Host
 		rec.dropToken(tx)
 		rec.unseal(tx)
 		inventory.Hosts().Delete(tx, host)
-		what.before, what.after = []any{f.host, f.rec}, Record{
+		what.Before, what.After = []any{f.host, f.rec}, Record{
 			Phase: v1.PhaseQuarantined, Since: now, Epoch: f.rec.Epoch, Removed: &Removal{Time: now, EK: f.host.EK},
 		}
-		what.detail = refusal.ClipTo(fmt.Sprintf("with %d adapters, rack %q: %s", len(f.host.HCAs), f.host.Rack, why), maxDetail)
+		what.Detail = refusal.ClipTo(fmt.Sprintf("with %d adapters, rack %q: %s", len(f.host.HCAs), f.host.Rack, why), maxDetail)
 		return errors.Join(
-			Records().Put(tx, host, what.after.(Record)),
+			Records().Put(tx, host, what.After.(Record)),
 			inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: actor, Hosts: max(head.Hosts-1, 0)}),
-			s.log(ctx, tx, what),
+			s.log(ctx, tx, &what),
 		)
 	}))
 }
@@ -68,7 +69,7 @@ func removable(f *facts) error {
 		var left []string
 		for _, k := range f.sortedGrants() {
 			where := "its adapter"
-			if st := f.grants[k]; !st.absent() {
+			if st := f.grants[k]; !st.Absent() {
 				where = "switch port " + k.Place.String()
 			}
 			left = append(left, fmt.Sprintf("P_Key %v of port %v is not proven absent from %s", k.PKey, k.GUID, where))

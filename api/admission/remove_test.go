@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"portcullis/api/ifmatch"
 	"portcullis/api/inventory"
 	v1 "portcullis/api/v1"
 )
@@ -41,7 +42,7 @@ func TestRemovedHostFreesWhatItHeld(t *testing.T) {
 	}
 	l.fabric.program(t)
 	l.settle()
-	refused(l.svc.RemoveHost(IfMatch(l.ctx(), []string{"0"}), "alice", "host-1", v1.HostRemoval{Reason: "late"}), v1.CodeChanged)
+	refused(l.svc.RemoveHost(ifmatch.With(l.ctx(), []string{"0"}), "alice", "host-1", v1.HostRemoval{Reason: "late"}), v1.CodeChanged)
 	refused(remove("scrapped"), "")
 	refused(remove("scrapped"), "host_unknown")
 	if l.audited("host.remove") != 1 {

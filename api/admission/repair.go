@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -207,9 +208,9 @@ func (s *Service) putStaged(ctx context.Context, tx *store.Tx, rows []staged) er
 		s.o.Log.Warn("inventory is to have another EK of a host", "host", r.After.ID, "ticket", r.Ticket, "actor", r.By, "why", r.Reason)
 		if err := errors.Join(
 			Repairs().Put(tx, r.After.ID, *r),
-			s.log(ctx, tx, change{
-				actor: r.By, action: "inventory.repair.stage", object: "host/" + r.After.ID, code: r.Ticket, before: r.Before, after: r.After,
-				detail: refusal.ClipTo(strings.Join(r.fields(), "; ")+": "+r.Reason, maxDetail),
+			s.log(ctx, tx, &audit.Change{
+				Actor: r.By, Action: "inventory.repair.stage", Object: "host/" + r.After.ID, Code: r.Ticket, Before: r.Before, After: r.After,
+				Detail: refusal.ClipTo(strings.Join(r.fields(), "; ")+": "+r.Reason, maxDetail),
 			}),
 		); err != nil {
 			return err

@@ -174,9 +174,9 @@ func (s *Service) replaceEK(ctx context.Context, tx *store.Tx, actor, why string
 	if err := errors.Join(
 		inventory.Hosts().Put(tx, id, r.After),
 		inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: s.now(), Actor: actor, Hosts: p.Total}),
-		s.log(ctx, tx, change{
-			actor: actor, action: "inventory.repair.confirm", object: "host/" + id, code: r.Ticket, before: r.Before, after: r.After,
-			detail: refusal.ClipTo(detail, 2*maxDetail),
+		s.log(ctx, tx, &audit.Change{
+			Actor: actor, Action: "inventory.repair.confirm", Object: "host/" + id, Code: r.Ticket, Before: r.Before, After: r.After,
+			Detail: refusal.ClipTo(detail, 2*maxDetail),
 		}),
 	); err != nil {
 		return err
@@ -229,9 +229,9 @@ func (s *Service) CancelRepair(ctx context.Context, actor, host string, in v1.Re
 		Repairs().Delete(tx, host)
 		return errors.Join(
 			inventory.Heads().Put(tx, inventory.HeadKey, head),
-			s.log(ctx, tx, change{
-				actor: actor, action: "inventory.repair.cancel", object: "host/" + host, code: r.Ticket, before: r,
-				detail: refusal.ClipTo(why, maxDetail),
+			s.log(ctx, tx, &audit.Change{
+				Actor: actor, Action: "inventory.repair.cancel", Object: "host/" + host, Code: r.Ticket, Before: r,
+				Detail: refusal.ClipTo(why, maxDetail),
 			}),
 		)
 	})

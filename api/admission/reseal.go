@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -107,9 +108,9 @@ func (s *Service) keepSeal(ctx context.Context, tx *store.Tx, session string, ne
 	return errors.Join(
 		seals().PutLeased(tx, numberOf(session), *next.record, lease),
 		Records().Put(tx, host, rec),
-		s.log(ctx, tx, change{
-			actor: "agent:" + host, action: "evidence.seal-nonce", object: "host/" + host, code: "ok",
-			detail: fmt.Sprintf("the seal of session %s is asked for again (%d of %d)", numberOf(session), ev.Renewals, maxRenewals),
+		s.log(ctx, tx, &audit.Change{
+			Actor: "agent:" + host, Action: "evidence.seal-nonce", Object: "host/" + host, Code: "ok",
+			Detail: fmt.Sprintf("the seal of session %s is asked for again (%d of %d)", numberOf(session), ev.Renewals, maxRenewals),
 		}),
 	)
 }

@@ -170,7 +170,7 @@ func (a *appraiser) state() (result.State, string) {
 // inPartition reports whether every port was read back with the P_Key of the host's cluster, and none was taken back since.
 func (f *facts) inPartition() bool {
 	return !slices.ContainsFunc(f.host.Ports(), func(p inventory.Port) bool {
-		return !f.grants[ledger.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable}].applied()
+		return !f.grants[ledger.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable}].Applied()
 	})
 }
 

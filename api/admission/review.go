@@ -9,12 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/audit/chain"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/review"
 	"portcullis/api/store"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -25,7 +27,7 @@ func checkReview(f *facts) string {
 	if f.review == nil || f.approved {
 		return ""
 	}
-	if f.rec.Cluster != "" && !slices.ContainsFunc(f.memberships(), func(k ledger.Key) bool { s := f.grants[k]; return !s.applied() }) {
+	if f.rec.Cluster != "" && !slices.ContainsFunc(f.memberships(), func(k ledger.Key) bool { s := f.grants[k]; return !s.Applied() }) {
 		return ""
 	}
 	return fmt.Sprintf("the state is in review since %s: %s; the fabric does not have what it grants to this host; compare them with portcullis restore review, then approve or reject the host",
@@ -40,16 +42,6 @@ func (f *facts) gatherReview(ctx context.Context, r store.Reader) (err error) {
 	d, err := optional(review.Decisions().Get(ctx, r, f.host.ID))
 	f.approved = d.Approved
 	return err
-}
-
-// noReview refuses what changes a P_Key's meaning while a restored state is in review.
-func noReview(ctx context.Context, r store.Reader, what string) error {
-	mark, err := review.Current(ctx, r)
-	if err != nil || mark == nil {
-		return err
-	}
-	return refusal.New(refusal.Conflict, "in_review", "portcullis restore review shows what is left to decide; portcullis restore end ends the review",
-		"the state is in review since %s, and %s: a P_Key that it takes for free may be in use", mark.Since.Format(time.RFC3339), what)
 }
 
 // comparison is what a review is about, as of one revision.
@@ -207,7 +199,7 @@ func (s *Service) decideReview(ctx context.Context, actor string, in v1.ReviewDe
 	var problems []string
 	for _, id := range hosts {
 		err := s.update(ctx, func(tx *store.Tx) error { return s.decideHost(ctx, tx, actor, id, why, action, approve) })
-		err = s.noteRefusal(ctx, change{actor: actor, action: action, object: "host/" + refusal.Clip(id)}, err)
+		err = s.refusals.Note(ctx, audit.Change{Actor: actor, Action: action, Object: "host/" + refusal.Clip(id)}, err)
 		if e, ok := errors.AsType[*refusal.Error](err); ok && len(hosts) > 1 && e.Status != refusal.Unavailable {
 			problems = append(problems, e.Detail)
 			continue
@@ -267,7 +259,7 @@ func (s *Service) decideHost(ctx context.Context, tx *store.Tx, actor, id, why, 
 	was, now := c.decisions[id], review.Decision{Approved: approve, Time: s.now(), Actor: actor, Reason: why}
 	err = errors.Join(
 		review.Decisions().Put(tx, id, now),
-		s.log(ctx, tx, change{actor: actor, action: action, object: "host/" + id, before: was, after: now, detail: why}),
+		s.log(ctx, tx, &audit.Change{Actor: actor, Action: action, Object: "host/" + id, Before: was, After: now, Detail: why}),
 	)
 	if err == nil {
 		_, _, err = s.settle(ctx, tx, id)
@@ -329,11 +321,11 @@ func (s *Service) withdrawFound(ctx context.Context, tx *store.Tx, c *comparison
 
 // restPKey has a P_Key that the state takes for free rest before its next use.
 func (s *Service) restPKey(ctx context.Context, tx *store.Tx, k ib.PKey) error {
-	rec, err := optional(PKeys().Get(ctx, tx, k.String()))
-	if err != nil || rec.State != "" && rec.State != PKeyAbsent {
+	rec, err := optional(tenancy.PKeys().Get(ctx, tx, k.String()))
+	if err != nil || rec.State != "" && rec.State != tenancy.PKeyAbsent {
 		return err
 	}
-	return PKeys().Put(tx, k.String(), PKeyRecord{State: PKeyAbsent, Cluster: rec.Cluster, Since: s.now()})
+	return tenancy.PKeys().Put(tx, k.String(), tenancy.PKeyRecord{State: tenancy.PKeyAbsent, Cluster: rec.Cluster, Since: s.now()})
 }
 
 // EndReview ends the review, when every host with a difference was decided about.
@@ -343,7 +335,7 @@ func (s *Service) EndReview(ctx context.Context, actor string, in v1.ReviewEnd) 
 		return nil, refusal.New(refusal.Invalid, "reason_missing", "say what was found", "no reason given")
 	}
 	err := s.update(ctx, func(tx *store.Tx) error { return s.endReview(ctx, tx, actor, why, in.Strip) })
-	if err = s.noteRefusal(ctx, change{actor: actor, action: "review.end", object: "state"}, err); err != nil {
+	if err = s.refusals.Note(ctx, audit.Change{Actor: actor, Action: "review.end", Object: "state"}, err); err != nil {
 		return nil, err
 	}
 	return s.Review(ctx)
@@ -383,12 +375,12 @@ func (s *Service) endReview(ctx context.Context, tx *store.Tx, actor, why string
 	review.Marks().Delete(tx, review.Key)
 	if c.mark.RolledBack != nil {
 		// From here on the log counts as it is: it is not compared with anchors of earlier branches.
-		if err := s.log(ctx, tx, change{actor: actor, action: chain.BranchAction, object: "state", detail: why + "; " + c.mark.RolledBack.String()}); err != nil {
+		if err := s.log(ctx, tx, &audit.Change{Actor: actor, Action: chain.BranchAction, Object: "state", Detail: why + "; " + c.mark.RolledBack.String()}); err != nil {
 			return err
 		}
 	}
-	return s.log(ctx, tx, change{
-		actor: actor, action: "review.end", object: "state", before: c.mark,
-		detail: fmt.Sprintf("%s; %d hosts decided, %d P_Keys that no record explains taken off", why, len(c.decisions), len(strange)),
+	return s.log(ctx, tx, &audit.Change{
+		Actor: actor, Action: "review.end", Object: "state", Before: c.mark,
+		Detail: fmt.Sprintf("%s; %d hosts decided, %d P_Keys that no record explains taken off", why, len(c.decisions), len(strange)),
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"portcullis/api/refusal"
 	"portcullis/api/review"
 	"portcullis/api/store"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -25,7 +26,7 @@ func inReview(f *facts) { f.review = &review.Mark{Since: noon, Taken: noon.Add(-
 
 // alterations are what may be true of a host, in any combination.
 var alterations = []func(*facts){
-	func(f *facts) { fresh(f); f.grants = map[ledger.Key]standing{} },
+	func(f *facts) { fresh(f); f.grants = map[ledger.Key]ledger.Standing{} },
 	func(f *facts) {
 		if _, ok := f.grants[keyB]; ok {
 			unread(f)
@@ -41,13 +42,13 @@ var alterations = []func(*facts){
 	func(f *facts) { f.foreign = map[ledger.Key]string{keyB: "other"} },
 	func(f *facts) {
 		if s, ok := f.grants[keyA]; ok {
-			s.grant.Withdrawn = true
+			s.Grant.Withdrawn = true
 			f.grants[keyA] = s
 		}
 	},
 	func(f *facts) {
 		if s, ok := f.grants[keyA]; ok {
-			s.found.State = ledger.Refused
+			s.Found.State = ledger.Refused
 			f.grants[keyA] = s
 		}
 	},
@@ -134,8 +135,8 @@ func restored(t *testing.T) *lab {
 		two, three := found(2, 2, 0x8005), found(3, 3, 0x8006)
 		return errors.Join(
 			inventory.Hosts().Put(tx, "h1", host("h1", 1, 1)), inventory.Hosts().Put(tx, "h2", host("h2", 2, 2)),
-			Clusters().Put(tx, "c", Cluster{Name: "c", Tenant: "t", PKey: 5, Hosts: []string{"h1"}}),
-			PKeys().Put(tx, ib.PKey(5).String(), PKeyRecord{State: PKeyUsed, Cluster: "c"}),
+			tenancy.Clusters().Put(tx, "c", tenancy.Cluster{Name: "c", Tenant: "t", PKey: 5, Hosts: []string{"h1"}}),
+			tenancy.PKeys().Put(tx, ib.PKey(5).String(), tenancy.PKeyRecord{State: tenancy.PKeyUsed, Cluster: "c"}),
 			Records().Put(tx, "h1", rec),
 			ledger.Grants().Put(tx, key.String(), ledger.Grant{Host: "h1", Cluster: "c", Tenant: "t"}),
 			ledger.Ports().Put(tx, ib.GUID(1).String(), ledger.Port{Place: key.Place}),
@@ -184,7 +185,7 @@ func TestReviewDecisions(t *testing.T) {
 	wantCode("an unknown host", "host_unknown", err)
 	_, err = l.svc.EndReview(t.Context(), "ann", v1.ReviewEnd{Reason: "seen"})
 	wantCode("open", "review_open", err)
-	_, err = l.svc.CreateCluster(t.Context(), "ann", v1.NewCluster{Name: "d", Tenant: "t"})
+	_, err = l.svc.Tenancy().CreateCluster(t.Context(), "ann", v1.NewCluster{Name: "d", Tenant: "t"})
 	wantCode("a new cluster", "in_review", err)
 
 	if _, err := l.svc.Reject(t.Context(), "ann", decision("h2")); err != nil {
@@ -205,7 +206,7 @@ func TestReviewDecisions(t *testing.T) {
 	if _, err := l.svc.EndReview(t.Context(), "ann", v1.ReviewEnd{Reason: "seen", Strip: true}); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := PKeys().Get(t.Context(), l.store, ib.PKey(6).String()); err != nil || p.Value.State != PKeyAbsent || !p.Value.Since.Equal(l.clock) {
+	if p, err := tenancy.PKeys().Get(t.Context(), l.store, ib.PKey(6).String()); err != nil || p.Value.State != tenancy.PKeyAbsent || !p.Value.Since.Equal(l.clock) {
 		t.Errorf("P_Key 6 does not rest: %+v, %v", p.Value, err)
 	}
 	if r, err := l.svc.Review(t.Context()); err != nil || r.Active {

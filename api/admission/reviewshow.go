@@ -7,6 +7,7 @@ import (
 	"portcullis/api/refusal"
 	"portcullis/api/review"
 	"portcullis/api/store"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -34,11 +35,11 @@ func (s *Service) Review(ctx context.Context) (*v1.Review, error) {
 	out.Active, out.Since, out.Taken, out.Revision, out.Agreed = true, c.mark.Since, c.mark.Taken, c.mark.Revision, c.agreed
 	out.Audit = (*v1.AuditHead)(&c.mark.Audit)
 	out.RolledBack, out.Recovered = showRolledBack(c.mark.RolledBack), c.mark.Recovered
-	clusters, _, err := Clusters().List(ctx, snap, "")
+	clusters, _, err := tenancy.Clusters().List(ctx, snap, "")
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	byKey := map[ib.PKey]*Cluster{}
+	byKey := map[ib.PKey]*tenancy.Cluster{}
 	for i := range clusters {
 		byKey[clusters[i].Value.PKey.Base()] = &clusters[i].Value
 	}
@@ -48,7 +49,7 @@ func (s *Service) Review(ctx context.Context) (*v1.Review, error) {
 	return out, nil
 }
 
-func (c *comparison) show(d *review.Difference, clusters map[ib.PKey]*Cluster) v1.ReviewDifference {
+func (c *comparison) show(d *review.Difference, clusters map[ib.PKey]*tenancy.Cluster) v1.ReviewDifference {
 	host := c.hosts[d.Host]
 	v := v1.ReviewDifference{
 		Kind: string(d.Kind), Host: d.Host, Rack: host.Rack, GUID: d.GUID, Place: d.Place, Switch: c.nodes[d.Place.Switch],

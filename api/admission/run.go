@@ -14,6 +14,7 @@ import (
 	"portcullis/api/refusal"
 	"portcullis/api/review"
 	"portcullis/api/store"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -192,7 +193,7 @@ func (s *Service) settleAll(ctx context.Context, snap store.Snapshot) (*owners, 
 	if o.refs, o.nextReference, err = allReferences(ctx, snap, s.now()); err != nil {
 		return nil, err
 	}
-	clusters, _, err := Clusters().List(ctx, snap, "")
+	clusters, _, err := tenancy.Clusters().List(ctx, snap, "")
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +225,7 @@ func unsettled(f *facts, d decision) bool {
 	}
 	for k, st := range f.grants {
 		wanted := slices.Contains(d.want, k)
-		if wanted == st.grant.Withdrawn || wanted && st.grant.Limited != f.limited(k) || st.proven() {
+		if wanted == st.Grant.Withdrawn || wanted && st.Grant.Limited != f.limited(k) || st.Proven() {
 			return true
 		}
 	}
@@ -366,11 +367,11 @@ func (o *owners) touched(changes []store.Change) []string {
 
 // users returns the hosts of a cluster that uses others than before.
 func (o *owners) users(c store.Change) []string {
-	name, ok := Clusters().KeyOf(c.Key)
+	name, ok := tenancy.Clusters().KeyOf(c.Key)
 	if !ok {
 		return nil
 	}
-	rec, err := Clusters().Decode(c)
+	rec, err := tenancy.Clusters().Decode(c)
 	now := strings.Join(rec.Value.Uses, " ")
 	if err != nil || c.Value == nil || o.uses[name] == now {
 		if c.Value == nil {

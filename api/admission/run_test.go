@@ -177,12 +177,12 @@ func TestPKeysRunOut(t *testing.T) {
 	}
 	l.restart()
 	l.tenantWithClusters("c1", "c2")
-	_, err := l.svc.CreateCluster(t.Context(), "alice", v1.NewCluster{Name: "c3", Tenant: "acme"})
+	_, err := l.svc.Tenancy().CreateCluster(t.Context(), "alice", v1.NewCluster{Name: "c3", Tenant: "acme"})
 	if !refusal.IsKind(err, refusal.Conflict) {
 		t.Errorf("third cluster of two P_Keys: got %v, want a conflict", err)
 	}
 	var got []ib.PKey
-	clusters, err := l.svc.Clusters(t.Context(), v1.ClusterQuery{})
+	clusters, err := l.svc.Tenancy().Clusters(t.Context(), v1.ClusterQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,13 +201,13 @@ func TestLeastRecentlyUsed(t *testing.T) {
 	l.tenantWithClusters("c1", "c2", "c3")
 	for _, c := range []string{"c2", "c3", "c1"} {
 		l.clock = l.clock.Add(time.Minute)
-		if err := l.svc.DeleteCluster(t.Context(), "alice", c); err != nil {
+		if err := l.svc.Tenancy().DeleteCluster(t.Context(), "alice", c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var got []ib.PKey
 	for _, c := range []string{"c4", "c5", "c6"} {
-		v, err := l.svc.CreateCluster(t.Context(), "alice", v1.NewCluster{Name: c, Tenant: "acme"})
+		v, err := l.svc.Tenancy().CreateCluster(t.Context(), "alice", v1.NewCluster{Name: c, Tenant: "acme"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -132,9 +133,9 @@ func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Bo
 		if err := errors.Join(
 			boots().Put(tx, rec.Challenge.EKDigest, history.Seal(boot)),
 			Records().Put(tx, rec.Host, f.rec),
-			s.log(ctx, tx, change{
-				actor: "agent:" + rec.Host, action: "evidence.seal", object: "host/" + rec.Host, code: "ok",
-				detail: fmt.Sprintf("boot %d/%d: the host can attest nothing more until it is rebooted; EK %s, session %s%s",
+			s.log(ctx, tx, &audit.Change{
+				Actor: "agent:" + rec.Host, Action: "evidence.seal", Object: "host/" + rec.Host, Code: "ok",
+				Detail: fmt.Sprintf("boot %d/%d: the host can attest nothing more until it is rebooted; EK %s, session %s%s",
 					boot.Reset, boot.Restart, rec.Challenge.EKDigest, numberOf(rec.Challenge.Session), certified(cert)),
 			}),
 		); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"portcullis/api/limit"
 	"portcullis/api/store"
+	"portcullis/api/tenancy"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/vault"
@@ -127,6 +128,8 @@ type Service struct {
 	o        Options
 	judging  string // names what evidence is judged by
 	withdraw map[string]bool
+	tenancy  *tenancy.Service
+	refusals *tenancy.Refusals // of credentials that reach for another's object
 	sources  *limit.Limiter[netip.Addr]
 	attempts *limit.Limiter[attempt]
 	hosts    *limit.Limiter[string]
@@ -138,7 +141,6 @@ type Service struct {
 	// so that neither timing nor records distinguish the two.
 	strangerNotes *limit.Limiter[noted]
 	allNotes      *limit.Limiter[proof]
-	reaches       *limit.Limiter[reach]
 	lines         *limit.Limiter[proof] // of the log, about refused attestations
 }
 
@@ -171,12 +173,22 @@ func New(o Options) *Service {
 	for _, cause := range o.Withdraw {
 		withdraw[cause] = true
 	}
-	return &Service{
+	s := &Service{
 		o: o, judging: o.judging(), withdraw: withdraw, sources: limit.New[netip.Addr](o.SourceRate), attempts: limit.New[attempt](o.AttemptRate),
 		hosts: limit.New[string](o.HostRate), boots: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 3}), tries: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 4}), notes: limit.New[noted](note), strangerNotes: limit.New[noted](note), allNotes: limit.New[proof](notes),
-		reaches: limit.New[reach](note), lines: limit.New[proof](limit.Rate{PerSecond: 1, Burst: 120}),
+		lines: limit.New[proof](limit.Rate{PerSecond: 1, Burst: 120}),
 	}
+	s.refusals = tenancy.NewRefusals(o.Store, o.Log, s.now)
+	s.tenancy = tenancy.New(tenancy.Options{
+		Store: o.Store, Log: o.Log, Refusals: s.refusals, Room: s.roomFor, Now: s.now,
+		PKeyFirst: o.PKeyFirst, PKeyLast: o.PKeyLast, PKeyReserved: o.PKeyReserved, PKeyMinAge: o.PKeyMinAge,
+		DeletesUsed: o.Weakness.DeletesUsed, FreesAtOnce: o.Weakness.FreesAtOnce,
+	})
+	return s
 }
+
+// Tenancy returns what keeps the clusters that hosts are assigned to.
+func (s *Service) Tenancy() *tenancy.Service { return s.tenancy }
 
 // now is the time without monotonic clock, as records keep it.
 func (s *Service) now() time.Time { return s.o.Now().UTC().Round(0) }

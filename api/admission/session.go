@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/inventory"
 	"portcullis/api/limit"
 	"portcullis/api/refusal"
@@ -337,10 +338,10 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 	return &v1.AttestResult{Host: ses.Host, Phase: d.phase, StatusToken: token}, nil
 }
 
-func acceptedChange(ses sessionRecord, v attest.Verdict) change {
-	return change{
-		actor: "agent:" + ses.Host, action: "evidence.accept", object: "host/" + ses.Host, code: "ok", after: v,
-		detail: fmt.Sprintf("session %s from %s; EK %s, AK %s, boot %d/%d, PCRs %s, reference %s, statement %s, policy %s",
+func acceptedChange(ses sessionRecord, v attest.Verdict) *audit.Change {
+	return &audit.Change{
+		Actor: "agent:" + ses.Host, Action: "evidence.accept", Object: "host/" + ses.Host, Code: "ok", After: v,
+		Detail: fmt.Sprintf("session %s from %s; EK %s, AK %s, boot %d/%d, PCRs %s, reference %s, statement %s, policy %s",
 			v.Facts.Session, ses.Source, v.Facts.EKDigest, v.Facts.AKName, v.Facts.Boot.Reset, v.Facts.Boot.Restart,
 			v.Facts.PCRDigest, v.Facts.Reference, v.Facts.StatementDigest, v.Facts.PolicyVersion),
 	}

@@ -295,7 +295,7 @@ func TestStoreFailureIsUnavailable(t *testing.T) {
 	s, failing := member.OpenFailing(t)
 	l := newLab(t, s)
 	failing.FailAt(1, storetest.Before)
-	_, err := l.svc.CreateTenant(t.Context(), "alice", v1.NewTenant{Name: "acme"})
+	_, err := l.svc.Tenancy().CreateTenant(t.Context(), "alice", v1.NewTenant{Name: "acme"})
 	if !refusal.IsKind(err, refusal.Unavailable) || !errors.Is(err, storetest.ErrInjected) {
 		t.Errorf("got %v, want unavailable with its cause", err)
 	}

@@ -108,20 +108,20 @@ func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d de
 	for _, k := range f.sortedGrants() {
 		st := f.grants[k]
 		wanted := slices.Contains(d.want, k)
-		if !wanted && st.proven() {
+		if !wanted && st.Proven() {
 			ledger.Grants().Delete(tx, k.String())
 			freed = append(freed, k.PKey)
 			delete(f.grants, k)
 			continue
 		}
 		kept = append(kept, k.String())
-		if wanted == st.grant.Withdrawn || wanted && st.grant.Limited != f.limited(k) {
-			st.grant.Withdrawn, st.grant.Since = !wanted, f.now
+		if wanted == st.Grant.Withdrawn || wanted && st.Grant.Limited != f.limited(k) {
+			st.Grant.Withdrawn, st.Grant.Since = !wanted, f.now
 			if wanted {
-				st.grant.Limited, st.grant.Epoch = f.limited(k), f.rec.Epoch
+				st.Grant.Limited, st.Grant.Epoch = f.limited(k), f.rec.Epoch
 				granted = true
 			}
-			if err := ledger.Grants().Put(tx, k.String(), st.grant); err != nil {
+			if err := ledger.Grants().Put(tx, k.String(), st.Grant); err != nil {
 				return err
 			}
 		}
@@ -145,7 +145,7 @@ func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d de
 	slices.Sort(kept)
 	f.rec.Grants = kept
 	for _, k := range slices.Compact(freed) {
-		if err := s.freePKey(ctx, tx, k); err != nil {
+		if err := s.tenancy.FreePKey(ctx, tx, k); err != nil {
 			return err
 		}
 	}
@@ -163,29 +163,12 @@ func (s *Service) tellPhase(ctx context.Context, tx *store.Tx, f *facts, d decis
 	if f.rec.Cluster != "" {
 		detail += fmt.Sprintf(" (cluster %s, P_Key %v)", f.rec.Cluster, f.rec.PKey)
 	}
-	return s.log(ctx, tx, change{actor: service, action: "host.phase", object: "host/" + f.host.ID, code: string(d.phase), detail: detail})
-}
-
-// change is what the audit log records.
-type change struct {
-	actor, action, object, code, detail string
-	before, after                       any
+	return s.log(ctx, tx, &audit.Change{Actor: service, Action: "host.phase", Object: "host/" + f.host.ID, Code: string(d.phase), Detail: detail})
 }
 
 // log appends a change to the audit chain in the transaction that makes it.
-func (s *Service) log(ctx context.Context, tx *store.Tx, c change) error {
-	before, err := audit.Digest(c.before)
-	if err != nil {
-		return err
-	}
-	after, err := audit.Digest(c.after)
-	if err != nil {
-		return err
-	}
-	return audit.Append(ctx, tx, audit.Entry{
-		Time: s.now(), Actor: c.actor, Action: c.action, Object: c.object, Code: c.code, Detail: c.detail,
-		Before: before, After: after,
-	})
+func (s *Service) log(ctx context.Context, tx *store.Tx, c *audit.Change) error {
+	return audit.Log(ctx, tx, s.now(), c)
 }
 
 // update runs one transaction and translates the store's errors.

@@ -9,6 +9,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/refusal"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -50,14 +51,14 @@ func TestSharedCluster(t *testing.T) {
 	l := newLab(t, member.Open(t))
 	l.addHosts(3)
 	l.tenantWithClusters("red", "blue")
-	shared, err := l.svc.CreateCluster(l.ctx(), "alice", v1.NewCluster{Name: "store", Tenant: "acme", Shared: true})
+	shared, err := l.svc.Tenancy().CreateCluster(l.ctx(), "alice", v1.NewCluster{Name: "store", Tenant: "acme", Shared: true})
 	if err != nil || !shared.Shared {
 		t.Fatalf("%+v, %v", shared, err)
 	}
 	l.admit("host-1", "red")
 	l.admit("host-2", "store")
 	use := func(cluster, with string, how v1.ClusterUse) string {
-		_, err := l.svc.Use(l.ctx(), "alice", cluster, with, how)
+		_, err := l.svc.Tenancy().Use(l.ctx(), "alice", cluster, with, how)
 		return code(err)
 	}
 	for _, tt := range []struct {
@@ -86,10 +87,10 @@ func TestSharedCluster(t *testing.T) {
 	if p := l.host("host-1").Status.Phase; p != v1.PhaseAdmitted {
 		t.Errorf("host-1 is %s", p)
 	}
-	if got := code(l.svc.DeleteCluster(l.ctx(), "alice", "store")); got != "cluster_in_use" {
+	if got := code(l.svc.Tenancy().DeleteCluster(l.ctx(), "alice", "store")); got != "cluster_in_use" {
 		t.Errorf("a cluster that is used is deleted: %q", got)
 	}
-	if _, err := l.svc.StopUse(l.ctx(), "alice", "red", "store"); err != nil {
+	if _, err := l.svc.Tenancy().StopUse(l.ctx(), "alice", "red", "store"); err != nil {
 		t.Fatal(err)
 	}
 	l.settle()
@@ -106,14 +107,14 @@ func TestNoRoomForShared(t *testing.T) {
 	l := newLab(t, member.Open(t))
 	l.addHosts(1)
 	l.tenantWithClusters("red")
-	if _, err := l.svc.CreateCluster(l.ctx(), "alice", v1.NewCluster{Name: "store", Tenant: "acme", Shared: true}); err != nil {
+	if _, err := l.svc.Tenancy().CreateCluster(l.ctx(), "alice", v1.NewCluster{Name: "store", Tenant: "acme", Shared: true}); err != nil {
 		t.Fatal(err)
 	}
 	l.admit("host-1", "red")
 	for _, p := range l.ports("host-1") {
 		l.fabric.show(t, p.GUID, ledger.Port{Place: p.Cable, HCACap: 32, SwitchCap: 2})
 	}
-	_, err := l.svc.Use(l.ctx(), "alice", "red", "store", v1.ClusterUse{})
+	_, err := l.svc.Tenancy().Use(l.ctx(), "alice", "red", "store", v1.ClusterUse{})
 	if code(err) != "capacity" || !strings.Contains(err.Error(), "host-1") {
 		t.Errorf("refused as %q: %v", code(err), err)
 	}
@@ -126,9 +127,9 @@ func TestScope(t *testing.T) {
 	l.addHosts(2)
 	l.tenantWithClusters("red")
 	l.admit("host-1", "red")
-	within := Within(l.ctx(), &Scope{PKeys: Ranges{{First: 0x100, Last: 0x101}}, Hosts: []string{"host-2"}})
+	within := tenancy.Within(l.ctx(), &tenancy.Scope{PKeys: tenancy.Ranges{{First: 0x100, Last: 0x101}}, Hosts: []string{"host-2"}})
 	key := func(k ib.PKey) *ib.PKey { return &k }
-	if _, err := l.svc.CreateTenant(within, "slurm", v1.NewTenant{Name: "jobs"}); err != nil {
+	if _, err := l.svc.Tenancy().CreateTenant(within, "slurm", v1.NewTenant{Name: "jobs"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -143,17 +144,17 @@ func TestScope(t *testing.T) {
 		{"c", key(0x7FFF), "p_key_reserved"},
 		{"c", nil, "pkeys_exhausted"},
 	} {
-		c, err := l.svc.CreateCluster(within, "slurm", v1.NewCluster{Name: tt.name, Tenant: "jobs", PKey: tt.key})
+		c, err := l.svc.Tenancy().CreateCluster(within, "slurm", v1.NewCluster{Name: tt.name, Tenant: "jobs", PKey: tt.key})
 		if code(err) != tt.want || err == nil && (c.PKey < 0x100 || c.PKey > 0x101) {
 			t.Errorf("cluster %s with P_Key %v: %+v, %q, want %q", tt.name, tt.key, c, code(err), tt.want)
 		}
 	}
-	if _, err := l.svc.CreateCluster(l.ctx(), "bob", v1.NewCluster{Name: "d", Tenant: "acme", PKey: key(0x200)}); code(err) != "p_key_out_of_scope" {
+	if _, err := l.svc.Tenancy().CreateCluster(l.ctx(), "bob", v1.NewCluster{Name: "d", Tenant: "acme", PKey: key(0x200)}); code(err) != "p_key_out_of_scope" {
 		t.Errorf("a credential without a range names a P_Key: %q", code(err))
 	}
 	_, assigned := l.svc.Assign(within, "slurm", "host-2", v1.Assignment{Cluster: "red"})
 	_, released := l.svc.Release(within, "slurm", "host-1")
-	for what, err := range map[string]error{"assign": assigned, "release": released, "delete": l.svc.DeleteCluster(within, "slurm", "red")} {
+	for what, err := range map[string]error{"assign": assigned, "release": released, "delete": l.svc.Tenancy().DeleteCluster(within, "slurm", "red")} {
 		if code(err) != "p_key_out_of_scope" {
 			t.Errorf("%s elsewhere: %q", what, code(err))
 		}

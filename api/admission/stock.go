@@ -9,6 +9,7 @@ import (
 	"portcullis/api/inventory"
 	"portcullis/api/review"
 	"portcullis/api/store"
+	"portcullis/api/tenancy"
 	"portcullis/fabricsm/ib"
 )
 
@@ -20,7 +21,7 @@ type stock struct {
 	ports     map[string]store.Record[ledger.Port]
 	grants    map[string]store.Record[ledger.Grant]
 	found     map[string]store.Record[ledger.Membership]
-	clusters  map[string]store.Record[Cluster]
+	clusters  map[string]store.Record[tenancy.Cluster]
 	decisions map[string]store.Record[review.Decision]
 	mark      *review.Mark
 	braking   func(host string) braking
@@ -64,7 +65,7 @@ func takeStock(ctx context.Context, n store.Snapshot) (*stock, error) {
 	if st.found, err = index(ledger.Memberships().List(ctx, n, "")); err != nil {
 		return nil, err
 	}
-	if st.clusters, err = index(Clusters().List(ctx, n, "")); err != nil {
+	if st.clusters, err = index(tenancy.Clusters().List(ctx, n, "")); err != nil {
 		return nil, err
 	}
 	if st.mark, err = review.Current(ctx, n); err != nil {
@@ -120,14 +121,14 @@ func (s *Service) stockOf(ctx context.Context, n store.Snapshot, hosts []store.R
 }
 
 // clustersOf reads the clusters that hosts are in, and those that these use.
-func clustersOf(ctx context.Context, n store.Snapshot, records map[string]store.Record[Record]) (map[string]store.Record[Cluster], error) {
+func clustersOf(ctx context.Context, n store.Snapshot, records map[string]store.Record[Record]) (map[string]store.Record[tenancy.Cluster], error) {
 	own := map[string]bool{}
 	for _, r := range records {
 		if r.Value.Cluster != "" {
 			own[r.Value.Cluster] = true
 		}
 	}
-	out, err := byKey(Clusters().Of(ctx, n, slices.Sorted(maps.Keys(own))))
+	out, err := byKey(tenancy.Clusters().Of(ctx, n, slices.Sorted(maps.Keys(own))))
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func clustersOf(ctx context.Context, n store.Snapshot, records map[string]store.
 		}
 	}
 	maps.DeleteFunc(used, func(_ string, missing bool) bool { return !missing })
-	others, err := byKey(Clusters().Of(ctx, n, slices.Sorted(maps.Keys(used))))
+	others, err := byKey(tenancy.Clusters().Of(ctx, n, slices.Sorted(maps.Keys(used))))
 	maps.Copy(out, others)
 	return out, err
 }
@@ -175,7 +176,7 @@ func (s *Service) allFacts(st *stock) ([]*facts, error) {
 		}
 		for _, k := range keys {
 			g := st.grants[k.String()]
-			f.addGrant(k, standing{grant: g.Value, modified: g.Modified, found: st.found[k.String()].Value})
+			f.addGrant(k, ledger.Standing{Grant: g.Value, Modified: g.Modified, Found: st.found[k.String()].Value})
 		}
 		for _, k := range f.unknown() {
 			f.addForeign(k, st.grants[k.String()].Value)
@@ -192,10 +193,10 @@ func (s *Service) ungranted(st *stock, h *store.Record[inventory.Host]) (*facts,
 	f.review, f.approved = st.mark, st.decisions[h.Key].Value.Approved
 	own := st.clusters[f.rec.Cluster].Value
 	var err error
-	f.uses, err = uses(&own, func(name string) (Cluster, error) {
+	f.uses, err = tenancy.UsesOf(&own, func(name string) (tenancy.Cluster, error) {
 		c, there := st.clusters[name]
 		if !there {
-			return Cluster{}, store.ErrNotFound
+			return tenancy.Cluster{}, store.ErrNotFound
 		}
 		return c.Value, nil
 	})

@@ -123,17 +123,17 @@ func (l *lab) importText(input string, dry bool) string {
 
 func (l *lab) tenantCommand(verb, name string) string {
 	if verb == "delete" {
-		return told(l.svc.DeleteTenant(l.ctx(), "alice", name))
+		return told(l.svc.Tenancy().DeleteTenant(l.ctx(), "alice", name))
 	}
-	_, err := l.svc.CreateTenant(l.ctx(), "alice", v1.NewTenant{Name: name})
+	_, err := l.svc.Tenancy().CreateTenant(l.ctx(), "alice", v1.NewTenant{Name: name})
 	return told(err)
 }
 
 func (l *lab) clusterCommand(verb, name, tenant string) string {
 	if verb == "delete" {
-		return told(l.svc.DeleteCluster(l.ctx(), "alice", name))
+		return told(l.svc.Tenancy().DeleteCluster(l.ctx(), "alice", name))
 	}
-	c, err := l.svc.CreateCluster(l.ctx(), "alice", v1.NewCluster{Name: name, Tenant: tenant})
+	c, err := l.svc.Tenancy().CreateCluster(l.ctx(), "alice", v1.NewCluster{Name: name, Tenant: tenant})
 	if err != nil {
 		return told(err)
 	}
@@ -284,7 +284,7 @@ func (l *lab) list() string {
 }
 
 func (l *lab) quarantine() string {
-	keys, err := l.svc.QuarantinedPKeys(l.ctx(), v1.PageQuery{})
+	keys, err := l.svc.Tenancy().QuarantinedPKeys(l.ctx(), v1.PageQuery{})
 	if err != nil {
 		return told(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"portcullis/api/admission"
+	"portcullis/api/ifmatch"
 	"portcullis/api/page"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
@@ -190,7 +190,7 @@ func remove[T any](ctx context.Context, b *Backend, m map[string]T, version func
 	if !ok {
 		return notFound(kind, name)
 	}
-	if !admission.Matches(ctx, version(v)) {
+	if !ifmatch.Matches(ctx, version(v)) {
 		return changed(kind, name)
 	}
 	delete(m, name)

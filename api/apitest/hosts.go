@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"portcullis/api/admission"
+	"portcullis/api/ifmatch"
 	"portcullis/api/page"
 	v1 "portcullis/api/v1"
 )
@@ -161,7 +161,7 @@ func (b *Backend) Release(ctx context.Context, actor, id string) (*v1.Host, erro
 func (b *Backend) change(ctx context.Context, actor, id string, follow *func(*v1.Host), f func(*v1.Host) error) (*v1.Host, error) {
 	b.mu.Lock()
 	h, err := b.host(id)
-	if err == nil && !admission.Matches(ctx, strconv.FormatInt(h.Epoch, 10)) {
+	if err == nil && !ifmatch.Matches(ctx, strconv.FormatInt(h.Epoch, 10)) {
 		err = changed("host", id)
 	}
 	if err == nil {

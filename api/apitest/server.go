@@ -16,6 +16,7 @@ import (
 	"portcullis/api"
 	"portcullis/api/ca"
 	"portcullis/api/limit"
+	"portcullis/api/tenancy"
 )
 
 // Server is the real API over TLS on a loopback address.
@@ -33,6 +34,15 @@ type Server struct {
 	Stop func() error
 }
 
+// tenancyOf returns the tenancy service of a backend: the fake is one, and the real service has one.
+func tenancyOf(b api.Backend) api.Tenancy {
+	if real, ok := b.(interface{ Tenancy() *tenancy.Service }); ok {
+		return real.Tenancy()
+	}
+	fake, _ := b.(api.Tenancy)
+	return fake
+}
+
 // Options returns api.Options for b with a discarding log, one token for each role, and the default
 // limits but that of refusals: a test is refused as often as it likes.
 func Options(b api.Backend) (o api.Options, operator, viewer string, err error) {
@@ -45,7 +55,7 @@ func Options(b api.Backend) (o api.Options, operator, viewer string, err error) 
 	limits := api.DefaultLimits()
 	limits.Refusals = limit.Rate{PerSecond: 1e6, Burst: 1e6}
 	o = api.Options{
-		Backend: b, Tokens: tokens, ChannelBinding: api.ChannelRequired, Limits: limits,
+		Backend: b, Tenancy: tenancyOf(b), Tokens: tokens, ChannelBinding: api.ChannelRequired, Limits: limits,
 		Version: "v0.0.0-test", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewPedanticRegistry(),
 	}
 	return o, operator, viewer, err

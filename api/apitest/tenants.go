@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/ifmatch"
 	"portcullis/api/page"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
@@ -20,12 +20,12 @@ func (b *Backend) SetQuarantined(q ...v1.QuarantinedPKey) {
 	b.pkeys = q
 }
 
-// Tenants implements api.Backend.
+// Tenants implements api.Tenancy.
 func (b *Backend) Tenants(_ context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error) {
 	return paged(b, "tenants", q, b.tenants, func(t v1.Tenant) string { return t.Name })
 }
 
-// Tenant implements api.Backend.
+// Tenant implements api.Tenancy.
 func (b *Backend) Tenant(_ context.Context, name string) (*v1.Tenant, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,7 +43,7 @@ func (b *Backend) Tenant(_ context.Context, name string) (*v1.Tenant, error) {
 	return &t, nil
 }
 
-// CreateTenant implements api.Backend.
+// CreateTenant implements api.Tenancy.
 func (b *Backend) CreateTenant(_ context.Context, actor string, n v1.NewTenant) (*v1.Tenant, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -60,12 +60,12 @@ func (b *Backend) CreateTenant(_ context.Context, actor string, n v1.NewTenant) 
 	return &t, nil
 }
 
-// DeleteTenant implements api.Backend.
+// DeleteTenant implements api.Tenancy.
 func (b *Backend) DeleteTenant(ctx context.Context, actor, name string) error {
 	return remove(ctx, b, b.tenants, func(t v1.Tenant) string { return t.Version }, "tenant", actor, name)
 }
 
-// Clusters implements api.Backend.
+// Clusters implements api.Tenancy.
 func (b *Backend) Clusters(_ context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error) {
 	all, err := sorted(b, b.clusters, func(c v1.Cluster) string { return c.Name })
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *Backend) Clusters(_ context.Context, q v1.ClusterQuery) (*v1.List[v1.Cl
 	return page.Cut("clusters", q.PageQuery, all, func(c *v1.Cluster) string { return c.Name })
 }
 
-// Cluster implements api.Backend.
+// Cluster implements api.Tenancy.
 func (b *Backend) Cluster(_ context.Context, name string) (*v1.Cluster, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *Backend) Cluster(_ context.Context, name string) (*v1.Cluster, error) {
 	return &c, nil
 }
 
-// CreateCluster implements api.Backend.
+// CreateCluster implements api.Tenancy.
 func (b *Backend) CreateCluster(_ context.Context, actor string, n v1.NewCluster) (*v1.Cluster, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +116,7 @@ func (b *Backend) CreateCluster(_ context.Context, actor string, n v1.NewCluster
 	return &c, nil
 }
 
-// DeleteCluster implements api.Backend.
+// DeleteCluster implements api.Tenancy.
 func (b *Backend) DeleteCluster(ctx context.Context, actor, name string) error {
 	b.mu.Lock()
 	for _, h := range b.hosts {
@@ -129,7 +129,7 @@ func (b *Backend) DeleteCluster(ctx context.Context, actor, name string) error {
 	return remove(ctx, b, b.clusters, func(c v1.Cluster) string { return c.Version }, "cluster", actor, name)
 }
 
-// Use implements api.Backend.
+// Use implements api.Tenancy.
 func (b *Backend) Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
 	if u.Membership == v1.MembershipFull {
 		return nil, &refusal.Error{Code: "full_membership_refused", Status: refusal.Refused, Detail: "cluster " + cluster + " asks for full membership of " + shared}
@@ -137,7 +137,7 @@ func (b *Backend) Use(ctx context.Context, actor, cluster, shared string, u v1.C
 	return b.changeUses(ctx, actor, cluster, shared, []string{shared})
 }
 
-// StopUse implements api.Backend.
+// StopUse implements api.Tenancy.
 func (b *Backend) StopUse(ctx context.Context, actor, cluster, shared string) (*v1.Cluster, error) {
 	return b.changeUses(ctx, actor, cluster, shared, nil)
 }
@@ -149,7 +149,7 @@ func (b *Backend) changeUses(ctx context.Context, actor, cluster, shared string,
 	if _, there := b.clusters[shared]; !ok || !there {
 		return nil, notFound("cluster", cluster+" or "+shared)
 	}
-	if !admission.Matches(ctx, c.Version) {
+	if !ifmatch.Matches(ctx, c.Version) {
 		return nil, changed("cluster", cluster)
 	}
 	c.Uses = uses
@@ -158,7 +158,7 @@ func (b *Backend) changeUses(ctx context.Context, actor, cluster, shared string,
 	return &c, b.fail
 }
 
-// QuarantinedPKeys implements api.Backend.
+// QuarantinedPKeys implements api.Tenancy.
 func (b *Backend) QuarantinedPKeys(_ context.Context, q v1.PageQuery) (*v1.List[v1.QuarantinedPKey], error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 
 	"filippo.io/age"
 
-	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/audit/chain"
 	"portcullis/api/fabric/ledger"
@@ -20,6 +19,7 @@ import (
 	"portcullis/api/review"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
+	"portcullis/api/tenancy"
 )
 
 // file makes a backup of f and returns it.
@@ -72,7 +72,7 @@ func TestRestore(t *testing.T) {
 			if err != nil || now == nil || !reflect.DeepEqual(now, mark) {
 				t.Errorf("mark in the store: %+v, %v; want %+v", now, err, mark)
 			}
-			list, _, err := admission.Tenants().List(t.Context(), restored, "")
+			list, _, err := tenancy.Tenants().List(t.Context(), restored, "")
 			if err != nil || len(list) != n {
 				t.Errorf("%d tenants, %v; want %d", len(list), err, n)
 			}

@@ -14,13 +14,13 @@ import (
 
 	"filippo.io/age"
 
-	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/backup/archive"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	"portcullis/api/store/storetest"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 )
 
@@ -58,7 +58,7 @@ func tenants(t *testing.T, s *store.Store, n int) {
 		_, err := s.Update(t.Context(), func(tx *store.Tx) error {
 			name := fmt.Sprintf("t%04d", i)
 			return errors.Join(
-				admission.Tenants().Put(tx, name, admission.Tenant{Name: name, Created: began}),
+				tenancy.Tenants().Put(tx, name, tenancy.Tenant{Name: name, Created: began}),
 				audit.Append(t.Context(), tx, audit.Entry{Time: began, Actor: "ann", Action: "tenant.create", Object: "tenant/" + name}),
 			)
 		})

@@ -35,10 +35,10 @@ func TestGateOpensAndCloses(t *testing.T) {
 	s.provision("host-1", "blue")
 	s.until("host-1", v1.PhaseAdmitted)
 	s.check("host-1", blue.Full())
-	if err := s.svc.DeleteCluster(t.Context(), "alice", "red"); err != nil {
+	if err := s.svc.Tenancy().DeleteCluster(t.Context(), "alice", "red"); err != nil {
 		t.Fatal(err)
 	}
-	if q, err := s.svc.QuarantinedPKeys(t.Context(), v1.PageQuery{}); err != nil || len(q.Items) != 0 {
+	if q, err := s.svc.Tenancy().QuarantinedPKeys(t.Context(), v1.PageQuery{}); err != nil || len(q.Items) != 0 {
 		t.Errorf("quarantined P_Keys %+v, %v, want none: red's was proven absent", q, err)
 	}
 }
@@ -185,10 +185,10 @@ func TestReleaseOfAnUnreachableHost(t *testing.T) {
 	}
 	s.until("host-1", v1.PhaseQuarantined)
 	s.checkSwitch("host-1")
-	if err := s.svc.DeleteCluster(t.Context(), "alice", "red"); err != nil {
+	if err := s.svc.Tenancy().DeleteCluster(t.Context(), "alice", "red"); err != nil {
 		t.Fatal(err)
 	}
-	q, err := s.svc.QuarantinedPKeys(t.Context(), v1.PageQuery{})
+	q, err := s.svc.Tenancy().QuarantinedPKeys(t.Context(), v1.PageQuery{})
 	if err != nil || len(q.Items) != 1 || len(q.Items[0].Waiting) != 2 || !strings.Contains(q.Items[0].Waiting[0], "HCA") {
 		t.Fatalf("quarantined P_Keys %+v, %v, want one that waits for two HCAs", q, err)
 	}

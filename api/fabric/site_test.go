@@ -184,10 +184,10 @@ func (s *site) node(name string) *netlist.Node {
 // cluster creates a cluster of tenant acme, and the tenant if need be.
 func (s *site) cluster(name string) ib.PKey {
 	s.t.Helper()
-	if _, err := s.svc.CreateTenant(s.t.Context(), "alice", v1.NewTenant{Name: "acme"}); err != nil && !refusal.IsKind(err, refusal.Conflict) {
+	if _, err := s.svc.Tenancy().CreateTenant(s.t.Context(), "alice", v1.NewTenant{Name: "acme"}); err != nil && !refusal.IsKind(err, refusal.Conflict) {
 		s.t.Fatal(err)
 	}
-	c, err := s.svc.CreateCluster(s.t.Context(), "alice", v1.NewCluster{Name: name, Tenant: "acme"})
+	c, err := s.svc.Tenancy().CreateCluster(s.t.Context(), "alice", v1.NewCluster{Name: name, Tenant: "acme"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func (s *site) untilNoQuarantine() {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
 	defer cancel()
 	for changes := s.store.Watch(ctx, "", 0); ; {
-		q, err := s.svc.QuarantinedPKeys(s.t.Context(), v1.PageQuery{})
+		q, err := s.svc.Tenancy().QuarantinedPKeys(s.t.Context(), v1.PageQuery{})
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/owed"
+	"portcullis/api/ifmatch"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -79,7 +80,7 @@ func (r *Remover) release(ctx context.Context, actor, id, reason string) (*v1.Ho
 	if err != nil {
 		return nil, err
 	}
-	if !admission.Matches(ctx, strconv.FormatInt(held.Epoch, 10)) {
+	if !ifmatch.Matches(ctx, strconv.FormatInt(held.Epoch, 10)) {
 		return nil, &refusal.Error{
 			Code: v1.CodeChanged, Status: refusal.Changed,
 			Detail: fmt.Sprintf("the store is away, and said last that assignment %d of host %s holds (0: none, or not known); nothing was done", held.Epoch, id),

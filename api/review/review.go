@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"portcullis/api/audit/chain"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
 )
@@ -134,3 +135,13 @@ type Found struct {
 
 // Tables holds what was found, by place.
 func Tables() store.Collection[Found] { return store.NewCollection[Found]("review/found", 1) }
+
+// Forbid refuses what changes a P_Key's meaning while a restored state is in review.
+func Forbid(ctx context.Context, r store.Reader, what string) error {
+	mark, err := Current(ctx, r)
+	if err != nil || mark == nil {
+		return err
+	}
+	return refusal.New(refusal.Conflict, "in_review", "portcullis restore review shows what is left to decide; portcullis restore end ends the review",
+		"the state is in review since %s, and %s: a P_Key that it takes for free may be in use", mark.Since.Format(time.RFC3339), what)
+}

@@ -14,6 +14,7 @@ import (
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
@@ -49,9 +50,9 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, like
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	now := time.Now().UTC().Truncate(time.Second)
-	clusters := make([]admission.Cluster, g.tenants)
+	clusters := make([]tenancy.Cluster, g.tenants)
 	for t := range clusters {
-		clusters[t] = admission.Cluster{Name: fmt.Sprintf("%s-%d", siteTenant, t), Tenant: siteTenant, PKey: pkeyOf(t), Created: now}
+		clusters[t] = tenancy.Cluster{Name: fmt.Sprintf("%s-%d", siteTenant, t), Tenant: siteTenant, PKey: pkeyOf(t), Created: now}
 	}
 	for from := 0; from < len(members); from += atOnce {
 		some := members[from:min(from+atOnce, len(members))]
@@ -79,17 +80,17 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, like
 		}
 	}
 	_, err = s.Update(ctx, func(tx *store.Tx) error {
-		tenant := admission.Tenant{Name: siteTenant, Created: now}
+		tenant := tenancy.Tenant{Name: siteTenant, Created: now}
 		for i := range clusters {
 			c := &clusters[i]
 			tenant.Clusters = append(tenant.Clusters, c.Name)
-			err := errors.Join(admission.Clusters().Put(tx, c.Name, *c),
-				admission.PKeys().Put(tx, c.PKey.String(), admission.PKeyRecord{State: admission.PKeyUsed, Cluster: c.Name, Since: now}))
+			err := errors.Join(tenancy.Clusters().Put(tx, c.Name, *c),
+				tenancy.PKeys().Put(tx, c.PKey.String(), tenancy.PKeyRecord{State: tenancy.PKeyUsed, Cluster: c.Name, Since: now}))
 			if err != nil {
 				return err
 			}
 		}
-		return errors.Join(admission.Tenants().Put(tx, siteTenant, tenant),
+		return errors.Join(tenancy.Tenants().Put(tx, siteTenant, tenant),
 			inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: "benchmark", Hosts: len(members)}))
 	})
 	return err
@@ -148,7 +149,7 @@ func (g *ground) found(tx *store.Tx, host int, like *alike, revision int64, now 
 }
 
 // admit writes the records of one host.
-func (g *ground) admit(tx *store.Tx, host int, c *admission.Cluster, judged string, now time.Time) error {
+func (g *ground) admit(tx *store.Tx, host int, c *tenancy.Cluster, judged string, now time.Time) error {
 	id := fmt.Sprintf("host-%05d", host)
 	c.Hosts = append(c.Hosts, id)
 	digest := sha256.Sum256([]byte(id))

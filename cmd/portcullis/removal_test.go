@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"portcullis/api"
-	"portcullis/api/admission"
 	"portcullis/api/fabric/seen"
+	"portcullis/api/ifmatch"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -43,7 +43,7 @@ func (a *away) Host(_ context.Context, id string) (*v1.Host, error) { return a.h
 
 func (a *away) Release(ctx context.Context, _, id string) (*v1.Host, error) {
 	h, err := a.host(id)
-	if err == nil && !admission.Matches(ctx, strconv.FormatInt(h.Epoch, 10)) {
+	if err == nil && !ifmatch.Matches(ctx, strconv.FormatInt(h.Epoch, 10)) {
 		err = &refusal.Error{Code: v1.CodeChanged, Status: refusal.Changed, Detail: "the store said last that assignment 4 holds"}
 	}
 	if err != nil {

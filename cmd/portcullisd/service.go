@@ -252,7 +252,7 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 	return admission.New(o)
 }
 
-func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service, hosts *hostca.Service, signer *results.Service) *api.Server {
+func (s *service) newServer(adm *admission.Service, r api.Replacer, keeper *locks.Service, hosts *hostca.Service, signer *results.Service) *api.Server {
 	registry, references := newRegistry(s.observer), s.newReferences()
 	registry.MustRegister(newWaivers(references), s.told, newCertificateEnd(s.parts.cert), s.newTokenMetrics(), s.brakes)
 	registry.MustRegister(append(s.storeHealth.collectors(), owedMetrics(s.owed)...)...)
@@ -262,7 +262,7 @@ func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service
 	registry.MustRegister(newClockMetrics(s.clock)...)
 	registry.MustRegister(s.newInReview(), newAnchorMetrics(s.anchors), newAuditMetrics(s.verifier))
 	o := api.Options{
-		Backend: b, Tokens: s.parts.tokens, Ended: s, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
+		Backend: adm, Tenancy: adm.Tenancy(), Tokens: s.parts.tokens, Ended: s, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.conditions, Topospec: s.topospec, RMA: r, Reference: references,
 		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: s.newBackups(), Clock: s.clock,
 	}

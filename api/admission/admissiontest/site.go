@@ -110,9 +110,9 @@ func (s *Site) Expect(host string, file []byte) {
 	ctx, svc := s.t.Context(), s.Service()
 	_, err := svc.ImportInventory(ctx, operator, []inventory.File{{Name: "hosts.yaml", Data: file}}, v1.RepairTicket{}, false)
 	fatal(s.t, err)
-	_, err = svc.CreateTenant(ctx, operator, v1.NewTenant{Name: tenant})
+	_, err = svc.Tenancy().CreateTenant(ctx, operator, v1.NewTenant{Name: tenant})
 	fatal(s.t, err)
-	_, err = svc.CreateCluster(ctx, operator, v1.NewCluster{Name: cluster, Tenant: tenant})
+	_, err = svc.Tenancy().CreateCluster(ctx, operator, v1.NewCluster{Name: cluster, Tenant: tenant})
 	fatal(s.t, err)
 	s.Assign(host)
 }

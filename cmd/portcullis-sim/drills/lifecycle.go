@@ -84,7 +84,7 @@ func (v *site) remade(red ib.PKey) {
 // are in a cluster that exists, and nowhere else.
 func (v *site) membersOnly(list ...string) {
 	exist := make(map[ib.PKey]bool)
-	clusters, err := v.admission.Clusters(v.ctx(), v1.ClusterQuery{})
+	clusters, err := v.admission.Tenancy().Clusters(v.ctx(), v1.ClusterQuery{})
 	v.scene.Must(err)
 	for _, c := range clusters.Items {
 		exist[c.PKey.Full()] = true
@@ -101,7 +101,7 @@ func (v *site) membersOnly(list ...string) {
 // onlyMembersHold demands that no other host's switch port, and no HCA of a host that
 // is in no cluster, holds a P_Key that belongs to a cluster.
 func (v *site) onlyMembersHold(members ...string) {
-	clusters, err := v.admission.Clusters(v.ctx(), v1.ClusterQuery{})
+	clusters, err := v.admission.Tenancy().Clusters(v.ctx(), v1.ClusterQuery{})
 	v.scene.Must(err)
 	in := fmt.Sprint(members)
 	for _, h := range hosts {

@@ -109,7 +109,7 @@ func (v *site) restartService() {
 // serveAPI makes the API over what the site has.
 func (v *site) serveAPI(log *slog.Logger) {
 	v.api = api.New(api.Options{
-		Backend: v.admission, Fabric: v.seen, Operator: v.operator(log), Tokens: v.known, ChannelBinding: api.ChannelOff,
+		Backend: v.admission, Tenancy: v.admission.Tenancy(), Fabric: v.seen, Operator: v.operator(log), Tokens: v.known, ChannelBinding: api.ChannelOff,
 		Limits: v.limits, Version: "drill", Log: log, Registry: prometheus.NewRegistry(),
 	})
 }
@@ -298,7 +298,7 @@ func (v *site) admit(who, cluster string, list ...string) {
 
 // pkeyOf returns the P_Key of a cluster, as a full member has it; 0 if there is none.
 func (v *site) pkeyOf(cluster string) ib.PKey {
-	c, err := v.admission.Cluster(v.ctx(), cluster)
+	c, err := v.admission.Tenancy().Cluster(v.ctx(), cluster)
 	if err != nil {
 		return 0
 	}

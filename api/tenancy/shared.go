@@ -1,4 +1,4 @@
-package admission
+package tenancy
 
 import (
 	"context"
@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"portcullis/api/audit"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
-	"portcullis/fabricsm/ib"
 )
 
 // A shared cluster is that of a service which several tenants use, such as storage. Its own hosts, the servers, are full
@@ -18,9 +18,9 @@ import (
 
 // Use has the hosts of a cluster use a shared cluster.
 func (s *Service) Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
-	what := change{actor: actor, action: "cluster.use", object: "cluster/" + refusal.Clip(cluster)}
+	what := audit.Change{Actor: actor, Action: "cluster.use", Object: "cluster/" + refusal.Clip(cluster)}
 	if u.Membership == v1.MembershipFull {
-		return nil, s.noteRefusal(ctx, what, refusal.New(refusal.Refused, codeFullRefused, "leave the membership out",
+		return nil, s.o.Refusals.Note(ctx, what, refusal.New(refusal.Refused, codeFullRefused, "leave the membership out",
 			"cluster %s asks for full membership of %s: who uses a shared cluster is a limited member, or tenants could reach each other there", refusal.Clip(cluster), refusal.Clip(shared)))
 	}
 	return s.changeUse(ctx, what, cluster, shared, func(tx *store.Tx, c, with *Cluster) error {
@@ -33,13 +33,13 @@ func (s *Service) Use(ctx context.Context, actor, cluster, shared string, u v1.C
 			return nil
 		}
 		c.Uses, with.Users = insert(c.Uses, with.Name), insert(with.Users, c.Name)
-		return s.roomFor(ctx, tx, c, with)
+		return s.o.Room(ctx, tx, c, with)
 	})
 }
 
 // StopUse ends it.
 func (s *Service) StopUse(ctx context.Context, actor, cluster, shared string) (*v1.Cluster, error) {
-	what := change{actor: actor, action: "cluster.stop_use", object: "cluster/" + refusal.Clip(cluster)}
+	what := audit.Change{Actor: actor, Action: "cluster.stop_use", Object: "cluster/" + refusal.Clip(cluster)}
 	return s.changeUse(ctx, what, cluster, shared, func(_ *store.Tx, c, with *Cluster) error {
 		if !slices.Contains(c.Uses, with.Name) {
 			return refusal.New(refusal.NotFound, "cluster_not_used", "", "cluster %s does not use %s", c.Name, with.Name)
@@ -50,74 +50,41 @@ func (s *Service) StopUse(ctx context.Context, actor, cluster, shared string) (*
 }
 
 // changeUse changes what two clusters have to do with each other.
-func (s *Service) changeUse(ctx context.Context, what change, cluster, shared string, do func(*store.Tx, *Cluster, *Cluster) error) (*v1.Cluster, error) {
+func (s *Service) changeUse(ctx context.Context, what audit.Change, cluster, shared string, do func(*store.Tx, *Cluster, *Cluster) error) (*v1.Cluster, error) {
 	var c Cluster
 	err := s.update(ctx, func(tx *store.Tx) (err error) {
-		if c, err = s.cluster(ctx, tx, cluster); err != nil {
+		if c, err = FindCluster(ctx, tx, cluster); err != nil {
 			return err
 		}
-		with, err := s.cluster(ctx, tx, shared)
+		with, err := FindCluster(ctx, tx, shared)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(inScope(ctx, &c), inScope(ctx, &with), c.same(ctx)); err != nil {
+		if err := errors.Join(CheckCluster(ctx, &c), CheckCluster(ctx, &with), c.same(ctx)); err != nil {
 			return err
 		}
 		before := []Cluster{c, with}
 		if err := do(tx, &c, &with); err != nil {
 			return err
 		}
-		what.before, what.after = before, []Cluster{c, with}
-		what.detail = fmt.Sprintf("shared cluster %s, P_Key %v", with.Name, with.PKey)
+		what.Before, what.After = before, []Cluster{c, with}
+		what.Detail = fmt.Sprintf("shared cluster %s, P_Key %v", with.Name, with.PKey)
 		return errors.Join(
 			Clusters().Put(tx, c.Name, c),
 			Clusters().Put(tx, with.Name, with),
-			s.log(ctx, tx, what),
+			s.log(ctx, tx, &what),
 		)
 	})
 	if err != nil {
-		return nil, s.noteRefusal(ctx, what, err)
+		return nil, s.o.Refusals.Note(ctx, what, err)
 	}
 	return clusterView(c), nil
-}
-
-// roomFor refuses to have a cluster use another one when the tables of a host of it
-// have no room for one P_Key more: that host would lose all it has.
-func (s *Service) roomFor(ctx context.Context, tx *store.Tx, c, with *Cluster) error {
-	snap, err := tx.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range c.Hosts {
-		f, err := s.gather(ctx, snap, id)
-		if err != nil {
-			return err
-		}
-		f.uses = append(f.uses, with.PKey.Base())
-		if problem := checkCapacity(f); problem != "" {
-			return refusal.New(refusal.Conflict, "capacity", "release hosts, or have the cluster use fewer others", "host %s of cluster %s: %s", id, c.Name, problem)
-		}
-	}
-	return nil
-}
-
-// uses returns the P_Keys of the shared clusters that a cluster uses.
-func uses(c *Cluster, lookUp func(name string) (Cluster, error)) ([]ib.PKey, error) {
-	var out []ib.PKey
-	for _, name := range c.Uses {
-		with, err := lookUp(name)
-		if err != nil {
-			return nil, fmt.Errorf("cluster %s, which %s uses: %w", name, c.Name, err)
-		}
-		out = append(out, with.PKey.Base())
-	}
-	return out, nil
 }
 
 // stopUses ends all that a cluster which is deleted uses.
 func (s *Service) stopUses(ctx context.Context, tx *store.Tx, c *Cluster) error {
 	for _, name := range c.Uses {
-		with, err := s.cluster(ctx, tx, name)
+		with, err := FindCluster(ctx, tx, name)
 		if err != nil {
 			return err
 		}

@@ -6,42 +6,10 @@ import (
 
 	"portcullis/api/limit"
 	"portcullis/api/refusal"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
-
-// TestRangesCover compares ranges that meet, overlap, leave gaps or are missing.
-func TestRangesCover(t *testing.T) {
-	for _, tt := range []struct {
-		scope, tenant []string
-		want          bool
-	}{
-		{[]string{"0x0100-0x01ff"}, []string{"0x0100-0x01ff"}, true},
-		{[]string{"0x0100-0x01ff"}, []string{"0x0180", "0x0110-0x011f"}, true},
-		{[]string{"0x0180-0x01ff", "0x0100-0x017f"}, []string{"0x0100-0x01ff"}, true},
-		{[]string{"0x0100-0x0190", "0x0150-0x01ff"}, []string{"0x0100-0x01ff"}, true},
-		{[]string{"0x0100-0x017e", "0x0180-0x01ff"}, []string{"0x0100-0x01ff"}, false},
-		{[]string{"0x0100-0x01ff"}, []string{"0x00ff-0x0100"}, false},
-		{[]string{"0x0100-0x01ff"}, []string{"0x01ff-0x0200"}, false},
-		{[]string{"0x0100-0x01ff"}, []string{"0x0100", "0x0001"}, false},
-		{[]string{"0x0001-0x7ffe"}, []string{"0x7ffe"}, true},
-		{[]string{"0x0100-0x01ff"}, nil, false},
-		{nil, []string{"0x0100"}, false},
-		{nil, nil, false},
-	} {
-		scope, err := parseRanges(tt.scope)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tenant, err := parseRanges(tt.tenant)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := scope.cover(tenant); got != tt.want {
-			t.Errorf("%v covers %v: %v, want %v", scope, tenant, got, tt.want)
-		}
-	}
-}
 
 // TestStrangersHideNoRefusal: refusals of strangers, under any number of names, keep
 // no refusal of a credential out of the audit log.
@@ -54,7 +22,7 @@ func TestStrangersHideNoRefusal(t *testing.T) {
 	if n := l.svc.notes.Len(); n > 0 {
 		t.Errorf("hosts that are not in inventory took %d places of the limiter", n)
 	}
-	within := Within(l.ctx(), &Scope{PKeys: Ranges{{First: 0x100, Last: 0x101}}, Hosts: []string{"host-2"}})
+	within := tenancy.Within(l.ctx(), &tenancy.Scope{PKeys: tenancy.Ranges{{First: 0x100, Last: 0x101}}, Hosts: []string{"host-2"}})
 	if _, err := l.svc.Release(within, "scheduler", "host-1"); !refusal.IsKind(err, refusal.Refused) {
 		t.Fatalf("release of a host out of scope: %v", err)
 	}

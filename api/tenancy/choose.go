@@ -1,0 +1,62 @@
+package tenancy
+
+import (
+	"fmt"
+	"slices"
+
+	"portcullis/api/refusal"
+	"portcullis/api/store"
+	"portcullis/fabricsm/ib"
+)
+
+// choosePKey is pure except for the clock. It returns a P_Key that is in each of within, which are those of tenant and
+// credential, unless they are nil; 0 and why if there is none.
+func (s *Service) choosePKey(within []Ranges, known map[string]store.Record[PKeyRecord]) (ib.PKey, string) {
+	var oldest ib.PKey
+	var since PKeyRecord
+	counts := map[PKeyState]int{}
+	for k := max(s.o.PKeyFirst.Base(), 1); k <= s.o.PKeyLast.Base() && k < ib.DefaultPKeyLimited; k++ {
+		if slices.Contains(s.o.PKeyReserved, k) || slices.ContainsFunc(within, func(r Ranges) bool { return r != nil && !r.contains(k) }) {
+			continue
+		}
+		r, used := known[k.String()]
+		if !used {
+			return k, ""
+		}
+		counts[r.Value.State]++
+		if r.Value.State != PKeyAbsent || s.now().Sub(r.Value.Since) < s.o.PKeyMinAge {
+			continue
+		}
+		if oldest == 0 || r.Value.Since.Before(since.Since) {
+			oldest, since = k, r.Value
+		}
+	}
+	limits := ""
+	for i, whose := range []string{"tenant", "credential"} {
+		if i < len(within) && within[i] != nil {
+			limits += fmt.Sprintf(" and those of this %s, %v,", whose, within[i])
+		}
+	}
+	return oldest, fmt.Sprintf("of %v to %v%s %d are used, %d quarantined, and %d proven absent less than %v ago",
+		s.o.PKeyFirst, s.o.PKeyLast, limits, counts[PKeyUsed], counts[PKeyQuarantined], counts[PKeyAbsent], s.o.PKeyMinAge)
+}
+
+// chooseNamed is choosePKey for a P_Key that was named.
+func (s *Service) chooseNamed(k ib.PKey, known map[string]store.Record[PKeyRecord]) error {
+	r, used := known[k.Base().String()]
+	if !used {
+		return nil
+	}
+	switch age := s.now().Sub(r.Value.Since); {
+	case r.Value.State == PKeyUsed:
+		return refusal.New(refusal.Conflict, "p_key_used", "name another one, or none", "P_Key %v belongs to a cluster", k)
+	case r.Value.State != PKeyAbsent:
+		return refusal.New(refusal.Conflict, "p_key_quarantined", "see the quarantined P_Keys for what it waits for",
+			"P_Key %v is quarantined: it was that of a cluster which is deleted, and is not proven absent", k)
+	case age < s.o.PKeyMinAge:
+		return refusal.New(refusal.Conflict, "p_key_quarantined", "ask again then",
+			"P_Key %v rests for another %v", k, (s.o.PKeyMinAge - age).Round(1e9))
+	default:
+		return nil
+	}
+}

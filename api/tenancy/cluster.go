@@ -1,0 +1,144 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"portcullis/api/audit"
+	"portcullis/api/page"
+	"portcullis/api/refusal"
+	"portcullis/api/review"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// Clusters lists clusters, a page at a time, sorted by name.
+func (s *Service) Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error) {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, refusal.Explain(err)
+	}
+	if q.Tenant != "" {
+		if _, err := FindTenant(ctx, snap, q.Tenant); err != nil {
+			return nil, refusal.Explain(err)
+		}
+	}
+	out, err := page.Walk(ctx, "clusters", q.PageQuery, page.Of(snap, Clusters(), ""), page.Each(func(r *store.Record[Cluster]) (*v1.Cluster, error) {
+		if q.Tenant != "" && r.Value.Tenant != q.Tenant {
+			return nil, nil
+		}
+		return clusterView(r.Value), nil
+	}))
+	return out, refusal.Explain(err)
+}
+
+// Cluster returns one cluster.
+func (s *Service) Cluster(ctx context.Context, cluster string) (*v1.Cluster, error) {
+	c, err := FindCluster(ctx, s.o.Store, cluster)
+	if err != nil {
+		return nil, refusal.Explain(err)
+	}
+	return clusterView(c), nil
+}
+
+func clusterView(c Cluster) *v1.Cluster {
+	return &v1.Cluster{
+		Name: c.Name, Tenant: c.Tenant, PKey: c.PKey, Hosts: append([]string{}, c.Hosts...), Created: c.Created,
+		Shared: c.Shared, Uses: c.Uses, Users: c.Users, Version: c.version(),
+	}
+}
+
+// CreateCluster records a new cluster and assigns it a P_Key of its own.
+func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewCluster) (*v1.Cluster, error) {
+	if err := errors.Join(ValidName("cluster", n.Name), ValidName("tenant", n.Tenant)); err != nil {
+		return nil, err
+	}
+	what := audit.Change{Actor: actor, Action: "cluster.create", Object: clusterObject(&n)}
+	if n.PKey != nil {
+		if err := s.mayName(ctx, *n.PKey); err != nil {
+			return nil, s.o.Refusals.Note(ctx, what, err)
+		}
+	}
+	var c Cluster
+	err := s.update(ctx, func(tx *store.Tx) error {
+		if err := review.Forbid(ctx, tx, "no cluster is made"); err != nil {
+			return err
+		}
+		t, err := FindTenant(ctx, tx, n.Tenant)
+		if err != nil {
+			return err
+		}
+		own, err := parseRanges(t.PKeys)
+		if err := errors.Join(err, tenantInScope(ctx, tx, &t)); err != nil {
+			return err
+		}
+		_, err = Clusters().Get(ctx, tx, n.Name)
+		if err == nil {
+			return refusal.New(refusal.Conflict, "cluster_exists", "", "cluster %s exists", n.Name)
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		key, err := s.allocatePKey(ctx, tx, n.Name, n.PKey, own)
+		if err != nil {
+			return err
+		}
+		c = Cluster{Name: n.Name, Tenant: t.Name, PKey: key, Shared: n.Shared, Created: s.now()}
+		i, _ := slices.BinarySearch(t.Clusters, c.Name)
+		t.Clusters = slices.Insert(t.Clusters, i, c.Name)
+		return errors.Join(
+			Tenants().Put(tx, t.Name, t),
+			Clusters().Put(tx, c.Name, c),
+			s.log(ctx, tx, &audit.Change{
+				Actor: actor, Action: "cluster.create", Object: "cluster/" + c.Name, After: c,
+				Detail: fmt.Sprintf("of tenant %s, P_Key %v", c.Tenant, c.PKey),
+			}),
+		)
+	})
+	if err != nil {
+		return nil, s.o.Refusals.Note(ctx, what, err)
+	}
+	return clusterView(c), nil
+}
+
+// DeleteCluster removes a cluster that has no host; its P_Key is quarantined.
+func (s *Service) DeleteCluster(ctx context.Context, actor, cluster string) error {
+	what := audit.Change{Actor: actor, Action: "cluster.delete", Object: "cluster/" + refusal.Clip(cluster)}
+	return s.o.Refusals.Note(ctx, what, s.update(ctx, func(tx *store.Tx) error {
+		c, err := FindCluster(ctx, tx, cluster)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(CheckCluster(ctx, &c), c.same(ctx)); err != nil {
+			return err
+		}
+		if len(c.Hosts) > 0 && !s.o.DeletesUsed {
+			return refusal.New(refusal.Conflict, codeInUse, "release its hosts first", "cluster %s has hosts: %s", c.Name, refusal.Some(c.Hosts))
+		}
+		if len(c.Users) > 0 {
+			return refusal.New(refusal.Conflict, codeInUse, "have them stop to use it first", "cluster %s is used by: %s", c.Name, refusal.Some(c.Users))
+		}
+		if err := s.stopUses(ctx, tx, &c); err != nil {
+			return err
+		}
+		t, err := FindTenant(ctx, tx, c.Tenant)
+		if err != nil {
+			return err
+		}
+		t.Clusters = slices.DeleteFunc(t.Clusters, func(n string) bool { return n == c.Name })
+		Clusters().Delete(tx, c.Name)
+		return errors.Join(
+			Tenants().Put(tx, t.Name, t),
+			s.quarantinePKey(ctx, tx, c),
+			s.log(ctx, tx, &audit.Change{
+				Actor: actor, Action: "cluster.delete", Object: "cluster/" + c.Name, Before: c,
+				Detail: fmt.Sprintf("of tenant %s, P_Key %v", c.Tenant, c.PKey),
+			}),
+		)
+	}))
+}
+
+// clusterObject is how the audit log names a cluster that may not exist.
+func clusterObject(n *v1.NewCluster) string { return fmt.Sprintf("cluster/%s", refusal.Clip(n.Name)) }

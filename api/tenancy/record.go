@@ -1,0 +1,125 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"portcullis/api/ifmatch"
+	"portcullis/api/refusal"
+	"portcullis/api/store"
+	"portcullis/fabricsm/ib"
+)
+
+// Tenant is a customer.
+type Tenant struct {
+	Name     string    `json:"name"`
+	Created  time.Time `json:"created"`
+	Clusters []string  `json:"clusters"` // sorted
+	// PKeys are ranges, as "0x0100-0x01ff", that its clusters get P_Keys out of; none: any. A credential whose scope
+	// has all of them may change the tenant.
+	PKeys []string `json:"p_keys,omitempty"`
+}
+
+// Cluster is a set of hosts with a P_Key of its own.
+type Cluster struct {
+	Name    string    `json:"name"`
+	Tenant  string    `json:"tenant"`
+	PKey    ib.PKey   `json:"p_key"`
+	Hosts   []string  `json:"hosts"` // assigned, sorted
+	Created time.Time `json:"created"`
+
+	Shared bool     `json:"shared,omitempty"` // the hosts of other clusters may be limited members
+	Uses   []string `json:"uses,omitempty"`   // shared clusters that its hosts are limited members of, sorted
+	Users  []string `json:"users,omitempty"`  // of a shared one: clusters that use it, sorted
+}
+
+// PKeyState says whether a P_Key may be given out.
+type PKeyState string
+
+// States of a P_Key. One without a record was never given out.
+const (
+	PKeyUsed        PKeyState = "used"        // belongs to a cluster
+	PKeyQuarantined PKeyState = "quarantined" // its cluster is gone, its absence not proven
+	PKeyAbsent      PKeyState = "absent"      // proven absent everywhere at Since
+)
+
+// PKeyRecord is the history of one P_Key.
+type PKeyRecord struct {
+	State   PKeyState `json:"state"`
+	Cluster string    `json:"cluster"` // present or last owner
+	Since   time.Time `json:"since"`
+}
+
+// Tenants holds tenants by name.
+func Tenants() store.Collection[Tenant] { return store.NewCollection[Tenant]("tenants", 1) }
+
+// Clusters holds clusters by name.
+func Clusters() store.Collection[Cluster] { return store.NewCollection[Cluster]("clusters", 1) }
+
+// PKeys holds P_Keys that were ever given out, by "0x" and four digits.
+func PKeys() store.Collection[PKeyRecord] { return store.NewCollection[PKeyRecord]("pkeys", 1) }
+
+var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// ValidName refuses a name of the wrong form; kind is for the error.
+func ValidName(kind, s string) error {
+	if name.MatchString(s) {
+		return nil
+	}
+	return refusal.New(refusal.Invalid, "name_invalid", "use 1 to 63 lower-case letters, digits and hyphens", "%s name %q", kind, refusal.Clip(s))
+}
+
+// FindTenant reads the tenant with a name.
+func FindTenant(ctx context.Context, r store.Reader, tenant string) (Tenant, error) {
+	if err := ValidName("tenant", tenant); err != nil {
+		return Tenant{}, err
+	}
+	rec, err := Tenants().Get(ctx, r, tenant)
+	if errors.Is(err, store.ErrNotFound) {
+		return Tenant{}, refusal.New(refusal.NotFound, "tenant_unknown", "create it first", "no tenant %q", tenant)
+	}
+	return rec.Value, err
+}
+
+// FindCluster reads the cluster with a name.
+func FindCluster(ctx context.Context, r store.Reader, cluster string) (Cluster, error) {
+	if err := ValidName("cluster", cluster); err != nil {
+		return Cluster{}, err
+	}
+	rec, err := Clusters().Get(ctx, r, cluster)
+	if errors.Is(err, store.ErrNotFound) {
+		return Cluster{}, refusal.New(refusal.NotFound, "cluster_unknown", "list clusters to see their names, or create it first", "no cluster %q", cluster)
+	}
+	return rec.Value, err
+}
+
+// UsesOf returns the P_Keys of the shared clusters that a cluster uses.
+func UsesOf(c *Cluster, lookUp func(name string) (Cluster, error)) ([]ib.PKey, error) {
+	var out []ib.PKey
+	for _, name := range c.Uses {
+		with, err := lookUp(name)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s, which %s uses: %w", name, c.Name, err)
+		}
+		out = append(out, with.PKey.Base())
+	}
+	return out, nil
+}
+
+// version names this cluster, and no later one that has the same name.
+func (c *Cluster) version() string { return strconv.FormatInt(c.Created.UnixNano(), 36) }
+
+// version names this tenant, and no later one that has the same name.
+func (t *Tenant) version() string { return strconv.FormatInt(t.Created.UnixNano(), 36) }
+
+func (c *Cluster) same(ctx context.Context) error {
+	return ifmatch.Check(ctx, "cluster", c.Name, c.version(), "it was made anew since, and has P_Key "+c.PKey.String())
+}
+
+func (t *Tenant) same(ctx context.Context) error {
+	return ifmatch.Check(ctx, "tenant", t.Name, t.version(), "it was made anew since")
+}

@@ -1,0 +1,55 @@
+// Package tenancy keeps tenants, their clusters, and the P_Keys that clusters own. It also says what a credential with a
+// scope may have to do with. It knows no HTTP and no Subnet Manager, and decides about no host: that is package tenancy.
+//
+// A P_Key is assigned to another cluster only when it was proven absent from every port that ever was to hold it.
+package tenancy
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"portcullis/api/audit"
+	"portcullis/api/refusal"
+	"portcullis/api/store"
+	"portcullis/fabricsm/ib"
+)
+
+// Options configure a Service. All but PKeyReserved and the switches of drills are required.
+type Options struct {
+	Store    *store.Store
+	Log      *slog.Logger
+	Refusals *Refusals
+
+	PKeyFirst, PKeyLast ib.PKey       // range to allocate from
+	PKeyReserved        []ib.PKey     // never allocated, besides the default partition
+	PKeyMinAge          time.Duration // between proven absence and next use
+
+	// Room refuses to have cluster use shared when the tables of a host of it have no room for one P_Key more.
+	Room func(ctx context.Context, tx *store.Tx, cluster, shared *Cluster) error
+
+	Now func() time.Time // as records keep it
+
+	DeletesUsed bool // for drills alone: a cluster is deleted although it has hosts
+	FreesAtOnce bool // for drills alone: the P_Key of a deleted cluster is given out again at once
+}
+
+// Service is what operators do with tenants and clusters. Methods are safe for concurrent use, and several Services may
+// share one store. Refusals are *refusal.Error.
+type Service struct{ o Options }
+
+// New makes a Service.
+func New(o Options) *Service { return &Service{o} }
+
+func (s *Service) now() time.Time { return s.o.Now() }
+
+// log appends a change to the audit chain in the transaction that makes it.
+func (s *Service) log(ctx context.Context, tx *store.Tx, c *audit.Change) error {
+	return audit.Log(ctx, tx, s.now(), c)
+}
+
+// update runs one transaction and translates the store's errors.
+func (s *Service) update(ctx context.Context, fn func(tx *store.Tx) error) error {
+	_, err := s.o.Store.Update(ctx, fn)
+	return refusal.Explain(err)
+}

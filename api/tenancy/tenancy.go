@@ -1,0 +1,107 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+
+	"portcullis/api/audit"
+	"portcullis/api/page"
+	"portcullis/api/refusal"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// Tenants lists tenants, a page at a time, sorted by name.
+func (s *Service) Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error) {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, refusal.Explain(err)
+	}
+	out, err := page.Walk(ctx, "tenants", q, page.Of(snap, Tenants(), ""), page.Each(func(r *store.Record[Tenant]) (*v1.Tenant, error) {
+		return tenantView(r.Value), nil
+	}))
+	return out, refusal.Explain(err)
+}
+
+// Tenant returns one tenant.
+func (s *Service) Tenant(ctx context.Context, tenant string) (*v1.Tenant, error) {
+	t, err := FindTenant(ctx, s.o.Store, tenant)
+	if err != nil {
+		return nil, refusal.Explain(err)
+	}
+	return tenantView(t), nil
+}
+
+func tenantView(t Tenant) *v1.Tenant {
+	return &v1.Tenant{Name: t.Name, Created: t.Created, Version: t.version(), PKeys: t.PKeys}
+}
+
+// CreateTenant records a new tenant.
+func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant) (*v1.Tenant, error) {
+	if err := ValidName("tenant", n.Name); err != nil {
+		return nil, err
+	}
+	ranges, err := tenantRanges(ctx, &n)
+	if err != nil {
+		return nil, s.o.Refusals.Note(ctx, audit.Change{Actor: actor, Action: "tenant.create", Object: "tenant/" + n.Name}, err)
+	}
+	var t Tenant
+	err = s.update(ctx, func(tx *store.Tx) error {
+		_, err := Tenants().Get(ctx, tx, n.Name)
+		if err == nil {
+			return refusal.New(refusal.Conflict, "tenant_exists", "", "tenant %s exists", n.Name)
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		t = Tenant{Name: n.Name, Created: s.now(), PKeys: ranges.texts()}
+		return errors.Join(
+			Tenants().Put(tx, t.Name, t),
+			s.log(ctx, tx, &audit.Change{Actor: actor, Action: "tenant.create", Object: "tenant/" + t.Name, After: t}),
+		)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tenantView(t), nil
+}
+
+// tenantRanges returns the ranges of P_Keys of a tenant to be created: those that were named, else those of the
+// credential.
+func tenantRanges(ctx context.Context, n *v1.NewTenant) (Ranges, error) {
+	ranges, err := parseRanges(n.PKeys)
+	if err != nil {
+		return nil, refusal.New(refusal.Invalid, "p_keys_invalid", "for example 0x0100-0x01ff", "%v", err)
+	}
+	scope := scopeOf(ctx)
+	switch {
+	case scope == nil:
+		return ranges, nil
+	case len(ranges) == 0:
+		return scope.PKeys, nil
+	case !scope.PKeys.cover(ranges):
+		return nil, refusal.New(refusal.Refused, codeOutOfScope, "name ranges within these, or none",
+			"the P_Keys %v are named, and this credential has only those of %v", ranges, scope.PKeys)
+	default:
+		return ranges, nil
+	}
+}
+
+// DeleteTenant removes a tenant that has no cluster.
+func (s *Service) DeleteTenant(ctx context.Context, actor, tenant string) error {
+	what := audit.Change{Actor: actor, Action: "tenant.delete", Object: "tenant/" + refusal.Clip(tenant)}
+	return s.o.Refusals.Note(ctx, what, s.update(ctx, func(tx *store.Tx) error {
+		t, err := FindTenant(ctx, tx, tenant)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(tenantInScope(ctx, tx, &t), t.same(ctx)); err != nil {
+			return err
+		}
+		if len(t.Clusters) > 0 {
+			return refusal.New(refusal.Conflict, "tenant_in_use", "delete its clusters first", "tenant %s has clusters: %s", t.Name, refusal.Some(t.Clusters))
+		}
+		Tenants().Delete(tx, t.Name)
+		return s.log(ctx, tx, &audit.Change{Actor: actor, Action: "tenant.delete", Object: "tenant/" + t.Name, Before: t})
+	}))
+}
