@@ -187,9 +187,9 @@ const (
 func sealedGuard(h *v1.Host) guardState {
 	for _, g := range h.Status.Guards {
 		switch {
-		case g.Name == "sealed" && g.Met:
+		case g.Name == v1.GuardSealed && g.Met:
 			return met
-		case g.Name == "sealed":
+		case g.Name == v1.GuardSealed:
 			return unmetYet
 		}
 	}

@@ -167,13 +167,13 @@ func guardsForHost(st *v1.HostStatus) []v1.Guard {
 	for i := range out {
 		switch g := &out[i]; {
 		case g.Met:
-		case g.Name == "attested" && len(st.Conflicts) > 0:
+		case g.Name == v1.GuardAttested && len(st.Conflicts) > 0:
 			g.Detail = "the host is held until an operator has looked"
-		case g.Name == "attested" && len(st.Outdated) > 0:
+		case g.Name == v1.GuardAttested && len(st.Outdated) > 0:
 			g.Detail = "the accepted evidence does not count any more: reboot the host into its provisioning image and attest again, once an operator has it assigned"
-		case g.Name == "clock":
+		case g.Name == v1.GuardClock:
 			g.Detail = "the service grants nothing at present"
-		case g.Name == "capacity":
+		case g.Name == v1.GuardCapacity:
 			g.Detail = "a port has no room for the partition, or is not free of an earlier one yet: operators see which"
 		}
 	}

@@ -60,18 +60,18 @@ const ordered = 3
 // GUID at a link in Init before it sets the link to Active.
 func decide(f *facts) decision {
 	d := decision{guards: []v1.Guard{
-		guard("assigned", checkAssigned(f)),
-		guard("attested", checkAttested(f)),
-		guard("sealed", checkSealed(f)),
-		guard("cabled", checkCabled(f)),
-		guard("seen", checkSeen(f)),
-		guard("capacity", checkCapacity(f)),
+		guard(v1.GuardAssigned, checkAssigned(f)),
+		guard(v1.GuardAttested, checkAttested(f)),
+		guard(v1.GuardSealed, checkSealed(f)),
+		guard(v1.GuardCabled, checkCabled(f)),
+		guard(v1.GuardSeen, checkSeen(f)),
+		guard(v1.GuardCapacity, checkCapacity(f)),
 	}}
 	if f.review != nil {
-		d.guards = append(d.guards, guard("review", checkReview(f)))
+		d.guards = append(d.guards, guard(v1.GuardReview, checkReview(f)))
 	}
 	if f.halted != "" {
-		d.guards = append(d.guards, guard("clock", checkClock(f)))
+		d.guards = append(d.guards, guard(v1.GuardClock, checkClock(f)))
 	}
 	d.automatic(f)
 	switch {
@@ -81,7 +81,7 @@ func decide(f *facts) decision {
 	case f.rec.Cluster != "" && (d.met(ordered) || d.keeps[BrakeEvidence] != "") && !f.unseenIsGone:
 		d.want = f.kept(d.keeps[BrakePlace] != "")
 	}
-	programmed := guard("programmed", checkProgrammed(f, d.want))
+	programmed := guard(v1.GuardProgrammed, checkProgrammed(f, d.want))
 	d.guards = append(d.guards, programmed)
 	switch {
 	case f.rec.Cluster == "" && f.present():

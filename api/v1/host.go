@@ -81,10 +81,24 @@ type Conflict struct {
 
 // Guard is one condition of admission.
 type Guard struct {
-	Name   string `json:"name"` // "assigned", "attested", "sealed", "cabled", "seen", "capacity", "programmed"
+	Name   string `json:"name"` // GuardAssigned and so on
 	Met    bool   `json:"met"`
 	Detail string `json:"detail,omitempty"` // why not, and what to do
 }
+
+// Names of guards, in the order in which they are checked. GuardReview is there only while a restored state is in review,
+// and GuardClock only while the clock is not believed.
+const (
+	GuardAssigned   = "assigned"
+	GuardAttested   = "attested"
+	GuardSealed     = "sealed"
+	GuardCabled     = "cabled"
+	GuardSeen       = "seen"
+	GuardCapacity   = "capacity"
+	GuardReview     = "review"
+	GuardClock      = "clock"
+	GuardProgrammed = "programmed"
+)
 
 // GuardRecorded is the name of a guard that a machine's socket shows of a host which it
 // took off its cluster while the store was away: it is met when the store has it.

@@ -347,7 +347,7 @@ func oldEvidence(s *drill.Scene) {
 		s.Stopped("evidence older than an hour admits nobody who is not admitted yet")
 	}
 	for _, g := range e.host(suspect).Status.Guards {
-		if g.Name == "attested" {
+		if g.Name == v1.GuardAttested {
 			e.Counted(!g.Met, "status of host %s: %s", suspect, g.Detail)
 		}
 	}
