@@ -113,8 +113,20 @@ var arrows = []arrow{
 		why: "a refusal is the same whichever part of the service refuses",
 	},
 	{
+		from: "api/tenancy",
+		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/ifmatch", "api/audit", "api/review", "api/fabric/ledger"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm"},
+		why:  "tenants and clusters know no HTTP and no admission",
+	},
+	{
+		from: "api/ifmatch",
+		may:  []string{"api/refusal", "api/v1"},
+		not:  []string{"net/http"},
+		why:  "judges the version that a caller means",
+	},
+	{
 		from: "api/admission",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/audit", "api/events", "api/review", "api/fabric/ledger", "fabricsm/vault"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/ifmatch", "api/inventory", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/ledger", "fabricsm/vault"},
 		not: []string{
 			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
 			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",
