@@ -74,10 +74,7 @@ func systemdBootFiles(t *testing.T, f bootFiles) map[string]string {
 
 // shimFiles are Debian's shim, which Microsoft signed, and GRUB and kernel, which Debian signed.
 func shimFiles(t *testing.T, f bootFiles) map[string]string {
-	shim, err := kernel.Package(cache(t), "shim-signed")
-	must(t, err)
-	grub, err := kernel.Package(cache(t), "grub-efi-amd64-signed")
-	must(t, err)
+	shim, grub := debianPackage(t, "shim-signed"), debianPackage(t, "grub-efi-amd64-signed")
 	return map[string]string{
 		firstProgram:            filepath.Join(shim, "usr/lib/shim/shimx64.efi.signed"),
 		"/EFI/BOOT/grubx64.efi": filepath.Join(grub, "usr/lib/grub/x86_64-efi-signed/grubx64.efi.signed"),

@@ -22,8 +22,7 @@ func TestCards(t *testing.T) {
 	must(t, err)
 	must(t, seed.File("/suite/softpci.ko", module))
 	must(t, seed.File(adapter.Module, adapterModule(t)))
-	newest, err := disk.Unpacked(cache(t), "sid", "mstflint")
-	must(t, err)
+	newest := cached(t, func(cache string) (string, error) { return disk.Unpacked(cache, "sid", "mstflint") })
 	must(t, seed.Chroot("/newest", newest, []string{"/usr/bin/mstflint", "/usr/bin/mstconfig", "/usr/bin/mstreg"},
 		[]string{"/usr/share/mstflint/mlxconfig_dbs", "/usr/share/mstflint/prm_dbs/hca"}))
 	for _, name := range []string{"tenant-lock.rsa2048.bin", "tenant-lock.digest.bin"} {

@@ -30,17 +30,29 @@ func cache(t testing.TB) string {
 	return dir
 }
 
-// downloads is held while the cache is filled: some labs run beside each other.
-var downloads sync.Mutex
+// filling is held while the cache is filled: labs run beside each other, and want the same.
+var filling sync.Mutex
+
+// cached returns what fill makes in the cache, or finds there.
+func cached[T any](t testing.TB, fill func(cache string) (T, error)) T {
+	t.Helper()
+	filling.Lock()
+	defer filling.Unlock()
+	got, err := fill(cache(t))
+	must(t, err)
+	return got
+}
 
 // debian returns the kernel that the machines boot.
 func debian(t testing.TB) kernel.Kernel {
 	t.Helper()
-	downloads.Lock()
-	defer downloads.Unlock()
-	k, err := kernel.Debian(cache(t))
-	must(t, err)
-	return k
+	return cached(t, kernel.Debian)
+}
+
+// debianPackage returns a directory with the files of a package of Debian.
+func debianPackage(t testing.TB, name string) string {
+	t.Helper()
+	return cached(t, func(cache string) (string, error) { return kernel.Package(cache, name) })
 }
 
 // initProgram is built once for all labs, so that all machines have the same initramfs.
@@ -111,8 +123,7 @@ func seedDrive(t testing.TB, seed *disk.Seed) machine.Drive {
 // rootDrive returns a drive of one machine's own that begins as the root file system with our packages.
 func rootDrive(t testing.TB) machine.Drive {
 	t.Helper()
-	r, err := disk.BuildRoot(cache(t), debian(t), debs(t))
-	must(t, err)
+	r := systemRoot(t)
 	file := filepath.Join(t.TempDir(), "root.qcow2")
 	must(t, disk.Overlay(file, r.Image))
 	return machine.Drive{File: file, Format: "qcow2", Serial: disk.RootSerial}

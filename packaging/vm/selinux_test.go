@@ -11,7 +11,6 @@ import (
 
 	"portcullis/packaging/vm/disk"
 	"portcullis/packaging/vm/inside/adapter"
-	"portcullis/packaging/vm/kernel"
 	"portcullis/packaging/vm/machine"
 )
 
@@ -93,10 +92,8 @@ func TestSELinuxNeverallow(t *testing.T) {
 // labModules returns what the lab adds to Debian's policy; the module of the operator's labels is the last.
 func labModules(t testing.TB, root disk.Root, seed *disk.Seed, labels string) []disk.Module {
 	t.Helper()
-	container, err := disk.ContainerModule(cache(t))
-	must(t, err)
 	return []disk.Module{
-		{Name: "container", Priority: 400, Text: container},
+		{Name: "container", Priority: 400, Text: cached(t, disk.ContainerModule)},
 		{Name: "lab", Priority: 400, Text: labDomains},
 		{Name: "portcullis", Priority: 300, Text: labelModule(t, root, seed, labels)},
 	}
@@ -127,8 +124,7 @@ func TestSELinuxKernels(t *testing.T) {
 	lab(t, 5)
 	k := debian(t)
 	release := strings.Replace(k.Release, "-cloud", "", 1)
-	headers, err := kernel.Package(cache(t), "linux-headers-"+release)
-	must(t, err)
+	headers := debianPackage(t, "linux-headers-"+release)
 	for file, want := range map[string]bool{
 		k.Config(): true,
 		filepath.Join(headers, "usr/src/linux-headers-"+release, ".config"): false,
@@ -147,7 +143,6 @@ func TestSELinuxKernels(t *testing.T) {
 // systemRoot returns the root file system with our packages.
 func systemRoot(t testing.TB) disk.Root {
 	t.Helper()
-	root, err := disk.BuildRoot(cache(t), debian(t), debs(t))
-	must(t, err)
-	return root
+	k, ours := debian(t), debs(t)
+	return cached(t, func(cache string) (disk.Root, error) { return disk.BuildRoot(cache, k, ours) })
 }
