@@ -141,7 +141,7 @@ func (s *Service) keepRefusedBoot(ctx context.Context, h *inventory.Host, v *att
 
 // acceptBoot makes sure that the reference values that trusted the boot still do, and keeps the boot if they are a waiver.
 func (s *Service) acceptBoot(ctx context.Context, tx *store.Tx, judged, host *inventory.Host, v *attest.Verdict) error {
-	if v.Facts.Reference == "" && len(s.o.Weakness.Overlooks) > 0 {
+	if v.Facts.Reference == "" && !s.o.Judge.NeedsReference() {
 		return nil
 	}
 	changed := &attest.Refusal{Code: ReasonChanged, Detail: "reference values of measured boots, or the class of the host, changed during the session"}

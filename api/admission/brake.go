@@ -155,9 +155,6 @@ func (s *Service) brake(ctx context.Context, tx *store.Tx, f *facts, d *decision
 func (s *Service) askBrake(ctx context.Context, tx *store.Tx, f *facts, class, cause string) (stopped bool, err error) {
 	was, held := f.braking.brakes[class], f.braking.held[class]
 	q := brakeQuestion{now: f.now, host: f.host.ID, held: held, pending: pendingOf(ctx, class), limits: s.o.Brake}
-	if s.o.Weakness.NoBrake {
-		return false, nil
-	}
 	if was.Engaged.IsZero() {
 		if q.members, err = countMembers(ctx, tx); err != nil {
 			return false, err

@@ -267,7 +267,7 @@ func TestOrdersAreNeverStopped(t *testing.T) {
 		place := func(n int) ib.Place { return ib.Place{Switch: 0x10, Port: ib.PortNum(n)} }
 		host := inventory.Host{ID: "h", HCAs: []inventory.HCA{{NodeGUID: 1, Ports: []inventory.Port{{Num: 1, GUID: 2, Cable: place(rapid.IntRange(1, 3).Draw(rt, "cable"))}}}}}
 		f := &facts{
-			now: attesttest.Epoch, evidenceAge: time.Hour, host: host, unseenFor: rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(rt, "unseen"),
+			now: attesttest.Epoch, evidenceAge: time.Hour, needsSeal: true, keepsUnseen: true, host: host, unseenFor: rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(rt, "unseen"),
 			withdraw: map[string]bool{"ek": true}, ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]ledger.Standing{}, foreign: map[ledger.Key]string{},
 			braking: braking{frozen: rapid.Bool().Draw(rt, "frozen"), brakes: map[string]Brake{}, held: map[string]*HeldHost{}},
 		}

@@ -16,24 +16,24 @@ import (
 
 // facts is everything a decision about one host rests on.
 type facts struct {
-	now          time.Time
-	evidenceAge  time.Duration
-	withdraw     map[string]bool // lapses that cost a host which was admitted its memberships
-	unsealed     bool            // a host need not be handed over (Weakness)
-	unseenIsGone bool            // a port that is not seen costs the host what it has (Weakness)
-	short        string          // why the store takes no new grants; empty: it does
-	halted       string          // why the clock has nothing new granted; empty: it is believed
-	cutOff       bool            // a host that is held loses what it had (WithdrawAdmitted)
-	unseenFor    time.Duration   // after which a host that is not seen loses what it had; 0: never
-	braking      braking         // which causes take nothing now
-	review       *review.Mark    // the state was restored and is in review; nil: it is not
-	approved     bool            // an operator has approved the host in this review
-	host         inventory.Host
-	rec          Record
-	uses         []ib.PKey                      // of shared clusters of which its ports are limited members
-	ports        map[ib.GUID]ledger.Port        // what the fabric shows of the host's ports
-	grants       map[ledger.Key]ledger.Standing // every grant of the host
-	foreign      map[ledger.Key]string          // memberships it would get that another host still has, and which
+	now         time.Time
+	evidenceAge time.Duration
+	withdraw    map[string]bool // lapses that cost a host which was admitted its memberships
+	needsSeal   bool            // a host must be handed over
+	keepsUnseen bool            // a host keeps its memberships while a port is not seen
+	short       string          // why the store takes no new grants; empty: it does
+	halted      string          // why the clock has nothing new granted; empty: it is believed
+	cutOff      bool            // a host that is held loses what it had (WithdrawAdmitted)
+	unseenFor   time.Duration   // after which a host that is not seen loses what it had; 0: never
+	braking     braking         // which causes take nothing now
+	review      *review.Mark    // the state was restored and is in review; nil: it is not
+	approved    bool            // an operator has approved the host in this review
+	host        inventory.Host
+	rec         Record
+	uses        []ib.PKey                      // of shared clusters of which its ports are limited members
+	ports       map[ib.GUID]ledger.Port        // what the fabric shows of the host's ports
+	grants      map[ledger.Key]ledger.Standing // every grant of the host
+	foreign     map[ledger.Key]string          // memberships it would get that another host still has, and which
 }
 
 // decision is where a host stands and which grants it shall have.
@@ -78,7 +78,7 @@ func decide(f *facts) decision {
 	case d.takes[BrakeEvidence] != "":
 	case d.met(len(d.guards)):
 		d.want = f.memberships()
-	case f.rec.Cluster != "" && (d.met(ordered) || d.keeps[BrakeEvidence] != "") && !f.unseenIsGone:
+	case f.rec.Cluster != "" && (d.met(ordered) || d.keeps[BrakeEvidence] != "") && f.keepsUnseen:
 		d.want = f.kept(d.keeps[BrakePlace] != "")
 	}
 	programmed := guard(v1.GuardProgrammed, checkProgrammed(f, d.want))
@@ -104,7 +104,7 @@ func decide(f *facts) decision {
 func (d *decision) automatic(f *facts) {
 	d.takes, d.keeps = map[string]string{}, map[string]string{}
 	stand := f.standing()
-	if f.rec.Cluster == "" || len(stand) == 0 || f.unseenIsGone {
+	if f.rec.Cluster == "" || len(stand) == 0 || !f.keepsUnseen {
 		return
 	}
 	note := func(class, cause string) bool {
@@ -289,7 +289,7 @@ func checkSealed(f *facts) string {
 	switch {
 	case f.rec.Evidence == nil:
 		return "a host is handed over after its evidence was accepted"
-	case f.rec.Sealed.IsZero() && !f.unsealed:
+	case f.rec.Sealed.IsZero() && f.needsSeal:
 		return "the host was not handed over yet: its agent does so once evidence was accepted; if it ended before, run it again"
 	default:
 		return ""

@@ -25,7 +25,7 @@ var (
 func admitted() *facts {
 	granted := ledger.Standing{Grant: ledger.Grant{Host: "h"}, Modified: 100, Found: ledger.Membership{State: ledger.Applied, Revision: 100}}
 	return &facts{
-		now: noon, evidenceAge: time.Hour,
+		now: noon, evidenceAge: time.Hour, needsSeal: true, keepsUnseen: true,
 		host: inventory.Host{ID: "h", HCAs: []inventory.HCA{
 			{NodeGUID: 0xa0, Ports: []inventory.Port{{Num: 1, GUID: 0xa1, Cable: placeA}}},
 			{NodeGUID: 0xb0, Ports: []inventory.Port{{Num: 1, GUID: 0xb1, Cable: placeB}}},

@@ -113,7 +113,7 @@ func (s *Service) newFacts(h inventory.Host, rec Record) *facts {
 	}
 	return &facts{
 		short: short, halted: halted,
-		now: s.now(), evidenceAge: s.o.EvidenceAge, withdraw: s.withdraw, unsealed: s.o.Weakness.Unsealed, unseenIsGone: s.o.Weakness.WithdrawsUnseen,
+		now: s.now(), evidenceAge: s.o.EvidenceAge, withdraw: s.withdraw, needsSeal: s.o.Judge.NeedsSeal(), keepsUnseen: s.o.Judge.KeepsUnseen(),
 		cutOff: s.o.GUIDConflict == WithdrawAdmitted, unseenFor: s.o.UnseenFor, host: h, rec: rec,
 		ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]ledger.Standing{}, foreign: map[ledger.Key]string{},
 	}

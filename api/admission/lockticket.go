@@ -72,7 +72,7 @@ func lockTickets() store.Collection[ticketRecord] {
 func (s *Service) verify(ses sessionRecord, channel []byte, ev *attest.Evidence, exp attest.Expected) attest.Verdict {
 	v := attest.Verify(s.now(), ses.Challenge, channel, ev, exp, s.o.Policy)
 	v.Facts.Session = numberOf(v.Facts.Session)
-	s.o.Weakness.overlook(&v)
+	s.o.Judge.Review(&v)
 	if !v.OK || s.o.Locks == nil || !s.o.Policy.RequireLock {
 		return v
 	}

@@ -44,7 +44,7 @@ type references map[string]string
 // standing returns why evidence that rests on a set no longer does.
 func (r references) standing(name string) string {
 	if name == "" {
-		return "" // of before sets, or a drill overlooked it
+		return "" // of before sets, or the judge needs none
 	}
 	why, known := r[name]
 	if !known {
@@ -95,7 +95,7 @@ func (s *Service) stale(rec *Record, refs references) bool {
 		return false
 	}
 	marked := ev.lapse(attest.LapseReference) != nil
-	return s.judging != "" && ev.Judged != s.judging || (refs.standing(ev.Reference) != "") != marked && !s.overlooks(attest.ReasonReference)
+	return s.judging != "" && ev.Judged != s.judging || (refs.standing(ev.Reference) != "") != marked && s.o.Judge.Matters(attest.ReasonReference)
 }
 
 // rejudgeBy returns the references that the evidence of a host is to be judged by again; nil
@@ -110,10 +110,6 @@ func (s *Service) rejudgeBy(ctx context.Context, r store.Reader, rec *Record, re
 		return nil, err
 	}
 	return now, nil
-}
-
-func (s *Service) overlooks(r attest.Reason) bool {
-	return slices.Contains(s.o.Weakness.Overlooks, r)
 }
 
 func (e *Evidence) lapse(cause string) *Lapse {
@@ -152,7 +148,7 @@ func (s *Service) rejudge(ctx context.Context, tx *store.Tx, f *facts, refs refe
 			ev.Judged = s.judging
 		}
 	}
-	if why := refs.standing(ev.Reference); why != "" && !s.overlooks(attest.ReasonReference) {
+	if why := refs.standing(ev.Reference); why != "" && s.o.Judge.Matters(attest.ReasonReference) {
 		found = append(found, attest.Lapse{Cause: attest.LapseReference, Reason: attest.ReasonReference, Detail: why})
 	}
 	ev.Lapses = nil
@@ -241,7 +237,7 @@ func (s *Service) lapses(ctx context.Context, tx *store.Tx, host, session string
 			found = append(found, attest.Lapse{Cause: attest.LapseLockProfile, Reason: no.Code, Detail: no.Detail})
 		}
 	}
-	return slices.DeleteFunc(found, func(l attest.Lapse) bool { return s.overlooks(l.Reason) }), nil
+	return slices.DeleteFunc(found, func(l attest.Lapse) bool { return !s.o.Judge.Matters(l.Reason) }), nil
 }
 
 // tellLapse records an event that a host's evidence has a lapse, or no longer has one.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"time"
 
 	"portcullis/api/limit"
@@ -70,7 +69,8 @@ type Options struct {
 	Now  func() time.Time // default time.Now
 	Rand io.Reader        // default crypto/rand
 
-	Weakness Weakness // for drills alone
+	Judge  Judge          // default Strict
+	Tenant tenancy.Policy // default tenancy.Strict
 }
 
 // Clock says whether the time is to be believed. Package api/clock/keeper implements it.
@@ -96,27 +96,6 @@ const (
 
 // Valid reports a rule that there is.
 func (r ConflictRule) Valid() bool { return r == KeepAdmitted || r == WithdrawAdmitted }
-
-// Weakness switches controls off, each by itself, so that drills can show what it
-// is for. No service sets any of it.
-type Weakness struct {
-	DeletesUsed bool // a cluster is deleted although it has hosts
-	FreesAtOnce bool // the P_Key of a deleted cluster is given out again at once
-	Unsealed    bool // a host is admitted although it can still attest
-	// WithdrawsUnseen: a host loses what it has when one of its ports is not seen.
-	WithdrawsUnseen bool
-	// NoBrake: automatic causes take memberships from any number of hosts.
-	NoBrake bool
-	// Overlooks are reasons for which no evidence is refused.
-	Overlooks []attest.Reason
-}
-
-// overlook has evidence count although it was refused.
-func (w *Weakness) overlook(v *attest.Verdict) {
-	if !v.OK && slices.Contains(w.Overlooks, v.Code) {
-		v.OK, v.Code, v.Detail = true, "", ""
-	}
-}
 
 // Service is the API's work without its protocol. Methods are safe for concurrent use, and several Services may share one
 // store. Refusals are *refusal.Error, except that evidence which is not accepted is an *attest.Refusal: its text is for the
@@ -163,6 +142,9 @@ func New(o Options) *Service {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
+	if o.Judge == nil {
+		o.Judge = Strict{}
+	}
 	// The store takes one refusal of a kind a minute of those that any sender can cause. There is also a limit for all
 	// senders who proved the same: a sender who proves less uses up nothing of others. All refusals are in the log.
 	note, notes := limit.Rate{PerSecond: 1.0 / 60, Burst: 1}, limit.Rate{PerSecond: 2, Burst: 120}
@@ -182,7 +164,7 @@ func New(o Options) *Service {
 	s.tenancy = tenancy.New(tenancy.Options{
 		Store: o.Store, Log: o.Log, Refusals: s.refusals, Room: s.roomFor, Now: s.now,
 		PKeyFirst: o.PKeyFirst, PKeyLast: o.PKeyLast, PKeyReserved: o.PKeyReserved, PKeyMinAge: o.PKeyMinAge,
-		DeletesUsed: o.Weakness.DeletesUsed, FreesAtOnce: o.Weakness.FreesAtOnce,
+		Policy: o.Tenant,
 	})
 	return s
 }

@@ -114,7 +114,7 @@ func (s *Service) DeleteCluster(ctx context.Context, actor, cluster string) erro
 		if err := errors.Join(CheckCluster(ctx, &c), c.same(ctx)); err != nil {
 			return err
 		}
-		if len(c.Hosts) > 0 && !s.o.DeletesUsed {
+		if !s.o.Policy.Deletes(len(c.Hosts)) {
 			return refusal.New(refusal.Conflict, codeInUse, "release its hosts first", "cluster %s has hosts: %s", c.Name, refusal.Some(c.Hosts))
 		}
 		if len(c.Users) > 0 {

@@ -64,7 +64,7 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 // proven absent.
 func (s *Service) quarantinePKey(ctx context.Context, tx *store.Tx, c Cluster) error {
 	rec := PKeyRecord{State: PKeyQuarantined, Cluster: c.Name, Since: s.now()}
-	if s.o.FreesAtOnce {
+	if !s.o.Policy.Quarantines() {
 		rec.State = PKeyAbsent
 	}
 	if err := PKeys().Put(tx, c.PKey.String(), rec); err != nil {

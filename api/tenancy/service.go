@@ -1,5 +1,5 @@
 // Package tenancy keeps tenants, their clusters, and the P_Keys that clusters own. It also says what a credential with a
-// scope may have to do with. It knows no HTTP and no Subnet Manager, and decides about no host: that is package tenancy.
+// scope may have to do with. It knows no HTTP and no Subnet Manager, and decides about no host: that is package admission.
 //
 // A P_Key is assigned to another cluster only when it was proven absent from every port that ever was to hold it.
 package tenancy
@@ -15,7 +15,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Options configure a Service. All but PKeyReserved and the switches of drills are required.
+// Options configure a Service. All but PKeyReserved and Policy are required.
 type Options struct {
 	Store    *store.Store
 	Log      *slog.Logger
@@ -30,16 +30,37 @@ type Options struct {
 
 	Now func() time.Time // as records keep it
 
-	DeletesUsed bool // for drills alone: a cluster is deleted although it has hosts
-	FreesAtOnce bool // for drills alone: the P_Key of a deleted cluster is given out again at once
+	Policy Policy // default Strict
 }
+
+// Policy decides about clusters that are deleted. Services use Strict. Drills inject others, to show what it prevents.
+type Policy interface {
+	// Deletes reports whether a cluster with so many hosts may be deleted.
+	Deletes(hosts int) bool
+	// Quarantines reports whether the P_Key of a deleted cluster waits until it is proven absent everywhere.
+	Quarantines() bool
+}
+
+// Strict is the policy of services.
+type Strict struct{}
+
+// Deletes implements Policy: only a cluster without hosts.
+func (Strict) Deletes(hosts int) bool { return hosts == 0 }
+
+// Quarantines implements Policy.
+func (Strict) Quarantines() bool { return true }
 
 // Service is what operators do with tenants and clusters. Methods are safe for concurrent use, and several Services may
 // share one store. Refusals are *refusal.Error.
 type Service struct{ o Options }
 
 // New makes a Service.
-func New(o Options) *Service { return &Service{o} }
+func New(o Options) *Service {
+	if o.Policy == nil {
+		o.Policy = Strict{}
+	}
+	return &Service{o}
+}
 
 func (s *Service) now() time.Time { return s.o.Now() }
 

@@ -113,7 +113,7 @@ func softwareTPM(s *drill.Scene) {
 func otherLog(s *drill.Scene) {
 	e := newEvidenceSite(s, evidenceOptions{admission: func(o *admission.Options) {
 		if s.Off(LogReplay) {
-			o.Weakness.Overlooks = []attest.Reason{attest.ReasonEventLog}
+			o.Judge = overlooking{reasons: []attest.Reason{attest.ReasonEventLog}}
 		}
 	}})
 	m := e.hosts[suspect]
@@ -133,7 +133,11 @@ func otherLog(s *drill.Scene) {
 
 // bootedAfter is T102.
 func bootedAfter(s *drill.Scene) {
-	e := newEvidenceSite(s, evidenceOptions{admission: func(o *admission.Options) { o.Weakness.Unsealed = s.Off(HandOver) }})
+	e := newEvidenceSite(s, evidenceOptions{admission: func(o *admission.Options) {
+		if s.Off(HandOver) {
+			o.Judge = unsealing{}
+		}
+	}})
 	m := e.hosts[suspect]
 	s.Tried("the agent on %s attests and is kept from capping its register", suspect)
 	e.mark()
@@ -194,7 +198,7 @@ func copiedKeys(s *drill.Scene) {
 func lyingAgent(s *drill.Scene) {
 	e := newEvidenceSite(s, evidenceOptions{admission: func(o *admission.Options) {
 		if s.Off(InventoryMatch) {
-			o.Weakness.Overlooks = []attest.Reason{attest.ReasonGUIDMismatch}
+			o.Judge = overlooking{reasons: []attest.Reason{attest.ReasonGUIDMismatch}}
 		}
 	}})
 	m := e.hosts[suspect]

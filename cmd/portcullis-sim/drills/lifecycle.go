@@ -21,7 +21,7 @@ func deletedPartition(s *drill.Scene) {
 		credentials: []credential{{name: "ann"}, {name: "bob"}},
 		admission: func(o *admission.Options) {
 			o.PKeyFirst, o.PKeyLast, o.PKeyMinAge = 0x0001, 0x0002, time.Minute
-			o.Weakness.DeletesUsed, o.Weakness.FreesAtOnce = s.Off(DeleteGuard), s.Off(PKeyQuarantine)
+			o.Tenant = loose{s.Off(DeleteGuard), s.Off(PKeyQuarantine)}
 			if s.Off(PKeyQuarantine) {
 				o.PKeyMinAge = -1
 			}

@@ -15,7 +15,11 @@ import (
 func outOfSight(s *drill.Scene) {
 	v := newSite(s, options{
 		credentials: []credential{{name: "ann"}},
-		admission:   func(o *admission.Options) { o.Weakness.WithdrawsUnseen = s.Off(SightRule) },
+		admission: func(o *admission.Options) {
+			if s.Off(SightRule) {
+				o.Judge = withdrawing{}
+			}
+		},
 	})
 	leaf := v.SwitchPort("h8", 1).Node
 	behind := slices.DeleteFunc(slices.Clone(hosts[:]), func(h string) bool { return v.SwitchPort(h, 1).Node != leaf })

@@ -22,7 +22,11 @@ func splitFabric(s *drill.Scene) {
 		credentials: []credential{{name: "ann"}},
 		rails:       map[string]string{"h8": "h7"},
 		fabric:      drill.SiteOptions{SM: sm.Config{IntentWait: 30 * time.Second}},
-		admission:   func(o *admission.Options) { o.Weakness.WithdrawsUnseen = s.Off(SightRule) },
+		admission: func(o *admission.Options) {
+			if s.Off(SightRule) {
+				o.Judge = withdrawing{}
+			}
+		},
 	})
 	byLeaf := map[string][]string{}
 	for _, h := range hosts {

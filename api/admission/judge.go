@@ -1,0 +1,35 @@
+package admission
+
+import "portcullis/attest"
+
+// Judge decides what admission relies on. Services use Strict. Drills inject others, to show what it prevents.
+type Judge interface {
+	// Review may change a verdict on evidence.
+	Review(v *attest.Verdict)
+	// Matters reports whether accepted evidence ends when it no longer meets policy for a reason.
+	Matters(r attest.Reason) bool
+	// NeedsReference reports whether accepted evidence must rest on reference values.
+	NeedsReference() bool
+	// NeedsSeal reports whether a host is admitted only after it was handed over and can attest nothing more.
+	NeedsSeal() bool
+	// KeepsUnseen reports whether a host keeps its memberships while a port of it is not seen.
+	KeepsUnseen() bool
+}
+
+// Strict is the judge of services.
+type Strict struct{}
+
+// Review implements Judge: verdicts stay as they are.
+func (Strict) Review(*attest.Verdict) {}
+
+// Matters implements Judge: every reason does.
+func (Strict) Matters(attest.Reason) bool { return true }
+
+// NeedsReference implements Judge.
+func (Strict) NeedsReference() bool { return true }
+
+// NeedsSeal implements Judge.
+func (Strict) NeedsSeal() bool { return true }
+
+// KeepsUnseen implements Judge.
+func (Strict) KeepsUnseen() bool { return true }
