@@ -62,6 +62,7 @@ type env struct {
 	idle      int  // turns since the last step
 	onStep    func()
 	mangle    func(*transport.Packet) // changes whatever arrives
+	slow      time.Duration           // how much longer each answer takes
 	changed   change                  // on devices since the last judgement
 	rogues    []*rogue
 	meddle    func(set bool, m *mad.MAD) // changes answers on their way
@@ -228,7 +229,7 @@ func (e *env) arrive(packets []transport.Packet) {
 }
 
 func (e *env) post(p transport.Packet) {
-	at := e.now.Add(answerTime)
+	at := e.now.Add(answerTime + e.slow)
 	if e.rng.Float64() < e.bad.delay {
 		at = at.Add(time.Duration(e.rng.Int64N(int64(2 * timeout))))
 	}

@@ -195,6 +195,9 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.subtrees.Add(id, &found)
 	c.remember(id)
 	c.moved()
+	if _, known := c.lids.byGUID[ni.PortGUID]; known && c.routing.tables != nil {
+		c.routing.back = c.now
+	}
 	return id
 }
 

@@ -16,6 +16,7 @@ type routing struct {
 	routed   []topo.PortID // by LID: where the tables take it, or the switch's port 0
 	need     bool          // the topology changed in a way that asks for new tables
 	since    time.Time     // of need
+	back     time.Time     // when a node was found last whose LID was known before
 	running  bool          // a job is out
 	fresh    bool          // the next tables are not made from those before
 	pending  int           // switches whose forwarding differs from the tables
@@ -27,8 +28,13 @@ type routing struct {
 	reign    uint32         // counts the times that another SM ruled: a job from before counts no longer
 }
 
-// routeWait is how long new tables wait for discovery to come to rest.
-const routeWait = 100 * time.Millisecond
+// Bounds of how long new tables wait for discovery to come to rest.
+const (
+	routeWait = 100 * time.Millisecond
+	// returnWait is the bound while nodes come back that were out of sight. Switches that were out of sight go on with
+	// their tables. New tables without the nodes that are not found yet would cut those off from each other.
+	returnWait = 2 * time.Second
+)
 
 // RouteJob is a routing computation: a pure function of an immutable snapshot.
 type RouteJob struct {
@@ -121,7 +127,7 @@ func (c *Core) routeJob() *RouteJob {
 	if !r.need || r.running || !c.writing() {
 		return nil
 	}
-	if (c.q.find > 0 || c.wire.find > 0 || len(c.level) > 0) && c.now.Before(r.since.Add(routeWait)) {
+	if (c.q.find > 0 || c.wire.find > 0 || len(c.level) > 0) && c.now.Before(c.routesBy()) {
 		return nil
 	}
 	job := &RouteJob{fabric: c.topo.Freeze(), prev: r.tables, found: r.found, reign: r.reign, engines: c.cfg.Engines}
@@ -131,6 +137,20 @@ func (c *Core) routeJob() *RouteJob {
 	r.need, r.running, r.found, r.fresh = false, true, nil, false
 	c.tally.routeBegan = c.now
 	return job
+}
+
+// routesBy returns the time until which new tables wait for discovery: routeWait after they were needed, and after each
+// node that came back, but not longer than returnWait.
+func (c *Core) routesBy() time.Time {
+	r := &c.routing
+	by, most := r.since.Add(routeWait), r.since.Add(returnWait)
+	if again := r.back.Add(routeWait); again.After(by) {
+		by = again
+	}
+	if by.After(most) {
+		by = most
+	}
+	return by
 }
 
 // gotTables takes the result of a job.

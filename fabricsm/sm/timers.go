@@ -138,6 +138,9 @@ func (c *Core) fire() {
 			c.readLIDs()
 		case timerRoute:
 			// settle looks at the time itself
+			if wait := c.routesBy().Sub(c.now); c.routing.need && !c.routing.running && wait > 0 {
+				c.after(wait, timerRoute, ref{})
+			}
 		}
 	}
 }

@@ -1,0 +1,78 @@
+package sm_test
+
+import (
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+)
+
+func must(e *env, err error) {
+	e.t.Helper()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// TestHealedSplitLosesNothing: all uplinks of the manager's leaf are cut and come back. Discovery then takes longer than
+// tables wait for it. Two hosts on other leaves reach each other at every step: no table is written without them.
+func TestHealedSplitLosesNothing(t *testing.T) {
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 24, Radix: 16, Leaves: 4, Spines: 3})
+	e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true, Device: sim.Modern()}, sm.Config{AuditPeriod: -1}, 1)
+	e.start()
+	e.mustSettle(time.Minute)
+	leaf := e.list.Find("sm").Ports[1].Peer
+	var far []endPort // one host of each other leaf
+	seen := map[string]bool{leaf: true}
+	for _, h := range hosts(e.list) {
+		if !seen[h.peer] {
+			seen[h.peer] = true
+			far = append(far, h)
+		}
+	}
+	var in sm.Intent
+	for _, h := range far {
+		in.Grants = append(in.Grants, sm.Grant{GUID: h.node.PortGUID(h.num), PKey: 0x8001, Place: h.place})
+	}
+	in.Revision = 1
+	e.want(in)
+	e.mustSettle(time.Minute)
+	e.slow = 20 * time.Millisecond
+	sent := 0
+	e.onStep = func() {
+		for _, a := range far {
+			for _, b := range far {
+				if a.node == b.node {
+					continue
+				}
+				sent++
+				slid, dlid := e.fab.PortInfo(a.node.Name, a.num).LID, e.fab.PortInfo(b.node.Name, b.num).LID
+				r, err := e.fab.Inject(sim.Endpoint{Node: a.node.Name, Port: a.num}, sim.Data{SLID: slid, DLID: dlid, PKey: 0x8001, DestQP: 2, Payload: 64})
+				if err != nil || r.Fate != sim.Delivered {
+					t.Fatalf("after %v from %s to %s: %v at %s port %d, %v", e.now, a.node.Name, b.node.Name, r.Fate, r.At.Node, r.At.Port, err)
+				}
+			}
+		}
+	}
+	var cut []ib.PortNum
+	sw := e.list.Find(leaf)
+	for num := 1; num < len(sw.Ports); num++ {
+		if peer := sw.Ports[num].Peer; peer != "" && e.list.Find(peer).Type == ib.NodeSwitch {
+			cut = append(cut, ib.PortNum(num))
+			must(e, e.fab.Unlink(leaf, ib.PortNum(num)))
+		}
+	}
+	e.arrive(e.st.Take(nil))
+	e.run(10 * time.Second)
+	for _, num := range cut {
+		must(e, e.fab.Restore(leaf, num))
+	}
+	e.arrive(e.st.Take(nil))
+	e.mustSettle(5 * time.Minute)
+	if sent == 0 || len(far) < 3 {
+		t.Errorf("%d packets were sent between %d hosts, so nothing is proven", sent, len(far))
+	}
+}
