@@ -61,9 +61,9 @@ type env struct {
 	resigned  bool // the core said so
 	idle      int  // turns since the last step
 	onStep    func()
-	mangle    func(*transport.Packet) // changes whatever arrives
-	slow      time.Duration           // how much longer each answer takes
-	changed   change                  // on devices since the last judgement
+	mangle    func(*transport.Packet)               // changes whatever arrives
+	slow      func(*transport.Packet) time.Duration // how much longer an answer takes
+	changed   change                                // on devices since the last judgement
 	rogues    []*rogue
 	meddle    func(set bool, m *mad.MAD) // changes answers on their way
 	asked     map[ib.TID]bool            // by transaction: it was a Set
@@ -229,7 +229,10 @@ func (e *env) arrive(packets []transport.Packet) {
 }
 
 func (e *env) post(p transport.Packet) {
-	at := e.now.Add(answerTime + e.slow)
+	at := e.now.Add(answerTime)
+	if e.slow != nil {
+		at = at.Add(e.slow(&p))
+	}
 	if e.rng.Float64() < e.bad.delay {
 		at = at.Add(time.Duration(e.rng.Int64N(int64(2 * timeout))))
 	}

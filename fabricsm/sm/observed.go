@@ -25,6 +25,7 @@ type node struct {
 	parked    []ref  // work that waits for requests to come back
 	answers   uint32 // answers received from it
 	silent    bool
+	returned  time.Time     // when it came back, if its LID was known; else zero
 	pause     time.Duration // before it is asked again while silent
 	back      time.Time     // when it last answered again
 	described bool
@@ -196,7 +197,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.remember(id)
 	c.moved()
 	if _, known := c.lids.byGUID[ni.PortGUID]; known && c.routing.tables != nil {
-		c.routing.back = c.now
+		c.routing.back, c.nodes[id].returned = c.now, c.now
 	}
 	return id
 }

@@ -17,6 +17,7 @@ type routing struct {
 	need     bool          // the topology changed in a way that asks for new tables
 	since    time.Time     // of need
 	back     time.Time     // when a node was found last whose LID was known before
+	look     time.Time     // when returning is to look again
 	running  bool          // a job is out
 	fresh    bool          // the next tables are not made from those before
 	pending  int           // switches whose forwarding differs from the tables
@@ -130,6 +131,9 @@ func (c *Core) routeJob() *RouteJob {
 	if (c.q.find > 0 || c.wire.find > 0 || len(c.level) > 0) && c.now.Before(c.routesBy()) {
 		return nil
 	}
+	if c.now.Before(r.since.Add(returnWait)) && c.returning() {
+		return nil
+	}
 	job := &RouteJob{fabric: c.topo.Freeze(), prev: r.tables, found: r.found, reign: r.reign, engines: c.cfg.Engines}
 	if r.fresh {
 		job.prev, job.found = nil, nil
@@ -152,6 +156,38 @@ func (c *Core) routesBy() time.Time {
 	}
 	return by
 }
+
+// returnEvery is how often ports are counted that come back.
+const returnEvery = 10 * time.Millisecond
+
+// returning reports whether an end port came back in the last second whose LID is known and was not read yet. Tables
+// without it would cut it off. Between two looks at all ports the answer is yes.
+func (c *Core) returning() bool {
+	r := &c.routing
+	if r.tables == nil || c.now.Sub(r.back) > returnFor {
+		return false
+	}
+	if c.now.Before(r.look) {
+		return true
+	}
+	for i := range c.ports {
+		p := topo.PortID(i)
+		pt := &c.ports[i]
+		if pt.lid != 0 || c.nodes[pt.node].silent || c.now.Sub(c.nodes[pt.node].returned) > returnFor {
+			continue
+		}
+		if _, known := c.lids.byGUID[c.guidOf(p)]; known && c.attachment(p) != topo.None {
+			r.look = c.now.Add(returnEvery)
+			c.after(returnEvery, timerRoute, ref{})
+			return true
+		}
+	}
+	return false
+}
+
+// returnFor is how long the LID of an end port that came back is waited for: a device that never answers holds up nothing
+// for longer.
+const returnFor = time.Second
 
 // gotTables takes the result of a job.
 func (c *Core) gotTables(in *TablesReady) {
