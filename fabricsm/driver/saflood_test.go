@@ -381,8 +381,12 @@ func newFloodRig(b *testing.B) *floodRig {
 
 func (r *floodRig) until(b *testing.B, what string, done func() bool) {
 	b.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
+	tick, late := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-late:
 			b.Fatalf("%s: not within a minute", what)
 		}
 	}
@@ -467,7 +471,9 @@ func (r *floodRig) turn(b *testing.B, to *inlet, flood []transport.Packet) (t fl
 // quiet waits until each question of the turn has its answer, or no more answers come:
 // none within 20 ms.
 func (r *floodRig) quiet() {
-	for was := -1; ; time.Sleep(20 * time.Millisecond) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for was := -1; ; <-tick.C {
 		open := 0
 		r.mu.Lock()
 		for i := range r.asked {

@@ -269,8 +269,12 @@ func lastLines(text string, n int) string {
 
 func eventually(t *testing.T, limit time.Duration, what string, said *output, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !condition(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	tick, late := time.NewTicker(50*time.Millisecond), time.After(limit)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-late:
 			t.Fatalf("not within %v: %s; it said:\n%s", limit, what, lastLines(said.String(), 30))
 		}
 	}

@@ -379,8 +379,12 @@ func TestDirectedRoutes(t *testing.T) {
 
 func waitFor(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
+	tick, late := time.NewTicker(time.Millisecond), time.After(limit)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-late:
 			t.Fatal(what)
 		}
 	}

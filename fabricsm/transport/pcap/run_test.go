@@ -43,6 +43,8 @@ func (a *asker) ask(t *testing.T, method mad.Method, attr mad.AttrID, mask mad.C
 	if fill != nil {
 		fill(p.MAD.SAData())
 	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
 	end := time.Now().Add(time.Minute)
 	for turn := 0; time.Now().Before(end); turn++ {
 		if turn%500 == 0 {
@@ -66,7 +68,7 @@ func (a *asker) ask(t *testing.T, method mad.Method, attr mad.AttrID, mask mad.C
 				return in
 			}
 		}
-		time.Sleep(time.Millisecond)
+		<-tick.C
 	}
 	t.Fatalf("%v of %v: no answer within a minute", method, attr)
 	return transport.Packet{}

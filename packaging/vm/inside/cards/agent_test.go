@@ -112,7 +112,14 @@ func TestLock(t *testing.T) {
 			}
 			return attest.FirewallOpen, nil
 		},
-		Wait: func(_ context.Context, d time.Duration) error { time.Sleep(d); return nil },
+		Wait: func(ctx context.Context, d time.Duration) error {
+			select {
+			case <-time.After(d):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
 	}
 	key := lock.Key{Epoch: 1, Key: ib.NewLockKey(0x1001)}
 	order := &lock.Order{Base: node, Profile: profile.Default(), Lock: key}
