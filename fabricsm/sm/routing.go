@@ -29,13 +29,8 @@ type routing struct {
 	reign    uint32         // counts the times that another SM ruled: a job from before counts no longer
 }
 
-// Bounds of how long new tables wait for discovery to come to rest.
-const (
-	routeWait = 100 * time.Millisecond
-	// returnWait is the bound while nodes come back that were out of sight. Switches that were out of sight go on with
-	// their tables. New tables without the nodes that are not found yet would cut those off from each other.
-	returnWait = 2 * time.Second
-)
+// routeWait is how long new tables wait for discovery to come to rest.
+const routeWait = 100 * time.Millisecond
 
 // RouteJob is a routing computation: a pure function of an immutable snapshot.
 type RouteJob struct {
@@ -142,52 +137,6 @@ func (c *Core) routeJob() *RouteJob {
 	c.tally.routeBegan = c.now
 	return job
 }
-
-// routesBy returns the time until which new tables wait for discovery: routeWait after they were needed, and after each
-// node that came back, but not longer than returnWait.
-func (c *Core) routesBy() time.Time {
-	r := &c.routing
-	by, most := r.since.Add(routeWait), r.since.Add(returnWait)
-	if again := r.back.Add(routeWait); again.After(by) {
-		by = again
-	}
-	if by.After(most) {
-		by = most
-	}
-	return by
-}
-
-// returnEvery is how often ports are counted that come back.
-const returnEvery = 10 * time.Millisecond
-
-// returning reports whether an end port came back in the last second whose LID is known and was not read yet. Tables
-// without it would cut it off. Between two looks at all ports the answer is yes.
-func (c *Core) returning() bool {
-	r := &c.routing
-	if r.tables == nil || c.now.Sub(r.back) > returnFor {
-		return false
-	}
-	if c.now.Before(r.look) {
-		return true
-	}
-	for i := range c.ports {
-		p := topo.PortID(i)
-		pt := &c.ports[i]
-		if pt.lid != 0 || c.nodes[pt.node].silent || c.now.Sub(c.nodes[pt.node].returned) > returnFor {
-			continue
-		}
-		if _, known := c.lids.byGUID[c.guidOf(p)]; known && c.attachment(p) != topo.None {
-			r.look = c.now.Add(returnEvery)
-			c.after(returnEvery, timerRoute, ref{})
-			return true
-		}
-	}
-	return false
-}
-
-// returnFor is how long the LID of an end port that came back is waited for: a device that never answers holds up nothing
-// for longer.
-const returnFor = time.Second
 
 // gotTables takes the result of a job.
 func (c *Core) gotTables(in *TablesReady) {

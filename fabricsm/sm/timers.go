@@ -137,7 +137,6 @@ func (c *Core) fire() {
 		case timerLIDs:
 			c.readLIDs()
 		case timerRoute:
-			// settle looks at the time itself
 			if wait := c.routesBy().Sub(c.now); c.routing.need && !c.routing.running && wait > 0 {
 				c.after(wait, timerRoute, ref{})
 			}

@@ -85,7 +85,7 @@ func (l *Log) Check(claim Claim) {
 	if k.due || k.asked && l.fabric.Now().Before(k.next) {
 		return
 	}
-	if l.fabric.Now().Before(k.next) || !l.mayCheck() {
+	if l.fabric.Now().Before(k.next) || !l.MayLook() {
 		k.due = true
 		l.fabric.CheckLater(p, max(CheckPause, k.next.Sub(l.fabric.Now())))
 		return
@@ -117,7 +117,7 @@ func (l *Log) CheckDue(p topo.PortID) {
 		delete(l.pending, p)
 		return
 	}
-	if !l.mayCheck() {
+	if !l.MayLook() {
 		k.due = true
 		l.fabric.CheckLater(p, CheckPause)
 		return
@@ -253,12 +253,7 @@ func (l *Log) judgeRow(i int32, verdict Verdict) {
 	l.tick()
 }
 
-// mayCheck reports whether a report may cause a Get now.
-func (l *Log) mayCheck() bool {
-	return l.checks.Take(l.fabric.Now(), float64(l.opt.ChecksPerSecond), float64(max(1, l.opt.ChecksPerSecond/4)))
-}
-
-// MayLook reports whether a trap of a host may cause requests now. It takes from the same allowance as reports.
+// MayLook reports whether a report, or a trap of a host, may cause a request now. All of them share one allowance.
 func (l *Log) MayLook() bool {
 	rate := float64(l.opt.ChecksPerSecond)
 	return l.checks.Take(l.fabric.Now(), rate, max(1, rate/4))

@@ -12,13 +12,6 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-func must(e *env, err error) {
-	e.t.Helper()
-	if err != nil {
-		e.t.Fatal(err)
-	}
-}
-
 // TestHealedSplitLosesNothing: all uplinks of the manager's leaf are cut and come back. Discovery, or what is read after it,
 // then takes longer than tables wait for a change. Hosts on other leaves reach each other at every step: no table is
 // written without them.
@@ -80,13 +73,17 @@ func healedSplit(t *testing.T, late func(*transport.Packet) time.Duration) {
 	for num := 1; num < len(sw.Ports); num++ {
 		if peer := sw.Ports[num].Peer; peer != "" && e.list.Find(peer).Type == ib.NodeSwitch {
 			cut = append(cut, ib.PortNum(num))
-			must(e, e.fab.Unlink(leaf, ib.PortNum(num)))
+			if err := e.fab.Unlink(leaf, ib.PortNum(num)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	e.arrive(e.st.Take(nil))
 	e.run(10 * time.Second)
 	for _, num := range cut {
-		must(e, e.fab.Restore(leaf, num))
+		if err := e.fab.Restore(leaf, num); err != nil {
+			t.Fatal(err)
+		}
 	}
 	e.arrive(e.st.Take(nil))
 	e.mustSettle(5 * time.Minute)
