@@ -87,7 +87,8 @@ func TestFailoverOpenSM(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	x, err := g.takeOver(t.Context(), s, asker, killed)
+	// Now and then OpenSM hangs when its master ends, as it does in the benchmark.
+	x, err := g.repeated(t.Context(), s, asker, killed, false, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,9 +73,10 @@ func TestStateSurvives(t *testing.T) {
 	if got, err := c.Cluster(ctx, "train"); err != nil || got.PKey != cluster.PKey {
 		t.Errorf("cluster %+v, %v; want P_Key %v", got, err, cluster.PKey)
 	}
-	if line := d.awaitStatus("STATUS=serving, but "); !strings.Contains(line, "; sm: no simulator listens") {
-		t.Errorf("systemd is told %q, want the state of the fabric", line)
-	}
+	eventually(t, "the state of the fabric at systemd", func() (bool, string) {
+		line := d.awaitStatus("STATUS=serving, but ")
+		return strings.Contains(line, "; sm: no simulator listens"), line
+	})
 	eventually(t, "word of the missing simulator", func() (bool, string) {
 		state, err := c.SM(ctx)
 		return err == nil && state.State == "unreachable" && len(state.Problems) > 0 && strings.Contains(state.Problems[0], "portcullisd-test-"), fmt.Sprint(state, err)
