@@ -83,8 +83,15 @@ func (l *late) end() {
 	}
 }
 
-// maxCrowd bounds the connections of sources that have shown no known credential, of all of them together.
-const maxCrowd = 1024
+// Bounds of the connections of sources that have shown no known credential, of all of them together. One takes some 100 KiB
+// of memory.
+const (
+	crowdOfCPU = 192 // for each CPU
+	maxCrowd   = 1024
+)
+
+// crowdOf returns the bound for a number of CPUs.
+func crowdOf(cpus int) int { return min(crowdOfCPU*cpus, maxCrowd) }
 
 // crowd are the open connections of sources. Where there are as many as may be, one that a further source opens takes the place of
 // the oldest of the source that has most, if that has more than the further one then has.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -37,7 +38,10 @@ func (s *Server) askForCertificate(base *tls.Config) *tls.Config {
 	base.SessionTicketsDisabled = true
 	asking := base.Clone()
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		pool, err := s.hosts.Pool(hello.Context())
+		pool, err := s.poolOf(hello)
+		if errors.Is(err, errNoTurn) {
+			return nil, err
+		}
 		if err != nil {
 			// As base, which asks for none: a client without a certificate is served.
 			s.log.DebugContext(hello.Context(), "no host is asked for its certificate", "err", err)
@@ -48,6 +52,21 @@ func (s *Server) askForCertificate(base *tls.Config) *tls.Config {
 		return c, nil
 	}
 	return base
+}
+
+// poolOf returns the authorities of certificates of hosts. Reading them may wait for the store: the connection holds no turn
+// meanwhile.
+func (s *Server) poolOf(hello *tls.ClientHelloInfo) (*x509.CertPool, error) {
+	c, guarded := hello.Conn.(*guardedConn)
+	if !guarded {
+		return s.hosts.Pool(hello.Context())
+	}
+	c.end()
+	pool, err := s.hosts.Pool(hello.Context())
+	if !c.begin() {
+		return nil, errNoTurn
+	}
+	return pool, err
 }
 
 // peer is the host at the other end of a connection, by its certificate.

@@ -3,6 +3,7 @@ package api
 import (
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"time"
 
@@ -59,12 +60,13 @@ type guardedListener struct {
 	open     places[netip.Addr]
 	crowd    *crowd
 	late     late
+	turns    *turns // of handshakes
 }
 
-func guardListener(l net.Listener, r limit.Rate, refusals *limit.Limiter[netip.Addr], refused func()) *guardedListener {
+func guardListener(l net.Listener, r limit.Rate, refusals *limit.Limiter[netip.Addr], turns *turns, refused func()) *guardedListener {
 	return &guardedListener{
 		Listener: l, limit: limit.New[netip.Addr](r), slow: limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 1}), refusals: refusals, refused: refused,
-		crowd: newCrowd(maxCrowd),
+		crowd: newCrowd(crowdOf(runtime.GOMAXPROCS(0))), turns: turns,
 	}
 }
 
@@ -83,7 +85,7 @@ func (g *guardedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		now, c := time.Now(), &guardedConn{Conn: conn, source: sourceOf(conn.RemoteAddr().String())}
+		now, c := time.Now(), &guardedConn{Conn: conn, source: sourceOf(conn.RemoteAddr().String()), turns: g.turns}
 		if !g.allows(c.source, now) {
 			g.refused()
 			g.late.close(conn, c.source, now)
@@ -113,17 +115,4 @@ func (g *guardedListener) Close() error {
 	err := g.Listener.Close()
 	g.late.end()
 	return err
-}
-
-// guardedConn frees its place when it is closed.
-type guardedConn struct {
-	net.Conn
-	source netip.Addr
-	leave  func()
-}
-
-// Close closes the connection.
-func (c *guardedConn) Close() error {
-	c.leave()
-	return c.Conn.Close()
 }

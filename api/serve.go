@@ -53,10 +53,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert *Certificate) e
 			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
 			MaxReceiveBufferPerStream: maxStreamBuffer, MaxReceiveBufferPerConnection: maxConnBuffer,
 		},
+		ConnState:   noteState,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	guarded := guardListener(l, s.connections, s.refusals, func() { s.metrics.refused("connections") })
+	guarded := guardListener(l, s.connections, s.refusals, s.unproven.slots, func() { s.metrics.refused("connections") })
 	failed := make(chan error, 1)
 	go func() { failed <- srv.ServeTLS(guarded, "", "") }()
 	select {

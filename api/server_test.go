@@ -467,7 +467,7 @@ func TestBodiesThatDoNotEnd(t *testing.T) {
 	const places = 128
 	post := func(source string, body io.Reader) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("POST", "/v1/attest/locks", body)
-		r.RemoteAddr, r.ContentLength = source, 16<<10 // 128 of them are the share of a source
+		r.RemoteAddr, r.ContentLength = source, 12<<10 // 128 of them are within the share of a source
 		r.Header.Set("Content-Type", "application/json")
 		return f.send(r)
 	}

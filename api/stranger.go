@@ -22,8 +22,9 @@ import (
 // Bounds on memory and CPUs for requests that need no credential (accessHost), over all
 // sources together: the process that answers them is the Subnet Manager, too.
 const (
-	unprovenBytes  = 12 << 20         // of bodies in memory at once
-	unprovenShare  = 2 << 20          // of these, of one source at most
+	unprovenBytes  = 4 << 20          // of bodies in memory at once that open a session
+	awaitedBytes   = 8 << 20          // of bodies that a session or a ticket waits for
+	unprovenShare  = 2 << 20          // of each, of one source at most
 	unprovenPart   = 4                // a source has at most a quarter of what is free
 	unprovenValues = 256              // of a body that opens a session: the largest has some 30
 	unprovenRead   = 10 * time.Second // for one body to arrive
@@ -32,14 +33,16 @@ const (
 
 // unproven bounds the memory and CPUs that requests without a credential use at once.
 type unproven struct {
-	bytes allowance
-	slots *turns // of requests that nothing waits for, while they are parsed and judged: half of the CPUs, at least 1
+	bytes   allowance // of bodies that nothing waits for
+	awaited allowance // of the others: a source that knows no session and no ticket takes nothing of it
+	slots   *turns    // of handshakes, and of requests that nothing waits for, while they are parsed and judged: half of the CPUs, at least 1
 }
 
 func newUnproven() *unproven {
 	return &unproven{
-		bytes: allowance{free: unprovenBytes, share: unprovenShare},
-		slots: newTurns(max(1, runtime.GOMAXPROCS(0)/2)),
+		bytes:   allowance{free: unprovenBytes, share: unprovenShare},
+		awaited: allowance{free: awaitedBytes, share: unprovenShare},
+		slots:   newTurns(max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 }
 
@@ -47,7 +50,7 @@ func newUnproven() *unproven {
 func (u *unproven) enter(ctx context.Context, source netip.Addr) (leave func(), ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, unprovenWait)
 	defer cancel()
-	return u.slots.enter(ctx, source)
+	return u.slots.enter(ctx, source, maxWaitingOne)
 }
 
 // allowance is a number of bytes that sources share. No source has more than its share, nor more than a part of what
@@ -107,15 +110,18 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 			unread(w, r, tooLarge(op.maxBody))
 			return
 		}
-		source, n := sourceOf(r.RemoteAddr), op.maxBody
+		source, n, bytesOf := sourceOf(r.RemoteAddr), op.maxBody, &s.unproven.awaited
+		if op.expects == nil {
+			bytesOf = &s.unproven.bytes
+		}
 		if r.ContentLength > 0 {
 			n = r.ContentLength
 		}
-		if !s.unproven.bytes.take(source, n) {
+		if !bytesOf.take(source, n) {
 			s.busy(w, r, "bodies")
 			return
 		}
-		defer s.unproven.bytes.release(source, n)
+		defer bytesOf.release(source, n)
 		body, refused := readBody(r, op.maxBody)
 		if refused != nil {
 			writeProblem(w, r, refused)

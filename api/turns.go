@@ -9,8 +9,8 @@ import (
 
 // Bounds of turns.
 const (
-	maxWaiting    = 1024 // requests that wait for a slot, of all sources
-	maxWaitingOne = 16   // and of one source
+	maxWaiting    = 2048 // requests and handshakes that wait for a slot, of all sources
+	maxWaitingOne = 16   // requests of one source; of handshakes as many as it may have connections
 	maxUsers      = 1 << 14
 	// usageHalf is the time after which what a source has used counts half.
 	usageHalf = 10 * time.Second
@@ -31,15 +31,16 @@ func newTurns(slots int) *turns {
 	return &turns{free: slots, waiting: map[netip.Addr][]chan struct{}{}, used: map[netip.Addr]time.Duration{}}
 }
 
-// enter takes a slot for a source, and reports whether there was one before ctx ended. leave returns it.
-func (t *turns) enter(ctx context.Context, source netip.Addr) (leave func(), ok bool) {
+// enter takes a slot for a source, and reports whether there was one before ctx ended. leave returns it. It refuses at once if
+// as many of the source wait already as most says.
+func (t *turns) enter(ctx context.Context, source netip.Addr, most int) (leave func(), ok bool) {
 	t.mu.Lock()
 	if t.free > 0 {
 		t.free--
 		t.mu.Unlock()
 		return t.leaver(source), true
 	}
-	if t.count >= maxWaiting || len(t.waiting[source]) >= maxWaitingOne {
+	if t.count >= maxWaiting || len(t.waiting[source]) >= most {
 		t.mu.Unlock()
 		return nil, false
 	}

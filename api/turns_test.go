@@ -16,7 +16,7 @@ func address(n int) netip.Addr { return netip.AddrFrom4([4]byte{127, 1, byte(n >
 
 // wait has a source wait for a turn that lasts, and sends its address when it comes.
 func wait(ctx context.Context, u *turns, source netip.Addr, lasts time.Duration, came chan<- netip.Addr) {
-	if leave, ok := u.enter(ctx, source); ok {
+	if leave, ok := u.enter(ctx, source, maxWaitingOne); ok {
 		came <- source
 		time.Sleep(lasts)
 		leave()
@@ -30,7 +30,7 @@ func TestTurnsAreFair(t *testing.T) {
 		const strangers, each = 60, maxWaitingOne
 		u := newTurns(1)
 		came := make(chan netip.Addr, strangers*each+10)
-		first, ok := u.enter(t.Context(), address(999))
+		first, ok := u.enter(t.Context(), address(999), maxWaitingOne)
 		if !ok {
 			t.Fatal("the first one has to wait")
 		}
@@ -66,7 +66,7 @@ func TestTurnsAreFair(t *testing.T) {
 		if u.free != 1 || u.count != 0 || len(u.waiting) != 0 {
 			t.Errorf("in the end %d slots are free and %d wait", u.free, u.count)
 		}
-		leave, _ := u.enter(t.Context(), honest)
+		leave, _ := u.enter(t.Context(), honest, maxWaitingOne)
 		time.Sleep(time.Millisecond / 2)
 		leave()
 		if len(u.used) > 1 {
@@ -80,7 +80,7 @@ func TestTurnsAreFair(t *testing.T) {
 func TestTurnsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newTurns(1)
-		leave, _ := u.enter(t.Context(), address(0))
+		leave, _ := u.enter(t.Context(), address(0), maxWaitingOne)
 		ctx, cancel := context.WithCancel(t.Context())
 		came := make(chan netip.Addr, 2*maxWaiting)
 		waiting := 0
@@ -91,12 +91,12 @@ func TestTurnsAreBounded(t *testing.T) {
 			}
 			synctest.Wait()
 			if began := time.Now(); n == 1 {
-				if _, ok := u.enter(ctx, address(n)); ok || time.Since(began) > 0 {
+				if _, ok := u.enter(ctx, address(n), maxWaitingOne); ok || time.Since(began) > 0 {
 					t.Errorf("%d of one source wait", maxWaitingOne+1)
 				}
 			}
 		}
-		if _, ok := u.enter(ctx, address(maxWaiting)); ok || u.count != maxWaiting {
+		if _, ok := u.enter(ctx, address(maxWaiting), maxWaitingOne); ok || u.count != maxWaiting {
 			t.Errorf("%d wait, and one more does", u.count)
 		}
 		cancel()
@@ -105,7 +105,7 @@ func TestTurnsAreBounded(t *testing.T) {
 			t.Errorf("%d wait although they gave up", u.count)
 		}
 		leave()
-		if leave, ok := u.enter(t.Context(), address(1)); !ok {
+		if leave, ok := u.enter(t.Context(), address(1), maxWaitingOne); !ok {
 			t.Error("the slot is lost")
 		} else {
 			leave()
@@ -147,7 +147,7 @@ func TestClosesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &fakeListener{}
 		refused := 0
-		g := guardListener(l, limit.Rate{PerSecond: 1, Burst: 1}, limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 100}), func() { refused++ })
+		g := guardListener(l, limit.Rate{PerSecond: 1, Burst: 1}, limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 100}), newTurns(1), func() { refused++ })
 		var all []*fakeConn
 		for range maxLateOfOne + 3 {
 			all = append(all, &fakeConn{remote: "127.1.0.1"})

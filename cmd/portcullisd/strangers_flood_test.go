@@ -17,16 +17,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
 // strangers is a program of these tests: requests without a credential, from many addresses at once, until its
 // standard input ends. Then it prints how often which status was answered.
 func strangers() {
-	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19); err != nil {
-		fatalStrangers(err)
-	}
 	address := os.Args[1]
 	count, err := strconv.Atoi(os.Args[2])
 	if err != nil {
