@@ -220,8 +220,8 @@ func (c *client) alike(a, b question, what string, args ...any) bool {
 	took := c.took
 	mb := c.ask(b)
 	s := c.site.scene
-	same := s.Check(a.bare(ma) == b.bare(mb), "answers tell "+c.host+": "+what, args...)
-	return s.Check(took == c.took, "the time that answers take tells "+c.host+": "+what, args...) && same
+	same := s.Check(a.bare(ma) == b.bare(mb), "answers reveal to "+c.host+": "+what, args...)
+	return s.Check(took == c.took, "the time that answers take reveals to "+c.host+": "+what, args...) && same
 }
 
 // gidOf is that of a host in the subnet.

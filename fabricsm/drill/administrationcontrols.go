@@ -60,7 +60,7 @@ func administrationControls() []Carried {
 			},
 		},
 		{
-			PathPartitions, "a path is told to who shares a partition with both of its ends; what others have does not exist",
+			PathPartitions, "a path is returned to ports that share a partition with both of its ends; to others it does not exist",
 			[]string{"T69"},
 			weakSA(func(c *sa.Config) { c.Policy = weak.Trusting{About: sa.Paths} }),
 		},

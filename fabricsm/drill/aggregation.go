@@ -91,7 +91,7 @@ func (t *Site) aggregationMADs() {
 		a.at.Close()
 	}
 	if held {
-		s.Stopped("aggregation nodes and their manager are reached by those alone who share a partition with them, and nobody else is reached at all")
+		s.Stopped("aggregation nodes and their manager are reached by those ports alone that share a partition with them, and no other port is reached at all")
 	}
 	t.Reported(2*time.Second, "the dropped packets of h1", t.PKeyViolation("h1", keys...))
 	t.Reported(2*time.Second, "the dropped packets of h7", t.PKeyViolation("h7", keys...))
@@ -100,6 +100,6 @@ func (t *Site) aggregationMADs() {
 	defer h1.at.Close()
 	h1.request(gmp{to: "h4", pkey: keyAggregation.Limited(), class: mad.ClassVendorAM, set: true, attr: amKeyInfo})
 	if s.Check(heard("h4") == 1, "a MAD of h1, which uses aggregation, does not reach the aggregation node, so nothing is proven") {
-		s.Stopped("not stopped here: who uses aggregation nodes reaches their agents, which obey whoever shows the AM_Key that the aggregation manager gave them; a partition of its own for each tenant keeps tenants from nodes of others")
+		s.Stopped("not stopped here: who uses aggregation nodes reaches their agents, which obey each sender with the AM_Key that the aggregation manager set; a partition of its own for each tenant keeps tenants from nodes of others")
 	}
 }

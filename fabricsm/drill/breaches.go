@@ -47,7 +47,7 @@ func breaches(threat string) []breach {
 		}}
 	case "T19":
 		return []breach{{
-			tried:   "h7 boots with a GUID that nobody knows",
+			tried:   "h7 boots with an unknown GUID",
 			do:      func(t *Site) { t.Replug("h7", 0x00BAD00000000001) },
 			at:      at7,
 			verdict: judge.Unknown,
@@ -185,7 +185,7 @@ func cableBreaches(threat string) []breach {
 		}
 	case "T151":
 		return []breach{{
-			tried:   "the HCA of h7 is replaced by another one, and nobody was told",
+			tried:   "the HCA of h7 is replaced by another one without an announcement",
 			do:      func(t *Site) { t.exchange("h7", 0x00BAD00000000200) },
 			at:      at7,
 			verdict: judge.Unknown,

@@ -15,12 +15,12 @@ const (
 func classControls() []Carried {
 	return []Carried{
 		{
-			CCKey, "every device has a CC_Key, and takes settings of congestion control from nobody without it",
+			CCKey, "every device has a CC_Key, and takes no settings of congestion control without it",
 			[]string{"T53", "T57", "T58"},
 			func(o *SiteOptions) { o.SM.ClassKeys.CC = sm.ClassKeyConfig{} },
 		},
 		{
-			VSKey, "every device has a VS_Key, and shows registers to nobody without it",
+			VSKey, "every device has a VS_Key, and shows no registers without it",
 			[]string{"T54", "T57"},
 			func(o *SiteOptions) { o.SM.ClassKeys.VS = sm.ClassKeyConfig{} },
 		},
@@ -39,12 +39,12 @@ func classControls() []Carried {
 			},
 		},
 		{
-			LogSuppression, "what repeats itself is told at numbers 1, 2, 5, 10, 20, 50 and so on",
+			LogSuppression, "what repeats itself is reported at numbers 1, 2, 5, 10, 20, 50 and so on",
 			[]string{"T58"},
 			func(o *SiteOptions) { o.SM.Weakness.TellsAll = true },
 		},
 		{
-			CounterWatch, "counters that go backwards are told, and packets that mute switches refused",
+			CounterWatch, "counters that go backwards are reported, and packets that mute switches refused",
 			[]string{"T1", "T56"},
 			func(o *SiteOptions) { o.SM.Counters = sm.CountersConfig{} },
 		},

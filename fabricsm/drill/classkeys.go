@@ -133,7 +133,7 @@ func falseNeighbours(s *Scene) {
 	for _, w := range t.ways()[2:] {
 		w.pkey, w.what = ib.DefaultPKeyLimited, "which is a full member of the default partition, as all switches"
 		t.Attack()
-		s.Tried("h1 gives %s a node key and a neighbour of its own, and tells it under that key, under none and under wrong ones that links have failed: %s", w.to, w.what)
+		s.Tried("h1 writes to %s a node key and a neighbour of its own, and reports to it under that key, under none and under wrong ones that links have failed: %s", w.to, w.what)
 		before := t.classKey(w.to, class)
 		var info mad.N2NNeighborsInfo
 		info.Neighbor[0] = mad.N2NNeighbor{NodeType: ib.NodeSwitch, LID: t.lidOf(w.to), Key: planted}
@@ -177,7 +177,7 @@ func buriedLog(s *Scene) {
 	t := s.Site(shared())
 	t.Victim("h2", "h6")
 	const class, turns, each, forged = mad.ClassCongestionControl, 1000, 1000, 100
-	s.Tried("h1 sends %d congestion control MADs with wrong keys to the server that it shares, in 100 s, and %d traps that tell of as many more, each of another attribute; h5 tries to read a register of the same server, once", turns*each, turns*forged)
+	s.Tried("h1 sends %d congestion control MADs with wrong keys to the server that it shares, in 100 s, and %d traps that report as many more, each of another attribute; h5 tries to read a register of the same server, once", turns*each, turns*forged)
 	h5 := t.attacker("h5")
 	wrong := sim.Forged{SLID: t.LID("h1"), DLID: t.LID("h3"), SQP: 1, DQP: 1, PKey: keyA}
 	wrong.MAD.SetHeader(mad.Header{Class: class, ClassVersion: 2, Method: mad.MethodSet, Attr: mad.CCAttrCASetting})
@@ -227,7 +227,7 @@ func buriedLog(s *Scene) {
 		}
 	}
 	if s.Check(lines < 300, "%d MADs and %d traps filled %d lines of the log", turns*each, turns*forged, lines) {
-		s.Stopped("%d MADs and %d traps are told in %d lines, at numbers 1, 2, 5, 10, 20, 50 and so on", turns*each, turns*forged, lines)
+		s.Stopped("%d MADs and %d traps are reported in %d lines, at numbers 1, 2, 5, 10, 20, 50 and so on", turns*each, turns*forged, lines)
 	}
 	total := t.View().Violations.Totals[violation.BadCCKey]
 	if s.Check(total.Quiet > 0, "of %d reports all are in the log", total.Reported) {

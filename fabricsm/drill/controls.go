@@ -57,7 +57,7 @@ func partitionControls() []Carried {
 			func(o *SiteOptions) { o.SM.Weakness.FullDefault = true },
 		},
 		{
-			SenderMembership, "switch ports let nobody who is a limited member send as a full one",
+			SenderMembership, "switch ports let no limited member send as a full one",
 			[]string{"T2", "T15"},
 			func(o *SiteOptions) { o.device().InboundBaseOnly = true },
 		},
@@ -72,7 +72,7 @@ func partitionControls() []Carried {
 			func(o *SiteOptions) { o.SM.Weakness.MovesKeys = true },
 		},
 		{
-			CapacityCheck, "nobody is admitted whose P_Key does not fit into every table on the way",
+			CapacityCheck, "no host is admitted whose P_Key does not fit into every table on the way",
 			[]string{"T7"},
 			func(o *SiteOptions) { o.SM.Weakness.AnyCapacity = true },
 		},

@@ -35,10 +35,10 @@ func resetCounters(s *Scene) {
 	h1.counters(way{to: "h3", pkey: keyA}, true)
 	guid := t.GUID("h3", 1)
 	if !t.Reported(counterPeriod+time.Second, "that the counters of h3 went backwards", is(func(e *sm.CountersReset) bool { return e.GUID == guid })) {
-		s.Check(false, "h1 goes on: nobody was told to close its port")
+		s.Check(false, "h1 goes on: no event asks for its port to be closed")
 		return
 	}
-	s.Stopped("the class has no key: who shares a P_Key with a server can reset its counters, which is told within %v", counterPeriod)
+	s.Stopped("the class has no key: hosts that share a P_Key with a server can reset its counters, which is reported within %v", counterPeriod)
 	t.shutOut("h3")
 	s.Must(t.Settle(settleTime))
 }

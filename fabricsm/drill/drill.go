@@ -34,7 +34,7 @@ func Run(d Drill, o Options) result.Result {
 	s := &Scene{options: o, result: result.Result{ID: d.ID, Threat: d.Threat, Without: result.Names(o.Without), Needs: d.Needs}}
 	if d.Play == nil {
 		if s.result.Needs == "" {
-			s.result.Needs = "nobody has written it"
+			s.result.Needs = "it is not written"
 		}
 		return s.result
 	}

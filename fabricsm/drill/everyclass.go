@@ -42,7 +42,7 @@ func everyClass(s *Scene) {
 	for _, device := range []string{"h3", "sm"} {
 		others := slices.DeleteFunc(slices.Clone(answers[device]), func(c mad.Class) bool { return c == mad.ClassPerf })
 		if s.Check(len(others) == 0, "%s answers h1 in classes %v", device, others) {
-			s.Stopped("%s answers h1 in class %v and no other: those that matter have keys, and baseboard management (0x05) has no agent, so nobody needs a B_Key", device, mad.ClassPerf)
+			s.Stopped("%s answers h1 in class %v and no other: those that matter have keys, and baseboard management (0x05) has no agent, so no B_Key is needed", device, mad.ClassPerf)
 		}
 	}
 	if list := changed(before, t.state()); len(list) > 0 {

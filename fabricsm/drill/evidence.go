@@ -3,7 +3,7 @@ package drill
 // evidenceDrills are about what hosts say of themselves, which only a service judges.
 func evidenceDrills() []Drill {
 	return []Drill{
-		{ID: "T88", Threat: "run firmware that nobody signed", Needs: needsService},
+		{ID: "T88", Threat: "run unsigned firmware", Needs: needsService},
 		{ID: "T89", Threat: "run firmware that is signed, and old enough to have holes", Needs: needsService},
 		{ID: "T90", Threat: "open the adapter to a debugger, by a token or by debug firmware", Needs: needsService},
 		{ID: "T91", Threat: "keep the settings of the adapter as the host wants them", Needs: needsService},
@@ -21,7 +21,7 @@ func evidenceDrills() []Drill {
 		{ID: "T103", Threat: "speak for a host with keys that were copied from its agent", Needs: needsService},
 		{ID: "T104", Threat: "have the agent lie about the adapters of the host", Needs: needsService},
 		{ID: "T105", Threat: "flood attestation, to keep a host from being admitted", Needs: needsService},
-		{ID: "T106", Threat: "boot what nobody approved, when the waiver for it has ended", Needs: needsService},
+		{ID: "T106", Threat: "boot what is not approved, when the waiver for it has ended", Needs: needsService},
 		{ID: "T107", Threat: "be admitted on evidence of long ago", Needs: needsService},
 	}
 }

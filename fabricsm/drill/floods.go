@@ -21,7 +21,7 @@ func floodDrills() []Drill {
 		{ID: "T63", Threat: "ask for tables that cost much to make", Play: expensiveTables},
 		{ID: "T64", Threat: "ask for tables and acknowledge none of them", Play: halfOpenTables},
 		{ID: "T66", Threat: "have all hosts register everything again when the manager starts", Play: restartStorm},
-		{ID: "T67", Threat: "flood the manager's port with classes that nobody asked for", Play: otherClasses},
+		{ID: "T67", Threat: "flood the manager's port with classes that were not asked for", Play: otherClasses},
 		{ID: "T142", Threat: "flood the master's link from a tenant's hosts, so that another manager takes over again and again", Play: failoverLoops},
 		{ID: "T160", Threat: "flood the manager from hosts of a tenant, so that moves and releases of other hosts take long", Play: slowedMoves},
 	}
@@ -201,9 +201,9 @@ func halfOpenTables(s *Scene) {
 	t.Run(30 * time.Second)
 	left := t.Administration().Stats().RMPP
 	if s.Check(left.Sending == 0, "%d tables are kept for ever", left.Sending) {
-		s.Stopped("what nobody acknowledges is sent a few times, and given up")
+		s.Stopped("what is not acknowledged is sent a few times, and given up")
 	}
-	s.Reported("tables that gave way or found no room are counted: %d", left.Evicted+left.Refused)
+	s.Reported("tables that were evicted or found no room are counted: %d", left.Evicted+left.Refused)
 }
 
 // restartStorm is T66.
@@ -242,7 +242,7 @@ func restartStorm(s *Scene) {
 	m := c["h6"].ask(t.service("h2", 7, keyB))
 	held = s.Check(m != nil && m.Status() == mad.StatusOK, "the service is forgotten") && held
 	if held {
-		s.Stopped("groups and services are durable before they are confirmed: nobody has to register anything again")
+		s.Stopped("groups and services are durable before they are confirmed: no client has to register anything again")
 	}
 	facts := len(t.Facts())
 	t.Customer("h2", "h6")

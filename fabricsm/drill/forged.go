@@ -17,7 +17,7 @@ import (
 func quietWrites(s *Scene) {
 	t := s.Site(SiteOptions{Tenants: append(twoTenants(), Tenant{"C", keyC, []string{"h7", "h4"}})})
 	t.Victim("h1", "h5")
-	s.Tried("h7 of tenant C writes tenant A's P_Key into the table of its adapter, and another LID into its port, with no SMP that anybody sees")
+	s.Tried("h7 of tenant C writes tenant A's P_Key into the table of its adapter, and another LID into its port, with no SMP on the wire")
 	h7 := t.attacker("h7")
 	t.Attack()
 	own := mad.PKeyTable{PKey: [mad.PKeysPerBlock]ib.PKey{ib.DefaultPKeyLimited, keyA, keyC}}
@@ -149,7 +149,7 @@ func forgedTraps(s *Scene) {
 	t := s.Site(SiteOptions{Tenants: twoTenants(), SM: sm.Config{LIDPeriod: -1}}) // requests are counted that traps cause
 	t.Victim("h1", "h5")
 	leaf := t.SwitchPort("h1", 1).Node
-	s.Tried("h7 sends 10,000 traps of nine kinds in 100 s, in the name of h1, of a switch, of itself and of nobody")
+	s.Tried("h7 sends 10,000 traps of nine kinds in 100 s, in the name of h1, of a switch, of itself and of a LID without a port")
 	names := []ib.LID{t.LID("h1"), t.Fabric.PortInfo(leaf, 0).LID, t.LID("h7"), 0xBEE}
 	numbers := []mad.TrapNum{
 		mad.TrapLinkStateChange, mad.TrapLinkIntegrity, mad.TrapBufferOverrun, mad.TrapFlowControl, mad.TrapLocalChange,
@@ -184,7 +184,7 @@ func forgedTraps(s *Scene) {
 	t.Reported(time.Second, "that traps are not from the devices that they name", is(func(e *violation.Violation) bool {
 		return e.Verdict == violation.Refuted || e.Kind == violation.ForgedTrap
 	}))
-	s.Check(told < seconds*each/20, "%d traps were told in %d lines", seconds*each, told)
+	s.Check(told < seconds*each/20, "%d traps were reported in %d lines", seconds*each, told)
 	t.Run(time.Minute)
 	t.OnSend = nil
 	if s.Check(sent < seconds*each*35/100, "%d traps had %d requests sent", seconds*each, sent) {
@@ -295,7 +295,7 @@ func malformed(s *Scene) {
 	t.Run(time.Hour)
 	t.OnAnswer = nil
 	s.Check(garbled > 0, "h7 was not asked, so no answer was garbled")
-	t.Reported(time.Second, "answers that make no sense, or that nobody asked for", func(e sm.Event) bool {
+	t.Reported(time.Second, "answers that make no sense, or that were not asked for", func(e sm.Event) bool {
 		switch e.(type) {
 		case *sm.StrayAnswer, *sm.BadAnswer:
 			return true

@@ -40,7 +40,7 @@ func guestSMPs(s *Scene) {
 		s.Check(false, "the adapter of h8 kept %d of %d SMPs of its guest", t.Fabric.Stats().Barred-barred, sent)
 	}
 	err := t.Fabric.ConfigureHCA("h8", sim.HCAConfig{VFs: guestsOfHost, VFSMPs: true})
-	if s.Check(errors.Is(err, sim.ErrLocked), "root of h8 can give its guests queue pair 0: %v", err) {
+	if s.Check(errors.Is(err, sim.ErrLocked), "root of h8 can let its guests have queue pair 0: %v", err) {
 		s.Stopped("root of h8 cannot change that: %v", err)
 	}
 	s.guestWithQP0()
@@ -51,7 +51,7 @@ func (s *Scene) guestWithQP0() {
 	t := s.Site(SiteOptions{Tenants: twoTenants(), Guests: []string{"h7"}, GuestSMPs: true})
 	t.Victim("h1", "h5")
 	h7 := t.guest("h7")
-	s.Tried("the same from a guest of h7, whose adapter was configured to let guests do so, and nobody has noticed")
+	s.Tried("the same from a guest of h7, whose adapter was configured to let guests do so, unnoticed")
 	t.Attack()
 	h7.attackWith(ib.MKey{})
 	t.Reported(5*time.Second, "SMPs with a wrong M_Key, from the port of h7", t.wrongMKey("h7"))

@@ -337,7 +337,7 @@ func oddGUIDs(s *Scene) {
 		}))
 		s.Must(t.Fabric.Restore("h7", 1))
 		t.Collect()
-		t.Reported(10*time.Second, "the GUID that nobody may have", func(e sm.Event) bool {
+		t.Reported(10*time.Second, "the GUID that no port may have", func(e sm.Event) bool {
 			bad, ok := e.(*sm.BadAnswer)
 			return ok && bad.Request == "Get NodeInfo"
 		})

@@ -34,7 +34,7 @@ func pathOracle(s *Scene) {
 	h1 := t.client("h1")
 	nobody := ib.MakeGID(ib.DefaultPrefix, 0x00BAD00000000001)
 	t.Attack()
-	s.Tried("h1 of tenant A asks for paths to hosts of tenant B, to hosts that are in no tenant and to GIDs that nobody has, by GID and by LID, and compares the answers")
+	s.Tried("h1 of tenant A asks for paths to hosts of tenant B, to hosts that are in no tenant and to GIDs that no port has, by GID and by LID, and compares the answers")
 	h1.answered(t.pathTo("h1", t.gidOf("h5")), "the path to h5 of its own tenant")
 	held := true
 	for _, host := range []string{"h2", "h6", "h8", "leaf2"} {
@@ -55,9 +55,9 @@ func pathOracle(s *Scene) {
 	foreign := t.pathTo("h2", t.gidOf("h6"))
 	m := h1.ask(foreign)
 	if s.Check(m == nil || m.Status() != mad.StatusOK, "h1 learns the path from h2 to h6") {
-		s.Stopped("a path is told to who shares a partition with both of its ends")
+		s.Stopped("a path is returned to ports that share a partition with both of its ends")
 	}
-	s.Reported("nothing: questions for paths are an ordinary thing, and answers tell nothing")
+	s.Reported("nothing: questions for paths are an ordinary thing, and answers reveal nothing")
 }
 
 // guessSAKey is T72.
@@ -76,7 +76,7 @@ func guessSAKey(s *Scene) {
 		held = h1.silent(nodes, "SA_Key number %d", i+1) && held
 	}
 	if held {
-		s.Stopped("a request with a wrong SA_Key is not answered at all, not even what anybody may ask without one")
+		s.Stopped("a request with a wrong SA_Key is not answered at all, not even what every client may ask without one")
 	}
 	own := t.pathTo("h1", t.gidOf("h5"))
 	own.key = ib.NewSAKey(1)
@@ -84,8 +84,8 @@ func guessSAKey(s *Scene) {
 	t.Reported(time.Second, "the first guess", t.dropped("h1", trust.WrongKey))
 	t.Run(2 * time.Second)
 	n := t.droppedTotal("h1", trust.WrongKey, mad.AttrNodeRecord, mad.MethodGetTable)
-	if s.Check(n == guesses, "%d guesses of %d are told of", n, uint64(guesses)) {
-		s.Reported("all %d guesses are counted in the end, and told of at numbers 1, 2, 5, 10, 20, 50 and so on", n)
+	if s.Check(n == guesses, "%d guesses of %d are reported", n, uint64(guesses)) {
+		s.Reported("all %d guesses are counted in the end, and reported at numbers 1, 2, 5, 10, 20, 50 and so on", n)
 	}
 	nodes.key = saKey
 	records, ok := t.client("h8").table(nodes)
@@ -102,7 +102,7 @@ func foreignSGID(s *Scene) {
 	t.Victim("h2", "h6")
 	t.Customer("h2", "h6")
 	h1, h5 := t.client("h1"), t.client("h5")
-	s.Tried("h1 shows source GIDs that are not its own: that of h2, that of the manager, one that nobody has and its own of another subnet; with and without the SA_Key it asks for paths of h2, makes groups and offers services")
+	s.Tried("h1 shows source GIDs that are not its own: that of h2, that of the manager, one that no port has and its own of another subnet; with and without the SA_Key it asks for paths of h2, makes groups and offers services")
 	t.Attack()
 	own := t.pathTo("h1", t.gidOf("h5"))
 	own.sgid = t.gidOf("h1")
@@ -184,7 +184,7 @@ func enumerate(s *Scene) {
 	}
 	ends := mad.PathRecord{SGID: t.gidOf("h1"), DGID: t.gidOf("h2")}
 	q := question{method: mad.MethodGetTable, attr: mad.AttrPathRecord, mask: mad.PathComponentSGID, data: with(s, &ends)}
-	h1.silent(q, "paths from itself to everybody")
+	h1.silent(q, "paths from itself to all ports")
 	if silent == asked {
 		s.Stopped("%d questions of %d are dropped without a word: who shows no SA_Key gets paths, groups, services, subscriptions and ClassPortInfo", silent, asked)
 	}
@@ -223,7 +223,7 @@ func stolenSAKey(s *Scene) {
 	}
 	t.Reported(time.Second, "who goes on with the key that was retired", t.dropped("h1", trust.RetiredKey))
 	_, ok = h8.table(nodes(t.Administration().SAKey()))
-	s.Check(ok, "nobody has the key that is in force")
+	s.Check(ok, "no client has the key that is in force")
 	s.Tried("the manager starts again, and h1 tries the key once more")
 	t.Crash()
 	t.Start()
@@ -316,7 +316,7 @@ func listenIn(s *Scene) {
 	t.Victim("h1", "h5")
 	t.Customer("h5", "h1")
 	h1, h2, h8 := t.listener("h1", ib.SAKey{}), t.listener("h2", ib.SAKey{}), t.listener("h8", saKey)
-	s.Tried("h1 subscribes to ports and groups that come and go, to security traps by number and by wildcard, to notices of vendors, and to what is told of h6 alone")
+	s.Tried("h1 subscribes to ports and groups that come and go, to security traps by number and by wildcard, to notices of vendors, and to what is reported of h6 alone")
 	t.Attack()
 	for _, trap := range []mad.TrapNum{mad.TrapBadMKey, mad.TrapBadPKey, mad.TrapBadQKey, mad.TrapBadPKeySwitch} {
 		if h1.silent(subscribe(s, trap), "a subscription to trap %v", trap) {
@@ -327,7 +327,7 @@ func listenIn(s *Scene) {
 	info := mad.InformInfo{GID: t.gidOf("h6"), IsGeneric: 1, Subscribe: 1, Type: mad.AllTypes, TrapNumber: mad.AllTraps, ProducerType: mad.AllProducers}
 	one := question{method: mad.MethodSet, attr: mad.AttrInformInfo, data: with(s, &info)}
 	m := h1.ask(one)
-	s.Check(m == nil || m.Status() != mad.StatusOK, "h1 subscribes to what is told of h6")
+	s.Check(m == nil || m.Status() != mad.StatusOK, "h1 subscribes to what is reported of h6")
 	info.GID = ib.MakeGID(ib.DefaultPrefix, 0x00BAD00000000001)
 	h1.alike(one, question{method: mad.MethodSet, attr: mad.AttrInformInfo, data: with(s, &info)}, "that h6 is there")
 	t.listen(100*time.Millisecond, h1, h2, h8)
@@ -347,12 +347,12 @@ func listenIn(s *Scene) {
 	t.client("h7").silent(question{method: mad.MethodGetTable, attr: mad.AttrNodeRecord, key: ib.NewSAKey(2)}, "all nodes, under a wrong key")
 	t.listen(2*time.Second, h1, h2, h8)
 	for _, trap := range []mad.TrapNum{mad.TrapGIDInService, mad.TrapGIDOutOfService, mad.TrapMulticastCreated, mad.TrapMulticastDeleted} {
-		s.Check(h2.of(trap) > 0, "h2 of tenant B is not told of trap %v, so nothing is proven", trap)
+		s.Check(h2.of(trap) > 0, "h2 of tenant B gets no notice of trap %v, so nothing is proven", trap)
 	}
-	s.Check(h8.secret() > 0, "who has the SA_Key is told of no attack, so nothing is proven")
-	s.Check(h2.secret() == 0, "h2 is told of %d attacks", h2.secret())
-	if s.Check(len(h1.heard) == before, "h1 is told of %d notices about tenant B and about attacks: %v", len(h1.heard)-before, h1.heard) {
-		s.Stopped("notices go to who shares a partition with the port or has the P_Key of the group, and those of attacks to who has the SA_Key: h2 is told of its own tenant %d times, h1 not once", len(h2.heard))
+	s.Check(h8.secret() > 0, "the client with the SA_Key gets no notice of an attack, so nothing is proven")
+	s.Check(h2.secret() == 0, "h2 gets notices of %d attacks", h2.secret())
+	if s.Check(len(h1.heard) == before, "h1 gets %d notices about tenant B and about attacks: %v", len(h1.heard)-before, h1.heard) {
+		s.Stopped("notices go to ports that share a partition with the port or have the P_Key of the group, and those of attacks to clients with the SA_Key: h2 gets notices of its own tenant %d times, h1 not once", len(h2.heard))
 	}
 }
 
@@ -375,9 +375,9 @@ func countPorts(s *Scene) {
 	}
 	t.Grant(t.GrantOf("h8", 1, keyB))
 	t.listen(time.Second, h1, h2)
-	if s.Check(len(h1.heard) == before, "h1 is told %d times of ports of tenant B", len(h1.heard)-before) {
-		s.Stopped("h1 is told of no port of tenant B, not even that there is something; h2 is told %d times", len(h2.heard))
+	if s.Check(len(h1.heard) == before, "h1 gets %d notices of ports of tenant B", len(h1.heard)-before) {
+		s.Stopped("h1 gets no notice of a port of tenant B, not even that there is one; h2 gets %d", len(h2.heard))
 	}
-	s.Check(h2.of(mad.TrapGIDOutOfService) >= times && h2.of(mad.TrapGIDInService) >= times, "h2 is told of %d ports that went and %d that came, want %d of each", h2.of(mad.TrapGIDOutOfService), h2.of(mad.TrapGIDInService), times)
-	s.Reported("nothing: to subscribe is allowed, and tells h1 nothing")
+	s.Check(h2.of(mad.TrapGIDOutOfService) >= times && h2.of(mad.TrapGIDInService) >= times, "h2 gets notices of %d ports that went and %d that came, want %d of each", h2.of(mad.TrapGIDOutOfService), h2.of(mad.TrapGIDInService), times)
+	s.Reported("nothing: to subscribe is allowed, and reveals nothing to h1")
 }

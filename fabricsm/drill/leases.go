@@ -35,7 +35,7 @@ func departedDevice(s *Scene) {
 	t.Victim("h1", "h5")
 	guid, live := t.GUID("h7", 1), t.attacker("h7").ownKey()
 	s.Check(!live.IsZero(), "h7 has no M_Key, so nothing is proven")
-	s.Tried("the adapter of h7 of tenant C leaves with its M_Key in its memory, and the operator says that it left for good; somebody tries that key from h8 on every other device")
+	s.Tried("the adapter of h7 of tenant C leaves with its M_Key in its memory, and the operator says that it left permanently; an attacker tries that key from h8 on every other device")
 	t.Attack()
 	t.pull("h7")
 	t.Run(time.Second)
@@ -55,7 +55,7 @@ func departedDevice(s *Scene) {
 	h8 := t.attacker("h8")
 	h8.opensNothingBut("h7", live)
 	h8.attackWith(live)
-	t.Reported(5*time.Second, "that somebody tries it", t.wrongMKey("h8"))
+	t.Reported(5*time.Second, "that a host tries it", t.wrongMKey("h8"))
 	t.comesBack(live)
 }
 
@@ -79,8 +79,8 @@ func (t *Site) comesBack(live ib.MKey) {
 		t.Collect()
 		t.Run(2 * time.Minute)
 		state := t.Fabric.PortInfo(at.Node, at.Port).PortState
-		if s.Check(state != ib.PortActive, "the adapter that left for good carries data again at %s port %d", at.Node, at.Port) {
-			s.Stopped("nobody shows it a key, so nothing answers at %s port %d, and the port stays closed", at.Node, at.Port)
+		if s.Check(state != ib.PortActive, "the adapter that left permanently carries data again at %s port %d", at.Node, at.Port) {
+			s.Stopped("it is shown no key, so nothing answers at %s port %d, and the port stays closed", at.Node, at.Port)
 		}
 		s.Check(len(t.TenantKeys(at)) == 0, "%s port %d holds %v", at.Node, at.Port, t.TenantKeys(at))
 	}
@@ -130,7 +130,7 @@ func lentKey(s *Scene) {
 	t.Reported(time.Second, "that the time is over", is(func(e *sm.KeyLeaseEnded) bool { return e.GUID == guid }))
 	t.mark = t.Mark()
 	tool.attackWith(key)
-	t.Reported(5*time.Second, "that somebody goes on with the old key", t.wrongMKey("h8"))
+	t.Reported(5*time.Second, "that a host goes on with the old key", t.wrongMKey("h8"))
 	s.Must(t.Settle(settleTime))
 	s.Check(t.keyOf(leaf) != key && !t.keyOf(leaf).IsZero(), "%s has the key that was lent, or none", leaf)
 }

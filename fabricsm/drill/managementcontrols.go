@@ -38,7 +38,7 @@ const (
 func managementControls() []Carried {
 	return []Carried{
 		{
-			MKey, "every device has an M_Key, and obeys nobody without it",
+			MKey, "every device has an M_Key, and obeys no sender without it",
 			[]string{"T29", "T30", "T32", "T35", "T44", "T45", "T49"},
 			func(o *SiteOptions) { o.NoKeys = true },
 		},
@@ -53,7 +53,7 @@ func managementControls() []Carried {
 			func(o *SiteOptions) { o.SM.Weakness.OpenToRefusers = true },
 		},
 		{
-			MKeyProtection, "protection level 2: without its M_Key a device answers nobody, not even a Get",
+			MKeyProtection, "protection level 2: without its M_Key a device answers no sender, not even a Get",
 			[]string{"T30"},
 			func(o *SiteOptions) { o.SM.MKey.Protection = 1 },
 		},
@@ -73,7 +73,7 @@ func managementControls() []Carried {
 			func(o *SiteOptions) { o.SM.Weakness.AnySMKey = true },
 		},
 		{
-			SMKeySecret, "the SM_Key is told only to where another subnet manager is allowed",
+			SMKeySecret, "the SM_Key is sent only to where another subnet manager is allowed",
 			[]string{"T35"},
 			func(o *SiteOptions) { o.SM.Weakness.TellsSMKey = true },
 		},
@@ -125,7 +125,7 @@ func managementControls() []Carried {
 			func(o *SiteOptions) { o.SM.MKey.Rotation = keys.RotationConfig{} },
 		},
 		{
-			Escrow, "an escrow kit gives all keys when the store is lost",
+			Escrow, "an escrow kit returns all keys when the store is lost",
 			[]string{"T50"},
 			func(o *SiteOptions) { o.NoEscrow = true },
 		},

@@ -70,7 +70,7 @@ func guessedKeys(s *Scene) {
 		return e.Condition == sm.Guessing && e.Place == place && e.Action == sm.Disable
 	}
 	t.Reported(10*time.Second, "who it was", t.wrongMKey("h7"))
-	t.Reported(10*time.Second, "that somebody guesses", is(func(e *violation.KeyGuessing) bool { return e.GUID == guid }))
+	t.Reported(10*time.Second, "that a host guesses", is(func(e *violation.KeyGuessing) bool { return e.GUID == guid }))
 	t.Reported(10*time.Second, "that h7 is cut off for it", is(cut))
 	if t.Isolated(10*time.Second, "h7 is switched off", func() bool { return t.isOff(place) }) {
 		s.Stopped("a key has 64 bits; who guesses is switched off after ten tries, for ever longer")
@@ -111,7 +111,7 @@ func accusedOfGuessing(s *Scene) {
 		t.Run(10 * time.Millisecond)
 	}
 	guid := t.GUID(at.Node, 0)
-	t.Reported(time.Minute, "that somebody guesses", is(func(e *violation.KeyGuessing) bool { return e.GUID == guid }))
+	t.Reported(time.Minute, "that a host guesses", is(func(e *violation.KeyGuessing) bool { return e.GUID == guid }))
 	t.Run(time.Minute)
 	s.Check(!t.isOff(t.Place("h1", 1)), "h1 is switched off for what h7 did in its name")
 	s.Must(t.Settle(settleTime))
@@ -217,7 +217,7 @@ func crashedRotation(s *Scene) {
 		}
 	}
 	if len(s.result.Failures) == 0 {
-		s.Stopped("both keys are saved before a device is told, so that two Gets at most show which it is on; the rotation goes on")
+		s.Stopped("both keys are saved before a device gets one, so that two Gets at most show which it is on; the rotation goes on")
 	}
 }
 
@@ -251,7 +251,7 @@ func restartedDevice(s *Scene) {
 			guid := t.GUID("h7", 1)
 			t.Reported(time.Minute, "that h7 was away", is(func(e *sm.PortPlaced) bool { return e.GUID == guid }))
 			if t.Isolated(time.Minute, "the device has an M_Key again", func() bool { return !t.keyOf(node).IsZero() }) {
-				s.Stopped("whoever comes back at its place without a key gets one before anything else is written")
+				s.Stopped("a device that comes back at its place without a key gets one before anything else is written")
 			}
 			t.Run(20 * time.Minute)
 			s.Must(t.Settle(settleTime))
@@ -272,7 +272,7 @@ func lostKeys(s *Scene) {
 	t.Restore(t.recovered())
 	t.Start()
 	t.Want(t.Intent())
-	s.Check(t.Settle(5*time.Minute) == nil, "the subnet manager does not settle with what the kit gives")
+	s.Check(t.Settle(5*time.Minute) == nil, "the subnet manager does not settle with the keys of the kit")
 	if list := changed(before, t.state()); len(list) > 0 {
 		s.Check(false, "the recovery changed %q", list)
 	}
@@ -281,7 +281,7 @@ func lostKeys(s *Scene) {
 	t.Reported(time.Minute, "that h4 is a member of tenant A: devices obey again", is(func(e *sm.MembershipApplied) bool { return e.GUID == g.GUID && e.PKey == keyA }))
 	s.Check(t.Send("h1", "h4", keyA).Fate == sim.Delivered, "h4 is no member of tenant A: devices do not obey")
 	if len(s.result.Failures) == 0 {
-		s.Stopped("the kit gives each device its key, without a write")
+		s.Stopped("the kit returns each device's key, without a write")
 	}
 }
 

@@ -18,7 +18,7 @@ func multicastDrills() []Drill {
 	return []Drill{
 		{ID: "T78", Threat: "join a multicast group of another partition", Play: crossJoin},
 		{ID: "T79", Threat: "make multicast groups until no multicast LID is left", Play: exhaustMLIDs},
-		{ID: "T80", Threat: "make the groups of IP before others do, with parameters that nobody can use", Play: brokenIPoIB},
+		{ID: "T80", Threat: "make the groups of IP before others do, with parameters that no host can use", Play: brokenIPoIB},
 		{ID: "T81", Threat: "drag a group down to the rate of a slow link", Play: slowMember},
 		{ID: "T82", Threat: "have others leave their groups, or groups disappear", Play: endedGroups},
 		{ID: "T83", Threat: "use up multicast LIDs with the groups of many IPv6 addresses", Play: manyAddresses},

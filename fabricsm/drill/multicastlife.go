@@ -66,7 +66,7 @@ func endedGroups(s *Scene) {
 	h1.answered(t.leave("h1", broadcast), "it leaves the broadcast group as the last member")
 	g := t.gatherJoined(h1, groupOf(1), keyA, "h5", "h3")
 
-	s.Tried("h1 deletes the memberships of h5 and h3 in a group of their tenant, h2 of tenant B does, and h1, which made the group, gives up what it does not have")
+	s.Tried("h1 deletes the memberships of h5 and h3 in a group of their tenant, h2 of tenant B does, and h1, which made the group, leaves what it is not in")
 	t.Attack()
 	held := true
 	for _, of := range []string{"h5", "h3"} {
@@ -118,7 +118,7 @@ func manyAddresses(s *Scene) {
 	t := s.Site(o)
 	t.Customer("h2", "h6")
 	g := t.gather(groupOf(1000), keyB, "h2", "h6")
-	s.Tried("both hosts of tenant A give themselves IPv6 addresses, each of which has a group, in a fabric with %d multicast LIDs where a port may be in %d groups", lids, perPort)
+	s.Tried("both hosts of tenant A configure IPv6 addresses, each of which has a group, in a fabric with %d multicast LIDs where a port may be in %d groups", lids, perPort)
 	t.Attack()
 	used := make(map[ib.LID]bool)
 	held := true

@@ -29,7 +29,7 @@ func staleKey(s *Scene) {
 	s.Must(t.Settle(settleTime))
 	for _, h := range t.Since(t.mark) {
 		e, ok := h.Event.(*sm.MembershipRemoved)
-		s.Check(!ok || e.GUID != gone.GUID || !e.HCAProven, "it is told that the HCA of h1, which is off, has lost %v", keyA)
+		s.Check(!ok || e.GUID != gone.GUID || !e.HCAProven, "it is reported that the HCA of h1, which is off, has lost %v", keyA)
 	}
 	t.Grant(t.GrantOf("h3", 1, keyA), t.GrantOf("h7", 1, keyA))
 	s.Must(t.Settle(settleTime))
@@ -48,7 +48,7 @@ func staleKey(s *Scene) {
 	})
 	s.Check(reached == 0, "h1 reached hosts of tenant C %d times with the P_Key it had kept", reached)
 	if t.Isolated(time.Second, "the HCA of h1 has lost the P_Key", func() bool { return len(t.TenantKeys(Port("h1"))) == 0 }) {
-		s.Stopped("the switch port had lost %v before anybody else got it, and h1 has lost it before its port was opened", keyA)
+		s.Stopped("the switch port had lost %v before another host got it, and h1 has lost it before its port was opened", keyA)
 	}
 	t.Reported(time.Second, "that the HCA could not be asked", is(func(e *sm.MembershipRemoved) bool { return e.GUID == gone.GUID && !e.HCAProven }))
 	s.Check(newcomers.Counts().Delivered > 0, "tenant C cannot use its P_Key")
@@ -85,7 +85,7 @@ func fullTable(s *Scene) {
 		s.Must(t.Settle(settleTime))
 		for _, h := range t.Since(t.mark) {
 			e, ok := h.Event.(*sm.MembershipApplied)
-			s.Check(!ok || e.GUID != t.GUID("h1", 1) || e.PKey != keyC, "it is told that h1 is a member of %v", keyC)
+			s.Check(!ok || e.GUID != t.GUID("h1", 1) || e.PKey != keyC, "it is reported that h1 is a member of %v", keyC)
 		}
 		r := t.Send("h7", "h1", keyC)
 		s.Check(r.Fate != sim.Delivered, "h7 reaches h1 with %v", keyC)
@@ -151,10 +151,10 @@ func betweenWrites(s *Scene) {
 	s.Check(len(t.TenantKeys(Port("h1"))) == 1, "the HCA lost its P_Key although it does not answer")
 	t.Run(time.Second)
 	r := t.Send("h1", "h5", keyA)
-	s.Check(r.Fate != sim.Delivered, "h1 reaches h5 after it was told that it may not")
+	s.Check(r.Fate != sim.Delivered, "h1 reaches h5 after it was reported that it may not")
 	for _, h := range t.Since(t.mark) {
 		e, ok := h.Event.(*sm.MembershipRemoved)
-		s.Check(!ok || e.GUID != gone.GUID || !e.HCAProven, "it is told that the HCA of h1, which does not answer, has lost %v", keyA)
+		s.Check(!ok || e.GUID != gone.GUID || !e.HCAProven, "it is reported that the HCA of h1, which does not answer, has lost %v", keyA)
 	}
 	t.Reported(time.Minute, "that the HCA could not be asked", is(func(e *sm.MembershipRemoved) bool { return e.GUID == gone.GUID && !e.HCAProven }))
 	s.Must(t.Fabric.SetFault("h1", sim.Fault{}))
@@ -189,13 +189,13 @@ func (t *Site) crashBetween() {
 		}
 		return false
 	}
-	s.Check(!told(), "it is told that h3 is a member although its HCA has no P_Key")
+	s.Check(!told(), "it is reported that h3 is a member although its HCA has no P_Key")
 	in := t.Intent()
 	t.Start()
 	t.Want(in)
 	s.Must(t.Settle(settleTime))
 	s.Check(told() && len(t.TenantKeys(Port("h3"))) == 1, "h3 is no member after the manager came back")
-	s.Stopped("a membership is told when both tables were read back, and a manager that comes back completes what was begun")
+	s.Stopped("a membership is reported when both tables were read back, and a manager that comes back completes what was begun")
 }
 
 // throughRouter is T11.
@@ -241,7 +241,7 @@ func mintedAlias(s *Scene) {
 	}
 	s.Check(held(), "the alias was not written, so nothing is proven")
 	if t.Isolated(5*time.Minute, "the alias is taken away", func() bool { return !held() }) {
-		s.Stopped("GUID tables are read again and again, and what nobody granted is taken out")
+		s.Stopped("GUID tables are read again and again, and what is not granted is taken out")
 	}
 	for _, at := range []sim.Endpoint{Port("h1"), t.SwitchPort("h1", 1)} {
 		keys := t.TenantKeys(at)

@@ -18,7 +18,7 @@ func partitionDrills() []Drill {
 		{ID: "T1", Threat: "send data with another tenant's P_Key from a modified driver", Play: foreignPKey},
 		{ID: "T2", Threat: "talk to another tenant over the default partition", Play: defaultPartition},
 		{ID: "T3", Threat: "ask for full membership of the default partition", Play: reservedKeys},
-		{ID: "T4", Threat: "lose or cut off the file of partitions, so that everybody becomes a full member", Play: lostPartitions},
+		{ID: "T4", Threat: "lose or cut off the file of partitions, so that every port becomes a full member", Play: lostPartitions},
 		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Needs: needsService},
 		{ID: "T6", Threat: "become the next owner of a P_Key that a switched-off host still holds", Play: staleKey},
 		{ID: "T7", Threat: "overflow a P_Key table, so that a member is silently left out or not enforced", Play: fullTable},
@@ -30,7 +30,7 @@ func partitionDrills() []Drill {
 		{ID: "T13", Threat: "mint the GUID of another port as an alias for a virtual function", Play: mintedAlias},
 		{ID: "T14", Threat: "send raw packets, which carry no P_Key", Play: rawPackets},
 		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Play: sharedPartition},
-		{ID: "T16", Threat: "have a partition deleted and made anew while members remain", Needs: needsService},
+		{ID: "T16", Threat: "have a partition deleted and created again while members remain", Needs: needsService},
 	}
 }
 
@@ -64,7 +64,7 @@ func foreignPKey(s *Scene) {
 	t.Victim("h2", "h6")
 	t.Victim("h1", "h5")
 	t.Attack()
-	s.Tried("h1 of tenant A sends 20 packets with tenant B's P_Key %v and its limited form to each host of B, and to a host of nobody", keyB)
+	s.Tried("h1 of tenant A sends 20 packets with tenant B's P_Key %v and its limited form to each host of B, and to a host of no tenant", keyB)
 	fates := make(map[sim.Fate]int)
 	for range 20 {
 		for _, to := range []string{"h2", "h6", "h7"} {
@@ -89,7 +89,7 @@ func foreignPKey(s *Scene) {
 			lines++
 		}
 	}
-	s.Check(lines <= 4, "the attack is told %d times: that many lines bury others", lines)
+	s.Check(lines <= 4, "the attack is reported %d times: that many lines bury others", lines)
 	s.muteSwitches()
 }
 
@@ -202,7 +202,7 @@ func reservedKeys(s *Scene) {
 	}
 	r := t.Send("h1", "h2", ib.DefaultPKeyFull)
 	if s.Check(r.Fate != sim.Delivered, "h1 reached h2 over the default partition") {
-		s.Stopped("the manager refuses reserved P_Keys whoever asks: h1 stays a limited member, its packet ends as %v", r.Fate)
+		s.Stopped("the manager refuses reserved P_Keys to every client: h1 stays a limited member, its packet ends as %v", r.Fate)
 	}
 	for _, line := range []string{"Default=0x7fff : ALL=full;", "0xffff : SELF=full, 0x10=full;", "A=0x8000 : 0x10=full;", "A=0 : 0x10=full;"} {
 		_, err := conf.Parse("partitions.conf", []byte(line))
@@ -221,7 +221,7 @@ func lostPartitions(s *Scene) {
 	}
 	t := s.Site(SiteOptions{Tenants: twoTenants(), SM: sm.Config{IntentWait: 30 * time.Second}})
 	t.Victim("h2", "h6")
-	s.Tried("the manager starts again and nobody tells it what the partitions are")
+	s.Tried("the manager starts again and gets no list of partitions")
 	t.Attack()
 	t.Crash()
 	t.Start()
@@ -235,13 +235,13 @@ func lostPartitions(s *Scene) {
 	t.Run(time.Minute)
 	t.onlyLimited()
 	for _, h := range []string{"h1", "h2"} {
-		s.Check(len(t.TenantKeys(t.SwitchPort(h, 1))) == 0, "the port of %s holds %v although nobody wants that", h, t.TenantKeys(t.SwitchPort(h, 1)))
+		s.Check(len(t.TenantKeys(t.SwitchPort(h, 1))) == 0, "the port of %s holds %v although that is not wanted", h, t.TenantKeys(t.SwitchPort(h, 1)))
 	}
 	for _, k := range []ib.PKey{ib.DefaultPKeyLimited, ib.DefaultPKeyFull, keyB} {
 		r := t.Send("h1", "h2", k)
 		s.Check(r.Fate != sim.Delivered, "h1 reaches h2 with P_Key %v", k)
 	}
-	s.Stopped("tables are left as they are for a while, and then nobody is in any tenant's partition")
+	s.Stopped("tables are left as they are for a while, and then no port is in any tenant's partition")
 }
 
 // onlyLimited demands that hosts are limited members of the default partition.

@@ -14,7 +14,7 @@ func physicalDrills() []Drill {
 		{ID: "T148", Threat: "swap two cables", Play: declared("T148", swappedRunning)},
 		{ID: "T149", Threat: "plug in a cable to another fabric", Play: declared("T149")},
 		{ID: "T150", Threat: "insert a switch, or a loopback plug", Play: declared("T150", loopback)},
-		{ID: "T151", Threat: "replace an HCA without telling anybody", Play: declared("T151", announcedRMA)},
+		{ID: "T151", Threat: "replace an HCA without an announcement", Play: declared("T151", announcedRMA)},
 		{ID: "T152", Threat: "forget the devices inside switches in the declared topology", Play: insideSwitches},
 		{ID: "T153", Threat: "make a link flap, to have things discovered again and again", Play: flappingLink},
 	}

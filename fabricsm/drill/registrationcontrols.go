@@ -76,7 +76,7 @@ func registrationControls() []Carried {
 			weakSA(func(c *sa.Config) { c.Services.MaxLease = math.MaxInt64 }),
 		},
 		{
-			OwnRecords, "who is not trusted is told of groups and services of partitions that it is in, and not of their members",
+			OwnRecords, "clients that are not trusted get groups and services of their own partitions, and not of their members",
 			[]string{"T71"},
 			weakSA(func(c *sa.Config) { c.Policy = weak.Trusting{About: sa.Registrations} }),
 		},

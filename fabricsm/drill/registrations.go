@@ -42,7 +42,7 @@ func manyRegistrations(s *Scene) {
 		{"subscription", limits.MaxSubscriptions, func(n int) question { return subscribe(s, traps[n]) }, trust.TooManySubscriptions},
 	}
 	h1 := t.client("h1")
-	s.Tried("h1 registers %d groups, %d services and %d subscriptions, which is what a port may have, and one more of each; and again when the Subnet Manager was started anew", kinds[0].most, kinds[1].most, kinds[2].most)
+	s.Tried("h1 registers %d groups, %d services and %d subscriptions, which is what a port may have, and one more of each; and again when the Subnet Manager was restarted", kinds[0].most, kinds[1].most, kinds[2].most)
 	t.Attack()
 	held := true
 	for _, k := range kinds {
@@ -109,15 +109,15 @@ func registeredGIDs(s *Scene) {
 	name := mad.ServiceRecord{}
 	copy(name.ServiceName[:], "db")
 	m := h1.ask(get(mad.AttrServiceRecord, mad.ServiceComponentServiceName, with(s, &name)))
-	held = s.Check(m != nil && m.Status() == mad.StatusNoRecords, "h1 is told of a service of tenant B by its name") && held
+	held = s.Check(m != nil && m.Status() == mad.StatusNoRecords, "h1 gets a service of tenant B by its name") && held
 	rec, ok := mine.now()
-	held = s.Check(ok && rec.PortGID == (ib.GID{}) && rec.JoinState == 0, "h1 is told who is in the group of its own tenant: %v", rec.PortGID) && held
+	held = s.Check(ok && rec.PortGID == (ib.GID{}) && rec.JoinState == 0, "h1 learns which ports are in the group of its own tenant: %v", rec.PortGID) && held
 	if held {
 		s.Stopped("who shows no SA_Key gets no tables of it; one group or service at a time, and of a partition that it is in, without members; others are as if they were not there")
 	}
 	key := question{method: mad.MethodGetTable, attr: mad.AttrMCMemberRecord, key: saKey}
 	members, _ := t.client("h8").table(key)
-	s.Check(len(members) == 4, "who shows the SA_Key is told of %d members, so nothing is proven", len(members))
+	s.Check(len(members) == 4, "the client with the SA_Key gets %d members, so nothing is proven", len(members))
 }
 
 // proxyRequests is T75.
@@ -130,7 +130,7 @@ func proxyRequests(s *Scene) {
 	ours, theirs := t.gather(groupOf(1), keyA, "h5", "h3"), t.gather(groupOf(2), keyB, "h2", "h3")
 	t.client("h5").answered(t.register("h5", 7, "db", keyA), "it offers a service")
 	h1 := t.client("h1")
-	s.Tried("h1 of tenant A joins and leaves groups, offers and withdraws services and changes aliases for h5 of its own tenant, for h3, which serves both tenants, for h2 of tenant B and for ports that nobody has")
+	s.Tried("h1 of tenant A joins and leaves groups, offers and withdraws services and changes aliases for h5 of its own tenant, for h3, which serves both tenants, for h2 of tenant B and for ports that do not exist")
 	t.Attack()
 	held := true
 	guids := make(map[string][]ib.GUID)
@@ -151,8 +151,8 @@ func proxyRequests(s *Scene) {
 	}
 	nobody := t.join("h1", groupOf(3), keyA)
 	nobody.data = with(s, &mad.MCMemberRecord{MGID: groupOf(3), PortGID: ib.MakeGID(ib.DefaultPrefix, 0x00BAD00000000002), JoinState: ib.FullMember, PKey: keyA})
-	held = h1.silent(nobody, "it has a port join that nobody has") && held
-	t.Reported(time.Second, "for whom h1 asks", is(func(e *sa.Violation) bool {
+	held = h1.silent(nobody, "it has a port join that does not exist") && held
+	t.Reported(time.Second, "for which port h1 asks", is(func(e *sa.Violation) bool {
 		return e.Verdict == trust.Proxy && e.Place == t.Place("h1", 1) && e.Target == t.GUID("h2", 1)
 	}))
 	s.Must(t.Settle(settleTime))
@@ -162,7 +162,7 @@ func proxyRequests(s *Scene) {
 	m := t.client("h3").ask(t.service("h5", 7, keyA))
 	held = s.Check(m != nil && m.Status() == mad.StatusOK, "the service of h5 is gone") && held
 	if ours.holds("after h1 asked for others") && theirs.holds("after h1 asked for others") && held {
-		s.Stopped("a request for another port is dropped, whoever has that port, and whether there is one")
+		s.Stopped("a request for another port is dropped, whether there is such a port or not")
 	}
 }
 
@@ -207,7 +207,7 @@ func claimedAliases(s *Scene) {
 	h1, h2 := t.client("h1"), t.client("h2")
 	h2.answered(t.aliases("h2", 1, allowed["h2"])[0], "it asks for the alias that inventory has for it")
 	s.Must(t.Settle(settleTime))
-	s.Tried("where hosts may ask, and inventory has an alias for each of h1 and h2, h1 asks for that of h2, for the GUIDs of h2 and of the manager, and for one that nobody has; and as its own GUID")
+	s.Tried("where hosts may ask, and inventory has an alias for each of h1 and h2, h1 asks for that of h2, for the GUIDs of h2 and of the manager, and for one that no port has; and as its own GUID")
 	t.Attack()
 	held := true
 	for _, guid := range []ib.GUID{allowed["h2"], t.GUID("h2", 1), t.GUID("sm", 1), 0x00BAD00000000001, ^ib.GUID(0)} {
@@ -218,7 +218,7 @@ func claimedAliases(s *Scene) {
 	t.Reported(time.Second, "what h1 was refused", is(func(e *sa.AliasEvent) bool { return e.Reason == alias.NotAllowed && e.Asked.Place == place }))
 	h1.given(t.aliases("h1", 1, allowed["h1"])[0], 1, allowed["h1"], "it asks for its own alias")
 	s.Must(t.Settle(settleTime))
-	s.Tried("a guest of h1, which asks under that alias, claims the alias of h2 and gives up that of h1")
+	s.Tried("a guest of h1, which asks under that alias, claims the alias of h2 and releases that of h1")
 	for _, q := range append(t.aliases("h1", 2, allowed["h2"]), t.aliases("h1", 1, allowed["h1"])...) {
 		q.sgid = ib.MakeGID(ib.DefaultPrefix, allowed["h1"])
 		held = h1.silent(q, "its guest changes aliases") && held
@@ -250,7 +250,7 @@ func (s *Scene) claimUnasked() {
 	s.Must(t.Settle(settleTime))
 	extra := slices.ContainsFunc(t.Fabric.GUIDs("h1", 1)[1:], func(g ib.GUID) bool { return g != 0 })
 	if s.Check(!extra, "h1 has an alias") && held {
-		s.Stopped("nobody who is not trusted asks for aliases unless that is configured")
+		s.Stopped("no client that is not trusted asks for aliases unless that is configured")
 	}
 	t.Reported(time.Second, "that h1 asks for aliases", t.dropped("h1", trust.AliasRefused))
 }

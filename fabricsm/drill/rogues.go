@@ -95,7 +95,7 @@ func rogueInGap(s *Scene) {
 	}
 	t.behindFirewall("h8")
 	if list := changed(before, t.state()); s.Check(len(list) == 0, "in the gap changed %q", list) {
-		s.Stopped("M_Keys without a lease guard devices while nobody is master, switches go on enforcing")
+		s.Stopped("M_Keys without a lease guard devices while there is no master, switches go on enforcing")
 	}
 	r := t.Send("h7", "h5", keyA)
 	s.Check(r.Fate != sim.Delivered, "h7 reaches h5 of tenant A in the gap")
@@ -136,7 +136,7 @@ func leaseAttack(s *Scene) {
 		var pi mad.PortInfo
 		m := h7.ask(smp{to: node, attr: mad.AttrPortInfo})
 		if m != nil && mad.Decode(m.Data(), &pi) == nil {
-			s.Check(pi.MKey.IsZero(), "%s has told h7 its M_Key", node)
+			s.Check(pi.MKey.IsZero(), "%s has shown h7 its M_Key", node)
 			h7.attackWith(pi.MKey)
 		}
 	}

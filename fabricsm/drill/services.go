@@ -77,7 +77,7 @@ func (c *client) finds(name string) (rec mad.ServiceRecord, ok bool) {
 	}
 	s := c.site.scene
 	s.Must(mad.Decode(m.SAData(), &rec))
-	return rec, s.Check(rec.ServiceGID == c.site.gidOf(provider), "%s is told that %v offers %s, which %s does", c.host, rec.ServiceGID, name, provider)
+	return rec, s.Check(rec.ServiceGID == c.site.gidOf(provider), "%s is answered that %v offers %s, which %s does", c.host, rec.ServiceGID, name, provider)
 }
 
 // stolenName is T84.
@@ -106,7 +106,7 @@ func stolenName(s *Scene) {
 	}
 	_, one := h5.finds(storageName)
 	if held && one {
-		s.Stopped("a name that is mapped to a key is registered by who shows that key, and one that begins like a reserved one by nobody else; clients find the one record that they should")
+		s.Stopped("a name that is mapped to a key is registered by clients with that key, and one that begins like a reserved one by no other client; clients find the one record that they should")
 	}
 	t.Reported(time.Second, "that h1 does not have the key of the name", t.dropped("h1", trust.WrongServiceKey))
 	t.Reported(time.Second, "that h1 registers a reserved name", t.dropped("h1", trust.ReservedName))
@@ -144,7 +144,7 @@ func overwrittenService(s *Scene) {
 		held = neighbour.refused(t.withdraw("h3", 1, keyA, key), "it deletes a service without its key") && held
 	}
 	guid, place := t.GUID("h3", 1), t.Place("h3", 1)
-	t.Reported(time.Second, "that somebody on h3 does not have the key", is(func(e *sa.ServiceEvent) bool {
+	t.Reported(time.Second, "that a client on h3 does not have the key", is(func(e *sa.ServiceEvent) bool {
 		return e.Kind == service.Refused && e.Reason == service.WrongKey && e.Asked.GUID == guid && e.Asked.Place == place
 	}))
 	for _, name := range []string{"db.keyed", "db.plain"} {
@@ -153,7 +153,7 @@ func overwrittenService(s *Scene) {
 		held = s.Check(rec.ServiceKey.IsZero(), "h5 is shown the key of %s", name) && held
 	}
 	if held {
-		s.Stopped("and on the same port by who has its key, which nobody is shown")
+		s.Stopped("and on the same port by the client with its key, which is not shown")
 	}
 	h3.answered(t.withdraw("h3", 1, keyA, own), "it deletes its service with the key")
 }
@@ -232,7 +232,7 @@ func oddNames(s *Scene) {
 	for _, h := range t.Since(t.mark) {
 		told = append(told, h.Event.String())
 	}
-	clean := s.Check(len(told) > 2*len(names), "only %d events tell of it", len(told))
+	clean := s.Check(len(told) > 2*len(names), "only %d events report it", len(told))
 	for _, text := range told {
 		clean = s.Check(plain(text), "an event has bytes of a name: %q", text) && clean
 	}

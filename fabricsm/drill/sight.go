@@ -4,7 +4,7 @@ package drill
 func sightDrills() []Drill {
 	return []Drill{
 		{ID: "T117", Threat: "have what the Subnet Manager does not see count as gone, so that one leaf switch takes every tenant down", Needs: needsService},
-		{ID: "T143", Threat: "split the fabric, or have a rail flap, and have the Subnet Manager started anew meanwhile, so that tenants lose ports that were not cut", Needs: needsService},
+		{ID: "T143", Threat: "split the fabric, or have a rail flap, and have the Subnet Manager restarted meanwhile, so that tenants lose ports that were not cut", Needs: needsService},
 		{ID: "T134", Threat: "change what the audit log says, in the files of the store", Needs: needsService},
 		{ID: "T146", Threat: "set the clock of the service back, so that what was over counts again", Needs: needsService},
 		{ID: "T144", Threat: "have a host that was released come back by restoring an old backup", Needs: needsService},

@@ -275,7 +275,7 @@ func (t *Site) LID(host string) ib.LID { return t.Fabric.PortInfo(host, 1).LID }
 func (t *Site) Attack() { t.mark, t.at = t.Mark(), t.Now() }
 
 // unreported begins the failure text for an attack without a report.
-const unreported = "nobody reported"
+const unreported = "not reported"
 
 // Reported waits until an event reports the attack, at most as long as within, and records its text and how long that took.
 // The parameter what names the expected report.

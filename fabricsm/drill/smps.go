@@ -21,7 +21,7 @@ func smpDrills() []Drill {
 		{ID: "T34", Threat: "order the subnet manager to hand over, to stand by or to stop", Play: forgedOrders},
 		{ID: "T35", Threat: "learn the SM_Key, or an M_Key, by asking for it", Play: askedKeys},
 		{ID: "T36", Threat: "learn an M_Key by posing as the device that has it", Play: learnedKey},
-		{ID: "T37", Threat: "give the own adapter an M_Key, to lock the subnet manager out", Play: foreignMKey},
+		{ID: "T37", Threat: "set an M_Key on the own adapter, to lock the subnet manager out", Play: foreignMKey},
 		{ID: "T38", Threat: "change ports with tools of the firmware, without any SMP", Play: quietWrites},
 		{ID: "T39", Threat: "flood devices with SMPs", Play: smpFlood},
 		{ID: "T40", Threat: "forge traps, to keep the subnet manager busy or to have a neighbour cut off", Play: forgedTraps},
@@ -169,12 +169,12 @@ func askedKeys(s *Scene) {
 			s.Check(!t.keyOf(to).IsZero(), "%s has no M_Key that could be learned", to)
 			var pi mad.PortInfo
 			if m := h7.ask(smp{to: to, attr: mad.AttrPortInfo, key: key}); m != nil && mad.Decode(m.Data(), &pi) == nil {
-				s.Check(pi.MKey.IsZero(), "%s told h7 its M_Key", to)
+				s.Check(pi.MKey.IsZero(), "%s shows h7 its M_Key", to)
 			}
 		}
 	}
 	t.Reported(5*time.Second, "SMPs with a wrong M_Key", t.wrongMKey("h7"))
-	s.Stopped("devices with an M_Key tell it to nobody")
+	s.Stopped("devices with an M_Key show it to no host")
 
 	askedSMInfo(s, t, h7)
 	o := s.managed()
@@ -196,7 +196,7 @@ func askedSMInfo(s *Scene, u *Site, h7 *attacker) {
 		var si mad.SMInfo
 		if p.MAD.Attr() == mad.AttrSMInfo && p.MAD.Method() == mad.MethodGetResp && mad.Decode(p.MAD.Data(), &si) == nil && si.GUID == u.GUID("sm", 1) {
 			told++
-			s.Check(si.SMKey.IsZero(), "the subnet manager told h7 its SM_Key")
+			s.Check(si.SMKey.IsZero(), "the subnet manager shows h7 its SM_Key")
 		}
 	}
 	if s.Check(told == 1, "the subnet manager answered %d of 1 Gets of SMInfo", told) {

@@ -29,7 +29,7 @@ func announcedRMA(s *Scene) {
 		})
 	}})
 	t.Victim("h1", "h5")
-	s.Tried("the HCA of h7 is replaced by a spare of its model, as it was announced, before anybody has said that this is the one")
+	s.Tried("the HCA of h7 is replaced by a spare of its model, as it was announced, before an operator confirmed it")
 	t.Attack()
 	t.exchange("h7", guid)
 	place := t.Place("h7", 1)
@@ -76,7 +76,7 @@ func insideSwitches(s *Scene) {
 			}
 		}
 	}
-	s.Check(told == inside, "%d of %d aggregation nodes that are missing are told before the topology is in force", told, inside)
+	s.Check(told == inside, "%d of %d aggregation nodes that are missing are reported before the topology is in force", told, inside)
 	omitted := breach{
 		tried: "it is put into force all the same: an aggregation node answers at a port where nothing is declared",
 		do: func(t *Site) {

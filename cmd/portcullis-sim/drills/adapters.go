@@ -43,7 +43,7 @@ func customFirmware(s *drill.Scene) {
 	}})
 	s.Tried("the adapter of %s is one that takes unsigned firmware, and was given root's own, which answers as genuine firmware does", suspect)
 	c.mark()
-	c.refused(c.provision(nil), attest.ReasonFirmware, proven, "whose adapter runs firmware that nobody signed")
+	c.refused(c.provision(nil), attest.ReasonFirmware, proven, "whose adapter runs unsigned firmware")
 }
 
 // oldFirmware is T89.
@@ -56,7 +56,7 @@ func oldFirmware(s *drill.Scene) {
 		},
 		card: func(o *card.Options) { o.Firmware = card.Firmware{Major: 28, Minor: 39, SubMinor: 1002} },
 	})
-	s.Tried("root gives the adapter of %s the maker's own firmware of two years ago, which is signed and has holes", suspect)
+	s.Tried("root writes to the adapter of %s the maker's own firmware of two years ago, which is signed and has holes", suspect)
 	c.mark()
 	c.refused(c.provision(nil), attest.ReasonFirmware, proven, "whose adapter runs firmware with known holes")
 }
@@ -142,7 +142,7 @@ func inverted(text string) string {
 func skippedLock(s *drill.Scene) {
 	c := newCardSite(s, cardOptions{policy: lockOff(s)})
 	s.Tried("root lets the settings of the adapter of %s be written, and the command that locks it not", suspect)
-	c.unwritten(register.IDMLOCK, register.BadSystemState, "the adapter for locked", "whose adapter anybody on it can change")
+	c.unwritten(register.IDMLOCK, register.BadSystemState, "the adapter for locked", "whose adapter any program on the host can change")
 }
 
 // unwritten has the agent provision a host whose adapter refuses writes of a register. The agent must not take the write
@@ -166,7 +166,7 @@ func brokenLock(s *drill.Scene) {
 	s.Must(c.restart())
 	guesses := []ib.LockKey{ib.NewLockKey(1), ib.NewLockKey(0x1122334455667788), ib.NewLockKey(^uint64(0))}
 	for _, k := range guesses {
-		c.scene.Check(!c.try(k), "the adapter of %s is open to whoever is on it", suspect)
+		c.scene.Check(!c.try(k), "the adapter of %s is open to programs on the host", suspect)
 	}
 	at, known := nvconfig.LookUp("SM_DISABLE")
 	s.Check(known, "no setting SM_DISABLE is known")
@@ -175,17 +175,17 @@ func brokenLock(s *drill.Scene) {
 		Data:   make([]byte, 4),
 	}
 	_, err := bus{c.card}.Access(context.Background(), register.IDMNVDA, register.Write, off.Append(nil))
-	s.Check(err != nil, "the adapter of %s takes settings of whoever is on it", suspect)
+	s.Check(err != nil, "the adapter of %s takes settings of programs on the host", suspect)
 	s.Must(c.restart())
 	if s.Check(c.probe() == attest.FirewallBlocks, "%s sends subnet management packets again", suspect) {
 		s.Stopped("the adapter refuses %d keys and the setting, before and after a reset: %v", len(guesses), err)
 	}
-	s.Tried("it is opened all the same, by whoever could, and the host is provisioned anew")
+	s.Tried("it is opened all the same, with the right key, and the host is provisioned again")
 	c.card.LockAs(register.Locked, ib.NewLockKey(0x666))
 	c.again()
 	err = c.provision(nil)
-	s.Check(c.failed != nil, "the agent opens an adapter that somebody else locked")
-	c.refused(err, attest.ReasonUnread, proven, "whose adapter is locked with a key of somebody else")
+	s.Check(c.failed != nil, "the agent opens an adapter that another site locked")
+	c.refused(err, attest.ReasonUnread, proven, "whose adapter is locked with a key of another site")
 }
 
 // leakedKey is T94.
@@ -265,7 +265,7 @@ func blindAgent(s *drill.Scene) {
 		c.facts = c.read()
 		return nil
 	}
-	c.refused(c.provision(nil), attest.ReasonUnread, proven, "of whose adapter nobody knows what it will run")
+	c.refused(c.provision(nil), attest.ReasonUnread, proven, "of whose adapter it is unknown what it will run")
 }
 
 // foreignProcessor is T97: an attacker who owns a DPU's own processor needs no more of the host. Nothing attests that
@@ -277,7 +277,7 @@ func foreignProcessor(s *drill.Scene) {
 			o.Identity.DeviceID, o.Identity.HWDevID = 0xA2DC, 0x21C // BlueField-3
 		},
 	})
-	s.Tried("the adapter of %s is a DPU, on whose own processor somebody else is root; the host and its boot are as they must be", suspect)
+	s.Tried("the adapter of %s is a DPU, on whose own processor the tenant is root; the host and its boot are as they must be", suspect)
 	c.mark()
 	c.refused(c.provision(nil), attest.ReasonDPU, proven, "whose adapter has a processor that nothing attests")
 }

@@ -45,7 +45,7 @@ func readKeys(s *drill.Scene) {
 	v.sync()
 	v.keep(root, random)
 
-	s.Tried("somebody steals the store with all that it ever held, the log, an escrow kit, and all that the API answers; he looks for the keys that devices have or had, in every form, and tries what he finds")
+	s.Tried("a thief takes the store with all that it ever held, the log, an escrow kit, and all that the API answers; the thief looks for the keys that devices have or had, in every form, and tries what is found")
 	v.mark()
 	places := v.sinks(root)
 	for _, secret := range v.secrets() {
@@ -208,7 +208,7 @@ func (v *site) restored(root vault.Root, random *rand.ChaCha8) {
 	v.Start()
 	v.Want(in)
 	if s.Check(v.Settle(time.Minute) == nil, "the subnet manager does not settle with what was stored") {
-		s.Stopped("with its own root the store gives every key: the subnet manager went on with it")
+		s.Stopped("with its own root the store yields every key: the subnet manager went on with it")
 	}
 }
 

@@ -53,7 +53,7 @@ func recordedEvidence(s *drill.Scene) {
 	seal, err := m.Seal(first, accepted.Seal, e.channel)
 	s.Must(err)
 
-	s.Tried("%s boots the provisioning image and its evidence is recorded, and its hand-over kept back; then it boots root's own system, is assigned anew, and sends what was recorded: in the old session, and in a new one", suspect)
+	s.Tried("%s boots the provisioning image and its evidence is recorded, and its hand-over kept back; then it boots root's own system, is assigned again, and sends what was recorded: in the old session, and in a new one", suspect)
 	boot(m, "root's own")
 	e.reassign("acme")
 	e.mark()
@@ -64,7 +64,7 @@ func recordedEvidence(s *drill.Scene) {
 	_, err = e.admission.SubmitEvidence(e.ctx(), second.ID, e.channel, evidence)
 	// The seal of a refused session makes no difference.
 	_, _ = e.admission.SubmitSeal(e.ctx(), second.ID, e.channel, "192.0.2.1", seal)
-	e.refused(err, attest.ReasonProof, anybody(e.from), "which runs root's own system")
+	e.refused(err, attest.ReasonProof, unproven(e.from), "which runs root's own system")
 }
 
 // relayedEvidence is T99.
@@ -144,7 +144,7 @@ func bootedAfter(s *drill.Scene) {
 	ses, seal, err := e.show(m)
 	s.Must(err)
 	if e.outside("which can still attest whatever root wants") {
-		s.Stopped("accepted evidence alone admits nobody: the host must be handed over first")
+		s.Stopped("accepted evidence alone admits no host: the host must be handed over first")
 	}
 	s.Tried("it hands over, is admitted, and is given to another tenant without a reboot: root loads his own system, which shows what the agent showed")
 	s.Must(e.seal(m, ses, seal))
@@ -165,7 +165,7 @@ func copiedKeys(s *drill.Scene) {
 	own, err := e.admission.OpenSession(e.ctx(), request, e.from)
 	s.Must(err)
 
-	s.Tried("somebody has both attestation keys of %s, as if a TPM gave keys away, and all that was sent; from his desk he opens a session for it, and quotes what he wants", suspect)
+	s.Tried("an attacker has both attestation keys of %s, as if a TPM exported keys, and all that was sent; from another machine the attacker opens a session for it, and quotes made-up values", suspect)
 	thief := *m
 	thief.EK, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	s.Must(err)
@@ -181,7 +181,7 @@ func copiedKeys(s *drill.Scene) {
 	if err == nil {
 		s.Must(e.seal(&thief, ses, result.Seal))
 	}
-	e.refused(err, attest.ReasonProof, anybody(desk), "whose TPM was never asked")
+	e.refused(err, attest.ReasonProof, unproven(desk), "whose TPM was never asked")
 	if err == nil {
 		return
 	}
@@ -190,7 +190,7 @@ func copiedKeys(s *drill.Scene) {
 	s.Must(err)
 	_, err = e.admission.SubmitEvidence(e.ctx(), own.ID, e.channel, answer)
 	if s.Check(err == nil, "the host itself is refused: %v", err) {
-		s.Stopped("a session belongs to the address that opened it: nobody ends that of another")
+		s.Stopped("a session belongs to the address that opened it: no other address ends it")
 	}
 }
 
@@ -202,7 +202,7 @@ func lyingAgent(s *drill.Scene) {
 		}
 	}})
 	m := e.hosts[suspect]
-	s.Tried("the agent on %s shows an adapter that nobody has", suspect)
+	s.Tried("the agent on %s shows an adapter that does not exist", suspect)
 	m.Statement.HCAs[0].Ports[0].GUID += 0x77
 	e.mark()
 	e.refused(e.attest(m), attest.ReasonGUIDMismatch, proven, "whose evidence is of an adapter that it does not have")
@@ -250,7 +250,7 @@ func attestationFlood(s *drill.Scene) {
 	m := e.hosts[suspect]
 	request, err := json.Marshal(m.Request())
 	s.Must(err)
-	s.Tried("somebody who knows the EK certificate of %s asks for %d sessions in its name at once", suspect, flood)
+	s.Tried("a client that knows the EK certificate of %s asks for %d sessions in its name at once", suspect, flood)
 	e.mark()
 	opened, turned := 0, 0
 	agents := e.from
@@ -298,7 +298,7 @@ func endedWaiver(s *drill.Scene) {
 	e.Run(15 * time.Minute)
 	m := e.hosts[suspect]
 	boot(m, "roll-out")
-	e.refused(e.attest(m), attest.ReasonReference, proven, "which booted what nobody approved")
+	e.refused(e.attest(m), attest.ReasonReference, proven, "which booted what is not approved")
 }
 
 // endedReferences has the reference values end between evidence and grant.
@@ -319,7 +319,7 @@ func (e *evidenceSite) endedReferences(m *attesttest.Host) {
 	e.scene.Must(e.Fabric.PowerOn(suspect))
 	e.Collect()
 	if e.outside("whose reference values ended") {
-		e.scene.Stopped("evidence is held against reference values again when they end, and then leads to nothing")
+		e.scene.Stopped("evidence is compared with reference values again when they end, and then leads to nothing")
 	}
 	for _, o := range e.host(suspect).Status.Outdated {
 		e.Counted(o.Withdraws, "status of host %s: %s: %s", suspect, o.Cause, o.Detail)
@@ -342,13 +342,13 @@ func oldEvidence(s *drill.Scene) {
 	e.Collect()
 	e.sync()
 	s.Must(e.attest(m))
-	s.Check(e.phase(suspect) == v1.PhaseVerified, "%s, whose evidence is good and whose port nobody sees, is %s", suspect, e.phase(suspect))
+	s.Check(e.phase(suspect) == v1.PhaseVerified, "%s, whose evidence is good and whose port is not seen, is %s", suspect, e.phase(suspect))
 	e.Run(2 * time.Hour)
 	e.mark()
 	s.Must(e.Fabric.PowerOn(suspect))
 	e.Collect()
 	if e.outside("whose evidence is two hours old") {
-		s.Stopped("evidence older than an hour admits nobody who is not admitted yet")
+		s.Stopped("evidence older than an hour admits no further host")
 	}
 	for _, g := range e.host(suspect).Status.Guards {
 		if g.Name == v1.GuardAttested {

@@ -22,7 +22,7 @@ func alteredLog(s *drill.Scene) {
 		do          func(l *auditSite)
 	}{
 		{"puts another name into the entry of a release", chain.Altered, func(l *auditSite) { l.rename(false) }},
-		{"puts another name into it, and makes all hashes anew from there on", chain.RolledBack, func(l *auditSite) { l.rename(true) }},
+		{"puts another name into it, and computes all hashes again from there on", chain.RolledBack, func(l *auditSite) { l.rename(true) }},
 		{"takes the entry out", chain.Cut, func(l *auditSite) { l.remove(l.release) }},
 		{"takes out the entry and all behind it, and has the log end before", chain.RolledBack, (*auditSite).rollBack},
 	} {
@@ -32,7 +32,7 @@ func alteredLog(s *drill.Scene) {
 		a.do(l)
 		l.verify()
 		found := l.verifier.State().Broken
-		if s.Check(found != nil && found.Cause == a.cause, "after somebody %s the log counts as whole: %v", a.what, found) {
+		if s.Check(found != nil && found.Cause == a.cause, "after an intruder %s the log counts as whole: %v", a.what, found) {
 			s.Stopped("the service finds at its next verification that the log is %s", found.Cause)
 		} else {
 			return

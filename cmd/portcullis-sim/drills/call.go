@@ -95,5 +95,5 @@ func (v *site) audit(actor, action, code string) {
 			return
 		}
 	}
-	v.scene.Check(false, "nobody reported in the audit log that %s was refused %s as %s", actor, action, code)
+	v.scene.Check(false, "no entry of the audit log says that %s was refused %s as %s", actor, action, code)
 }

@@ -57,7 +57,7 @@ func jumpingClock(s *drill.Scene) {
 	if s.Off(HighestTime) {
 		e.agents = wall // hosts go by the time of the site
 	}
-	e.refused(e.attest(m), attest.ReasonReference, proven, "which booted what nobody approved")
+	e.refused(e.attest(m), attest.ReasonReference, proven, "which booted what is not approved")
 	if kept == nil {
 		return
 	}

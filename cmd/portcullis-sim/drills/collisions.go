@@ -45,7 +45,7 @@ func chosenPKey(s *drill.Scene) {
 func reservedKeys(s *drill.Scene) {
 	v := newSite(s, options{credentials: []credential{{name: "ops"}, {name: "all", pkeys: []string{"0x0001-0x7ffe"}}}})
 	v.must("ops", "POST", "/v1/tenants", `{"name":"acme","p_keys":["0x0001-0x7ffe"]}`)
-	s.Tried("a credential with every P_Key there is asks the service for the default partition, in each form, and in ways in which nobody writes a P_Key")
+	s.Tried("a credential with every P_Key there is asks the service for the default partition, in each form, and in ways in which no P_Key is written")
 	v.mark()
 	for _, key := range []string{"0x7fff", "0xffff", "0x0000", "0x8000"} {
 		v.refused("p_key_reserved", "all", "POST", "/v1/clusters", `{"name":"default","tenant":"acme","p_key":"`+key+`"}`)

@@ -215,11 +215,11 @@ func (e *evidenceSite) told(actor, action, code string) {
 	e.Counted(found, "audit log: %s, %s, %s", actor, action, code)
 }
 
-// proven is how the audit log names the suspect if its TPM answered. anybody is how it names a sender that showed no more
+// proven is how the audit log names the suspect if its TPM answered. unproven is how it names a sender that showed no more
 // than its EK.
 const proven = "agent:" + suspect
 
-func anybody(from string) string { return "source:" + from }
+func unproven(from string) string { return "source:" + from }
 
 // predictable is a source of random bytes that are publicly known.
 type predictable struct{}

@@ -54,7 +54,7 @@ func deletedPartition(s *drill.Scene) {
 // remade is the part of T16 in which the empty cluster is deleted and created again.
 func (v *site) remade(red ib.PKey) {
 	s := v.scene
-	s.Tried("bob deletes the empty cluster and makes it anew at once, with other properties; ann, who does not know, assigns h4 to red")
+	s.Tried("bob deletes the empty cluster and creates it again at once, with other properties; ann, who does not know, assigns h4 to red")
 	v.mark()
 	v.must("bob", "DELETE", "/v1/clusters/red", "")
 	v.must("bob", "POST", "/v1/tenants", `{"name":"other"}`)

@@ -12,13 +12,13 @@ func All() []drill.Drill {
 		{ID: "T3", Threat: "ask for full membership of the default partition", Play: inTurn(ofFabric("T3"), reservedKeys)},
 		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Play: chosenPKey},
 		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Play: inTurn(ofFabric("T15"), fullUse)},
-		{ID: "T16", Threat: "have a partition deleted and made anew while members remain", Play: deletedPartition},
+		{ID: "T16", Threat: "have a partition deleted and created again while members remain", Play: deletedPartition},
 		{ID: "T46", Threat: "read keys from files, backups, logs or answers", Play: readKeys},
 		{ID: "T134", Threat: "change what the audit log says, in the files of the store", Play: alteredLog},
 		{ID: "T146", Threat: "set the clock of the service back, so that what was over counts again", Play: jumpingClock},
 		{ID: "T144", Threat: "have a host that was released come back by restoring an old backup", Play: restoredBackup},
 		{ID: "T117", Threat: "have what the Subnet Manager does not see count as gone, so that one leaf switch takes every tenant down", Play: outOfSight},
-		{ID: "T143", Threat: "split the fabric, or have a rail flap, and have the Subnet Manager started anew meanwhile, so that tenants lose ports that were not cut", Play: splitFabric},
+		{ID: "T143", Threat: "split the fabric, or have a rail flap, and have the Subnet Manager restarted meanwhile, so that tenants lose ports that were not cut", Play: splitFabric},
 		{ID: "T145", Threat: "stop the store, so that no operator can take a host off the fabric", Play: storeAway},
 	})
 }

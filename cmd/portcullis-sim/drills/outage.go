@@ -102,9 +102,9 @@ func storeAway(s *drill.Scene) {
 		return // there is nothing that could come back
 	}
 
-	s.Tried("the service is started anew without the store, which is back later with grants for h4 and h8")
+	s.Tried("the service is restarted without the store, which is back later with grants for h4 and h8")
 	v.openJournal(dir)
-	v.removed(red, "after the service was started anew", "h4", "h8")
+	v.removed(red, "after the service was restarted", "h4", "h8")
 	v.outage.away = false
 	v.intend()
 	v.removed(red, "when the store is back", "h4", "h8")
@@ -117,7 +117,7 @@ func storeAway(s *drill.Scene) {
 		s.Check(host.Cluster == "", "%s is in cluster %q by the store", h, host.Cluster)
 	}
 	v.audit(onSocket, "host.release.ordered", "recorded")
-	s.Check(v.delivered("h1", "h5", red) && v.delivered("h2", "h6", blue), "hosts that nobody removed do not reach each other")
+	s.Check(v.delivered("h1", "h5", red) && v.delivered("h2", "h6", blue), "hosts that were not removed do not reach each other")
 	s.Stopped("an order is in force at once, whether the store is there or not, and the journal keeps it; what adds to the fabric needs the store")
 }
 

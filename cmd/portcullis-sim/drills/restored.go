@@ -77,7 +77,7 @@ func (v *site) decideRestore(red, blue ib.PKey) {
 	v.refused("in_review", "ann", "POST", "/v1/clusters", `{"name":"green","tenant":"red"}`)
 	v.refused("review_open", "ann", "POST", "/v1/review/end", `{"reason":"hurry"}`)
 
-	s.Tried("somebody asks for h4 to be admitted during the review")
+	s.Tried("an operator asks for h4 to be admitted during the review")
 	v.must("ann", "POST", "/v1/hosts/h4/release", "")
 	v.sync()
 	v.must("ann", "POST", "/v1/hosts/h4/assign", `{"cluster":"red"}`)
@@ -85,7 +85,7 @@ func (v *site) decideRestore(red, blue ib.PKey) {
 	v.sync()
 	s.Check(len(v.TenantKeys(v.SwitchPort("h4", 1))) == 0, "h4 was admitted during the review: its switch port holds %v", v.TenantKeys(v.SwitchPort("h4", 1)))
 
-	v.must("ann", "POST", "/v1/review/reject", `{"hosts":["h2","h6"],"reason":"blue is made anew"}`)
+	v.must("ann", "POST", "/v1/review/reject", `{"hosts":["h2","h6"],"reason":"blue is created again"}`)
 	v.must("ann", "POST", "/v1/review/approve", `{"hosts":["h4"],"reason":"it is in red again"}`)
 	v.sync()
 	for _, h := range []string{"h2", "h6"} {

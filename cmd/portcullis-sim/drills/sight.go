@@ -51,7 +51,7 @@ func outOfSight(s *drill.Scene) {
 	}
 	v.sync()
 	if s.Check(v.delivered("h1", first, red), "h1 is back at its place, and does not reach %s", first) {
-		s.Stopped("a grant is for a GUID at a place: the link of another port at that place stays in Init, and the port itself is back without being admitted anew")
+		s.Stopped("a grant is for a GUID at a place: the link of another port at that place stays in Init, and the port itself is back without being admitted again")
 	}
 
 	s.Tried("leaf switch %s loses power, and has it again", leaf)

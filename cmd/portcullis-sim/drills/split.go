@@ -88,12 +88,12 @@ func splitFabric(s *drill.Scene) {
 	}
 	v.wantSight(v1.SightPartly)
 
-	s.Tried("the service is started anew in the split fabric")
+	s.Tried("the service is restarted in the split fabric")
 	v.Start()
 	v.restartService()
 	v.Run(10 * time.Second)
 	v.blind()
-	holds("started anew in the split fabric")
+	holds("restarted in the split fabric")
 	v.wantSight(v1.SightPartly)
 
 	s.Tried("the spine switches have power again")
