@@ -75,7 +75,7 @@ type Evidence struct {
 	Certify          []byte   `json:"certify" doc:"TPMS_ATTEST in which the first key certifies the second"`
 	CertifySignature []byte   `json:"certify_signature" doc:"TPMT_SIGNATURE of certify"`
 	PCRValues        [][]byte `json:"pcr_values" doc:"32-byte values of the quoted registers, ascending"`
-	EventLog         []byte   `json:"event_log,omitempty" doc:"the firmware's event log, as the kernel gives it"`
+	EventLog         []byte   `json:"event_log,omitempty" doc:"the firmware's event log, as the kernel shows it"`
 	Proof            []byte   `json:"proof" doc:"HMAC-SHA256 with the activated secret over the body"`
 }
 
@@ -85,7 +85,7 @@ type Seal struct {
 	Nonce   []byte    `json:"nonce"`
 	Expires time.Time `json:"expires"`
 	// HostKey says that the service issues a certificate for a key of the host.
-	HostKey bool `json:"host_key,omitempty" doc:"the service gives a certificate to a key of the host, if the seal brings one"`
+	HostKey bool `json:"host_key,omitempty" doc:"the service issues a certificate for a key of the host, if the seal brings one"`
 }
 
 // SealEvidence answers a Seal. It may come over another connection than the
@@ -103,5 +103,5 @@ type HostKey struct {
 	Public           []byte `json:"public" doc:"TPMT_PUBLIC of the key"`
 	Certify          []byte `json:"certify" doc:"TPMS_ATTEST in which the second key certifies it"`
 	CertifySignature []byte `json:"certify_signature" doc:"TPMT_SIGNATURE of certify"`
-	Holder           []byte `json:"holder" doc:"TPMT_SIGNATURE by the key itself: whoever sends it holds it"`
+	Holder           []byte `json:"holder" doc:"TPMT_SIGNATURE by the key itself: its sender holds it"`
 }

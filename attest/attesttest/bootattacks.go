@@ -126,7 +126,7 @@ func BootAttacks() []Attack {
 		{Name: "70: no reference set configured", Want: attest.ReasonReference, Host: func(a *Attempt) { a.Expected.References = nil }},
 		{Name: "70: sets of another class alone", Want: attest.ReasonReference, Host: func(a *Attempt) { a.Expected.Class = "storage" }},
 		{Name: "70: no class", Want: attest.ReasonReference, Service: func(a *Attempt) { a.Expected.Class = "" }},
-		{Name: "a set that nobody approved", Want: attest.ReasonReference, Host: withSets(func(s *reference.Set) { s.State = reference.Draft })},
+		{Name: "a set that is not approved", Want: attest.ReasonReference, Host: withSets(func(s *reference.Set) { s.State = reference.Draft })},
 		{Name: "a set that was ended", Want: attest.ReasonReference, Host: withSets(func(s *reference.Set) { s.State = reference.Ended })},
 		{Name: "a set that has expired", Want: attest.ReasonReference, Host: withSets(func(s *reference.Set) { s.Expires = Epoch })},
 		{Name: "T106: a waiver that has expired", Want: attest.ReasonReference, Host: withSets(func(s *reference.Set) {

@@ -85,7 +85,7 @@ func attacksOnEKs() []RequestAttack {
 		{Name: "no policy for a request", InProcess: true, Want: attest.ReasonPolicy, Alter: func(r *RequestAttempt) { r.Policy = nil }},
 		{Name: "zero policy", InProcess: true, Want: attest.ReasonPolicy, Alter: func(r *RequestAttempt) { r.Policy = &attest.Policy{} }},
 		{Name: "no roots", InProcess: true, Want: attest.ReasonPolicy, Alter: func(r *RequestAttempt) { r.Policy = attest.DefaultPolicy() }},
-		{Name: "agent PCR that anyone can reset", InProcess: true, Want: attest.ReasonPolicy, Alter: func(r *RequestAttempt) { r.Policy.AgentPCR = 16 }},
+		{Name: "agent PCR that every program can reset", InProcess: true, Want: attest.ReasonPolicy, Alter: func(r *RequestAttempt) { r.Policy.AgentPCR = 16 }},
 		{Name: "no request", InProcess: true, Want: attest.ReasonRequest, Alter: func(r *RequestAttempt) { r.Req = nil }},
 		{Name: "host id with a slash", InProcess: true, Want: attest.ReasonRequest, Alter: func(r *RequestAttempt) { r.Req.Host = "../compute-01" }},
 		{Name: "nine certificates", Want: attest.ReasonRequest, Alter: func(r *RequestAttempt) { r.Req.EK.Certificates = slices.Repeat([][]byte{{}}, 9) }},
@@ -111,7 +111,7 @@ func attacksOnEKs() []RequestAttack {
 			r.Req.EK.Certificates = [][]byte{r.NewHost("compute-02", 2).Certificate}
 		}},
 		{Name: "inventory without EK", InProcess: true, Want: attest.ReasonEKPin, Alter: func(r *RequestAttempt) { r.Expected.EKDigest = "" }},
-		{Name: "EK nobody confirmed", InProcess: true, Want: attest.ReasonEKApprove, Alter: func(r *RequestAttempt) {
+		{Name: "EK that is not confirmed", InProcess: true, Want: attest.ReasonEKApprove, Alter: func(r *RequestAttempt) {
 			r.Policy.Mode, r.Expected.EKDigest = attest.EKChainApprove, ""
 		}},
 		{Name: "confirmed EK of another TPM", InProcess: true, Want: attest.ReasonEKPin, Alter: func(r *RequestAttempt) {

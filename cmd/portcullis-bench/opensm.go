@@ -125,7 +125,7 @@ func sentBy(ctx context.Context, console io.Writer, said *transcript) (uint64, e
 		}
 		select {
 		case <-ctx.Done():
-			return 0, fmt.Errorf("opensm gave no status: %w", context.Cause(ctx))
+			return 0, fmt.Errorf("opensm returned no status: %w", context.Cause(ctx))
 		case <-tick.C:
 		}
 	}

@@ -79,7 +79,7 @@ func routingTime(log string) (float64, error) {
 			return to.Sub(from).Seconds(), nil
 		}
 	}
-	return 0, errors.New("log of opensm does not tell when routing began and ended")
+	return 0, errors.New("log of opensm does not say when routing began and ended")
 }
 
 // judge has the checker judge a dump of forwarding tables.

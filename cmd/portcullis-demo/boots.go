@@ -54,7 +54,7 @@ func (t *story) trustBoots(ctx context.Context, golden ...host) error {
 		}
 		args, names = append(args, "--host", h.id), append(names, h.id)
 	}
-	t.say("%s attest, and are refused: nobody has said yet which measured boots are trusted", strings.Join(names, " and "))
+	t.say("%s attest, and are refused: no measured boot is trusted yet", strings.Join(names, " and "))
 	var set v1.Reference
 	if err := t.ask(ctx, &set, args...); err != nil {
 		return err

@@ -122,7 +122,7 @@ func get[T any](port transport.Port, hops mad.Route, key ib.MKey, attr mad.AttrI
 	m := &answer[0].MAD
 	switch {
 	case answer[0].Undelivered:
-		return fmt.Errorf("nobody answers %v", attr)
+		return fmt.Errorf("no device answers %v", attr)
 	case m.Method() != mad.MethodGetResp || m.Attr() != attr || m.Mod() != mod:
 		return fmt.Errorf("%v is answered by %v of %v", attr, m.Method(), m.Attr())
 	case m.Status() != mad.StatusOK:

@@ -190,7 +190,7 @@ func (t *story) move(ctx context.Context) error {
 		return err
 	}
 	delete(t.member, moved.id)
-	t.say("%s is released: its switch ports first, then its HCAs, told only after read-back", moved.id)
+	t.say("%s is released: its switch ports first, then its HCAs, reported only after read-back", moved.id)
 	if err := t.prove(ctx, fmt.Sprintf("%s holds no tenant key any more", moved.id)); err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (d *Dissection) dissectSA(m *MAD, size int) {
 	case !s.RMPP.Flags.Has(RMPPActive):
 		d.dissectRecord(m[offSAData:size], size)
 	case s.RMPP.unfilled():
-		d.note("the RMPP header is as a program gives it to its kernel, so where the table ends is not known")
+		d.note("the RMPP header is as a program passes it to its kernel, so where the table ends is not known")
 		d.dissectTable(d.withoutTail(m[offSAData:size]), 1, size)
 	case s.RMPP.Type != RMPPData || s.RMPP.Data1 == 0:
 	case d.Header.Method == MethodGetMulti && s.RMPP.Data1 == 1:
@@ -100,7 +100,7 @@ func (d *Dissection) dissectRecord(p []byte, size int) {
 	if h.Method == MethodGet || h.Method == MethodGetTable {
 		if d.SA.ComponentMask == 0 {
 			if !allZero(p) {
-				d.note("the mask gives no component, but the data have bytes that are not zero")
+				d.note("the mask names no component, but the data have bytes that are not zero")
 			}
 			return
 		}

@@ -166,10 +166,10 @@ func TestFabricsThatCannotBeRouted(t *testing.T) {
 		want   []string
 	}{
 		{"same LID", func(k *topotest.Kit) { setLID(k, 0, 9, 0); setLID(k, 1, 9, 0) }, []string{
-			"route to LID 9: claimed by port 0x0020000000000001 and by port 0x0020000000000101; give one of them another LID",
+			"route to LID 9: claimed by port 0x0020000000000001 and by port 0x0020000000000101; assign another LID to one of them",
 		}},
 		{"LID inside another's range", func(k *topotest.Kit) { setLID(k, 0, 8, 2); setLID(k, 1, 10, 0) }, []string{
-			"route to LID 10: claimed by port 0x0020000000000001 and by port 0x0020000000000101; give one of them another LID",
+			"route to LID 10: claimed by port 0x0020000000000001 and by port 0x0020000000000101; assign another LID to one of them",
 		}},
 		{"not aligned, and multicast", func(k *topotest.Kit) { setLID(k, 0, 9, 1); setLID(k, 1, 0xc001, 0) }, []string{
 			"route to port 0x0020000000000001: LID 9 with LMC 1 is no aligned range of unicast LIDs",

@@ -189,7 +189,7 @@ func (g *Graph) readEndPort(id topo.PortID) error {
 	}
 	for l := int(p.LID); l <= last; l++ {
 		if other := g.claims[l].owner; other != topo.None {
-			return fmt.Errorf("route to LID %d: claimed by port %v and by port %v; give one of them another LID", l, g.f.Port(other).GUID, p.GUID)
+			return fmt.Errorf("route to LID %d: claimed by port %v and by port %v; assign another LID to one of them", l, g.f.Port(other).GUID, p.GUID)
 		}
 		g.claims[l] = claim{home: home, owner: id}
 		if home >= 0 {

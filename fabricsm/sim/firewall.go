@@ -82,7 +82,7 @@ func (f *Fabric) ApplyConfig(node string, c SignedConfig) error {
 		}
 		trusted := n.model().Trusts
 		if trusted == nil {
-			return fmt.Errorf("%q trusts nobody's signature", n.name)
+			return fmt.Errorf("%q trusts no signature", n.name)
 		}
 		if err := trusted.Verify(c.Message, c.Signature); err != nil {
 			return fmt.Errorf("%q: %w", n.name, err)

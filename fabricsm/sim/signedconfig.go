@@ -77,7 +77,7 @@ func parseConfig(b []byte) (c ConfigMessage, err error) {
 	return c, nil
 }
 
-var errSignature = errors.New("the configuration is not signed by whom the adapter trusts")
+var errSignature = errors.New("the configuration is not signed by a key that the adapter trusts")
 
 // Ed25519Key trusts signatures of one Ed25519 key.
 type Ed25519Key ed25519.PublicKey

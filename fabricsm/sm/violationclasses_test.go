@@ -37,7 +37,7 @@ func TestClassTraps(t *testing.T) {
 		{"VS", mad.ClassVendorVS, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s, Method: mad.MethodGet, AttributeID: 0x50, Key: ib.NewMKey(offered)}), 0, violation.BadVSKey, true},
 		{"N2N", mad.ClassVendorN2N, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s, Method: mad.MethodSend, Key: ib.NewMKey(offered)}), 0, violation.BadN2NKey, true},
 		{"N2N neighbour", mad.ClassVendorN2N, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s, TrapNumberInPayload: 1}), 0, violation.N2NMisconfigured, true},
-		{"key of nobody", mad.ClassVendorVS, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s}), offered, violation.ForgedTrap, false},
+		{"key of no epoch", mad.ClassVendorVS, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: r}, SLID: s}), offered, violation.ForgedTrap, false},
 		{"another issuer", mad.ClassVendorVS, with(&mad.NoticeKeyVS{NoticeHeader: mad.NoticeHeader{IssuerLID: s}, SLID: s}), 0, violation.ForgedTrap, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -51,7 +51,7 @@ func (v *validator) devices() {
 		}
 		v.device[d.GUID] = d
 		if other, twice := names[d.Name]; d.Name != "" && twice {
-			v.Add(d.Line, object, fmt.Sprintf("name %q is that of %v, too%s", d.Name, other.GUID, atLine(other.Line)), "give each device a name of its own")
+			v.Add(d.Line, object, fmt.Sprintf("name %q is that of %v, too%s", d.Name, other.GUID, atLine(other.Line)), "write a name of its own for each device")
 		}
 		names[d.Name] = d
 		for _, s := range [...]struct{ what, text string }{

@@ -155,7 +155,7 @@ func (s *site) put(t *tree) error {
 func (s *settings) check() error {
 	var errs []error
 	if !slices.Contains([]action{powerOff, reboot, stay}, s.OnSuccess) {
-		errs = append(errs, fmt.Errorf("%s: on_success %q, want %s, %s or %s. kexec is not offered: the next kernel would run with a TPM that tells of this one",
+		errs = append(errs, fmt.Errorf("%s: on_success %q, want %s, %s or %s. kexec is not offered: the next kernel would run with a TPM that holds the measurements of this one",
 			imageFile, s.OnSuccess, powerOff, reboot, stay))
 	}
 	if !slices.Contains([]action{powerOff, reboot, stay}, s.OnFailure) {

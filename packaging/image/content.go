@@ -4,7 +4,7 @@ package main
 // Libraries come from packages that these depend on. The kernel's package is named by a flag.
 var roots = map[string]string{
 	"systemd":          "process 1, journal, network set-up, shutdown",
-	"systemd-resolved": "names of the service, by the servers that DHCP tells",
+	"systemd-resolved": "names of the service, by the servers that DHCP names",
 	"udev":             "device nodes with their owners, and kernel modules of the devices that are there",
 	"kmod":             "loads kernel modules",
 	"mstflint":         "reads the firmware of adapters where the kernel has no fwctl",

@@ -7,7 +7,7 @@ import (
 )
 
 // ErrNoAnswer means that the driver abandoned a command.
-var ErrNoAnswer = errors.New("the driver gave up")
+var ErrNoAnswer = errors.New("the driver stopped waiting")
 
 // Register reads or writes a register as the agent does through the kernel, for a caller that drives a card without a
 // socket. A refusal by the firmware is a *register.Error.

@@ -103,7 +103,7 @@ func (p *parser) inDefault(d *definition) {
 		case e.who.Group == Self && e.as != full:
 			p.wrong(e.line, "%q: the Subnet Manager is always a full member of the default partition; write SELF=full", e.text)
 		case e.who.Group == allSwitches && e.as == full:
-			p.wrong(e.line, "%q: any host could send MADs to switches; write =limited, or have the configuration say so where switches tell each other of failed links: fabric.keys.n2n_switch_membership", e.text)
+			p.wrong(e.line, "%q: any host could send MADs to switches; write =limited, or have the configuration say so where switches report failed links to each other: fabric.keys.n2n_switch_membership", e.text)
 		case e.who.Group != Self && e.as != limited:
 			p.wrong(e.line, "%q: only the Subnet Manager is a full member of the default partition, or every host could reach every other; write =limited", e.text)
 		}

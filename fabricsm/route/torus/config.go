@@ -203,7 +203,7 @@ func (c *Config) Switches() []ib.GUID {
 // check finds errors that no single line shows.
 func (c *Config) check() error {
 	if c.Radix[0] == 0 {
-		return errors.New("it gives no size: begin with \"torus\" or \"mesh\" and three numbers")
+		return errors.New("it has no size: begin with \"torus\" or \"mesh\" and three numbers")
 	}
 	if n := c.Radix[0] * c.Radix[1] * c.Radix[2]; n > int(ib.MaxUnicastLID) {
 		return fmt.Errorf("%d switches are more than a fabric can have", n)
@@ -218,7 +218,7 @@ func (c *Config) check() error {
 			case c.Radix[dim] > 1 && s.From != 0 && s.To[2*dim] == 0 && s.To[2*dim+1] == 0:
 				return fmt.Errorf("seed %d has no link along dimension %s", i+1, axis(dim))
 			case c.Wrap[dim] && c.Radix[dim] == 4 && s.From != 0 && (s.To[2*dim] == 0 || s.To[2*dim+1] == 0):
-				return fmt.Errorf("seed %d has one link along dimension %s, a ring of 4: give both directions", i+1, axis(dim))
+				return fmt.Errorf("seed %d has one link along dimension %s, a ring of 4: write both directions", i+1, axis(dim))
 			}
 		}
 		if s.From == 0 && (i > 0 || s.Dateline != [3]int{}) {

@@ -57,7 +57,7 @@ func TestParse(t *testing.T) {
 	const link = "xp_link 0x1 0x2\nyp_link 0x1 0x3\n"
 	tests := []struct{ name, data, err string }{
 		{"size alone", "mesh 3T 4 5", ""},
-		{"nothing", "# later\n", `t: it gives no size: begin with "torus" or "mesh" and three numbers`},
+		{"nothing", "# later\n", `t: it has no size: begin with "torus" or "mesh" and three numbers`},
 		{"two numbers", "torus 3 4", "t:1: want three numbers, 1 for a dimension that is not there"},
 		{"no number", "torus 3 t 4", `t:1: "": want a number from 1 to 1024`},
 		{"too large", "torus 3 4 5000", `t:1: "5000": want a number from 1 to 1024`},
@@ -73,7 +73,7 @@ func TestParse(t *testing.T) {
 		{"a link twice", "torus 5 5 1\nxp_link 0x1 0x2\nxp_link 0x1 0x3", "t:3: this direction is given twice for one seed"},
 		{"no link for y", "torus 5 5 1\nxp_link 0x1 0x2", "t: seed 1 has no link along dimension y"},
 		{"a link too many", "torus 5 5 1\n" + link + "zp_link 0x1 0x4", "t: seed 1 has a link along dimension z, which has one switch"},
-		{"ring of four", "torus 4 5 1\n" + link, "t: seed 1 has one link along dimension x, a ring of 4: give both directions"},
+		{"ring of four", "torus 4 5 1\n" + link, "t: seed 1 has one link along dimension x, a ring of 4: write both directions"},
 		{"row of four", "torus 4m 5 1\n" + link, ""},
 		{"dateline of a row", "mesh 4 5t 1\n" + link + "x_dateline 1", "t: seed 1 moves the dateline of dimension x, which is no ring"},
 		{"empty seed", "torus 5 5 1\n" + link + "next_seed", "t: seed 2 has no links"},

@@ -189,7 +189,7 @@ func violationOf(w *rows.Row[did, latest]) Violation {
 }
 
 var words = [numVerdicts]string{
-	BadHeader: "MAD of another class or version", UnknownSource: "request from a LID that nobody has", TooOften: "too many requests",
+	BadHeader: "MAD of another class or version", UnknownSource: "request from a LID that no port has", TooOften: "too many requests",
 	Flood: "flood of packets", WrongKey: "wrong SA_Key", RetiredKey: "SA_Key that was retired", KeyElsewhere: "SA_Key from a port that may not use it",
 	SpoofedSGID: "source GID of another", NotAllowed: "request that untrusted clients may not make", SecurityTraps: "untrusted subscription to security traps",
 	AliasRefused: "change of alias GUIDs that is not allowed", Proxy: "untrusted request in the name of another port",
@@ -223,7 +223,7 @@ func (e *Violation) String() string {
 	case e.Others:
 		b.WriteString(" by many")
 	default:
-		b.WriteString(" by nobody known")
+		b.WriteString(" by an unknown sender")
 	}
 	if e.As != e.GUID {
 		fmt.Fprintf(&b, " as %v", e.As)
@@ -235,7 +235,7 @@ func (e *Violation) String() string {
 		fmt.Fprintf(&b, " at %v", e.Place)
 	}
 	if e.Verdict == SpoofedSGID {
-		fmt.Fprintf(&b, ", which gave %v", e.SGID)
+		fmt.Fprintf(&b, ", which showed %v", e.SGID)
 	}
 	if e.Target != 0 {
 		fmt.Fprintf(&b, ", for %v", e.Target)

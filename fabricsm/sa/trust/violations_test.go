@@ -120,11 +120,11 @@ func TestViolationSays(t *testing.T) {
 		},
 		{
 			trust.Dropped{Verdict: trust.UnknownSource, Who: book.Asker{LID: 99}, Attr: mad.AttrNodeRecord, Method: mad.MethodGetTable},
-			"request from a LID that nobody has, GetTable NodeRecord, by nobody known (LID 99); dropped, number 1",
+			"request from a LID that no port has, GetTable NodeRecord, by an unknown sender (LID 99); dropped, number 1",
 		},
 		{
 			trust.Dropped{Verdict: trust.SpoofedSGID, Who: book.Asker{As: hostGUID, LID: 7}, Port: host(), Attr: mad.AttrPathRecord, Method: mad.MethodGet, SGID: ib.MakeGID(ib.DefaultPrefix, otherGUID)},
-			"source GID of another, Get PathRecord, by port 0x0002c90300a1b2c3 (LID 7), which gave fe80::2:c903:ff:ee00; dropped, number 1",
+			"source GID of another, Get PathRecord, by port 0x0002c90300a1b2c3 (LID 7), which showed fe80::2:c903:ff:ee00; dropped, number 1",
 		},
 		{trust.Dropped{Verdict: trust.Flood, Who: book.Asker{As: hostGUID, LID: 7}, Port: host(), Count: 70}, "flood of packets by port 0x0002c90300a1b2c3 (LID 7); dropped, number 70"},
 	} {

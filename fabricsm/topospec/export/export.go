@@ -127,7 +127,7 @@ func Slurm(s *topospec.Spec) (string, error) {
 		hosts, below = distinct(hosts), distinct(below)
 		for _, n := range slices.Concat([]string{name(d)}, hosts, below) {
 			if strings.ContainsAny(n, " ,[]=\"") {
-				return "", fmt.Errorf("name %q cannot stand in topology.conf: give the device a name or host without spaces, commas and brackets", n)
+				return "", fmt.Errorf("name %q cannot stand in topology.conf: write a name or host of the device without spaces, commas and brackets", n)
 			}
 		}
 		switch {

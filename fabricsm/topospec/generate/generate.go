@@ -223,7 +223,7 @@ func (g *generator) addSM(leaves [][]*box, sm SMHost) {
 			return
 		}
 	}
-	g.Add(0, object, "its leaf has no free port", "give the first unit fewer hosts (first_unit_hosts)")
+	g.Add(0, object, "its leaf has no free port", "assign fewer hosts to the first unit (first_unit_hosts)")
 }
 
 // reserve lists the ports without cable: they must be dark.
@@ -249,7 +249,7 @@ func (g *generator) add(d topospec.Device) ib.GUID {
 		return 0
 	}
 	if g.used[d.Name] {
-		g.Add(item.Line, fmt.Sprintf("%v %q", d.Kind, d.Name), "two devices of the design have this name", "make the naming rule tell them apart")
+		g.Add(item.Line, fmt.Sprintf("%v %q", d.Kind, d.Name), "two devices of the design have this name", "make the naming rule distinguish them")
 		return 0
 	}
 	g.used[d.Name] = true

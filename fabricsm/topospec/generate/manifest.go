@@ -100,7 +100,7 @@ func (m *Manifest) read(r *csv.Reader, header []string, p *topospec.Problems) {
 			}
 		}
 		if _, twice := m.items[item.Name]; twice || item.Name == "" {
-			p.Add(line, fmt.Sprintf("name %q", item.Name), "it is empty or there already", "give each device its own")
+			p.Add(line, fmt.Sprintf("name %q", item.Name), "it is empty or there already", "write a name of its own for each device")
 			continue
 		}
 		if other, twice := guids[item.GUID]; twice && item.GUID != 0 {

@@ -119,7 +119,7 @@ func (h *History) unapproved(active, next *topospec.Spec, e *Entry) error {
 			persons++
 		}
 	}
-	needed, why := 1, fmt.Sprintf("somebody %smust approve it", others)
+	needed, why := 1, fmt.Sprintf("a person %smust approve it", others)
 	if touched := Touched(active, next); len(touched) > 0 {
 		needed, why = 2, fmt.Sprintf("it touches %v: two persons %smust approve it", touched, others)
 	}

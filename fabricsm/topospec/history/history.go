@@ -220,7 +220,7 @@ func (h *History) Add(s *topospec.Spec, author Person, at time.Time) error {
 	case len(h.entries) >= MaxEntries:
 		return fmt.Errorf("draft: %w: %d revisions are kept, no more", ErrRefused, MaxEntries)
 	case drafts >= MaxDrafts:
-		return fmt.Errorf("draft: %w: %d drafts wait for somebody, no more may; reject those that nobody wants", ErrRefused, drafts)
+		return fmt.Errorf("draft: %w: %d drafts wait for approval, no more may; reject those that are not wanted", ErrRefused, drafts)
 	case r.Number != number || r.Parent != parent:
 		return fmt.Errorf("draft: %w: compile it again", ErrMoved)
 	}
@@ -243,7 +243,7 @@ func (h *History) Approve(number uint64, digest topospec.Digest, by Person, at t
 	case slices.ContainsFunc(e.Approvals, func(a Approval) bool { return a.By == by }):
 		return fmt.Errorf("approve revision %d: %w: %s has approved it", number, ErrRefused, by)
 	case by == e.Author && !h.Rules.Alone:
-		return fmt.Errorf("approve revision %d: %w: %s wrote it; somebody else must approve it", number, ErrRefused, by)
+		return fmt.Errorf("approve revision %d: %w: %s wrote it; another person must approve it", number, ErrRefused, by)
 	}
 	e.Approvals = append(e.Approvals, Approval{by, at, digest})
 	return nil
@@ -256,7 +256,7 @@ func (h *History) Reject(number uint64, by Person, why string) error {
 		return err
 	}
 	if e.Status != Draft || by == "" || why == "" {
-		return fmt.Errorf("reject revision %d: %w: it is %v; only a draft is rejected, by somebody, for a reason", number, ErrRefused, e.Status)
+		return fmt.Errorf("reject revision %d: %w: it is %v; only a draft is rejected, by a person, for a reason", number, ErrRefused, e.Status)
 	}
 	e.Status, e.Why = Rejected, fmt.Sprintf("%s: %s", by, why)
 	return nil

@@ -237,7 +237,7 @@ func TestAlone(t *testing.T) {
 	h := &history.History{Rules: history.Rules{Alone: true}}
 	r := topospectest.Revision(t, topospectest.Small())
 	s := draft(t, h, r)
-	if err := h.Activate(step(nil, s)); err == nil || !strings.Contains(err.Error(), "somebody must approve it, 0 did") {
+	if err := h.Activate(step(nil, s)); err == nil || !strings.Contains(err.Error(), "a person must approve it, 0 did") {
 		t.Errorf("nobody: %v", err)
 	}
 	approve(t, h, s, "ada")
@@ -275,7 +275,7 @@ func TestFourEyes(t *testing.T) {
 		by     []history.Person
 		want   string
 	}{
-		{"nobody", func(*topospec.Revision) {}, nil, "somebody other than its author"},
+		{"nobody", func(*topospec.Revision) {}, nil, "a person other than its author"},
 		{"one other", func(*topospec.Revision) {}, []history.Person{"bob"}, ""},
 		{"a spare put to use", func(r *topospec.Revision) {
 			topospectest.Device(t, r, "spare-1").Stock = topospec.InUse

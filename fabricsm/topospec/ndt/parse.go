@@ -239,12 +239,12 @@ func (p *parser) units(line int, s string) uint8 {
 func (p *parser) ends(row *Row) bool {
 	for _, e := range [2]Port{row.A, row.B} {
 		if (e.Device == "") != (e.Label == "") {
-			p.Add(row.Line, "", fmt.Sprintf("half an end: device %q, port %q", e.Device, e.Label), "give both, or neither")
+			p.Add(row.Line, "", fmt.Sprintf("half an end: device %q, port %q", e.Device, e.Label), "write both, or neither")
 			return false
 		}
 	}
 	if row.A.IsZero() {
-		p.Add(row.Line, "", fmt.Sprintf("no start device, and the end device %q", row.B.Device), "give both ends; a port without a cable is the start")
+		p.Add(row.Line, "", fmt.Sprintf("no start device, and the end device %q", row.B.Device), "write both ends; a port without a cable is the start")
 		return false
 	}
 	return true

@@ -90,7 +90,7 @@ func number(model, label string) (ib.PortNum, error) {
 	}
 	m, ok := product.Find(model)
 	if !ok {
-		return 0, fmt.Errorf("port label %q: the model %q is not known; give the manifest one of %s, or write the port by its number", label, model, strings.Join(product.Names(), ", "))
+		return 0, fmt.Errorf("port label %q: the model %q is not known; write in the manifest one of %s, or write the port by its number", label, model, strings.Join(product.Names(), ", "))
 	}
 	if strings.Count(label, "/") == 2 { // of the only chip
 		if rest, ok := strings.CutPrefix(label, "1/"); ok {

@@ -148,7 +148,7 @@ func (b *builder) find(row *Row, p Port, at place) (int, bool) {
 	d := item.Device()
 	if _, known := product.Find(item.Model); !known {
 		if d.Kind = at.kind; d.Kind == topospec.KindAny {
-			b.Add(row.Line, object, "it is not known whether it is a switch or an adapter", "give the manifest its model: one of "+strings.Join(product.Names(), ", "))
+			b.Add(row.Line, object, "it is not known whether it is a switch or an adapter", "write its model in the manifest: one of "+strings.Join(product.Names(), ", "))
 			return 0, false
 		}
 	}
@@ -179,7 +179,7 @@ func (b *builder) likely(name string) string {
 func (b *builder) taken(row *Row, at, peer topospec.End) bool {
 	if u, ok := b.used[at]; ok && !peer.IsZero() && u.peer == peer && !u.first && b.used[peer].peer == at {
 		if u.state != row.State {
-			b.Add(row.Line, row.A.String(), fmt.Sprintf("%v here and %v in %s:%d", row.State, u.state, u.file, u.line), "give both sides of a cable one state")
+			b.Add(row.Line, row.A.String(), fmt.Sprintf("%v here and %v in %s:%d", row.State, u.state, u.file, u.line), "write one state at both sides of a cable")
 		}
 		return true
 	}

@@ -32,7 +32,7 @@ func Write(s *topospec.Spec) (string, error) {
 		}
 		a, err := written(s, l.A)
 		if err != nil {
-			problems.Add(0, l.A.String(), err.Error(), "give it a name: a plan knows devices by nothing else")
+			problems.Add(0, l.A.String(), err.Error(), "write a name: a plan knows devices by nothing else")
 			continue
 		}
 		if l.B.IsZero() {
@@ -41,7 +41,7 @@ func Write(s *topospec.Spec) (string, error) {
 		}
 		z, err := written(s, l.B)
 		if err != nil {
-			problems.Add(0, l.B.String(), err.Error(), "give it a name: a plan knows devices by nothing else")
+			problems.Add(0, l.B.String(), err.Error(), "write a name: a plan knows devices by nothing else")
 			continue
 		}
 		line(a.Device, a.Label, z.Device, z.Label, stateWord(l.State), inScope)

@@ -75,7 +75,7 @@ func (m *merger) link(f File, i int, e Entry) {
 			m.Add(e.Line, object(e), fmt.Sprintf("neighbour %v, which line %d says is cabled to %v", e.Peer, f[j].Line, peerText(f[j].Peer)), "correct one of the two")
 			return
 		case f[j].State != e.State:
-			m.Add(e.Line, object(e), fmt.Sprintf("%v here and %v in line %d", e.State, f[j].State, f[j].Line), "give both sides of a trunk one state")
+			m.Add(e.Line, object(e), fmt.Sprintf("%v here and %v in line %d", e.State, f[j].State, f[j].Line), "write one state at both sides of a trunk")
 			return
 		case j < i:
 			return // made by the other side

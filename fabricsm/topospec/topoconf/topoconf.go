@@ -143,7 +143,7 @@ func parseLine(text string) (e Entry, object, cause, do string) {
 	switch {
 	case f[2] == "-" && f[3] == "-":
 	case f[2] == "-" || f[3] == "-":
-		return e, object, "neighbour " + f[2] + "," + f[3], "give both fields, or - for both"
+		return e, object, "neighbour " + f[2] + "," + f[3], "write both fields, or - for both"
 	default:
 		if e.Peer, err = topospec.ParseEnd(f[2] + "/" + f[3]); err != nil {
 			return e, object, "neighbour: " + err.Error(), ""

@@ -96,7 +96,7 @@ func TestRefused(t *testing.T) {
 		{"port 255", a + ",255," + h + ",1,Any,Active\n", "want a port from 1 to 254"},
 		{"port 01", a + ",01," + h + ",1,Any,Active\n", "want a port from 1 to 254"},
 		{"hexadecimal port", a + ",0x1," + h + ",1,Any,Active\n", "want a port from 1 to 254"},
-		{"half a neighbour", a + ",1," + h + ",-,Any,Active\n", "give both fields"},
+		{"half a neighbour", a + ",1," + h + ",-,Any,Active\n", "write both fields"},
 		{"unknown type", a + ",1," + h + ",1,ANY,Active\n", `neighbour type "ANY"; want Any, Ca`},
 		{"Activ", a + ",1," + h + ",1,Any,Activ\n", `link state "Activ"; want Active, Disabled, No-discover`},
 		{"active in small", a + ",1," + h + ",1,Any,active\n", `link state "active"`},
