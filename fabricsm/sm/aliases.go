@@ -167,7 +167,7 @@ func (c *Core) conflict(guid, alias ib.GUID) string {
 		return fmt.Sprintf("it belongs to port %v", owner)
 	}
 	if p, ok := c.byPort[alias]; ok {
-		return fmt.Sprintf("it is the port GUID of node %v", c.nodeGUID(c.ports[p].node))
+		return fmt.Sprintf("it is the port GUID of node %v", c.topo.NodeGUID(c.ports[p].node))
 	}
 	if len(c.members.byGUID[alias]) > 0 {
 		return "it is a port GUID that memberships are granted to"
@@ -216,7 +216,7 @@ func (c *Core) touchAliases(p topo.PortID) {
 	if len(c.aliases.byPort) == 0 {
 		return
 	}
-	if a := c.aliases.byPort[c.guidOf(p)]; a != nil && !a.told {
+	if a := c.aliases.byPort[c.topo.GUIDOf(p)]; a != nil && !a.told {
 		c.markPort(clsGUID, p)
 	}
 }
@@ -228,7 +228,7 @@ func (c *Core) claimed(guid ib.GUID, p topo.PortID) bool {
 	if !taken {
 		return false
 	}
-	if c.entitled(guid, c.placeOf(p)) {
+	if c.entitled(guid, c.topo.PlaceOf(p)) {
 		delete(c.aliases.owner, guid)
 		a := c.aliases.byPort[owner]
 		c.giveBack(owner, a)

@@ -15,7 +15,7 @@ import (
 // workAliases makes GUIDInfo of a port right, one block at a time.
 func (c *Core) workAliases(p topo.PortID) {
 	pt := &c.ports[p]
-	guid := c.guidOf(p)
+	guid := c.topo.GUIDOf(p)
 	a := c.aliases.byPort[guid]
 	if a == nil {
 		c.workStrangeGUIDs(p)
@@ -81,8 +81,8 @@ func (c *Core) aliasesFit(p topo.PortID, a *aliasPort, blocks int) string {
 	switch {
 	case used == 0:
 		return ""
-	case c.placeOf(p) != a.place:
-		return fmt.Sprintf("wrong place: the port is seen at %v, not at %v", c.placeOf(p), a.place)
+	case c.topo.PlaceOf(p) != a.place:
+		return fmt.Sprintf("wrong place: the port is seen at %v, not at %v", c.topo.PlaceOf(p), a.place)
 	case blocks == 0 || used >= int(pt.info.GUIDCap):
 		return fmt.Sprintf("it has room for %d GUIDs, and %d are wanted with its own", pt.info.GUIDCap, used+1)
 	default:
@@ -96,11 +96,11 @@ func (c *Core) wantGUIDs(p topo.PortID, a *aliasPort, block int) (want mad.GUIDI
 	if block == 0 {
 		want.GUID[0] = a.have[0]
 	}
-	if c.placeOf(p) != a.place {
+	if c.topo.PlaceOf(p) != a.place {
 		return want
 	}
 	for i := range want.GUID {
-		if at := block*mad.GUIDsPerBlock + i; at > 0 && at <= len(a.given) && at < int(c.ports[p].info.GUIDCap) && c.mayHold(a.given[at-1], c.guidOf(p)) {
+		if at := block*mad.GUIDsPerBlock + i; at > 0 && at <= len(a.given) && at < int(c.ports[p].info.GUIDCap) && c.mayHold(a.given[at-1], c.topo.GUIDOf(p)) {
 			want.GUID[i] = a.given[at-1]
 		}
 	}
@@ -121,7 +121,7 @@ const letGoTime = 10 * time.Second
 // await has a port wait for aliases that others hold.
 func (c *Core) await(p topo.PortID, a *aliasPort) {
 	for _, g := range a.given {
-		if _, waits := c.aliases.waited[g]; g == 0 || waits || c.mayHold(g, c.guidOf(p)) {
+		if _, waits := c.aliases.waited[g]; g == 0 || waits || c.mayHold(g, c.topo.GUIDOf(p)) {
 			continue
 		}
 		c.aliases.waited[g] = c.now
@@ -161,7 +161,7 @@ func (c *Core) hold(guid ib.GUID, a *aliasPort, b int, got *mad.GUIDInfo) {
 
 // gotGUIDs takes a block. A Set is believed when a Get shows the same.
 func (c *Core) gotGUIDs(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
-	a := c.aliases.byPort[c.guidOf(p)]
+	a := c.aliases.byPort[c.topo.GUIDOf(p)]
 	b := int(r.mod)
 	var got mad.GUIDInfo
 	if a == nil && status == mad.StatusOK && mad.Decode(m.Data(), &got) == nil {
@@ -172,15 +172,15 @@ func (c *Core) gotGUIDs(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		return
 	}
 	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil {
-		c.problem(fault.Key{Kind: fault.AliasRefused, GUID: c.guidOf(p)}, &AliasRefused{
-			GUID: c.guidOf(p), Reason: fmt.Sprintf("it refuses to %v GUIDInfo: %v", r.method, status),
+		c.problem(fault.Key{Kind: fault.AliasRefused, GUID: c.topo.GUIDOf(p)}, &AliasRefused{
+			GUID: c.topo.GUIDOf(p), Reason: fmt.Sprintf("it refuses to %v GUIDInfo: %v", r.method, status),
 		})
 		c.refused(r, status.String())
 		return
 	}
 	if r.method == mad.MethodGet {
 		c.tellStrangeAliases(p, a, b, &got)
-		c.hold(c.guidOf(p), a, b, &got)
+		c.hold(c.topo.GUIDOf(p), a, b, &got)
 		a.known[b] = true
 		right := c.wantGUIDs(p, a, b) == got
 		if !right && a.wrote == b+1 {
@@ -201,17 +201,17 @@ func (c *Core) aliasesDone(p topo.PortID, a *aliasPort) {
 	a.rounds, a.pause = 0, 0
 	fits := c.aliasesFit(p, a, len(a.known)) == ""
 	if fits {
-		c.faults.Clear(fault.Key{Kind: fault.AliasRefused, GUID: c.guidOf(p)})
+		c.faults.Clear(fault.Key{Kind: fault.AliasRefused, GUID: c.topo.GUIDOf(p)})
 	}
 	if fits && !c.holdsAll(a) {
 		c.await(p, a)
 		return
 	}
-	if a.told || !fits && c.placeOf(p) != a.place {
+	if a.told || !fits && c.topo.PlaceOf(p) != a.place {
 		return
 	}
 	a.told, c.aliases.stale, c.viewDue = true, true, true
-	c.event(&AliasesApplied{GUID: c.guidOf(p), Place: a.place, Aliases: slices.Clone(a.given)})
+	c.event(&AliasesApplied{GUID: c.topo.GUIDOf(p), Place: a.place, Aliases: slices.Clone(a.given)})
 }
 
 // holdsAll reports whether a port holds all the aliases it is assigned: none waits for another port to release it.
@@ -229,7 +229,7 @@ func (c *Core) auditAliases(p topo.PortID) {
 	if len(c.aliases.byPort) == 0 {
 		return
 	}
-	if a := c.aliases.byPort[c.guidOf(p)]; a != nil && a.told {
+	if a := c.aliases.byPort[c.topo.GUIDOf(p)]; a != nil && a.told {
 		a.audit = true
 		clear(a.known)
 		c.markPort(clsGUID, p)

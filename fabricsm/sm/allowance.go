@@ -67,7 +67,7 @@ func (c *Core) overdrawn(x ref) bool {
 		return false
 	}
 	c.marksOf(x).held |= 1 << x.class
-	if x.class == clsPKey && c.external(topo.PortID(x.id)) {
+	if x.class == clsPKey && c.topo.IsExternal(topo.PortID(x.id)) {
 		c.after(gateHold, timerHold, x)
 		return true
 	}

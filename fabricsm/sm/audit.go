@@ -56,7 +56,7 @@ func (c *Core) keepLeases() {
 	third := time.Duration(c.cfg.MKey.Lease) * time.Second / 3
 	for range min(n, (n*int(leaseTick/time.Millisecond)+int(third/time.Millisecond)-1)/int(third/time.Millisecond)) {
 		c.leaseAt = (c.leaseAt + 1) % topo.PortID(n)
-		if p := c.leaseAt; c.isEnd(p) && c.ports[p].known && c.nodes[c.ports[p].node].alive && c.ring(p) != nil {
+		if p := c.leaseAt; c.topo.IsEndPort(p) && c.ports[p].known && c.nodes[c.ports[p].node].alive && c.ring(p) != nil {
 			c.ports[p].background = true
 			c.markAt(urgent, ref{clsInfo, int32(p)})
 		}
@@ -80,7 +80,7 @@ func (c *Core) auditIdentity(p topo.PortID) {
 	case pt.num == 0 && c.topo.Node(pt.node).Type == ib.NodeSwitch:
 		c.nodes[pt.node].recheck, c.nodes[pt.node].quiet = true, true
 		c.markNode(clsSwitch, pt.node)
-	case c.probes(p) && c.peer(p) != topo.None:
+	case c.probes(p) && c.topo.Peer(p) != topo.None:
 		pt.confirming = true
 		c.markPort(clsProbe, p)
 	}

@@ -116,11 +116,11 @@ func (c *Core) mayStayUnread(p topo.PortID, block int) bool {
 	if block == 0 || c.members.keep || !c.freshKeys(p) || c.concerns(p) {
 		return false
 	}
-	if pt.num == 0 || c.external(p) {
+	if pt.num == 0 || c.topo.IsExternal(p) {
 		return c.nodes[pt.node].reset
 	}
-	sp := c.peer(p)
-	return sp != topo.None && c.external(sp) && c.canEnforce(sp) && !c.forgetsEnforcement(sp)
+	sp := c.topo.Peer(p)
+	return sp != topo.None && c.topo.IsExternal(sp) && c.canEnforce(sp) && !c.forgetsEnforcement(sp)
 }
 
 // freshKeys reports whether the P_Key table of a port is written without being read: its link, or the switch it is port 0

@@ -8,7 +8,7 @@ import (
 
 // newPeer makes p ready to be linked to something new.
 func (c *Core) newPeer(p topo.PortID) {
-	if c.peer(p) != topo.None {
+	if c.topo.Peer(p) != topo.None {
 		c.unlink(p)
 	}
 	c.unfence(p)
@@ -26,14 +26,14 @@ func (c *Core) link(p, q topo.PortID) {
 	c.ports[p].denied = 0
 	for _, x := range [2]topo.PortID{p, q} {
 		c.ports[x].pause, c.ports[x].told = 0, false
-		c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.placeOf(x)}) // perhaps it was seen from the other side
+		c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.topo.PlaceOf(x)}) // perhaps it was seen from the other side
 		c.touch(x)
 		c.linkedKey(x)
-		if c.isEnd(x) {
+		if c.topo.IsEndPort(x) {
 			c.settleLID(x)
 		}
 	}
-	if c.external(p) && c.external(q) {
+	if c.topo.IsExternal(p) && c.topo.IsExternal(q) {
 		c.wantRoutes()
 		c.recheck(c.ports[p].node)
 		c.recheck(c.ports[q].node)
@@ -64,7 +64,7 @@ func (c *Core) touch(p topo.PortID) {
 
 // cut forgets a cable without asking which nodes can still be reached.
 func (c *Core) cut(p topo.PortID) {
-	q := c.peer(p)
+	q := c.topo.Peer(p)
 	c.notSlow(c.linkKey(p, q))
 	c.topo.Disconnect(p)
 	c.moved()
@@ -80,10 +80,10 @@ func (c *Core) cut(p topo.PortID) {
 		pt.keysOK, pt.bitsProven, pt.unread = false, false, false
 		pt.obeyed, pt.foreignPKey = false, 0
 		c.obeys(x)
-		if pt.pkeys != nil && c.external(x) {
+		if pt.pkeys != nil && c.topo.IsExternal(x) {
 			c.setKeys(x, pt.pkeys.doubted()) // the switch may have rebooted
 		}
-		if c.isEnd(x) && c.topo.Node(pt.node).Type != ib.NodeSwitch {
+		if c.topo.IsEndPort(x) && c.topo.Node(pt.node).Type != ib.NodeSwitch {
 			c.leave(x)
 			pt.known = false
 			c.showPort(x)
@@ -94,7 +94,7 @@ func (c *Core) cut(p topo.PortID) {
 		}
 		c.touch(x)
 	}
-	if c.external(p) && c.external(q) {
+	if c.topo.IsExternal(p) && c.topo.IsExternal(q) {
 		c.wantRoutes()
 	}
 }
@@ -109,7 +109,7 @@ func (c *Core) release(p topo.PortID) topo.PortID {
 
 // unlink takes a cable away, and what could be reached over it alone.
 func (c *Core) unlink(p topo.PortID) {
-	q := c.peer(p)
+	q := c.topo.Peer(p)
 	if q == topo.None {
 		return
 	}
@@ -131,7 +131,7 @@ func (c *Core) orphan(id topo.NodeID) {
 	}
 	c.treeEpoch++
 	for i := 1; i <= int(tn.NumPorts); i++ {
-		if p := c.peer(tn.FirstPort + topo.PortID(i)); p != topo.None && c.external(p) {
+		if p := c.topo.Peer(tn.FirstPort + topo.PortID(i)); p != topo.None && c.topo.IsExternal(p) {
 			c.nodes[id].up = p
 			c.tryWay(id)
 			return

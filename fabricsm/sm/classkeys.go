@@ -120,10 +120,10 @@ type KeyPort struct {
 // KeyPort returns the present state of an end port. It returns false for a port that is not an end port, or has no GUID of
 // its own.
 func (c *Core) KeyPort(p topo.PortID) (KeyPort, bool) {
-	if p < 0 || int(p) >= len(c.ports) || !c.nodes[c.ports[p].node].alive || !c.isEnd(p) {
+	if p < 0 || int(p) >= len(c.ports) || !c.nodes[c.ports[p].node].alive || !c.topo.IsEndPort(p) {
 		return KeyPort{}, false
 	}
-	guid := c.guidOf(p)
+	guid := c.topo.GUIDOf(p)
 	if owner, ok := c.byPort[guid]; guid == 0 || !ok || owner != p {
 		return KeyPort{}, false
 	}
@@ -133,7 +133,7 @@ func (c *Core) KeyPort(p topo.PortID) (KeyPort, bool) {
 		Active: tp.State == ib.PortActive && tp.LID.IsUnicast(), Doubts: uint64(c.nodes[c.ports[p].node].epoch)<<32 | uint64(c.ports[p].doubts),
 	}
 	if !k.Switch {
-		k.Place = c.placeOf(p)
+		k.Place = c.topo.PlaceOf(p)
 		k.Bound = p == c.own() || c.keyedHere(guid, k.Place)
 	}
 	return k, true

@@ -15,7 +15,7 @@ import (
 func (c *Core) noteArmed(p topo.PortID) {
 	pt := &c.ports[p]
 	switch {
-	case !c.external(p):
+	case !c.topo.IsExternal(p):
 	case pt.info.PortState < ib.PortArmed:
 		pt.armed, pt.confirmed = 0, false
 	case pt.armed == 0:
@@ -39,7 +39,7 @@ func (c *Core) confirm(p topo.PortID, r *request) {
 	case int64(r.sent.Sub(c.born)) >= pt.armed-1:
 		pt.confirmed = true
 		c.markPort(clsSet, p)
-		if peer := c.peer(p); peer != topo.None {
+		if peer := c.topo.Peer(p); peer != topo.None {
 			c.markPort(clsSet, peer)
 		}
 		c.judgePort(p)
@@ -68,26 +68,26 @@ func (c *Core) confirmNow(sp topo.PortID) {
 // mayActivate reports whether a port that is Armed may be made Active, as far as that depends on the identity of the host.
 func (c *Core) mayActivate(p topo.PortID) bool {
 	sp := p
-	if !c.external(p) {
-		sp = c.peer(p)
+	if !c.topo.IsExternal(p) {
+		sp = c.topo.Peer(p)
 	}
-	if sp == topo.None || !c.external(sp) {
+	if sp == topo.None || !c.topo.IsExternal(sp) {
 		return true
 	}
-	h := c.peer(sp)
-	if h != topo.None && c.external(h) {
+	h := c.topo.Peer(sp)
+	if h != topo.None && c.topo.IsExternal(h) {
 		return !c.law.enforces() || c.confirmed(min(sp, h))
 	}
-	if h != topo.None && c.isEnd(h) && (!c.keyed(h) || c.nodes[c.ports[sp].node].unsure) {
+	if h != topo.None && c.topo.IsEndPort(h) && (!c.keyed(h) || c.nodes[c.ports[sp].node].unsure) {
 		return false
 	}
-	return h == topo.None || !c.isEnd(h) || !c.asksTwice(sp) && !c.concerns(h) || c.confirmed(sp)
+	return h == topo.None || !c.topo.IsEndPort(h) || !c.asksTwice(sp) && !c.concerns(h) || c.confirmed(sp)
 }
 
 // confirmInBackground asks a host again for its identity, unless that was done or the link is away.
 func (c *Core) confirmInBackground(p topo.PortID) {
 	pt := &c.ports[p]
-	if peer := c.peer(p); pt.armed != 0 && !pt.confirmed && peer != topo.None && c.isEnd(peer) {
+	if peer := c.topo.Peer(p); pt.armed != 0 && !pt.confirmed && peer != topo.None && c.topo.IsEndPort(peer) {
 		pt.confirming = true
 		c.markPort(clsProbe, p)
 	}

@@ -35,7 +35,7 @@ func (c *Core) tellUnreachable(p topo.PortID) {
 		return
 	}
 	c.ports[p].told = true
-	at := c.placeOf(p)
+	at := c.topo.PlaceOf(p)
 	e := &NodeUnreachable{Place: at, Keyed: c.lookedFor(p)}
 	if c.ownCable(p) {
 		c.ownUnreachable(e)
@@ -57,7 +57,7 @@ func (c *Core) lookedFor(p topo.PortID) []ib.GUID {
 	if !c.cfg.MKey.on() {
 		return nil
 	}
-	place := c.cableAt(p)
+	place := c.topo.LinkEnd(p)
 	out := c.mkeys.book.At(keys.MKey, place)
 	if guid := c.mkeys.behind[place]; guid != 0 {
 		out = append(out, guid)

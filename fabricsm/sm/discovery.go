@@ -32,7 +32,7 @@ func (c *Core) workProbe(p topo.PortID) {
 	if !n.alive || n.silent || !c.probes(p) || c.dark(p) || !linkUp(&pt.info) || c.lawHolds(p) {
 		return
 	}
-	if peer := c.peer(p); peer != topo.None && !pt.verify && !pt.confirming && !c.nodes[c.ports[peer].node].silent {
+	if peer := c.topo.Peer(p); peer != topo.None && !pt.verify && !pt.confirming && !c.nodes[c.ports[peer].node].silent {
 		return
 	}
 	if c.isTooFar(p) {
@@ -44,7 +44,7 @@ func (c *Core) workProbe(p topo.PortID) {
 		return
 	}
 	// A link known to be dead is asked now and then like an audit would.
-	c.auditing = pt.told || c.peer(p) != topo.None && !pt.verify
+	c.auditing = pt.told || c.topo.Peer(p) != topo.None && !pt.verify
 	defer func() { c.auditing = false }()
 	c.send(ref{clsProbe, int32(p)}, topo.None, n.epoch, mad.MethodGet, mad.AttrNodeInfo, 0, &route)
 }
@@ -83,7 +83,7 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	}
 	pt := &c.ports[p]
 	pt.verify, pt.told = false, false
-	c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.placeOf(p)})
+	c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.topo.PlaceOf(p)})
 	if c.poses(p, r, &ni) {
 		return
 	}
@@ -91,7 +91,7 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	c.toldKey(p, &ni)
 	c.giveName(p, &ni)
 	c.found(p, &ni)
-	if peer := c.peer(p); peer != topo.None && c.nodeGUID(c.ports[peer].node) == ni.NodeGUID && c.ports[peer].num == ni.LocalPortNum {
+	if peer := c.topo.Peer(p); peer != topo.None && c.topo.NodeGUID(c.ports[peer].node) == ni.NodeGUID && c.ports[peer].num == ni.LocalPortNum {
 		c.confirm(p, r)
 	}
 }
@@ -99,13 +99,13 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 // poses reports whether a switch answers where inventory has a host. If so, it shuts the port: a port towards a switch
 // checks no P_Keys.
 func (c *Core) poses(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
-	place := c.placeOf(p)
+	place := c.topo.PlaceOf(p)
 	posed := fault.Key{Kind: fault.SwitchForHost, Place: place}
-	if ni.NodeType != ib.NodeSwitch || !c.external(p) || !c.members.forHost(place) {
+	if ni.NodeType != ib.NodeSwitch || !c.topo.IsExternal(p) || !c.members.forHost(place) {
 		c.faults.Clear(posed)
 		return false
 	}
-	if c.peer(p) != topo.None {
+	if c.topo.Peer(p) != topo.None {
 		c.unlink(p)
 	}
 	c.shut(p)
@@ -135,7 +135,7 @@ func checkNodeInfo(ni *mad.NodeInfo) string {
 
 // foundRoot takes the node we are attached to.
 func (c *Core) foundRoot(ni *mad.NodeInfo) {
-	if c.root != topo.None && c.nodes[c.root].alive && c.nodeGUID(c.root) == ni.NodeGUID {
+	if c.root != topo.None && c.nodes[c.root].alive && c.topo.NodeGUID(c.root) == ni.NodeGUID {
 		c.heard(c.root)
 		return
 	}
@@ -153,15 +153,15 @@ func (c *Core) enter(id topo.NodeID, p topo.PortID, ni *mad.NodeInfo) {
 		c.enterEnd(p, ni.PortGUID)
 		return
 	}
-	if p != topo.None && c.peer(p) != topo.None {
+	if p != topo.None && c.topo.Peer(p) != topo.None {
 		c.leaveUnread(p)
 	}
 	c.unsure(id, false)
 	c.markNode(clsSwitch, id)
 	first := c.topo.Node(id).FirstPort
 	c.enterPort(first, ni.PortGUID)
-	if p != topo.None && c.peer(p) != topo.None {
-		c.linkedKey(c.peer(p))
+	if p != topo.None && c.topo.Peer(p) != topo.None {
+		c.linkedKey(c.topo.Peer(p))
 	}
 	c.level = append(c.level, id)
 }
@@ -201,7 +201,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 	if c.claimed(ni.PortGUID, p) {
 		return
 	}
-	if old := c.peer(p); old != topo.None && (c.nodeGUID(c.ports[old].node) != ni.NodeGUID || c.ports[old].num != ni.LocalPortNum) {
+	if old := c.topo.Peer(p); old != topo.None && (c.topo.NodeGUID(c.ports[old].node) != ni.NodeGUID || c.ports[old].num != ni.LocalPortNum) {
 		// Another port is there now, perhaps of the same node. Nodes that were reached over the old cable alone go first.
 		epoch := c.nodes[c.ports[p].node].epoch
 		if c.unlink(p); c.nodes[c.ports[p].node].epoch != epoch {
@@ -218,7 +218,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 // foundNew takes a node that was not known, behind port p.
 func (c *Core) foundNew(p topo.PortID, ni *mad.NodeInfo) {
 	if twin, ok := c.byPort[ni.PortGUID]; ok {
-		c.duplicate(ni.PortGUID, c.seenAt(twin), p)
+		c.duplicate(ni.PortGUID, c.topo.PlaceOf(twin), p)
 		return
 	}
 	found := c.foundAt(p, ni)
@@ -242,11 +242,11 @@ func (c *Core) foundKnown(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	q := c.topo.PortOf(id, ni.LocalPortNum)
 	tn := c.topo.Node(id)
 	if q == p || c.otherNode(id, ni) ||
-		tn.Type == ib.NodeSwitch && c.external(p) && c.members.forHost(c.placeOf(q)) {
-		c.duplicate(ni.NodeGUID, c.seenAt(c.firstLink(id)), p)
+		tn.Type == ib.NodeSwitch && c.topo.IsExternal(p) && c.members.forHost(c.topo.PlaceOf(q)) {
+		c.duplicate(ni.NodeGUID, c.topo.PlaceOf(c.topo.FirstPeer(id)), p)
 		return
 	}
-	switch peer := c.peer(q); {
+	switch peer := c.topo.Peer(q); {
 	case c.dark(q): // it looks itself when it is well again
 	case peer == p:
 		c.heard(id)
@@ -259,7 +259,7 @@ func (c *Core) foundKnown(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	default:
 		c.newPeer(p)
 		c.link(p, q)
-		if tn.Type != ib.NodeSwitch && c.guidOf(q) == 0 {
+		if tn.Type != ib.NodeSwitch && c.topo.GUIDOf(q) == 0 {
 			c.enterEnd(q, ni.PortGUID)
 		} else {
 			c.leaveUnread(q)
@@ -271,18 +271,7 @@ func (c *Core) foundKnown(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 func (c *Core) otherNode(id topo.NodeID, ni *mad.NodeInfo) bool {
 	tn, q := c.topo.Node(id), c.topo.PortOf(id, ni.LocalPortNum)
 	return tn.Type != ni.NodeType || tn.NumPorts != ni.NumPorts || q == topo.None || c.otherGUID(id, q, ni) ||
-		tn.Type != ib.NodeSwitch && c.peer(q) == topo.None && c.linkedBut(id, q) && tn.PartitionCap != keyCap(ni)
-}
-
-// linkedBut reports whether a node has a cable at another port than q.
-func (c *Core) linkedBut(id topo.NodeID, q topo.PortID) bool {
-	tn := c.topo.Node(id)
-	for i := 1; i <= int(tn.NumPorts); i++ {
-		if o := tn.FirstPort + topo.PortID(i); o != q && c.peer(o) != topo.None {
-			return true
-		}
-	}
-	return false
+		tn.Type != ib.NodeSwitch && c.topo.Peer(q) == topo.None && c.topo.HasOtherCable(id, q) && tn.PartitionCap != keyCap(ni)
 }
 
 // keyCap returns the size of P_Key tables that NodeInfo shows, within bounds.
@@ -294,7 +283,7 @@ func keyCap(ni *mad.NodeInfo) uint16 { return min(max(1, ni.PartitionCap), maxKe
 func (c *Core) seenAgain(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	tn := c.topo.Node(id)
 	if keys := keyCap(ni); tn.PartitionCap != keys {
-		if tn.Type != ib.NodeSwitch && c.linkedBut(id, c.peer(p)) {
+		if tn.Type != ib.NodeSwitch && c.topo.HasOtherCable(id, c.topo.Peer(p)) {
 			c.unlink(p)
 			c.markPort(clsProbe, p)
 			return
@@ -314,9 +303,9 @@ func (c *Core) seenAgain(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 // otherGUID reports whether NodeInfo contradicts the port GUID we know.
 func (c *Core) otherGUID(id topo.NodeID, q topo.PortID, ni *mad.NodeInfo) bool {
 	if c.topo.Node(id).Type == ib.NodeSwitch {
-		return c.guidOf(c.topo.Node(id).FirstPort) != ni.PortGUID
+		return c.topo.GUIDOf(c.topo.Node(id).FirstPort) != ni.PortGUID
 	}
-	if g := c.guidOf(q); g != 0 {
+	if g := c.topo.GUIDOf(q); g != 0 {
 		return g != ni.PortGUID
 	}
 	_, taken := c.byPort[ni.PortGUID]

@@ -25,7 +25,7 @@ func (c *Core) contradicted(p, q topo.PortID, ni *mad.NodeInfo) bool {
 	if pt.known {
 		return !linkUp(&pt.info)
 	}
-	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.entitled(ni.PortGUID, c.placeOf(p)) && !c.lawful(c.placeOf(p)) && !c.keyedHere(ni.PortGUID, c.placeOf(p))
+	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.entitled(ni.PortGUID, c.topo.PlaceOf(p)) && !c.lawful(c.topo.PlaceOf(p)) && !c.keyedHere(ni.PortGUID, c.topo.PlaceOf(p))
 }
 
 // maxDenied is how often a port may report that it has no link before the node that claims to be at its end is taken for
@@ -40,7 +40,7 @@ func (c *Core) deny(p, q topo.PortID, claim ib.GUID) {
 	if c.ports[p].denied > maxDenied {
 		c.ports[p].denied = 0
 		id := c.ports[q].node
-		c.duplicate(c.nodeGUID(id), c.seenAt(c.firstLink(id)), p)
+		c.duplicate(c.topo.NodeGUID(id), c.topo.PlaceOf(c.topo.FirstPeer(id)), p)
 		return
 	}
 	c.ports[q].challenger, c.ports[q].claim = p, claim
@@ -53,10 +53,10 @@ func (c *Core) agreed(q, claimant topo.PortID) bool {
 	claim := c.ports[q].claim
 	c.ports[q].claim = 0
 	taken, ok := c.byPort[claim]
-	if claim == 0 || c.external(q) || !linkUp(&c.ports[claimant].info) || c.peer(claimant) != topo.None || ok && taken != q {
+	if claim == 0 || c.topo.IsExternal(q) || !linkUp(&c.ports[claimant].info) || c.topo.Peer(claimant) != topo.None || ok && taken != q {
 		return false
 	}
-	if g := c.guidOf(q); g != 0 && g != claim {
+	if g := c.topo.GUIDOf(q); g != 0 && g != claim {
 		return false
 	}
 	c.newPeer(claimant)
@@ -75,15 +75,15 @@ func (c *Core) vindicated(known topo.PortID) {
 	if !linkUp(&c.ports[challenger].info) {
 		return
 	}
-	peer := c.peer(known)
-	guid := c.nodeGUID(c.ports[peer].node)
-	c.duplicate(guid, c.placeOf(known), challenger)
+	peer := c.topo.Peer(known)
+	guid := c.topo.NodeGUID(c.ports[peer].node)
+	c.duplicate(guid, c.topo.PlaceOf(known), challenger)
 }
 
 // duplicate closes port p, behind which a GUID answers that is elsewhere, and
 // looks at it again later: the twin may have gone.
 func (c *Core) duplicate(guid ib.GUID, first ib.Place, p topo.PortID) {
-	if c.peer(p) != topo.None {
+	if c.topo.Peer(p) != topo.None {
 		c.unlink(p)
 	}
 	pt := &c.ports[p]
@@ -93,7 +93,7 @@ func (c *Core) duplicate(guid ib.GUID, first ib.Place, p topo.PortID) {
 	c.shut(p)
 	if !pt.fenced {
 		pt.fenced = true
-		c.problem(fault.Key{Kind: fault.DuplicateGUID, Place: c.placeOf(p)}, &DuplicateGUID{GUID: guid, First: first, Second: c.placeOf(p)})
+		c.problem(fault.Key{Kind: fault.DuplicateGUID, Place: c.topo.PlaceOf(p)}, &DuplicateGUID{GUID: guid, First: first, Second: c.topo.PlaceOf(p)})
 	}
 	pt.pause = c.longer(pt.pause)
 	c.after(pt.pause, timerRetry, ref{clsProbe, int32(p)})
@@ -103,36 +103,17 @@ func (c *Core) duplicate(guid ib.GUID, first ib.Place, p topo.PortID) {
 // comes back unconfigured.
 func (c *Core) shut(p topo.PortID) {
 	pt := &c.ports[p]
-	if !c.writing() || !c.external(p) || !pt.known || pt.info.PortState <= ib.PortInit || c.asked(clsSet, p) || !c.nodes[pt.node].alive {
+	if !c.writing() || !c.topo.IsExternal(p) || !pt.known || pt.info.PortState <= ib.PortInit || c.asked(clsSet, p) || !c.nodes[pt.node].alive {
 		return
 	}
 	c.takeDown(p, ib.PhysNop)
-}
-
-// seenAt returns the place at which an end port, or the node of a switch port, is seen.
-func (c *Core) seenAt(p topo.PortID) ib.Place {
-	if p == topo.None {
-		return ib.Place{}
-	}
-	return c.placeOf(p)
-}
-
-// firstLink returns the far end of the first cable of a node.
-func (c *Core) firstLink(id topo.NodeID) topo.PortID {
-	tn := c.topo.Node(id)
-	for i := 1; i <= int(tn.NumPorts); i++ {
-		if p := c.peer(tn.FirstPort + topo.PortID(i)); p != topo.None {
-			return p
-		}
-	}
-	return topo.None
 }
 
 // unfence opens a port that was closed because of a duplicate.
 func (c *Core) unfence(p topo.PortID) {
 	if c.ports[p].fenced {
 		c.ports[p].fenced = false
-		c.faults.Clear(fault.Key{Kind: fault.DuplicateGUID, Place: c.placeOf(p)})
+		c.faults.Clear(fault.Key{Kind: fault.DuplicateGUID, Place: c.topo.PlaceOf(p)})
 	}
 }
 
@@ -140,11 +121,11 @@ func (c *Core) unfence(p topo.PortID) {
 // came first does not matter then.
 func (c *Core) evict(guid ib.GUID, p topo.PortID) {
 	twin, ok := c.byPort[guid]
-	if !ok || !c.external(p) || !c.entitled(guid, c.placeOf(p)) {
+	if !ok || !c.topo.IsExternal(p) || !c.entitled(guid, c.topo.PlaceOf(p)) {
 		return
 	}
-	if at := c.peer(twin); at != topo.None && at != p && c.external(at) && !c.entitled(guid, c.placeOf(at)) {
-		c.duplicate(guid, c.placeOf(p), at)
+	if at := c.topo.Peer(twin); at != topo.None && at != p && c.topo.IsExternal(at) && !c.entitled(guid, c.topo.PlaceOf(at)) {
+		c.duplicate(guid, c.topo.PlaceOf(p), at)
 	}
 }
 
@@ -152,7 +133,7 @@ func (c *Core) evict(guid ib.GUID, p topo.PortID) {
 // that GUID. A port does not own a GUID because it has shown it.
 func (c *Core) unname(ni *mad.NodeInfo) {
 	q, ok := c.byPort[ni.PortGUID]
-	if !ok || c.isCabled(q) || c.nodeGUID(c.ports[q].node) == ni.NodeGUID && c.ports[q].num == ni.LocalPortNum {
+	if !ok || c.isCabled(q) || c.topo.NodeGUID(c.ports[q].node) == ni.NodeGUID && c.ports[q].num == ni.LocalPortNum {
 		return
 	}
 	c.lids.leave(&c.ports[q])
@@ -167,18 +148,18 @@ func (c *Core) unname(ni *mad.NodeInfo) {
 
 // isCabled reports whether an end port is linked to another port, or need not be.
 func (c *Core) isCabled(q topo.PortID) bool {
-	return q == c.own() || c.ports[q].num == 0 || c.peer(q) != topo.None
+	return q == c.own() || c.ports[q].num == 0 || c.topo.Peer(q) != topo.None
 }
 
 // evictHosts closes the places for hosts at which the GUIDs of a switch are shown
 // that answers now where no host belongs: else a host that was asked first, after
 // a restart or while the switch was away, would keep it out of the fabric.
 func (c *Core) evictHosts(ni *mad.NodeInfo, p topo.PortID) {
-	if ni.NodeType != ib.NodeSwitch || !c.external(p) || c.members.forHost(c.placeOf(p)) {
+	if ni.NodeType != ib.NodeSwitch || !c.topo.IsExternal(p) || c.members.forHost(c.topo.PlaceOf(p)) {
 		return
 	}
 	nodes := []topo.NodeID{c.topo.NodeByGUID(ni.NodeGUID)}
-	if q, ok := c.byPort[ni.PortGUID]; ok && !c.entitled(ni.PortGUID, c.placeOf(q)) {
+	if q, ok := c.byPort[ni.PortGUID]; ok && !c.entitled(ni.PortGUID, c.topo.PlaceOf(q)) {
 		nodes = append(nodes, c.ports[q].node)
 	}
 	for _, id := range nodes {
@@ -187,9 +168,9 @@ func (c *Core) evictHosts(ni *mad.NodeInfo, p topo.PortID) {
 		}
 		tn := c.topo.Node(id)
 		for i := 1; i <= int(tn.NumPorts); i++ {
-			at := c.peer(tn.FirstPort + topo.PortID(i))
-			if at != topo.None && at != p && c.external(at) && c.members.forHost(c.placeOf(at)) {
-				c.duplicate(ni.NodeGUID, c.placeOf(p), at)
+			at := c.topo.Peer(tn.FirstPort + topo.PortID(i))
+			if at != topo.None && at != p && c.topo.IsExternal(at) && c.members.forHost(c.topo.PlaceOf(at)) {
+				c.duplicate(ni.NodeGUID, c.topo.PlaceOf(p), at)
 			}
 		}
 	}
@@ -199,10 +180,10 @@ func (c *Core) evictHosts(ni *mad.NodeInfo, p topo.PortID) {
 // shows. No authority vouches for node GUIDs, and a host that shows the GUID of another host must not keep that host out of
 // the fabric. The name stays until the link goes, so that others cannot change it to and fro.
 func (c *Core) giveName(p topo.PortID, ni *mad.NodeInfo) {
-	if ni.NodeType == ib.NodeSwitch || !c.external(p) || !c.entitled(ni.PortGUID, c.placeOf(p)) {
+	if ni.NodeType == ib.NodeSwitch || !c.topo.IsExternal(p) || !c.entitled(ni.PortGUID, c.topo.PlaceOf(p)) {
 		return
 	}
-	if q := c.peer(p); q != topo.None && c.guidOf(q) == ni.PortGUID {
+	if q := c.topo.Peer(p); q != topo.None && c.topo.GUIDOf(q) == ni.PortGUID {
 		tn := c.topo.Node(c.ports[q].node)
 		if given := (tn.GUID^ni.PortGUID)&localGUID != 0; given && tn.Type == ni.NodeType && tn.NumPorts == ni.NumPorts && c.ports[q].num == ni.LocalPortNum {
 			ni.NodeGUID = tn.GUID

@@ -198,7 +198,7 @@ func (c *Core) weighMaster(p topo.PortID, o *otherSM) {
 		c.takeOver(false, "the master stepped down")
 	case c.now.Sub(e.since) > c.cfg.Election.Patience:
 		e.stubborn = true
-		c.takeOver(false, fmt.Sprintf("port %v does not become master", c.guidOf(p)))
+		c.takeOver(false, fmt.Sprintf("port %v does not become master", c.topo.GUIDOf(p)))
 	}
 }
 
@@ -214,7 +214,7 @@ func (c *Core) weighRival(p topo.PortID, o *otherSM) {
 	case o.info.SMState == ib.SMMaster:
 		c.nudgeMaster(p)
 	case p == e.waitFor:
-		c.takeOver(true, fmt.Sprintf("port %v is master no longer", c.guidOf(p)))
+		c.takeOver(true, fmt.Sprintf("port %v is master no longer", c.topo.GUIDOf(p)))
 	}
 	if o.info.SMState != ib.SMMaster {
 		o.ignored = false
@@ -224,9 +224,9 @@ func (c *Core) weighRival(p topo.PortID, o *otherSM) {
 
 // standBy leaves the fabric to another SM.
 func (c *Core) standBy(p topo.PortID) {
-	reason := "port " + c.guidOf(p).String() + " is of higher rank"
+	reason := "port " + c.topo.GUIDOf(p).String() + " is of higher rank"
 	if o := c.otherAt(p); o != nil && o.info.SMState == ib.SMMaster {
-		reason = "port " + c.guidOf(p).String() + " is master"
+		reason = "port " + c.topo.GUIDOf(p).String() + " is master"
 	}
 	c.standByFor(p, reason)
 }
@@ -247,7 +247,7 @@ func (c *Core) standByFor(p topo.PortID, reason string) {
 func (c *Core) awaitHandover(p topo.PortID) {
 	e := &c.election
 	c.state, e.claim, e.waitFor, e.since = ib.SMDiscovering, true, p, c.now
-	c.event(&StateChanged{State: c.state, Reason: "port " + c.guidOf(p).String() + " is a master of lower rank: waiting for its handover"})
+	c.event(&StateChanged{State: c.state, Reason: "port " + c.topo.GUIDOf(p).String() + " is a master of lower rank: waiting for its handover"})
 	c.nudgeMaster(p)
 }
 
@@ -259,7 +259,7 @@ func (c *Core) disable(by topo.PortID) {
 	c.faults.Clear(fault.Key{Kind: fault.ForeignMaster})
 	c.problem(fault.Key{Kind: fault.Disabled}, &StateChanged{
 		State:  c.state,
-		Reason: "disabled by the master at port " + c.guidOf(by).String() + "; start this subnet manager again to have it take part",
+		Reason: "disabled by the master at port " + c.topo.GUIDOf(by).String() + "; start this subnet manager again to have it take part",
 	})
 	c.viewDue = true
 }

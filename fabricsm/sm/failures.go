@@ -98,7 +98,7 @@ func (c *Core) spoke(r *request, status mad.Status) {
 // ports: the device there might only claim to be a port of that node.
 func (c *Core) deadEnd(r *request) {
 	delete(c.failures, r.ref)
-	p := c.peer(topo.PortID(r.ref.id))
+	p := c.topo.Peer(topo.PortID(r.ref.id))
 	if q := topo.PortID(r.ref.id); c.mayRefuse(q) {
 		c.refuses(q, false)
 		c.tellUnreachable(p)
@@ -126,11 +126,11 @@ func (c *Core) blame(r *request, cond Condition) {
 	switch {
 	case c.ownEntry(r.ref) != topo.None:
 		// A port of an adapter that was entered by itself: the device there might only claim to be a port of that node.
-		c.strike(c.placeOf(topo.PortID(r.ref.id)), c.nodeGUID(r.node), cond)
+		c.strike(c.topo.PlaceOf(topo.PortID(r.ref.id)), c.topo.NodeGUID(r.node), cond)
 	case r.node != topo.None:
 		c.strikeNode(r.node, cond)
 	case r.ref.class == clsProbe:
-		c.strike(c.placeOf(topo.PortID(r.ref.id)), 0, cond)
+		c.strike(c.topo.PlaceOf(topo.PortID(r.ref.id)), 0, cond)
 	}
 }
 
@@ -138,13 +138,13 @@ func (c *Core) refusedAs(r *request, reason string, cond Condition) {
 	var guid ib.GUID
 	var num ib.PortNum
 	if r.node != topo.None {
-		guid = c.nodeGUID(r.node)
+		guid = c.topo.NodeGUID(r.node)
 	}
 	if !r.ref.class.onNode() {
 		num = c.ports[r.ref.id].num
 		if r.node == topo.None {
 			guid = 0
-			reason = fmt.Sprintf("behind %v: %s", c.placeOf(topo.PortID(r.ref.id)), reason)
+			reason = fmt.Sprintf("behind %v: %s", c.topo.PlaceOf(topo.PortID(r.ref.id)), reason)
 		}
 	}
 	c.blame(r, cond)
@@ -203,7 +203,7 @@ func (c *Core) noProbe(r *request) {
 	if !linkUp(&pt.info) {
 		return
 	}
-	peer := c.peer(p)
+	peer := c.topo.Peer(p)
 	if pt.challenger != topo.None && peer != topo.None {
 		// The old place is dead and the new one answers: the cable was moved.
 		c.unlink(p)
@@ -211,7 +211,7 @@ func (c *Core) noProbe(r *request) {
 	pt.verify = false
 	pt.pause = c.longer(pt.pause)
 	pause := pt.pause
-	if peer != topo.None && c.peer(p) != topo.None {
+	if peer != topo.None && c.topo.Peer(p) != topo.None {
 		id := c.ports[peer].node
 		pause = max(pause, c.nodes[id].pause)
 		pt.pause, c.nodes[id].pause = pause, pause
@@ -244,13 +244,13 @@ func (c *Core) silence(id topo.NodeID) {
 		n.pause = 0
 	}
 	n.pause = c.longer(n.pause)
-	c.problem(fault.Key{Kind: fault.NodeSilent, GUID: c.nodeGUID(id)}, &NodeUnreachable{GUID: c.nodeGUID(id), Place: c.placeOf(n.up)})
+	c.problem(fault.Key{Kind: fault.NodeSilent, GUID: c.topo.NodeGUID(id)}, &NodeUnreachable{GUID: c.topo.NodeGUID(id), Place: c.topo.PlaceOf(n.up)})
 	c.strikeNode(id, Unresponsive)
 	if !c.nodes[id].alive {
 		return // it is no longer looked at
 	}
-	c.eachEnd(id, func(p topo.PortID) { c.refuses(p, false) })
-	c.eachEnd(id, c.turned)
+	c.topo.EachEndPort(id, func(p topo.PortID) { c.refuses(p, false) })
+	c.topo.EachEndPort(id, c.turned)
 	c.updateForwarding(id)
 	c.judgeNode(id)
 	if id == c.root {
@@ -273,10 +273,10 @@ func (c *Core) heard(id topo.NodeID) {
 		return
 	}
 	n.silent, n.back = false, c.now
-	guid := c.nodeGUID(id)
+	guid := c.topo.NodeGUID(id)
 	c.faults.Clear(fault.Key{Kind: fault.NodeSilent, GUID: guid})
 	c.event(&NodeBack{GUID: guid})
-	c.eachEnd(id, c.keyDoubted)
+	c.topo.EachEndPort(id, c.keyDoubted)
 	c.refresh(id)
 }
 
@@ -292,7 +292,7 @@ func (c *Core) refresh(id topo.NodeID) {
 	}
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)
-		if tn.Type != ib.NodeSwitch && c.guidOf(p) == 0 {
+		if tn.Type != ib.NodeSwitch && c.topo.GUIDOf(p) == 0 {
 			continue
 		}
 		c.markPort(clsInfo, p)

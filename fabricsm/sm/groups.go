@@ -178,8 +178,8 @@ func (c *Core) seatOf(guid ib.GUID) (seat, bool) {
 	if pt.num == 0 {
 		return seat{sw: pt.node}, true
 	}
-	at := c.peer(p)
-	if !pt.placed || at == topo.None || !c.external(at) {
+	at := c.topo.Peer(p)
+	if !pt.placed || at == topo.None || !c.topo.IsExternal(at) {
 		return seat{}, false
 	}
 	return seat{c.ports[at].node, c.ports[at].num}, true
@@ -270,7 +270,7 @@ func (c *Core) tellLeft() {
 		}
 		if !m.told[mlid] {
 			m.told[mlid] = true
-			c.problem(k, &GroupCut{MLID: mlid, Switch: c.nodeGUID(left[0]), Switches: len(left)})
+			c.problem(k, &GroupCut{MLID: mlid, Switch: c.topo.NodeGUID(left[0]), Switches: len(left)})
 		}
 	}
 }

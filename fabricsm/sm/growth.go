@@ -63,15 +63,15 @@ func (f growthFabric) Hops(id topo.NodeID) int          { return f.routeTo(id).L
 func (f growthFabric) IsHeld(p topo.PortID) bool        { return f.dark(p) }
 
 func (f growthFabric) IsTrusted(p topo.PortID) bool {
-	r := f.health.at[f.placeOf(p)]
+	r := f.health.at[f.topo.PlaceOf(p)]
 	return r != nil && r.mark == MarkHealthy
 }
 
 func (f growthFabric) MayHold(p topo.PortID) bool {
-	if p == topo.None || !f.external(p) || f.protected(p) {
+	if p == topo.None || !f.topo.IsExternal(p) || f.protected(p) {
 		return false
 	}
-	r := f.health.of(f.placeOf(p))
+	r := f.health.of(f.topo.PlaceOf(p))
 	return r != nil && r.mark != MarkHealthy
 }
 
@@ -83,10 +83,10 @@ func (f growthFabric) AnyHeld(match func(topo.NodeID) bool) bool {
 }
 
 func (f growthFabric) Hold(p topo.PortID, size int) {
-	pl := f.placeOf(p)
+	pl := f.topo.PlaceOf(p)
 	r := f.health.of(pl)
-	if far := f.peer(p); far != topo.None {
-		r.guid = f.nodeGUID(f.ports[far].node)
+	if far := f.topo.Peer(p); far != topo.None {
+		r.guid = f.topo.NodeGUID(f.ports[far].node)
 	}
 	f.fallIll(pl, r, &Unhealthy{
 		Place: pl, GUID: r.guid, Condition: Overgrown, Count: size, Window: f.cfg.Growth.Window, Action: NoDiscover,

@@ -34,7 +34,7 @@ func (c *Core) judgeCommand(in *Received, from topo.PortID) (status mad.Status, 
 		reason = "its SM_Key is not ours"
 	case from == topo.None:
 		reason = "where it comes from is not known"
-	case si.GUID != c.guidOf(from):
+	case si.GUID != c.topo.GUIDOf(from):
 		reason = "another port has the GUID it gives"
 	case !c.listed(from) && !c.cfg.Weakness.AnySMPlace:
 		reason = "no subnet manager is allowed there"
@@ -88,7 +88,7 @@ func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reaso
 		from = c.byLID(in.LID)
 	}
 	if from != topo.None {
-		e.Place = c.placeOf(from)
+		e.Place = c.topo.PlaceOf(from)
 		count = &c.ports[from].refusals
 	}
 	c.reports.NoteSMKey(from, in.LID, mad.MethodSet, e.Control, by)
@@ -103,7 +103,7 @@ func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reaso
 
 // obey does what a command asks that is rightful and legal.
 func (c *Core) obey(from topo.PortID, control mad.SMInfoControl) {
-	guid := c.guidOf(from).String()
+	guid := c.topo.GUIDOf(from).String()
 	switch control {
 	case mad.SMInfoHandover:
 		standby := c.state == ib.SMStandby
@@ -134,7 +134,7 @@ func (c *Core) handOver(p topo.PortID, o *otherSM) {
 	if o.declined > 0 && c.now.Before(o.declinedAt.Add(min(c.cfg.RetryMin<<min(o.declined, 16), c.cfg.RetryMax))) {
 		return
 	}
-	c.standByFor(p, "handing over to port "+c.guidOf(p).String()+", which is of higher rank")
+	c.standByFor(p, "handing over to port "+c.topo.GUIDOf(p).String()+", which is of higher rank")
 	c.sendCommand(p, command{mad.SMInfoHandover, ib.SMMaster})
 }
 
@@ -199,7 +199,7 @@ func (c *Core) commanded(p topo.PortID, control mad.SMInfoControl, reason string
 	if o != nil {
 		o.declined, o.declinedAt = o.declined+1, c.now
 	}
-	c.takeOver(true, "port "+c.guidOf(p).String()+" did not take the handover: "+reason)
+	c.takeOver(true, "port "+c.topo.GUIDOf(p).String()+" did not take the handover: "+reason)
 }
 
 // nudge is how a master of lower rank is asked to hand over.

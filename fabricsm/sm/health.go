@@ -253,13 +253,13 @@ func (c *Core) suspectPlace(id topo.NodeID) ib.Place {
 	if tn := c.topo.Node(id); tn.Type == ib.NodeSwitch {
 		return ib.Place{Switch: tn.GUID}
 	}
-	return c.placeOf(c.nodes[id].up)
+	return c.topo.PlaceOf(c.nodes[id].up)
 }
 
 // strikeNode records that a node misbehaved.
 func (c *Core) strikeNode(id topo.NodeID, cond Condition) {
 	if id != c.root {
-		c.strike(c.suspectPlace(id), c.nodeGUID(id), cond)
+		c.strike(c.suspectPlace(id), c.topo.NodeGUID(id), cond)
 	}
 }
 

@@ -42,8 +42,8 @@ func (c *Core) marked(in *HealthMarked) {
 		return
 	}
 	c.viewDue, c.health.changed = true, true
-	if p := c.portAt(in.Place); r.guid == 0 && p != topo.None && c.peer(p) != topo.None {
-		r.guid = c.nodeGUID(c.ports[c.peer(p)].node)
+	if p := c.topo.SwitchPortAt(in.Place); r.guid == 0 && p != topo.None && c.topo.Peer(p) != topo.None {
+		r.guid = c.topo.NodeGUID(c.ports[c.topo.Peer(p)].node)
 	}
 	r.mark, r.why, r.since = in.Mark, why, c.now
 	c.health.noteMark(in.Place, in.Mark)

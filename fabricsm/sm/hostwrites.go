@@ -17,11 +17,11 @@ import (
 
 // isAdapter reports whether a port is an end port of a host behind a switch port.
 func (c *Core) isAdapter(p topo.PortID) bool {
-	if !c.isEnd(p) || c.topo.Node(c.ports[p].node).Type == ib.NodeSwitch || p == c.own() {
+	if !c.topo.IsEndPort(p) || c.topo.Node(c.ports[p].node).Type == ib.NodeSwitch || p == c.own() {
 		return false
 	}
-	peer := c.peer(p)
-	return peer != topo.None && c.external(peer)
+	peer := c.topo.Peer(p)
+	return peer != topo.None && c.topo.IsExternal(peer)
 }
 
 // writtenByHost compares what a Get of PortInfo shows of an adapter with what was left
@@ -106,7 +106,7 @@ func (c *Core) readLIDs() {
 func (c *Core) readStrangeGUIDs(p topo.PortID) {
 	pt := &c.ports[p]
 	blocks := (int(pt.info.GUIDCap) + 7) / 8
-	if !c.isAdapter(p) || !pt.placed || blocks == 0 || c.aliases.byPort[c.guidOf(p)] != nil {
+	if !c.isAdapter(p) || !pt.placed || blocks == 0 || c.aliases.byPort[c.topo.GUIDOf(p)] != nil {
 		return
 	}
 	pt.guidBlock = uint8((int(pt.guidBlock) + 1) % blocks)

@@ -53,12 +53,12 @@ func (c *Core) adoptLIDs(ports []topo.PortID) {
 	c.election.foreign = false
 	shown := make(map[ib.LID]int)
 	for _, p := range ports {
-		if c.byPort[c.guidOf(p)] == p && c.ports[p].known {
+		if c.byPort[c.topo.GUIDOf(p)] == p && c.ports[p].known {
 			shown[c.foundLID(p)]++
 		}
 	}
 	for _, p := range ports {
-		guid, l := c.guidOf(p), c.foundLID(p)
+		guid, l := c.topo.GUIDOf(p), c.foundLID(p)
 		owner := c.lids.at(l)
 		if c.byPort[guid] != p || !c.ports[p].known || !l.IsUnicast() || owner == guid || shown[l] > 1 {
 			continue

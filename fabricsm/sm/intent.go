@@ -198,12 +198,12 @@ func (c *Core) lookAt(ms *membership) {
 		level = urgent
 	}
 	c.faults.Clear(ms.refused())
-	if sp := c.portAt(ms.Place); sp != topo.None {
+	if sp := c.topo.SwitchPortAt(ms.Place); sp != topo.None {
 		c.expel(ms.Place)
 		c.markAt(level, ref{clsPKey, int32(sp)})
 	}
 	if h, ok := c.byPort[ms.GUID]; ok {
-		if sp := c.peer(h); sp != topo.None {
+		if sp := c.topo.Peer(h); sp != topo.None {
 			c.markAt(level, ref{clsPKey, int32(sp)})
 		}
 		c.markAt(level, ref{clsPKey, int32(h)})

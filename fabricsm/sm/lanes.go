@@ -60,14 +60,14 @@ const maxLaneTables = 200
 // service.
 func (c *Core) hasLanes(p topo.PortID) bool {
 	if pt := &c.ports[p]; pt.num == 0 {
-		return (c.cfg.QoS.Enabled || c.undoing()) && c.isEnd(p) && c.nodes[pt.node].info.EnhancedPort0
+		return (c.cfg.QoS.Enabled || c.undoing()) && c.topo.IsEndPort(p) && c.nodes[pt.node].info.EnhancedPort0
 	}
-	return c.peer(p) != topo.None
+	return c.topo.Peer(p) != topo.None
 }
 
 // mapsLanes reports whether the SL-to-VL tables of a port's device can be programmed.
 func (c *Core) mapsLanes(p topo.PortID) bool {
-	if c.external(p) {
+	if c.topo.IsExternal(p) {
 		p = c.topo.Node(c.ports[p].node).FirstPort
 	}
 	return c.cfg.SLtoVL != SLtoVLOff && c.ports[p].info.CapabilityMask.Has(mad.IsSLMappingSupported)
@@ -82,7 +82,7 @@ func (c *Core) lanesFor(p topo.PortID) laneID {
 	switch {
 	case !c.needsLanes() || !c.mapsLanes(p):
 		return lanesAsFound
-	case l.layered && c.routing.tables.LanesByPort() && c.external(p):
+	case l.layered && c.routing.tables.LanesByPort() && c.topo.IsExternal(p):
 		return lanesByPort
 	}
 	want := c.lanesOf(p, 0)
@@ -107,13 +107,13 @@ func (c *Core) lanesOf(p topo.PortID, in ib.PortNum) [16]ib.VL {
 		return l.qos[c.kindOf(p)].Lanes(c.vlsOf(p))
 	}
 	want := l.base
-	if c.external(p) && c.routing.tables.LanesByPort() {
+	if c.topo.IsExternal(p) && c.routing.tables.LanesByPort() {
 		want = c.routing.tables.SwitchLanes(pt.node, in, pt.num)
 	}
 	if l.own != 0 {
 		want[l.extra] = l.own
 	}
-	if pt.num != 0 && c.external(p) && !c.isEnd(c.peer(p)) {
+	if pt.num != 0 && c.topo.IsExternal(p) && !c.topo.IsEndPort(c.topo.Peer(p)) {
 		return want
 	}
 	foldLanes(&want, c.vlsOf(p))
@@ -214,7 +214,7 @@ func (c *Core) relanePorts(was *route.Tables, all bool) {
 		if !pt.seen() || !c.hasLanes(id) {
 			continue
 		}
-		differs := all || !c.external(id)
+		differs := all || !c.topo.IsExternal(id)
 		for in := ib.PortNum(0); !differs && in <= ib.PortNum(c.topo.Node(pt.node).NumPorts); in++ {
 			differs = was.SwitchLanes(pt.node, in, pt.num) != now.SwitchLanes(pt.node, in, pt.num)
 		}
@@ -244,10 +244,10 @@ func (c *Core) openLanes() bool {
 	for ; int(l.next) < len(c.ports); l.next++ {
 		pt := &c.ports[l.next]
 		peer := topo.PortID(topo.None)
-		if c.nodes[pt.node].alive && !c.nodes[pt.node].silent && c.external(l.next) {
-			peer = c.peer(l.next)
+		if c.nodes[pt.node].alive && !c.nodes[pt.node].silent && c.topo.IsExternal(l.next) {
+			peer = c.topo.Peer(l.next)
 		}
-		if peer != topo.None && c.external(peer) && pt.seen() && !pt.slvl.done() && c.failures[ref{clsSLtoVL, int32(l.next)}].rounds == 0 {
+		if peer != topo.None && c.topo.IsExternal(peer) && pt.seen() && !pt.slvl.done() && c.failures[ref{clsSLtoVL, int32(l.next)}].rounds == 0 {
 			return false
 		}
 	}
@@ -267,7 +267,7 @@ func (c *Core) openLanes() bool {
 func (c *Core) laneCap(p topo.PortID) ib.VLCap {
 	pt := &c.ports[p]
 	most := pt.info.VLCap
-	if pt.num == 0 || !c.external(p) {
+	if pt.num == 0 || !c.topo.IsExternal(p) {
 		return most
 	}
 	if _, vls := c.maxima(p); vls != 0 {
@@ -285,7 +285,7 @@ func (c *Core) laneCap(p topo.PortID) ib.VLCap {
 // recapLanes looks at the lanes of a switch's ports again when its port 0 says
 // whether they can be programmed.
 func (c *Core) recapLanes(id topo.NodeID) {
-	c.eachPort(id, func(p topo.PortID) {
+	c.topo.EachExternal(id, func(p topo.PortID) {
 		if c.ports[p].seen() {
 			c.copyPort(p)
 			if c.needsLanes() {
@@ -311,7 +311,7 @@ func (c *Core) smSL(p topo.PortID) ib.SL {
 func (c *Core) renewSMSL() {
 	for p := range c.ports {
 		pt := &c.ports[p]
-		if id := topo.PortID(p); pt.lid != 0 && c.isEnd(id) && pt.info.MasterSMSL != c.smSL(id) {
+		if id := topo.PortID(p); pt.lid != 0 && c.topo.IsEndPort(id) && pt.info.MasterSMSL != c.smSL(id) {
 			c.markPort(clsSet, id)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // proveLanes reads, in the background, the table of an adapter whose link was just armed. was is the state before that.
 func (c *Core) proveLanes(p topo.PortID, was ib.PortState) {
 	pt := &c.ports[p]
-	if !pt.fresh || pt.num == 0 || !c.isEnd(p) || was >= ib.PortArmed || pt.info.PortState < ib.PortArmed {
+	if !pt.fresh || pt.num == 0 || !c.topo.IsEndPort(p) || was >= ib.PortArmed || pt.info.PortState < ib.PortArmed {
 		return
 	}
 	if pt.slvl.done() && pt.slvl.want != lanesAsFound && c.hasLanes(p) {

@@ -209,7 +209,7 @@ func (c *Core) lmcOf(p topo.PortID) ib.LMC {
 	case !c.cfg.Ports.LMCPort0 || c.cfg.LMC == 0:
 		return 0
 	case pt.lid != 0:
-		return c.lids.lmc[c.guidOf(p)] // what it got before its SwitchInfo was known stays
+		return c.lids.lmc[c.topo.GUIDOf(p)] // what it got before its SwitchInfo was known stays
 	case c.enhanced(p):
 		return c.cfg.LMC
 	default:
@@ -220,7 +220,7 @@ func (c *Core) lmcOf(p topo.PortID) ib.LMC {
 // settleLID assigns an end port its LID, once this SM is master, and reports where the port is.
 func (c *Core) settleLID(p topo.PortID) {
 	pt := &c.ports[p]
-	guid := c.guidOf(p)
+	guid := c.topo.GUIDOf(p)
 	if guid == 0 || c.byPort[guid] != p {
 		return
 	}
@@ -236,7 +236,7 @@ func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 		c.lids.open = append(c.lids.open, p)
 		return
 	}
-	c.newGuest(guid, c.placeOf(p))
+	c.newGuest(guid, c.topo.PlaceOf(p))
 	l, fresh, taken := c.lids.pick(guid, c.foundLID(p), c.lmcOf(p), c.keepsLID)
 	for _, g := range taken {
 		c.save(Fact{Kind: FactLID, GUID: g})
@@ -328,7 +328,7 @@ func (c *Core) forwards(p topo.PortID) topo.PortID {
 	if c.ports[p].num == 0 {
 		return p
 	}
-	if sp := c.peer(p); sp != topo.None && c.external(sp) {
+	if sp := c.topo.Peer(p); sp != topo.None && c.topo.IsExternal(sp) {
 		return sp
 	}
 	return topo.None
@@ -336,13 +336,13 @@ func (c *Core) forwards(p topo.PortID) topo.PortID {
 
 func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {
 	pt := &c.ports[p]
-	if pt.num == 0 || pt.lid == 0 || pt.placed || c.peer(p) == topo.None {
+	if pt.num == 0 || pt.lid == 0 || pt.placed || c.topo.Peer(p) == topo.None {
 		return
 	}
-	pt.placed, pt.place = true, c.placeOf(p)
+	pt.placed, pt.place = true, c.topo.PlaceOf(p)
 	c.reseat(guid)
 	c.seatAliases(guid)
-	c.event(&PortPlaced{GUID: guid, Place: pt.place, LID: pt.lid, NodeGUID: c.nodeGUID(pt.node)})
+	c.event(&PortPlaced{GUID: guid, Place: pt.place, LID: pt.lid, NodeGUID: c.topo.NodeGUID(pt.node)})
 	c.needRoute(p)
 	c.judge(guid)
 }
@@ -350,7 +350,7 @@ func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {
 // leave records that an end port is no longer where it was.
 func (c *Core) leave(p topo.PortID) {
 	pt := &c.ports[p]
-	guid := c.guidOf(p)
+	guid := c.topo.GUIDOf(p)
 	if pt.placed {
 		pt.placed = false
 		c.event(&PortGone{GUID: guid, Place: pt.place})

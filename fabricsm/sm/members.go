@@ -67,11 +67,11 @@ func (m *members) forHost(pl ib.Place) bool { return m.hosts[pl] || m.at(pl) }
 // expel takes away a switch that was linked to a place before it was known to be
 // for a host.
 func (c *Core) expel(pl ib.Place) {
-	sp := c.portAt(pl)
+	sp := c.topo.SwitchPortAt(pl)
 	if sp == topo.None {
 		return
 	}
-	if peer := c.peer(sp); peer != topo.None && c.external(peer) {
+	if peer := c.topo.Peer(sp); peer != topo.None && c.topo.IsExternal(peer) {
 		far := c.ports[peer].node
 		c.unlink(sp)
 		c.shut(sp)
@@ -92,7 +92,7 @@ func (c *Core) concerns(p topo.PortID) bool {
 	if len(m.byGUID) == 0 {
 		return false
 	}
-	return m.at(c.placeOf(p)) || !c.external(p) && len(m.byGUID[c.guidOf(p)]) > 0
+	return m.at(c.topo.PlaceOf(p)) || !c.topo.IsExternal(p) && len(m.byGUID[c.topo.GUIDOf(p)]) > 0
 }
 
 // granted reports whether a key is granted to a port at a place, full or limited as k is; with anyhow, in either form.
@@ -123,15 +123,15 @@ func (c *Core) judgePort(p topo.PortID) {
 	if len(c.members.byGUID) == 0 {
 		return
 	}
-	if !c.external(p) {
-		c.judge(c.guidOf(p))
+	if !c.topo.IsExternal(p) {
+		c.judge(c.topo.GUIDOf(p))
 		return
 	}
-	for _, g := range slices.Clone(c.members.byPlace[c.placeOf(p)]) {
+	for _, g := range slices.Clone(c.members.byPlace[c.topo.PlaceOf(p)]) {
 		c.judge(g)
 	}
-	if peer := c.peer(p); peer != topo.None && c.isEnd(peer) {
-		c.judge(c.guidOf(peer))
+	if peer := c.topo.Peer(p); peer != topo.None && c.topo.IsEndPort(peer) {
+		c.judge(c.topo.GUIDOf(peer))
 	}
 }
 
@@ -190,8 +190,8 @@ func (c *Core) judge(guid ib.GUID) {
 }
 
 func (c *Core) isApplied(h topo.PortID, ms *membership) bool {
-	sp := c.peer(h)
-	if sp == topo.None || !isTenant(ms.PKey) || c.placeOf(h) != ms.Place || !c.switchHolds(sp, ms.PKey) {
+	sp := c.topo.Peer(h)
+	if sp == topo.None || !isTenant(ms.PKey) || c.topo.PlaceOf(h) != ms.Place || !c.switchHolds(sp, ms.PKey) {
 		return false
 	}
 	return c.ports[h].pkeys.proves(ms.PKey) && !c.nodes[c.ports[sp].node].unsure && c.confirmed(sp)
@@ -200,7 +200,7 @@ func (c *Core) isApplied(h topo.PortID, ms *membership) bool {
 // refuseMember says why a grant will not be applied as things stand.
 func (c *Core) refuseMember(h topo.PortID, ms *membership, plan *partition.PortPlan) {
 	reason := ""
-	if sp := c.peer(h); sp != topo.None && c.external(sp) && !c.nodes[c.ports[sp].node].infoKnown {
+	if sp := c.topo.Peer(h); sp != topo.None && c.topo.IsExternal(sp) && !c.nodes[c.ports[sp].node].infoKnown {
 		return // what the switch can do is not known yet
 	}
 	for _, r := range plan.Refused {
@@ -217,8 +217,8 @@ func (c *Core) refuseMember(h topo.PortID, ms *membership, plan *partition.PortP
 			}
 		}
 	}
-	sp := c.peer(h)
-	if reason == "" && sp != topo.None && c.placeOf(h) == ms.Place && c.forgetsEnforcement(sp) {
+	sp := c.topo.Peer(h)
+	if reason == "" && sp != topo.None && c.topo.PlaceOf(h) == ms.Place && c.forgetsEnforcement(sp) {
 		reason = fmt.Sprintf("switch %v does not keep the partition enforcement bits of PortInfo; use a switch that does", ms.Place.Switch)
 	}
 	if reason == "" && sp != topo.None && !c.mayBelong(sp) {
@@ -240,7 +240,7 @@ func (c *Core) judgeLeaving(guid ib.GUID) {
 		if !ms.leaving {
 			continue
 		}
-		sp := c.portAt(ms.Place)
+		sp := c.topo.SwitchPortAt(ms.Place)
 		if !c.goneWithSwitch(ms) && (sp == topo.None || !c.goneFrom(sp, ms)) {
 			continue
 		}
@@ -276,7 +276,7 @@ func (c *Core) tableless(sp topo.PortID) bool {
 // that it can be asked and has not answered yet.
 func (c *Core) goneFromHCA(ms *membership) (proven, wait bool) {
 	h, ok := c.byPort[ms.GUID]
-	if !ok || c.nodes[c.ports[h].node].silent || c.peer(h) == topo.None {
+	if !ok || c.nodes[c.ports[h].node].silent || c.topo.Peer(h) == topo.None {
 		return false, false
 	}
 	t := c.ports[h].pkeys

@@ -135,15 +135,15 @@ func (c *Core) keyPort(x ref, n topo.NodeID) topo.PortID {
 	if c.ownEntry(x) != topo.None {
 		return topo.PortID(x.id)
 	}
-	if up := c.nodes[n].up; up != topo.None && c.peer(up) != topo.None {
-		return c.peer(up)
+	if up := c.nodes[n].up; up != topo.None && c.topo.Peer(up) != topo.None {
+		return c.topo.Peer(up)
 	}
 	return c.rootPort
 }
 
 // ring returns the known keys of an end port, nil for none.
 func (c *Core) ring(p topo.PortID) *keys.Ring {
-	if g := c.guidOf(p); g != 0 {
+	if g := c.topo.GUIDOf(p); g != 0 {
 		return c.mkeys.book.Ring(keys.MKey, g)
 	}
 	return nil
@@ -162,7 +162,7 @@ func (c *Core) keyedAt(p topo.PortID) ib.Place {
 		}
 		return ib.Place{}
 	}
-	return c.placeOf(p)
+	return c.topo.PlaceOf(p)
 }
 
 // keyedHere reports whether an end port was assigned its key at a place.
@@ -181,7 +181,7 @@ func (c *Core) verified(p topo.PortID) bool {
 		return true
 	}
 	if c.ports[p].num != 0 {
-		if peer := c.peer(p); c.ofSwitch(c.guidOf(p)) || peer != topo.None && !c.wayKnown(c.ports[peer].node) {
+		if peer := c.topo.Peer(p); c.ofSwitch(c.topo.GUIDOf(p)) || peer != topo.None && !c.wayKnown(c.ports[peer].node) {
 			return false
 		}
 	} else if !c.wayKnown(c.ports[p].node) {
@@ -196,7 +196,7 @@ func (c *Core) disputed(p topo.PortID) bool {
 	if pt.challenger != topo.None || c.dark(p) {
 		return true
 	}
-	peer := c.peer(p)
+	peer := c.topo.Peer(p)
 	return peer != topo.None && (c.ports[peer].fenced || c.ports[peer].challenger != topo.None || c.dark(peer))
 }
 
@@ -319,11 +319,11 @@ func (c *Core) candidates(x ref) (out []candidate) {
 	if !c.wayKnown(c.ports[p].node) {
 		return nil
 	}
-	if peer := c.peer(p); peer != topo.None {
+	if peer := c.topo.Peer(p); peer != topo.None {
 		// A device that got its key here is asked under it although another device claims its identity elsewhere. Otherwise
 		// it could not answer, and its silence would prove the other one right.
-		guid, place := c.guidOf(c.entryPort(peer)), c.cableAt(p)
-		if c.verified(c.entryPort(peer)) || c.keyedHere(guid, place) || guid != 0 && c.mkeys.behind[place] == guid {
+		guid, place := c.topo.GUIDOf(c.topo.EntryPort(peer)), c.topo.LinkEnd(p)
+		if c.verified(c.topo.EntryPort(peer)) || c.keyedHere(guid, place) || guid != 0 && c.mkeys.behind[place] == guid {
 			add(guid)
 		}
 		if len(out) > 0 {
@@ -333,7 +333,7 @@ func (c *Core) candidates(x ref) (out []candidate) {
 	if c.keyPlaces() != PlacesSeen && !c.expected(p) || c.dark(p) {
 		return nil
 	}
-	if c.peer(p) != topo.None {
+	if c.topo.Peer(p) != topo.None {
 		return c.imported(p) // it reported its identity, and fell silent before its key was recorded
 	}
 	if c.ownCable(p) {
@@ -343,7 +343,7 @@ func (c *Core) candidates(x ref) (out []candidate) {
 		}
 		return c.imported(p)
 	}
-	place := c.cableAt(p)
+	place := c.topo.LinkEnd(p)
 	for _, guid := range c.mkeys.book.At(keys.MKey, place) {
 		if c.keyBelongs(p, guid) {
 			add(guid)
@@ -353,14 +353,6 @@ func (c *Core) candidates(x ref) (out []candidate) {
 		add(guid)
 	}
 	return append(out, c.imported(p)...)
-}
-
-// entryPort returns the end port that answers for a port: itself, or port 0.
-func (c *Core) entryPort(p topo.PortID) topo.PortID {
-	if c.isEnd(p) {
-		return p
-	}
-	return c.topo.Node(c.ports[p].node).FirstPort
 }
 
 // probeTries is how often a probe is tried: each key has its turn.
@@ -374,17 +366,17 @@ func (c *Core) probeTries(x ref) int {
 // linkedKey remembers which switch is behind a port, so that it can be asked
 // under its key after a restart.
 func (c *Core) linkedKey(p topo.PortID) {
-	if !c.cfg.MKey.on() || !c.probes(p) || c.peer(p) == topo.None || !c.external(c.peer(p)) {
+	if !c.cfg.MKey.on() || !c.probes(p) || c.topo.Peer(p) == topo.None || !c.topo.IsExternal(c.topo.Peer(p)) {
 		return
 	}
 	if c.ownCable(p) {
 		c.bindOwn()
 	}
-	guid, place := c.guidOf(c.entryPort(c.peer(p))), c.cableAt(p)
-	if guid == 0 || c.mkeys.behind[place] == guid || !c.provenSwitch(c.peer(p)) || c.external(p) && !c.provenSwitch(p) {
+	guid, place := c.topo.GUIDOf(c.topo.EntryPort(c.topo.Peer(p))), c.topo.LinkEnd(p)
+	if guid == 0 || c.mkeys.behind[place] == guid || !c.provenSwitch(c.topo.Peer(p)) || c.topo.IsExternal(p) && !c.provenSwitch(p) {
 		return
 	}
-	c.saveSwitchPort(c.peer(p))
+	c.saveSwitchPort(c.topo.Peer(p))
 	c.mkeys.seenBehind(place, guid)
 	c.save(Fact{Kind: FactBehind, GUID: place.Switch, Port: place.Port, Behind: guid})
 }
@@ -392,8 +384,8 @@ func (c *Core) linkedKey(p topo.PortID) {
 // linkedKeys remembers behind which ports a switch is that answers under its key.
 func (c *Core) linkedKeys(p topo.PortID) {
 	if c.ports[p].num == 0 {
-		c.eachPort(c.ports[p].node, func(q topo.PortID) {
-			if peer := c.peer(q); peer != topo.None {
+		c.topo.EachExternal(c.ports[p].node, func(q topo.PortID) {
+			if peer := c.topo.Peer(q); peer != topo.None {
 				c.linkedKey(peer)
 				c.linkedKey(q)
 			}
@@ -404,11 +396,11 @@ func (c *Core) linkedKeys(p topo.PortID) {
 // provenSwitch reports whether a port is of a switch that answers under its key, or never had one, and its cable is as
 // declared.
 func (c *Core) provenSwitch(p topo.PortID) bool {
-	if c.law.on() && c.external(p) && !c.lawful(c.placeOf(p)) && c.keyPlaces() == PlacesDeclared {
+	if c.law.on() && c.topo.IsExternal(p) && !c.lawful(c.topo.PlaceOf(p)) && c.keyPlaces() == PlacesDeclared {
 		return false
 	}
-	port0 := c.entryPort(p)
-	switch guid := c.guidOf(port0); {
+	port0 := c.topo.EntryPort(p)
+	switch guid := c.topo.GUIDOf(port0); {
 	case guid == 0:
 		return false // it is not known yet which switch it says it is
 	case !c.keptKey(guid):
@@ -426,15 +418,10 @@ func (c *Core) toldKey(p topo.PortID, ni *mad.NodeInfo) {
 	for _, guid := range shown {
 		if guid != ni.PortGUID && c.mkeys.book.Ring(keys.MKey, guid) != nil && !c.mkeys.shown.told[guid] {
 			c.mkeys.shown.told[guid] = true
-			c.event(&KeyExposed{GUID: guid, Place: c.placeOf(p), To: ni.PortGUID})
+			c.event(&KeyExposed{GUID: guid, Place: c.topo.PlaceOf(p), To: ni.PortGUID})
 			c.expose(guid, exposedKey)
 		}
 	}
-}
-
-// cableAt names a port that is probed: as a place, also our own.
-func (c *Core) cableAt(p topo.PortID) ib.Place {
-	return ib.Place{Switch: c.nodeGUID(c.ports[p].node), Port: c.ports[p].num}
 }
 
 // keepAlive is the longest time between two audits of a port that a lease allows.

@@ -61,7 +61,7 @@ func (c *Core) imported(p topo.PortID) (out []candidate) {
 		return nil
 	}
 	num := c.ports[p].num
-	if guid, ok := in.Behind[ib.Place{Switch: c.guidOf(c.entryPort(p)), Port: num}]; ok {
+	if guid, ok := in.Behind[ib.Place{Switch: c.topo.GUIDOf(c.topo.EntryPort(p)), Port: num}]; ok {
 		if key, ok := in.key(guid); ok {
 			out = append(out, candidate{guid, key.M()})
 		}
@@ -74,25 +74,25 @@ func (c *Core) imported(p topo.PortID) (out []candidate) {
 
 // importedAt reports whether the import has an end port at a place with a key of its own, under which it was asked there.
 func (c *Core) importedAt(guid ib.GUID, place ib.Place) bool {
-	in, p := c.cfg.MKey.Import, c.portAt(place)
+	in, p := c.cfg.MKey.Import, c.topo.SwitchPortAt(place)
 	if in == nil || p == topo.None || c.keyPlaces() != PlacesSeen && !c.expected(p) {
 		return false
 	}
 	_, keyed := in.key(guid)
-	return keyed && in.Behind[ib.Place{Switch: c.guidOf(c.entryPort(p)), Port: place.Port}] == guid
+	return keyed && in.Behind[ib.Place{Switch: c.topo.GUIDOf(c.topo.EntryPort(p)), Port: place.Port}] == guid
 }
 
 // takeOverKey records the key that the import has for a device, once the device is where it belongs; a Get has to confirm
 // it. It returns the ring, nil for none.
 func (c *Core) takeOverKey(p topo.PortID) *keys.Ring {
-	guid, at := c.guidOf(p), c.keyedAt(p)
+	guid, at := c.topo.GUIDOf(p), c.keyedAt(p)
 	key, ok := c.cfg.MKey.Import.key(guid)
 	if !ok || guid == 0 || !c.verified(p) || at.IsZero() && c.ports[p].num != 0 && p != c.own() {
 		return nil
 	}
 	r := c.mkeys.book.Open(keys.MKey, guid, at)
 	if err := r.Adopt(keys.Held{Key: key, Origin: keys.OriginImported, Since: c.now}); err != nil {
-		c.problem(fault.Key{Kind: fault.NoKey, GUID: guid}, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: err.Error()})
+		c.problem(fault.Key{Kind: fault.NoKey, GUID: guid}, &KeyProblem{GUID: guid, Place: c.topo.PlaceOf(p), Reason: err.Error()})
 		return r
 	}
 	c.saveKey(r)
@@ -106,7 +106,7 @@ func (c *Core) wronglyImported(p topo.PortID, r *keys.Ring, seen keys.Seen) {
 	if rec.Current.Origin != keys.OriginImported || !rec.Pending.IsZero() || !seen.Key.IsZero() || seen.Hidden {
 		return
 	}
-	c.mkeys.book.Retire(keys.MKey, c.guidOf(p))
+	c.mkeys.book.Retire(keys.MKey, c.topo.GUIDOf(p))
 	c.saveKey(r)
 }
 

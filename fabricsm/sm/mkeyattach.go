@@ -37,7 +37,7 @@ const (
 // this adapter was given its M_Key; the switch that an earlier run found behind this
 // port; the import; a topology that is not enforced.
 func (c *Core) neighbour() neighbour {
-	own := c.cableAt(c.rootPort)
+	own := c.topo.LinkEnd(c.rootPort)
 	if guid := c.switchPort(c.cfg.MKey.AttachedTo); guid != 0 {
 		return neighbour{guid, bySetting}
 	}
@@ -53,7 +53,7 @@ func (c *Core) neighbour() neighbour {
 	if guid := c.mkeys.behind[own]; guid != 0 {
 		return neighbour{guid, byState}
 	}
-	if guid := c.cfg.MKey.Import.neighbour(c.guidOf(c.rootPort), own.Port); guid != 0 {
+	if guid := c.cfg.MKey.Import.neighbour(c.topo.GUIDOf(c.rootPort), own.Port); guid != 0 {
 		return neighbour{guid, byImport}
 	}
 	return declared // with 0 if nothing says it
@@ -85,7 +85,7 @@ func (c *Core) switchPort(node ib.GUID) ib.GUID {
 // saveSwitchPort saves the port GUID of a switch that differs from its node GUID: a place
 // has only the node GUID, and the key goes by the port GUID.
 func (c *Core) saveSwitchPort(p topo.PortID) {
-	node, guid := c.nodeGUID(c.ports[p].node), c.guidOf(c.entryPort(p))
+	node, guid := c.topo.NodeGUID(c.ports[p].node), c.topo.GUIDOf(c.topo.EntryPort(p))
 	if at := (ib.Place{Switch: node}); guid != 0 && guid != c.switchPort(node) {
 		c.mkeys.seenBehind(at, guid)
 		c.save(Fact{Kind: FactBehind, GUID: node, Behind: guid})
@@ -94,17 +94,17 @@ func (c *Core) saveSwitchPort(p topo.PortID) {
 
 // ownCable reports whether a port is our own, and that of an adapter.
 func (c *Core) ownCable(p topo.PortID) bool {
-	return p != topo.None && p == c.rootPort && !c.external(p) && p == c.own()
+	return p != topo.None && p == c.rootPort && !c.topo.IsExternal(p) && p == c.own()
 }
 
 // bindOwn saves at which switch port our own adapter is, once that switch has proven to be
 // the one: so the adapter is found there when the subnet manager runs on another one.
 func (c *Core) bindOwn() {
 	p := c.own()
-	if !c.cfg.MKey.on() || !c.ownCable(p) || c.peer(p) == topo.None || !c.provenSwitch(c.peer(p)) {
+	if !c.cfg.MKey.on() || !c.ownCable(p) || c.topo.Peer(p) == topo.None || !c.provenSwitch(c.topo.Peer(p)) {
 		return
 	}
-	r, at := c.ring(p), c.placeOf(p)
+	r, at := c.ring(p), c.topo.PlaceOf(p)
 	if r == nil || at.IsZero() || len(c.tryOf(r)) == 0 {
 		return
 	}

@@ -75,7 +75,7 @@ func (c *Core) renewKeys() {
 // renewKey goes on with a device whose key another party has, once it is known which key it is on. The device gets another
 // key, and is then made to drop the first. Otherwise it would obey the first until the next rotation.
 func (c *Core) renewKey(p topo.PortID, r *keys.Ring) {
-	guid := c.guidOf(p)
+	guid := c.topo.GUIDOf(p)
 	x := c.mkeys.exposed[guid]
 	if x == notExposed || !c.verified(p) || !c.writing() || c.mkeys.releasing {
 		return
@@ -97,13 +97,13 @@ func (c *Core) renewKey(p topo.PortID, r *keys.Ring) {
 // findLapse reports a device on its key whose protection ended with its lease, and has the key replaced: each host could
 // read it.
 func (c *Core) findLapse(p topo.PortID, is *mad.PortInfo) {
-	if is.MKeyProtectBits > 0 || is.MKey.IsZero() || !c.isEnd(p) || !c.cfg.MKey.on() || c.mkeys.releasing {
+	if is.MKeyProtectBits > 0 || is.MKey.IsZero() || !c.topo.IsEndPort(p) || !c.cfg.MKey.on() || c.mkeys.releasing {
 		return
 	}
 	if r := c.ring(p); r != nil && r.Settled() {
-		c.event(&ProtectionLapsed{GUID: c.guidOf(p), Place: c.placeOf(p)})
+		c.event(&ProtectionLapsed{GUID: c.topo.GUIDOf(p), Place: c.topo.PlaceOf(p)})
 		if !c.cfg.Weakness.KeepsLapsed {
-			c.expose(c.guidOf(p), exposedKey)
+			c.expose(c.topo.GUIDOf(p), exposedKey)
 		}
 	}
 }

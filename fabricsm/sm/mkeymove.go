@@ -39,11 +39,11 @@ func (c *Core) moveKey(in *MoveKey) {
 		c.showKey(p)
 		c.markPort(clsInfo, p)
 		c.markPort(clsSet, p)
-		if peer := c.peer(p); peer != topo.None {
+		if peer := c.topo.Peer(p); peer != topo.None {
 			c.markPort(clsSet, peer)
 		}
 	}
-	if sp := c.portAt(at); sp != topo.None && c.peer(sp) == topo.None {
+	if sp := c.topo.SwitchPortAt(at); sp != topo.None && c.topo.Peer(sp) == topo.None {
 		delete(c.failures, ref{clsProbe, int32(sp)})
 		c.ports[sp].pause = 0
 		c.markPort(clsProbe, sp)

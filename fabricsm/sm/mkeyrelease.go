@@ -48,7 +48,7 @@ func (c *Core) resumeKeys() {
 // touchKeyed looks at all end ports again.
 func (c *Core) touchKeyed() {
 	for p := range c.ports {
-		if id := topo.PortID(p); c.nodes[c.ports[p].node].alive && c.isEnd(id) && c.guidOf(id) != 0 {
+		if id := topo.PortID(p); c.nodes[c.ports[p].node].alive && c.topo.IsEndPort(id) && c.topo.GUIDOf(id) != 0 {
 			c.markPort(clsSet, id)
 		}
 	}
@@ -79,7 +79,7 @@ func (c *Core) wantNoKey(p topo.PortID, w *mad.PortInfo) (differs, may bool) {
 // keyReleased destroys the key of a device that was seen to hold none.
 func (c *Core) keyReleased(p topo.PortID) {
 	if r := c.ring(p); r != nil && len(c.tryOf(r)) > 0 {
-		c.mkeys.book.Retire(keys.MKey, c.guidOf(p))
+		c.mkeys.book.Retire(keys.MKey, c.topo.GUIDOf(p))
 		c.saveKey(r)
 	}
 }

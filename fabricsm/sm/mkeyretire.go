@@ -46,7 +46,7 @@ func (c *Core) retireKey(in *RetireKey) {
 		return
 	}
 	if p, known := c.byPort[in.GUID]; known && c.nodes[c.ports[p].node].alive {
-		c.event(&KeyProblem{GUID: in.GUID, Place: c.placeOf(p), Reason: "its key is not destroyed, for it is seen: take it away first"})
+		c.event(&KeyProblem{GUID: in.GUID, Place: c.topo.PlaceOf(p), Reason: "its key is not destroyed, for it is seen: take it away first"})
 		return
 	}
 	c.mkeys.book.Retire(keys.MKey, in.GUID)
@@ -57,7 +57,7 @@ func (c *Core) retireKey(in *RetireKey) {
 	c.event(&KeyRetired{GUID: in.GUID, Place: rec.Place})
 	c.noteRetired(in.GUID)
 	c.disturb()
-	if sp := c.portAt(rec.Place); sp != topo.None && c.peer(sp) == topo.None {
+	if sp := c.topo.SwitchPortAt(rec.Place); sp != topo.None && c.topo.Peer(sp) == topo.None {
 		c.markPort(clsProbe, sp) // the device there now may have waited behind that key
 	}
 }

@@ -151,7 +151,7 @@ func (c *Core) changeKey(ring *keys.Ring, t keys.Target) bool {
 // there now.
 func (c *Core) turned(p topo.PortID) {
 	r := &c.mkeys.rotation
-	guid := c.guidOf(p)
+	guid := c.topo.GUIDOf(p)
 	if r.turning[guid].IsZero() {
 		return
 	}
@@ -172,8 +172,8 @@ const turnPatience = 30 * time.Second
 
 // turnOver ends the turn of a device that had all the time there is.
 func (c *Core) turnOver(p topo.PortID) {
-	if end := c.mkeys.rotation.turning[c.guidOf(p)]; !end.IsZero() && !end.After(c.now) {
-		c.endTurn(c.guidOf(p), false)
+	if end := c.mkeys.rotation.turning[c.topo.GUIDOf(p)]; !end.IsZero() && !end.After(c.now) {
+		c.endTurn(c.topo.GUIDOf(p), false)
 	}
 }
 
@@ -198,7 +198,7 @@ func (c *Core) fleet(kind keys.Kind) []keys.Member {
 	var out []keys.Member
 	for p := range c.ports {
 		id := topo.PortID(p)
-		if !c.nodes[c.ports[p].node].alive || !c.isEnd(id) {
+		if !c.nodes[c.ports[p].node].alive || !c.topo.IsEndPort(id) {
 			continue
 		}
 		ring := c.ring(id)

@@ -60,8 +60,8 @@ func (c *Core) nobodyTold(p topo.PortID) {
 // lostKeys records that a link is known to be gone: of an adapter, or the one over which a switch was asked.
 func (c *Core) lostKeys(p, q topo.PortID) {
 	for _, x := range [2][2]topo.PortID{{p, q}, {q, p}} {
-		end := c.entryPort(x[1])
-		if !c.external(x[1]) || c.nodes[c.ports[end].node].up == x[0] {
+		end := c.topo.EntryPort(x[1])
+		if !c.topo.IsExternal(x[1]) || c.nodes[c.ports[end].node].up == x[0] {
 			c.lostKey(end)
 		}
 	}
@@ -70,12 +70,12 @@ func (c *Core) lostKeys(p, q topo.PortID) {
 // lostKey records that the link of an end port is known to be gone.
 func (c *Core) lostKey(p topo.PortID) {
 	s := &c.mkeys.shown
-	if !c.cfg.MKey.on() || !c.isEnd(p) || p == c.own() || int(p) >= len(s.at) || s.at[p] == 0 {
+	if !c.cfg.MKey.on() || !c.topo.IsEndPort(p) || p == c.own() || int(p) >= len(s.at) || s.at[p] == 0 {
 		return
 	}
 	recent := c.millis()-(s.at[p]-1) <= uint32(lossTime/time.Millisecond)
 	s.at[p] = 0
-	if guid := c.guidOf(p); recent && guid != 0 && c.keptKey(guid) {
+	if guid := c.topo.GUIDOf(p); recent && guid != 0 && c.keptKey(guid) {
 		c.expose(guid, exposedKey)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // keyStep says what is to be done about the key of an end port, and saves what
 // that needs first. A device that has none, and is where it belongs, gets one.
 func (c *Core) keyStep(p topo.PortID) keys.Step {
-	guid := c.guidOf(p)
+	guid := c.topo.GUIDOf(p)
 	if !c.cfg.MKey.on() || guid == 0 {
 		return keys.Step{}
 	}
@@ -47,7 +47,7 @@ func (c *Core) crowded(p topo.PortID) bool {
 	if place.IsZero() || c.mkeys.book.NumAt(keys.MKey, place) < maxAtPlace {
 		return false
 	}
-	c.problem(fault.Key{Kind: fault.NoKey, Place: place}, &KeyProblem{GUID: c.guidOf(p), Place: place, Reason: "too many GUIDs were given keys at this place; it gets none"})
+	c.problem(fault.Key{Kind: fault.NoKey, Place: place}, &KeyProblem{GUID: c.topo.GUIDOf(p), Place: place, Reason: "too many GUIDs were given keys at this place; it gets none"})
 	return true
 }
 
@@ -132,11 +132,11 @@ func (c *Core) keySent(p topo.PortID, ended func(*keys.Ring)) {
 
 // keyFound takes the key that a Get of PortInfo showed.
 func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
-	if !c.cfg.MKey.on() || !c.isEnd(p) {
+	if !c.cfg.MKey.on() || !c.topo.IsEndPort(p) {
 		return
 	}
 	c.showKey(p)
-	guid := c.guidOf(p)
+	guid := c.topo.GUIDOf(p)
 	seen := keys.Seen{Key: keys.New(pi.MKey.Reveal()), Hidden: pi.MKey.IsZero() && pi.MKeyProtectBits > 0}
 	r := c.ring(p)
 	if r == nil || len(c.tryOf(r)) == 0 {
@@ -144,7 +144,7 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 			c.reopened(p)
 		}
 		if !seen.Key.IsZero() || seen.Hidden {
-			c.problem(fault.Key{Kind: fault.NoKey, GUID: guid}, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: "it has an M_Key that somebody else gave it"})
+			c.problem(fault.Key{Kind: fault.NoKey, GUID: guid}, &KeyProblem{GUID: guid, Place: c.topo.PlaceOf(p), Reason: "it has an M_Key that somebody else gave it"})
 		}
 		return
 	}
@@ -169,7 +169,7 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 	}
 	c.opened(p)
 	c.markPort(clsSet, p)
-	if peer := c.peer(p); peer != topo.None {
+	if peer := c.topo.Peer(p); peer != topo.None {
 		c.markPort(clsSet, peer)
 	}
 }
@@ -195,7 +195,7 @@ func (c *Core) keyAnswered(p topo.PortID, pi *mad.PortInfo, f keys.Finding, was 
 // keyVerdict reports the problem with the key of a device, if there is one.
 func (c *Core) keyVerdict(p topo.PortID, r *keys.Ring) {
 	c.showKey(p)
-	guid := c.guidOf(p)
+	guid := c.topo.GUIDOf(p)
 	k := fault.Key{Kind: fault.NoKey, GUID: guid}
 	reason := ""
 	switch r.Next(c.keyedAt(p), c.verified(p)).Do {
@@ -214,7 +214,7 @@ func (c *Core) keyVerdict(p topo.PortID, r *keys.Ring) {
 		c.faults.Clear(k)
 		return
 	}
-	c.problem(k, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: reason})
+	c.problem(k, &KeyProblem{GUID: guid, Place: c.topo.PlaceOf(p), Reason: reason})
 }
 
 // keySilent handles that the Get which is to find out the key of a device had no answer after all tries. It reports whether
@@ -242,7 +242,7 @@ func (c *Core) keySilent(r *request) bool {
 // away, and it may have been restarted.
 func (c *Core) keyDoubted(p topo.PortID) {
 	c.ports[p].doubts++
-	if c.cfg.MKey.on() && c.isEnd(p) {
+	if c.cfg.MKey.on() && c.topo.IsEndPort(p) {
 		if r := c.ring(p); r != nil {
 			r.Again()
 			c.showKey(p)
@@ -252,12 +252,12 @@ func (c *Core) keyDoubted(p topo.PortID) {
 
 // keyed reports whether an end port has nothing to wait for before it gets its key: it has it, or cannot have one.
 func (c *Core) keyed(p topo.PortID) bool {
-	if !c.cfg.MKey.on() || !c.isEnd(p) {
+	if !c.cfg.MKey.on() || !c.topo.IsEndPort(p) {
 		return true
 	}
 	r := c.ring(p)
 	if r == nil {
-		return !c.verified(p) || c.guidOf(p) == 0 || c.crowded(p)
+		return !c.verified(p) || c.topo.GUIDOf(p) == 0 || c.crowded(p)
 	}
 	switch r.Next(c.keyedAt(p), c.verified(p)).Do {
 	case keys.Nothing, keys.Withhold, keys.Refusing:
@@ -284,14 +284,4 @@ func (c *Core) keyTo(p topo.PortID) (key ib.MKey, sure bool) {
 	}
 	k, ok := r.Now(c.keyedAt(p), c.verified(p))
 	return k.M(), ok || len(c.tryOf(r)) == 0
-}
-
-// eachEnd calls f with every end port of a node.
-func (c *Core) eachEnd(id topo.NodeID, f func(topo.PortID)) {
-	tn := c.topo.Node(id)
-	for i := range int(tn.NumPorts) + 1 {
-		if p := tn.FirstPort + topo.PortID(i); c.isEnd(p) {
-			f(p)
-		}
-	}
 }

@@ -122,8 +122,8 @@ func (c *Core) showMKeys() (*MKeysView, topo.Pages[*MKeyState]) {
 }
 
 func (c *Core) mkeyState(p topo.PortID) *MKeyState {
-	guid := c.guidOf(p)
-	if guid == 0 || !c.isEnd(p) {
+	guid := c.topo.GUIDOf(p)
+	if guid == 0 || !c.topo.IsEndPort(p) {
 		return nil
 	}
 	s := &MKeyState{GUID: guid, Exposed: c.mkeys.exposed[guid] != notExposed, Lent: c.mkeys.lent[guid].until, Dual: c.mkeys.rotation.dual[p] == dualYes}

@@ -32,12 +32,12 @@ func (c *Core) wayKnown(id topo.NodeID) bool {
 
 // hopKnown reports whether the switch behind a port may be the one it claims to be.
 func (c *Core) hopKnown(up topo.PortID, id topo.NodeID) bool {
-	guid := c.guidOf(c.topo.Node(id).FirstPort)
+	guid := c.topo.GUIDOf(c.topo.Node(id).FirstPort)
 	if c.keyPlaces() == PlacesSeen {
 		if c.ownCable(up) {
 			return c.neighbour().guid == guid || !c.keptKey(guid) || c.cfg.Weakness.AnyNeighbour
 		}
-		if c.mkeys.behind[c.cableAt(up)] == guid {
+		if c.mkeys.behind[c.topo.LinkEnd(up)] == guid {
 			return true
 		}
 		return !c.keptKey(guid)
@@ -45,10 +45,10 @@ func (c *Core) hopKnown(up topo.PortID, id topo.NodeID) bool {
 	if !c.law.on() {
 		return false
 	}
-	if !c.external(up) {
-		return c.law.judge.Trusts(c.nodeGUID(id))
+	if !c.topo.IsExternal(up) {
+		return c.law.judge.Trusts(c.topo.NodeGUID(id))
 	}
-	if at := c.placeOf(up); !c.lawful(at) {
+	if at := c.topo.PlaceOf(up); !c.lawful(at) {
 		// Even if something else is wrong there, the device is the one that belongs there.
 		_, v, _ := c.law.judge.At(at)
 		return v == judge.WrongPort || v == judge.Attributes

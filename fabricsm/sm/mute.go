@@ -31,7 +31,7 @@ func (c *Core) notePacketsRefused(in *PacketsRefused) {
 		return
 	}
 	q := c.topo.PortOf(c.ports[p].node, in.Port)
-	if q == topo.None || !c.external(q) {
+	if q == topo.None || !c.topo.IsExternal(q) {
 		return
 	}
 	c.reports.NotePacketsRefused(p, q, in.Peer, uint64(in.Count))
@@ -77,7 +77,7 @@ func (c *Core) tellMute() {
 		e.All++
 		p := c.topo.Node(id).FirstPort
 		if c.ports[p].known && mute(&c.ports[p].info) {
-			e.Switches = append(e.Switches, c.nodeGUID(id))
+			e.Switches = append(e.Switches, c.topo.NodeGUID(id))
 		}
 	}
 	if len(e.Switches) > 0 {

@@ -45,7 +45,7 @@ func parseModel(s string) (m model) {
 func (c *Core) deviceAt(ni *mad.NodeInfo, up topo.PortID) device {
 	d := device{guid: ni.NodeGUID, model: model{ni.VendorID, ni.Revision, ni.DeviceID, ni.NumPorts}}
 	if ni.NodeType != ib.NodeSwitch && up != topo.None {
-		d.place = c.placeOf(up)
+		d.place = c.topo.PlaceOf(up)
 	}
 	return d
 }

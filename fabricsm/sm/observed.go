@@ -130,46 +130,8 @@ type port struct {
 	due bool // in shownDevices.duePorts
 }
 
-func (c *Core) external(p topo.PortID) bool {
-	pt := &c.ports[p]
-	return pt.num != 0 && c.topo.Node(pt.node).Type == ib.NodeSwitch
-}
-
-// isEnd reports whether p is a CA or router port or switch port 0.
-func (c *Core) isEnd(p topo.PortID) bool {
-	return (c.ports[p].num == 0) == (c.topo.Node(c.ports[p].node).Type == ib.NodeSwitch)
-}
-
 // probes reports whether the far end of port p is to be read.
-func (c *Core) probes(p topo.PortID) bool { return p == c.rootPort || c.external(p) }
-
-func (c *Core) peer(p topo.PortID) topo.PortID { return c.topo.Port(p).Peer }
-
-// placeOf returns the place of an end port, or of a switch port itself.
-func (c *Core) placeOf(p topo.PortID) ib.Place {
-	if p == topo.None {
-		return ib.Place{}
-	}
-	if !c.external(p) {
-		if p = c.peer(p); p == topo.None || !c.external(p) {
-			return ib.Place{}
-		}
-	}
-	return ib.Place{Switch: c.topo.Node(c.ports[p].node).GUID, Port: c.ports[p].num}
-}
-
-func (c *Core) guidOf(p topo.PortID) ib.GUID { return c.topo.Port(p).GUID }
-
-func (c *Core) nodeGUID(n topo.NodeID) ib.GUID { return c.topo.Node(n).GUID }
-
-// portAt returns the external switch port that a place names.
-func (c *Core) portAt(pl ib.Place) topo.PortID {
-	n := c.topo.NodeByGUID(pl.Switch)
-	if n == topo.None || pl.Port == 0 || c.topo.Node(n).Type != ib.NodeSwitch {
-		return topo.None
-	}
-	return c.topo.PortOf(n, pl.Port)
-}
+func (c *Core) probes(p topo.PortID) bool { return p == c.rootPort || c.topo.IsExternal(p) }
 
 // addNode makes room for a node that answered for the first time.
 func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
@@ -217,10 +179,10 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.subtrees.Remove(id)
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)
-		if peer := c.peer(p); peer != topo.None {
+		if peer := c.topo.Peer(p); peer != topo.None {
 			c.cut(p)
 		}
-		if g := c.guidOf(p); g != 0 && c.byPort[g] == p {
+		if g := c.topo.GUIDOf(p); g != 0 && c.byPort[g] == p {
 			c.endTurn(g, false)
 			delete(c.byPort, g)
 			c.outOfSight(g)
@@ -308,13 +270,13 @@ func (c *Core) otherWay(id topo.NodeID) {
 	tn := c.topo.Node(id)
 	current := 0
 	if n.up != topo.None {
-		if p := c.peer(n.up); p != topo.None {
+		if p := c.topo.Peer(n.up); p != topo.None {
 			current = int(c.ports[p].num)
 		}
 	}
 	for i := 1; i <= int(tn.NumPorts); i++ {
 		q := tn.FirstPort + topo.PortID((current+i-1)%int(tn.NumPorts)+1)
-		p := c.peer(q)
+		p := c.topo.Peer(q)
 		if p == topo.None || p == n.up || !c.probes(p) || c.over(c.ports[p].node, id) {
 			continue
 		}

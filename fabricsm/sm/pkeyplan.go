@@ -25,11 +25,11 @@ func (c *Core) planFor(h topo.PortID) partition.PortPlan {
 		rules.Enforcement = partition.EnforceCapacity
 	}
 	now := partition.Current{EndPort: c.ports[h].pkeys.table()}
-	sp := c.peer(h)
-	if sp != topo.None && c.external(sp) {
+	sp := c.topo.Peer(h)
+	if sp != topo.None && c.topo.IsExternal(sp) {
 		now.Switch = c.ports[sp].pkeys.table()
 	}
-	wishes := c.members.wishesOf(c.guidOf(h))
+	wishes := c.members.wishesOf(c.topo.GUIDOf(h))
 	if sp != topo.None && len(wishes) > 0 && (c.forgetsEnforcement(sp) || !c.mayBelong(sp)) {
 		wishes = nil
 	}
@@ -50,14 +50,14 @@ func (m *members) wishesOf(guid ib.GUID) []partition.Member {
 // wantKeys returns the table a port should hold now. It is not yet the planned one while the other end of the cable has to
 // come first.
 func (c *Core) wantKeys(p topo.PortID) (partition.Table, bool) {
-	if !c.external(p) {
+	if !c.topo.IsExternal(p) {
 		return c.wantEndKeys(p), true
 	}
-	peer := c.peer(p)
-	if peer == topo.None || !c.isEnd(peer) {
+	peer := c.topo.Peer(p)
+	if peer == topo.None || !c.topo.IsEndPort(peer) {
 		return c.wantIdleKeys(p), true
 	}
-	if c.guidOf(peer) == 0 {
+	if c.topo.GUIDOf(peer) == 0 {
 		return nil, false
 	}
 	plan := c.planFor(peer)
@@ -73,7 +73,7 @@ func (c *Core) wantIdleKeys(p topo.PortID) partition.Table {
 	have := c.ports[p].pkeys.keys
 	want := slices.Clone(have)
 	for i, k := range want {
-		if isTenant(k) && (c.ports[p].law > Ignore || !c.members.keep && !c.members.granted(c.placeOf(p), k, false)) {
+		if isTenant(k) && (c.ports[p].law > Ignore || !c.members.keep && !c.members.granted(c.topo.PlaceOf(p), k, false)) {
 			want[i] = 0
 		}
 	}
@@ -88,7 +88,7 @@ func (c *Core) wantEndKeys(p topo.PortID) partition.Table {
 	plan := c.planFor(p).EndPort
 	want := make(partition.Table, max(len(plan), len(pt.pkeys.keys)))
 	copy(want, plan)
-	sp := c.peer(p)
+	sp := c.topo.Peer(p)
 	for i, have := range pt.pkeys.keys {
 		if want[i] != have && isTenant(want[i]) && !c.switchHolds(sp, want[i]) {
 			want[i] = 0
@@ -101,7 +101,7 @@ func (c *Core) wantEndKeys(p topo.PortID) partition.Table {
 // back without that key. The block is then not written at all. A write with the old key could restore it on a port that has
 // lost it in the meantime.
 func (c *Core) mustWait(p topo.PortID, b int, want partition.Table) bool {
-	sp := c.peer(p)
+	sp := c.topo.Peer(p)
 	if c.cfg.Weakness.HCAFirst {
 		return false
 	}
@@ -115,7 +115,7 @@ func (c *Core) mustWait(p topo.PortID, b int, want partition.Table) bool {
 }
 
 func (c *Core) switchHolds(sp topo.PortID, k ib.PKey) bool {
-	if sp == topo.None || !c.external(sp) || !c.enforces(sp) {
+	if sp == topo.None || !c.topo.IsExternal(sp) || !c.enforces(sp) {
 		return false
 	}
 	return c.ports[sp].pkeys.proves(k)
@@ -124,7 +124,7 @@ func (c *Core) switchHolds(sp topo.PortID, k ib.PKey) bool {
 // switchLacks reports whether a key is proven to be absent from the switch port. It is also true where the switch has no
 // P_Key table for it.
 func (c *Core) switchLacks(sp topo.PortID, k ib.PKey) bool {
-	if sp == topo.None || !c.external(sp) || c.nodes[c.ports[sp].node].info.PartitionEnforcementCap == 0 {
+	if sp == topo.None || !c.topo.IsExternal(sp) || c.nodes[c.ports[sp].node].info.PartitionEnforcementCap == 0 {
 		return true
 	}
 	t := c.ports[sp].pkeys

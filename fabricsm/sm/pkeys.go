@@ -13,9 +13,9 @@ import (
 func (c *Core) keyBlocks(p topo.PortID) int {
 	pt := &c.ports[p]
 	cap := int(c.topo.Node(pt.node).PartitionCap)
-	if c.external(p) {
-		peer := c.peer(p)
-		if !(peer != topo.None && c.isEnd(peer)) && !c.members.at(c.placeOf(p)) && !pt.pkeys.tenants() {
+	if c.topo.IsExternal(p) {
+		peer := c.topo.Peer(p)
+		if !(peer != topo.None && c.topo.IsEndPort(peer)) && !c.members.at(c.topo.PlaceOf(p)) && !pt.pkeys.tenants() {
 			return 0
 		}
 		cap = int(c.nodes[pt.node].info.PartitionEnforcementCap)
@@ -28,7 +28,7 @@ func (c *Core) keyBlocks(p topo.PortID) int {
 func (c *Core) workPKeys(p topo.PortID) {
 	pt := &c.ports[p]
 	blocks := c.keyBlocks(p)
-	external := c.external(p)
+	external := c.topo.IsExternal(p)
 	if blocks == 0 {
 		if external && !c.nodes[pt.node].infoKnown {
 			return
@@ -36,7 +36,7 @@ func (c *Core) workPKeys(p topo.PortID) {
 		c.keysDone(p)
 		return
 	}
-	if !external && pt.num != 0 && (!pt.seen() || c.peer(p) == topo.None) {
+	if !external && pt.num != 0 && (!pt.seen() || c.topo.Peer(p) == topo.None) {
 		return
 	}
 	if external && !pt.known || pt.num == 0 && !c.nodes[pt.node].infoKnown {
@@ -107,7 +107,7 @@ func (c *Core) readKeys(p topo.PortID, block int) {
 
 func (c *Core) keyMod(p topo.PortID, block int) uint32 {
 	num := ib.PortNum(0)
-	if c.external(p) {
+	if c.topo.IsExternal(p) {
 		num = c.ports[p].num
 	}
 	return mad.PKeyTableMod(num, uint16(block))
@@ -127,7 +127,7 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 		return false
 	}
 	for b, s := range pt.pkeys.blocks {
-		if !c.external(p) && c.mustWait(p, b, want) {
+		if !c.topo.IsExternal(p) && c.mustWait(p, b, want) {
 			continue
 		}
 		var table mad.PKeyTable
@@ -160,12 +160,12 @@ func (c *Core) plain(p topo.PortID) bool { return c.ports[p].pkeys.plain() && c.
 // plan.
 func (c *Core) onlyDefault(p topo.PortID) bool {
 	h := p
-	if c.external(p) {
-		if h = c.peer(p); h == topo.None || !c.isEnd(h) || !c.canEnforce(p) {
+	if c.topo.IsExternal(p) {
+		if h = c.topo.Peer(p); h == topo.None || !c.topo.IsEndPort(h) || !c.canEnforce(p) {
 			return false
 		}
 	}
-	guid := c.guidOf(h)
+	guid := c.topo.GUIDOf(h)
 	full := c.managerPort(h) || c.cfg.ClassKeys.FullSwitches && c.ports[h].num == 0
 	return guid != 0 && !full && len(c.members.byGUID[guid]) == 0
 }
@@ -205,7 +205,7 @@ func (c *Core) gotPKeys(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		c.disturb()
 	}
 	c.markPort(clsPKey, p)
-	if peer := c.peer(p); peer != topo.None && changed {
+	if peer := c.topo.Peer(p); peer != topo.None && changed {
 		c.markPort(clsPKey, peer)
 	}
 	if changed {

@@ -24,7 +24,7 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 		if c.ports[p].suspect {
 			c.cleared(p, nil)
 		}
-		if claimant := c.ports[p].challenger; claimant != topo.None && c.peer(p) == topo.None && !c.external(p) {
+		if claimant := c.ports[p].challenger; claimant != topo.None && c.topo.Peer(p) == topo.None && !c.topo.IsExternal(p) {
 			c.ports[p].mute, c.ports[p].challenger = true, c.release(claimant)
 			return
 		}
@@ -79,7 +79,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	pt.bitsProven = bits && (byGet || proven)
 	c.noteFDR10(p, old.PortState)
 	c.copyPort(p)
-	if pt.num == 0 && c.isEnd(p) && (!was || (old.CapabilityMask ^ pi.CapabilityMask).Has(mad.IsSLMappingSupported)) {
+	if pt.num == 0 && c.topo.IsEndPort(p) && (!was || (old.CapabilityMask ^ pi.CapabilityMask).Has(mad.IsSLMappingSupported)) {
 		c.recapLanes(pt.node)
 	}
 	epoch := c.nodes[pt.node].epoch
@@ -103,7 +103,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		return
 	}
 	defer c.surer(p, byGet)
-	if c.isEnd(p) {
+	if c.topo.IsEndPort(p) {
 		c.settleLID(p)
 		if byGet || guessed {
 			c.lookForSM(p, pi)
@@ -118,7 +118,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		return
 	}
 	c.touch(p)
-	if peer := c.peer(p); peer != topo.None {
+	if peer := c.topo.Peer(p); peer != topo.None {
 		c.touch(peer)
 	}
 }
@@ -127,7 +127,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 func (c *Core) observeReset(p topo.PortID, old *mad.PortInfo) {
 	pt := &c.ports[p]
 	pi, n := &pt.info, &c.nodes[pt.node]
-	if c.external(p) && differing(old, pi)&fieldEnforcement != 0 {
+	if c.topo.IsExternal(p) && differing(old, pi)&fieldEnforcement != 0 {
 		// It most likely rebooted, and has lost its tables, too.
 		c.setKeys(p, nil)
 		n.reset, n.verify = false, true
@@ -146,15 +146,15 @@ func (c *Core) observeLink(p topo.PortID, old *mad.PortInfo, was, byGet bool) {
 	switch {
 	case !linkUp(pi):
 		if byGet && was && linkUp(old) {
-			c.flapped(p, c.peer(p))
+			c.flapped(p, c.topo.Peer(p))
 		}
 		c.linkDown(p)
 	case was && old.PortState >= ib.PortArmed && pi.PortState == ib.PortInit:
 		if byGet {
-			c.flapped(p, c.peer(p))
+			c.flapped(p, c.topo.Peer(p))
 		}
 		c.bounced(p)
-	case c.peer(p) == topo.None:
+	case c.topo.Peer(p) == topo.None:
 		c.linkFound(p)
 	}
 }
@@ -181,11 +181,11 @@ func (c *Core) linkDown(p topo.PortID) {
 	c.lawDown(p, true)
 	c.closedLinkDown(p)
 	c.unfence(p)
-	c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.placeOf(p)})
-	c.faults.Clear(fault.Key{Kind: fault.SwitchForHost, Place: c.placeOf(p)})
+	c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.topo.PlaceOf(p)})
+	c.faults.Clear(fault.Key{Kind: fault.SwitchForHost, Place: c.topo.PlaceOf(p)})
 	pt.told, pt.pause, pt.verify, pt.retuned = false, 0, false, false
 	pt.challenger = c.release(pt.challenger)
-	q := c.peer(p)
+	q := c.topo.Peer(p)
 	if q == topo.None {
 		return
 	}
@@ -199,7 +199,7 @@ func (c *Core) linkDown(p topo.PortID) {
 func (c *Core) bounced(p topo.PortID) {
 	pt := &c.ports[p]
 	pt.fresh, pt.retuned = true, false
-	q := c.peer(p)
+	q := c.topo.Peer(p)
 	if q == topo.None {
 		c.lawDown(p, true)
 		c.linkFound(p)

@@ -76,8 +76,8 @@ func (c *Core) ruleIn(rules map[ruleKey]*PortRule, p topo.PortID) *PortRule {
 		return nil
 	}
 	pt := &c.ports[p]
-	node := c.nodeGUID(pt.node)
-	for _, k := range [3]ruleKey{{node, pt.num}, {c.guidOf(p), 0}, {node, 0}} {
+	node := c.topo.NodeGUID(pt.node)
+	for _, k := range [3]ruleKey{{node, pt.num}, {c.topo.GUIDOf(p), 0}, {node, 0}} {
 		if r := rules[k]; r != nil && k.guid != 0 {
 			return r
 		}
@@ -162,7 +162,7 @@ func (c *Core) setMod(p topo.PortID, differ PortFields) uint32 {
 
 // capabilities returns the CapabilityMask that applies to a port: for a port of a switch, that of port 0.
 func (c *Core) capabilities(p topo.PortID) mad.CapabilityMask {
-	if c.external(p) {
+	if c.topo.IsExternal(p) {
 		p = c.topo.Node(c.ports[p].node).FirstPort
 	}
 	return c.ports[p].info.CapabilityMask
@@ -194,7 +194,7 @@ func (c *Core) wantPort0(p topo.PortID, w *mad.PortInfo) (fields PortFields) {
 // of switches, and of routers.
 func (c *Core) wantHOQ(p topo.PortID, w *mad.PortInfo) PortFields {
 	cfg := &c.cfg.Ports
-	if c.isEnd(p) {
+	if c.topo.IsEndPort(p) {
 		if c.topo.Node(c.ports[p].node).Type != ib.NodeRouter {
 			return 0
 		}
@@ -202,7 +202,7 @@ func (c *Core) wantHOQ(p topo.PortID, w *mad.PortInfo) PortFields {
 		return FieldHOQLife
 	}
 	w.VLStallCount, w.HOQLife = cfg.VLStallCount, cfg.HOQLife
-	if c.isEnd(c.peer(p)) {
+	if c.topo.IsEndPort(c.topo.Peer(p)) {
 		w.VLStallCount, w.HOQLife = cfg.LeafVLStallCount, cfg.LeafHOQLife
 	}
 	return FieldVLStallCount | FieldHOQLife
@@ -212,7 +212,7 @@ func (c *Core) wantHOQ(p topo.PortID, w *mad.PortInfo) PortFields {
 // reports whether there is such a rule. Our own link is never taken.
 func (c *Core) holdDown(p topo.PortID) bool {
 	r := c.ruleOf(p)
-	if r == nil || !r.Disabled || !c.external(p) || p == c.rootPort || c.peer(p) == c.rootPort && c.rootPort != topo.None {
+	if r == nil || !r.Disabled || !c.topo.IsExternal(p) || p == c.rootPort || c.topo.Peer(p) == c.rootPort && c.rootPort != topo.None {
 		return false
 	}
 	pt := &c.ports[p]

@@ -38,14 +38,14 @@ func (c *Core) workSet(p topo.PortID) {
 		c.readAfterAll(p)
 		return
 	}
-	if c.external(p) && c.isEnd(c.peer(p)) {
+	if c.topo.IsExternal(p) && c.topo.IsEndPort(c.topo.Peer(p)) {
 		c.tellEnforcement(p)
 	}
 	want, fields := c.wantInfo(p)
 	differ := differing(&pt.info, &want) & fields
 	state := c.nextState(p)
 	key, may := false, true
-	if c.isEnd(p) {
+	if c.topo.IsEndPort(p) {
 		key, may = c.wantKey(p, &want)
 	}
 	if !may {
@@ -74,13 +74,13 @@ func (c *Core) workSet(p topo.PortID) {
 // on.
 func (c *Core) settable(p topo.PortID) bool {
 	pt := &c.ports[p]
-	if !pt.seen() || c.smLID() == 0 || c.isEnd(p) && pt.lid == 0 {
+	if !pt.seen() || c.smLID() == 0 || c.topo.IsEndPort(p) && pt.lid == 0 {
 		return false
 	}
 	if pt.num == 0 {
 		return true
 	}
-	peer := c.peer(p)
+	peer := c.topo.Peer(p)
 	return peer != topo.None && c.ports[peer].known && linkUp(&pt.info)
 }
 
@@ -92,15 +92,15 @@ func (c *Core) nextState(p topo.PortID) ib.PortState {
 	}
 	switch pt.info.PortState {
 	case ib.PortInit:
-		if c.isClosed(p) || c.external(p) && c.hasOtherKey(c.peer(p)) {
+		if c.isClosed(p) || c.topo.IsExternal(p) && c.hasOtherKey(c.topo.Peer(p)) {
 			return ib.PortNop // in Armed the first packet of the host would open it
 		}
-		if !c.members.ready && c.external(p) && c.external(c.peer(p)) {
+		if !c.members.ready && c.topo.IsExternal(p) && c.topo.IsExternal(c.topo.Peer(p)) {
 			return ib.PortNop // the intent says whether a host belongs there
 		}
 		return ib.PortArmed
 	case ib.PortArmed:
-		if s := c.ports[c.peer(p)].info.PortState; s != ib.PortArmed && s != ib.PortActive {
+		if s := c.ports[c.topo.Peer(p)].info.PortState; s != ib.PortArmed && s != ib.PortActive {
 			return ib.PortNop
 		}
 		if !c.mayActivate(p) {
@@ -121,7 +121,7 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	pt := &c.ports[p]
 	w = pt.info
 	cfg := &c.cfg.Ports
-	if c.isEnd(p) {
+	if c.topo.IsEndPort(p) {
 		fields |= FieldLID | FieldLMC | FieldGIDPrefix | FieldMasterSMLID | FieldMasterSMSL | FieldSubnetTimeOut
 		w.LID, w.LMC, w.GIDPrefix = pt.lid, c.lmcOf(p), c.cfg.Prefix
 		// Never the values that the port showed: a misread answer would lock out every manager.
@@ -131,11 +131,11 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	if pt.num == 0 {
 		return w, fields | c.wantPort0(p, &w)
 	}
-	peer := &c.ports[c.peer(p)]
+	peer := &c.ports[c.topo.Peer(p)]
 	fields |= FieldNeighborMTU | FieldOperationalVLs | FieldLinkDownDefaultState | FieldErrorThresholds
 	mtu, vls := c.maxima(p)
 	if len(c.rules) > 0 {
-		far, farVLs := c.maxima(c.peer(p)) // one value for both ends
+		far, farVLs := c.maxima(c.topo.Peer(p)) // one value for both ends
 		mtu, vls = min(mtu, far), min(vls, farVLs)
 	}
 	w.NeighborMTU = max(ib.MTU256, min(pt.info.MTUCap, peer.info.MTUCap, mtu))
@@ -147,10 +147,10 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 		fields |= FieldVLHighLimit
 		w.VLHighLimit = c.lanes.qos[c.kindOf(p)].HighLimit
 	}
-	if c.isEnd(p) {
+	if c.topo.IsEndPort(p) {
 		return w, fields
 	}
-	host := c.isEnd(c.peer(p))
+	host := c.topo.IsEndPort(c.topo.Peer(p))
 	si := &c.nodes[pt.node].info
 	if c.canEnforce(p) {
 		fields |= fieldEnforcement
@@ -281,7 +281,7 @@ func (c *Core) tellEnforcement(p topo.PortID) {
 	case c.cfg.Enforcement == Verified && n.notKept&fieldEnforcement != 0:
 		reason = "it does not keep the enforcement bits of PortInfo"
 	}
-	k := fault.Key{Kind: fault.NoEnforcement, GUID: c.nodeGUID(id)}
+	k := fault.Key{Kind: fault.NoEnforcement, GUID: c.topo.NodeGUID(id)}
 	if reason == "" {
 		c.faults.Clear(k)
 		return

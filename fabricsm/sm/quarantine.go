@@ -92,7 +92,7 @@ func (c *Core) forgetHealthy() {
 // quarantineAt applies an action at a place, or at all links of a switch.
 func (c *Core) quarantineAt(pl ib.Place, a Action) {
 	if pl.Port != 0 {
-		if p := c.portAt(pl); p != topo.None {
+		if p := c.topo.SwitchPortAt(pl); p != topo.None {
 			c.quarantine(p, a)
 		}
 		return
@@ -102,8 +102,8 @@ func (c *Core) quarantineAt(pl ib.Place, a Action) {
 		return // the ports in front of it recover by themselves
 	}
 	var facing []topo.PortID
-	c.eachPort(id, func(q topo.PortID) {
-		if p := c.peer(q); p != topo.None && c.external(p) {
+	c.topo.EachExternal(id, func(q topo.PortID) {
+		if p := c.topo.Peer(q); p != topo.None && c.topo.IsExternal(p) {
 			facing = append(facing, p)
 		}
 	})
@@ -115,26 +115,26 @@ func (c *Core) quarantineAt(pl ib.Place, a Action) {
 // shun quarantines a port because of the switch behind it, for as long as that
 // is sick.
 func (c *Core) shun(p topo.PortID, sw ib.Place) {
-	r := c.health.of(c.placeOf(p))
+	r := c.health.of(c.topo.PlaceOf(p))
 	of := c.health.at[sw]
-	if r == nil || of == nil || r.sick || r.mark == MarkHealthy || !c.external(p) || c.protected(p) {
+	if r == nil || of == nil || r.sick || r.mark == MarkHealthy || !c.topo.IsExternal(p) || c.protected(p) {
 		return
 	}
 	r.guid, r.sick, r.worst, r.action, r.last, r.pause = sw.Switch, true, of.worst, of.action, c.now, of.pause
 	r.since, r.shun, c.health.changed = c.now, sw.Switch, true
-	c.health.sick = append(c.health.sick, c.placeOf(p))
+	c.health.sick = append(c.health.sick, c.topo.PlaceOf(p))
 	c.quarantine(p, r.action)
 }
 
 // protected reports whether no action is taken on a port: our own and those that it depends on.
 func (c *Core) protected(p topo.PortID) bool {
-	return p == c.rootPort || c.peer(p) == c.rootPort || c.ports[p].node == c.root && c.topo.Node(c.root).Type != ib.NodeSwitch
+	return p == c.rootPort || c.topo.Peer(p) == c.rootPort || c.ports[p].node == c.root && c.topo.Node(c.root).Type != ib.NodeSwitch
 }
 
 // untouchable reports whether no action is taken at a place: a protected port, or the switch that we are attached to.
 func (c *Core) untouchable(pl ib.Place) bool {
 	if pl.Port != 0 {
-		p := c.portAt(pl)
+		p := c.topo.SwitchPortAt(pl)
 		return p != topo.None && c.protected(p)
 	}
 	id := c.topo.NodeByGUID(pl.Switch)
@@ -147,7 +147,7 @@ func (c *Core) quarantine(p topo.PortID, a Action) {
 	if a == Ignore {
 		a = Report
 	}
-	if !c.external(p) || pt.quarantine == a || a > Ignore && c.protected(p) {
+	if !c.topo.IsExternal(p) || pt.quarantine == a || a > Ignore && c.protected(p) {
 		return
 	}
 	pt.reopen = pt.reopen || pt.quarantine == Disable
@@ -219,13 +219,13 @@ func (c *Core) forceLink(p topo.PortID, phys ib.PhysState) {
 // still be reached when it is closed.
 func (c *Core) nearer(p, q topo.PortID) topo.PortID {
 	switch {
-	case q == topo.None || !c.external(q):
+	case q == topo.None || !c.topo.IsExternal(q):
 		return p
-	case !c.external(p):
+	case !c.topo.IsExternal(p):
 		return q
 	}
 	a, b := c.routeTo(c.ports[p].node).Len(), c.routeTo(c.ports[q].node).Len()
-	if b < a || a == b && c.nodeGUID(c.ports[q].node) < c.nodeGUID(c.ports[p].node) {
+	if b < a || a == b && c.topo.NodeGUID(c.ports[q].node) < c.topo.NodeGUID(c.ports[p].node) {
 		return q
 	}
 	return p
@@ -234,14 +234,14 @@ func (c *Core) nearer(p, q topo.PortID) topo.PortID {
 // flapped records that a link went down.
 func (c *Core) flapped(p, q topo.PortID) {
 	at := c.nearer(p, q)
-	if !c.external(at) {
+	if !c.topo.IsExternal(at) {
 		return
 	}
 	var guid ib.GUID
-	if far := c.peer(at); far != topo.None {
-		guid = c.nodeGUID(c.ports[far].node)
+	if far := c.topo.Peer(at); far != topo.None {
+		guid = c.topo.NodeGUID(c.ports[far].node)
 	}
-	c.strike(c.placeOf(at), guid, Flapping)
+	c.strike(c.topo.PlaceOf(at), guid, Flapping)
 }
 
 // remember restores the quarantine that was in force at the ports of a node that is found again.
@@ -249,8 +249,8 @@ func (c *Core) remember(id topo.NodeID) {
 	if len(c.health.sick) == 0 {
 		return
 	}
-	c.eachPort(id, func(p topo.PortID) {
-		if a := c.health.actionAt(c.placeOf(p)); a > Ignore {
+	c.topo.EachExternal(id, func(p topo.PortID) {
+		if a := c.health.actionAt(c.topo.PlaceOf(p)); a > Ignore {
 			c.ports[p].quarantine = a
 		}
 	})

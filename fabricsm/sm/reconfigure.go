@@ -107,7 +107,7 @@ func (c *Core) newPortPolicy() {
 // heldBy reports whether rules keep a switch port switched off.
 func (c *Core) heldBy(rules map[ruleKey]*PortRule, p topo.PortID) bool {
 	rule := c.ruleIn(rules, p)
-	return rule != nil && rule.Disabled && c.external(p)
+	return rule != nil && rule.Disabled && c.topo.IsExternal(p)
 }
 
 // newQoS programs lanes and their shares again, or has them undone.

@@ -138,7 +138,7 @@ func (c *Core) mayRefuse(p topo.PortID) bool {
 	if c.cfg.Weakness.OpenToRefusers || !c.isAdapter(p) || !c.ports[p].obeyed || !c.writing() || c.mkeys.releasing || !c.verified(p) {
 		return false
 	}
-	sp := c.peer(p)
+	sp := c.topo.Peer(p)
 	return c.ports[sp].known && c.ports[sp].info.PortState == ib.PortActive && !c.protected(sp) && !c.nodes[c.ports[sp].node].silent
 }
 
@@ -150,7 +150,7 @@ func (c *Core) refuses(p topo.PortID, shown bool) {
 	}
 	r := c.refusals.ports[p]
 	if r == nil {
-		r = &refusal{place: c.placeOf(p)}
+		r = &refusal{place: c.topo.PlaceOf(p)}
 		c.refusals.ports[p] = r
 		c.viewDue = true // counterwatch sees it there
 	}
@@ -201,7 +201,7 @@ func (c *Core) stranded(p topo.PortID) bool {
 // closeRefusing closes the switch port in front of an adapter that refuses its key.
 func (c *Core) closeRefusing(p topo.PortID, r *refusal) {
 	r.stopped = true
-	sp, guid, place := c.peer(p), c.guidOf(p), c.placeOf(p)
+	sp, guid, place := c.topo.Peer(p), c.topo.GUIDOf(p), c.topo.PlaceOf(p)
 	e := &MKeyRefused{GUID: guid, Place: place, LID: c.ports[p].info.LID, Packets: r.last - r.first}
 	h := &c.refusals
 	h.lately = slices.DeleteFunc(h.lately, func(a refusedAt) bool { return c.now.Sub(a.at) >= refusedWindow })
@@ -224,7 +224,7 @@ func (c *Core) closeRefusing(p topo.PortID, r *refusal) {
 	c.askClosedLater()
 	c.problem(fault.Key{Kind: fault.KeyRefused, Place: place}, e)
 	if rec := c.health.of(place); here+1 >= refusedOften && rec != nil && rec.mark == MarkNone {
-		c.fallIll(place, rec, &Unhealthy{Place: place, GUID: c.nodeGUID(c.ports[p].node), Condition: RefusesKey, Count: here + 1, Window: refusedWindow, Action: Isolate})
+		c.fallIll(place, rec, &Unhealthy{Place: place, GUID: c.topo.NodeGUID(c.ports[p].node), Condition: RefusesKey, Count: here + 1, Window: refusedWindow, Action: Isolate})
 		return // which closes it, too
 	}
 	if c.unlink(sp); c.nodes[c.ports[sp].node].alive {
@@ -248,10 +248,10 @@ func (c *Core) hasOtherKey(p topo.PortID) bool {
 
 // isClosed reports whether a switch port is closed.
 func (c *Core) isClosed(sp topo.PortID) bool {
-	if len(c.refusals.closed) == 0 || !c.external(sp) {
+	if len(c.refusals.closed) == 0 || !c.topo.IsExternal(sp) {
 		return false
 	}
-	_, closed := c.refusals.closed[c.placeOf(sp)]
+	_, closed := c.refusals.closed[c.topo.PlaceOf(sp)]
 	return closed
 }
 
@@ -266,11 +266,11 @@ func (c *Core) askClosed() {
 		return cmp.Or(cmp.Compare(a.Switch, b.Switch), cmp.Compare(a.Port, b.Port))
 	})
 	for _, place := range places {
-		sp := c.portAt(place)
+		sp := c.topo.SwitchPortAt(place)
 		if sp == topo.None || !c.nodes[c.ports[sp].node].alive {
 			continue
 		}
-		if p := c.peer(sp); p != topo.None {
+		if p := c.topo.Peer(sp); p != topo.None {
 			c.keyDoubted(p)
 			c.background(p)
 		} else {
@@ -296,7 +296,7 @@ func (c *Core) keepClosed(sp topo.PortID) {
 
 // reopened takes that an adapter answers under a key of ours, or under none.
 func (c *Core) reopened(p topo.PortID) {
-	place, sp := c.placeOf(p), c.peer(p)
+	place, sp := c.topo.PlaceOf(p), c.topo.Peer(p)
 	was, closed := c.refusals.closed[place]
 	if !closed {
 		return
@@ -310,7 +310,7 @@ func (c *Core) reopened(p topo.PortID) {
 // closedLinkDown takes that a switch port has no link: if that is not from being closed,
 // the cable was pulled, or the host is off.
 func (c *Core) closedLinkDown(sp topo.PortID) {
-	place := c.placeOf(sp)
+	place := c.topo.PlaceOf(sp)
 	if was, closed := c.refusals.closed[place]; closed && c.now.Sub(was.at) > closedSettles {
 		delete(c.refusals.closed, place)
 		c.faults.Clear(fault.Key{Kind: fault.KeyRefused, Place: place})
@@ -321,8 +321,8 @@ func (c *Core) closedLinkDown(sp topo.PortID) {
 func (c *Core) refusing() (out []RefusingPort) {
 	for p, r := range c.refusals.ports {
 		if !r.stopped && c.mayRefuse(p) {
-			sw := c.topo.Node(c.ports[c.peer(p)].node).FirstPort
-			out = append(out, RefusingPort{GUID: c.guidOf(p), Place: c.placeOf(p), Switch: sw})
+			sw := c.topo.Node(c.ports[c.topo.Peer(p)].node).FirstPort
+			out = append(out, RefusingPort{GUID: c.topo.GUIDOf(p), Place: c.topo.PlaceOf(p), Switch: sw})
 		}
 	}
 	slices.SortFunc(out, func(a, b RefusingPort) int { return cmp.Compare(a.GUID, b.GUID) })

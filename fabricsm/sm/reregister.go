@@ -20,7 +20,7 @@ const renewsFor = FieldLID | FieldGIDPrefix | FieldMasterSMLID
 // not asked twice.
 func (c *Core) renews(p topo.PortID, differ PortFields, state ib.PortState) bool {
 	pt := &c.ports[p]
-	if !c.isEnd(p) {
+	if !c.topo.IsEndPort(p) {
 		return false
 	}
 	if differ&^FieldMasterSMLID&renewsFor&^c.nodes[pt.node].notKept != 0 || state == ib.PortArmed ||
@@ -55,7 +55,7 @@ func (pt *port) renewed() {
 // renewAll has all clients renew what they registered: another SM was master.
 func (c *Core) renewAll() {
 	for p := range c.ports {
-		if pt := &c.ports[p]; pt.known && c.isEnd(topo.PortID(p)) {
+		if pt := &c.ports[p]; pt.known && c.topo.IsEndPort(topo.PortID(p)) {
 			pt.renew = true
 		}
 	}

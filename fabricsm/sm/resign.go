@@ -20,7 +20,7 @@ func (c *Core) resign() {
 	}
 	e.resigning = true
 	if heir := c.heir(); heir != topo.None && c.writing() {
-		c.standByFor(heir, "ending, so port "+c.guidOf(heir).String()+" is given the fabric")
+		c.standByFor(heir, "ending, so port "+c.topo.GUIDOf(heir).String()+" is given the fabric")
 		c.sendCommand(heir, command{mad.SMInfoHandover, ib.SMMaster})
 	}
 }

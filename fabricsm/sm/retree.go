@@ -33,7 +33,7 @@ func (c *Core) reattach(id topo.NodeID) {
 		at[hops] = append(at[hops], w)
 	}
 	for _, x := range todo {
-		c.eachCable(x, func(own, far topo.PortID) {
+		c.topo.EachCable(x, func(own, far topo.PortID) {
 			if y := c.ports[far].node; !lost.has(int(y)) && c.probes(far) {
 				offer(c.hopsTo(y)+1, way{x, far})
 			}
@@ -50,7 +50,7 @@ func (c *Core) reattach(id topo.NodeID) {
 				n.up = w.up
 				c.tryWay(w.node)
 			}
-			c.eachCable(w.node, func(own, far topo.PortID) {
+			c.topo.EachCable(w.node, func(own, far topo.PortID) {
 				if z := c.ports[far].node; lost.has(int(z)) && c.probes(own) {
 					offer(hops+1, way{z, own})
 				}
@@ -75,7 +75,7 @@ func (c *Core) hangingOn(id topo.NodeID) (set blockSet, list []topo.NodeID) {
 	set.add(int(id))
 	list = []topo.NodeID{id}
 	for i := 0; i < len(list); i++ {
-		c.eachCable(list[i], func(own, far topo.PortID) {
+		c.topo.EachCable(list[i], func(own, far topo.PortID) {
 			x := c.ports[far].node
 			if n := &c.nodes[x]; n.alive && n.up == own && !set.has(int(x)) {
 				set.add(int(x))
@@ -84,17 +84,6 @@ func (c *Core) hangingOn(id topo.NodeID) (set blockSet, list []topo.NodeID) {
 		})
 	}
 	return set, list
-}
-
-// eachCable calls f for the ports of a node that have a cable, and their far ends.
-func (c *Core) eachCable(id topo.NodeID, f func(own, far topo.PortID)) {
-	tn := c.topo.Node(id)
-	for i := 1; i <= int(tn.NumPorts); i++ {
-		own := tn.FirstPort + topo.PortID(i)
-		if far := c.peer(own); far != topo.None {
-			f(own, far)
-		}
-	}
 }
 
 // hopsTo returns the length of the route by which a node is asked, or more than the maximum if it has none.
@@ -129,7 +118,7 @@ func (c *Core) retree() {
 		tn := c.topo.Node(id)
 		for q := 1; q <= int(tn.NumPorts); q++ {
 			p := tn.FirstPort + topo.PortID(q)
-			peer := c.peer(p)
+			peer := c.topo.Peer(p)
 			if peer == topo.None || !c.probes(p) || hops[i] >= mad.MaxHops {
 				continue
 			}

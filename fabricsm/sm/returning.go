@@ -42,7 +42,7 @@ func (c *Core) returning() bool {
 		if pt.lid != 0 || c.nodes[pt.node].silent || c.now.Sub(c.nodes[pt.node].returned) > returnFor {
 			continue
 		}
-		if _, known := c.lids.byGUID[c.guidOf(p)]; known && c.attachment(p) != topo.None {
+		if _, known := c.lids.byGUID[c.topo.GUIDOf(p)]; known && c.topo.Attachment(p) != topo.None {
 			r.look = c.now.Add(returnEvery)
 			c.after(returnEvery, timerRoute, ref{})
 			return true

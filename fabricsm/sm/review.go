@@ -40,10 +40,10 @@ func (m *members) setHeld(held []Grant) (named int) {
 // memberships or keeps others.
 func (c *Core) review(p topo.PortID) {
 	m := &c.members
-	if !m.keep || !c.external(p) {
+	if !m.keep || !c.topo.IsExternal(p) {
 		return
 	}
-	pl, agreed := c.placeOf(p), false
+	pl, agreed := c.topo.PlaceOf(p), false
 	for _, guid := range m.byPlace[pl] {
 		for _, ms := range m.byGUID[guid] {
 			if !ms.held || ms.Place != pl {
@@ -58,7 +58,7 @@ func (c *Core) review(p topo.PortID) {
 	if kept := c.keepFound(p, pl); !agreed && !kept {
 		return
 	}
-	if peer := c.peer(p); peer != topo.None {
+	if peer := c.topo.Peer(p); peer != topo.None {
 		c.markPort(clsPKey, peer)
 	}
 	c.judgePort(p)
@@ -67,11 +67,11 @@ func (c *Core) review(p topo.PortID) {
 // keepFound records the tenants' P_Keys of a switch port that no membership of the place is about, as memberships of the
 // port behind it.
 func (c *Core) keepFound(p topo.PortID, pl ib.Place) (any bool) {
-	m, peer := &c.members, c.peer(p)
-	if peer == topo.None || !c.isEnd(peer) || c.ports[p].info.PortState < ib.PortArmed {
+	m, peer := &c.members, c.topo.Peer(p)
+	if peer == topo.None || !c.topo.IsEndPort(peer) || c.ports[p].info.PortState < ib.PortArmed {
 		return false
 	}
-	guid := c.guidOf(peer)
+	guid := c.topo.GUIDOf(peer)
 	if guid == 0 {
 		return false
 	}
@@ -94,7 +94,7 @@ func (m *members) about(pl ib.Place, k ib.PKey) bool {
 
 // tellHeld emits the event that a membership is held, once it is known that the switch port does not have the P_Key.
 func (c *Core) tellHeld(ms *membership) {
-	sp := c.portAt(ms.Place)
+	sp := c.topo.SwitchPortAt(ms.Place)
 	if sp == topo.None || c.ports[sp].pkeys == nil || slices.Contains(c.ports[sp].pkeys.blocks, blockUnknown) {
 		return
 	}

@@ -41,7 +41,7 @@ func (c *Core) planRollout(f *topo.Fabric, old, tables *route.Tables) {
 		return
 	}
 	for _, id := range f.Switches() {
-		if !c.nodes[id].alive || c.nodeGUID(id) != f.Node(id).GUID {
+		if !c.nodes[id].alive || c.topo.NodeGUID(id) != f.Node(id).GUID {
 			continue
 		}
 		was, is := old.LFT(id), tables.LFT(id)

@@ -95,19 +95,11 @@ func (c *Core) wantRoutes() {
 	}
 }
 
-// attachment returns where packets for an end port have to go: the switch port in front of it, or its own switch.
-func (c *Core) attachment(p topo.PortID) topo.PortID {
-	if c.ports[p].num == 0 {
-		return p
-	}
-	return c.peer(p)
-}
-
 // needRoute asks for new tables if they do not lead to an end port where it is
 // now. A host that comes back to its place finds its routes still there.
 func (c *Core) needRoute(p topo.PortID) {
 	pt := &c.ports[p]
-	at := c.attachment(p)
+	at := c.topo.Attachment(p)
 	if pt.lid == 0 || at == topo.None {
 		return
 	}
@@ -165,7 +157,7 @@ func (c *Core) gotTables(in *TablesReady) {
 	c.event(&Routed{Engine: in.tables.Engine, Switches: len(f.Switches()), LIDs: lids})
 	for _, id := range f.Switches() {
 		n := &c.nodes[id]
-		if !n.alive || c.nodeGUID(id) != f.Node(id).GUID {
+		if !n.alive || c.topo.NodeGUID(id) != f.Node(id).GUID {
 			continue
 		}
 		if row := in.tables.LFT(id); topStays && len(row) > 0 && sameRow(n.lft.row, row) && n.lft.done() {

@@ -106,7 +106,7 @@ func (c *Core) becomeMaster() {
 	rank := func(p topo.PortID) int {
 		found := c.foundLID(p)
 		switch {
-		case c.lids.byGUID[c.guidOf(p)] != 0:
+		case c.lids.byGUID[c.topo.GUIDOf(p)] != 0:
 			return 0
 		case found.IsUnicast() && c.lids.at(found) == 0:
 			return 1
@@ -117,14 +117,14 @@ func (c *Core) becomeMaster() {
 	c.out.Save = slices.Grow(c.out.Save, max(0, len(ports)-len(c.lids.byGUID))) // one for each new LID
 	for turn := range 3 {
 		for _, p := range ports {
-			g := c.guidOf(p)
+			g := c.topo.GUIDOf(p)
 			if c.byPort[g] == p && c.ports[p].seen() && c.ports[p].lid == 0 && rank(p) <= turn {
 				c.assign(p, g)
 			}
 		}
 	}
 	for _, p := range ports {
-		if g := c.guidOf(p); c.byPort[g] == p {
+		if g := c.topo.GUIDOf(p); c.byPort[g] == p {
 			c.tellPlace(p, g)
 		}
 	}
@@ -141,7 +141,7 @@ func (c *Core) becomeMaster() {
 func (c *Core) touchAll() {
 	for p := range c.ports {
 		pt := &c.ports[p]
-		if c.nodes[pt.node].alive && (pt.seen() || c.guidOf(topo.PortID(p)) != 0) {
+		if c.nodes[pt.node].alive && (pt.seen() || c.topo.GUIDOf(topo.PortID(p)) != 0) {
 			c.touch(topo.PortID(p))
 		}
 	}

@@ -25,7 +25,7 @@ func (c *Core) managerPort(p topo.PortID) bool {
 	if len(c.cfg.Siblings) == 0 {
 		return false
 	}
-	return slices.Contains(c.cfg.Siblings, Sibling{GUID: c.guidOf(p), Place: c.placeOf(p)})
+	return slices.Contains(c.cfg.Siblings, Sibling{GUID: c.topo.GUIDOf(p), Place: c.topo.PlaceOf(p)})
 }
 
 // siblingLID reports whether a LID is that of a sibling, also of one that is not seen now.

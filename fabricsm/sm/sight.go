@@ -20,7 +20,7 @@ func (c *Core) alone() bool {
 	}
 	root := c.topo.Node(c.root)
 	for i := range int(root.NumPorts) + 1 {
-		if c.peer(root.FirstPort+topo.PortID(i)) != topo.None {
+		if c.topo.Peer(root.FirstPort+topo.PortID(i)) != topo.None {
 			return false
 		}
 	}
@@ -55,7 +55,7 @@ func (c *Core) assignLeft() {
 	}
 	c.lids.short = false
 	for p := range c.ports {
-		g := c.guidOf(topo.PortID(p))
+		g := c.topo.GUIDOf(topo.PortID(p))
 		if g != 0 && c.nodes[c.ports[p].node].alive && c.byPort[g] == topo.PortID(p) {
 			c.settleLID(topo.PortID(p))
 		}

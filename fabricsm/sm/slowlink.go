@@ -24,14 +24,9 @@ func (e *SlowLink) String() string {
 		e.Place, e.Peer, e.Width, e.Speed, e.Enabled, e.Expected)
 }
 
-// linkEnd names one end of a link.
-func (c *Core) linkEnd(p topo.PortID) ib.Place {
-	return ib.Place{Switch: c.nodeGUID(c.ports[p].node), Port: c.ports[p].num}
-}
-
 // linkKey names the problem of a link by the end that is known by the lower id.
 func (c *Core) linkKey(p, q topo.PortID) fault.Key {
-	return fault.Key{Kind: fault.LinkSlow, Place: c.linkEnd(min(p, q))}
+	return fault.Key{Kind: fault.LinkSlow, Place: c.topo.LinkEnd(min(p, q))}
 }
 
 // enabledFor returns the best speed and width that both ends of a link are enabled for.
@@ -54,7 +49,7 @@ func (pt *port) running() (ib.Speed, ib.LinkWidth) {
 // judgeLink reports a link that runs below what it is enabled for. While a change of ours waits for the next training, this
 // is expected.
 func (c *Core) judgeLink(p topo.PortID) {
-	q := c.peer(p)
+	q := c.topo.Peer(p)
 	if q == topo.None || !c.ports[p].known || !c.ports[q].known {
 		return
 	}
@@ -72,7 +67,7 @@ func (c *Core) judgeLink(p topo.PortID) {
 	if p > q {
 		p, q = q, p
 	}
-	c.problem(k, &SlowLink{Place: c.linkEnd(p), Peer: c.linkEnd(q), Speed: speed, Expected: best, Width: width, Enabled: widest})
+	c.problem(k, &SlowLink{Place: c.topo.LinkEnd(p), Peer: c.topo.LinkEnd(q), Speed: speed, Expected: best, Width: width, Enabled: widest})
 }
 
 // notSlow takes that a link is gone or as fast as it should be.
@@ -85,9 +80,9 @@ func (c *Core) notSlow(k fault.Key) {
 // retrain takes a link down once, which comes up by itself, when a change of the enabled speed or width waits for that. The
 // Set goes to the switch port that does not lie behind the link.
 func (c *Core) retrain(p topo.PortID) bool {
-	q := c.peer(p)
+	q := c.topo.Peer(p)
 	if !c.cfg.Ports.Retrain || q == topo.None || p == c.rootPort || q == c.rootPort ||
-		!c.external(p) || c.nodes[c.ports[p].node].up == q && c.external(q) {
+		!c.topo.IsExternal(p) || c.nodes[c.ports[p].node].up == q && c.topo.IsExternal(q) {
 		return false
 	}
 	a, b := &c.ports[p], &c.ports[q]

@@ -53,7 +53,7 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 	if !pt.seen() || !c.hasLanes(p) {
 		return
 	}
-	if c.external(p) && !c.nodes[pt.node].infoKnown {
+	if c.topo.IsExternal(p) && !c.nodes[pt.node].infoKnown {
 		return
 	}
 	if want := c.lanesFor(p); pt.slvl.want != want {
@@ -70,7 +70,7 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 		return
 	}
 	x := ref{clsSLtoVL, int32(p)}
-	read := c.external(p) || !pt.fresh
+	read := c.topo.IsExternal(p) || !pt.fresh
 	if c.wildcard(p) && pt.slvl.all {
 		read = false // one Set is less than to read all
 	}
@@ -100,13 +100,13 @@ func (c *Core) anewSLtoVL(p topo.PortID) {
 
 // wildcard reports whether the tables of a switch port for all input ports are the same and are programmed with one Set.
 func (c *Core) wildcard(p topo.PortID) bool {
-	return c.external(p) && c.nodes[c.ports[p].node].info.OptimizedSLtoVLMappingProgramming&1 != 0 && c.ports[p].slvl.want != lanesByPort
+	return c.topo.IsExternal(p) && c.nodes[c.ports[p].node].info.OptimizedSLtoVLMappingProgramming&1 != 0 && c.ports[p].slvl.want != lanesByPort
 }
 
 func (c *Core) slvlMod(p topo.PortID, write bool) uint32 {
 	pt := &c.ports[p]
 	switch {
-	case !c.external(p):
+	case !c.topo.IsExternal(p):
 		return 0
 	case c.wildcard(p) && write:
 		return mad.SLtoVLAllInputs | uint32(pt.num)
@@ -132,7 +132,7 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 	}
 	c.showPort(p)
 	right := got.VL == c.lanesOf(p, ib.PortNum(pt.slvl.in))
-	pairs := c.external(p) && !c.wildcard(p)
+	pairs := c.topo.IsExternal(p) && !c.wildcard(p)
 	if pairs && pt.slvl.in == 0 {
 		pt.slvl.begun = got.VL == unfinished()
 	}
@@ -230,7 +230,7 @@ func (c *Core) auditSLtoVL(p topo.PortID) {
 	if !pt.slvl.done() || pt.slvl.want == lanesAsFound || !c.hasLanes(p) || c.asked(clsSLtoVL, p) || c.nodes[pt.node].silent {
 		return
 	}
-	if pt.slvl.in++; pt.slvl.in > c.topo.Node(pt.node).NumPorts || !c.external(p) {
+	if pt.slvl.in++; pt.slvl.in > c.topo.Node(pt.node).NumPorts || !c.topo.IsExternal(p) {
 		pt.slvl.in = 0
 	}
 	c.auditing = true
@@ -246,7 +246,7 @@ func (c *Core) auditedSLtoVL(p topo.PortID, r *request, got *mad.SLtoVLMappingTa
 		pt.slvl.phase, pt.slvl.last, pt.slvl.all = slvlDiffer, false, true
 		pt.slvl.refused = false
 		c.showPort(p)
-		pairs := c.external(p) && !c.wildcard(p)
+		pairs := c.topo.IsExternal(p) && !c.wildcard(p)
 		if !pairs || pt.slvl.want == lanesByPort {
 			pt.slvl.in = 0
 		}

@@ -28,7 +28,7 @@ func (c *Core) otherAt(p topo.PortID) *otherSM {
 	if p == topo.None {
 		return nil
 	}
-	if o := c.others[c.guidOf(p)]; o != nil && o.port == p {
+	if o := c.others[c.topo.GUIDOf(p)]; o != nil && o.port == p {
 		return o
 	}
 	return nil
@@ -81,7 +81,7 @@ func (c *Core) lookForSM(p topo.PortID, pi *mad.PortInfo) {
 	default:
 		delete(c.election.asking, p)
 		if c.otherAt(p) != nil && p != c.election.master {
-			c.forgetSM(c.guidOf(p))
+			c.forgetSM(c.topo.GUIDOf(p))
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (c *Core) gotSMInfo(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 		return
 	}
 	var si mad.SMInfo
-	guid := c.guidOf(p)
+	guid := c.topo.GUIDOf(p)
 	if status != mad.StatusOK || mad.Decode(m.Data(), &si) != nil || si.GUID != guid || si.SMState > ib.SMMaster {
 		c.noSMInfo(p, r)
 		return
@@ -143,7 +143,7 @@ func (c *Core) noSMInfo(p topo.PortID, r *request) {
 		return
 	}
 	delete(e.asking, p)
-	c.forgetSM(c.guidOf(p))
+	c.forgetSM(c.topo.GUIDOf(p))
 	switch {
 	case c.state == ib.SMStandby && p == e.master:
 		c.takeOver(false, "the master does not answer")
@@ -156,7 +156,7 @@ func (c *Core) noSMInfo(p topo.PortID, r *request) {
 func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
 	guid := now.info.GUID
 	e := &ForeignSM{
-		GUID: guid, LID: c.ports[p].info.LID, Place: c.placeOf(p),
+		GUID: guid, LID: c.ports[p].info.LID, Place: c.topo.PlaceOf(p),
 		State: now.info.SMState, Priority: now.info.Priority, Trusted: now.trusted, Path: *c.routeTo(c.ports[p].node),
 	}
 	if !now.trusted {
@@ -197,7 +197,7 @@ func (c *Core) otherSMs() []OtherSM {
 			continue
 		}
 		list = append(list, OtherSM{
-			GUID: guid, LID: c.ports[o.port].info.LID, Place: c.placeOf(o.port),
+			GUID: guid, LID: c.ports[o.port].info.LID, Place: c.topo.PlaceOf(o.port),
 			State: o.info.SMState, Priority: o.info.Priority, ActCount: o.info.ActCount, Trusted: o.trusted,
 		})
 	}

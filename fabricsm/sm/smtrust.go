@@ -61,7 +61,7 @@ func (a AllowedSM) String() string {
 
 // listed reports whether an end port is one of Config.Election.Allowed, at its place.
 func (c *Core) listed(p topo.PortID) bool {
-	guid, place := c.guidOf(p), c.placeOf(p)
+	guid, place := c.topo.GUIDOf(p), c.topo.PlaceOf(p)
 	for _, a := range c.cfg.Election.Allowed {
 		if a.GUID == guid && (a.Place.IsZero() || a.Place == place) {
 			return true
@@ -106,7 +106,7 @@ func (c *Core) senderOf(in *Received) topo.PortID {
 		if p == topo.None || !c.probes(p) {
 			return topo.None
 		}
-		if end = c.peer(p); end == topo.None {
+		if end = c.topo.Peer(p); end == topo.None {
 			return topo.None
 		}
 		at = c.ports[end].node
@@ -117,7 +117,7 @@ func (c *Core) senderOf(in *Received) topo.PortID {
 	if end == topo.None || end == c.own() {
 		return topo.None
 	}
-	if p, ok := c.byPort[c.guidOf(end)]; !ok || p != end {
+	if p, ok := c.byPort[c.topo.GUIDOf(end)]; !ok || p != end {
 		return topo.None
 	}
 	return end

@@ -1,7 +1,6 @@
 package sm
 
 import (
-	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/topo"
 )
@@ -24,10 +23,10 @@ const (
 )
 
 func (c *Core) neighbourhood(p topo.PortID) neighbourhood {
-	switch peer := c.peer(p); {
+	switch peer := c.topo.Peer(p); {
 	case peer == topo.None:
 		return toNobody
-	case c.isEnd(peer):
+	case c.topo.IsEndPort(peer):
 		return toHosts
 	default:
 		return toSwitches
@@ -45,7 +44,7 @@ func (c *Core) readPorts(id topo.NodeID) {
 func (c *Core) readNext(id topo.NodeID) {
 	n := &c.nodes[id]
 	for ; n.looking < neighbourhoods && n.suspects == 0; n.looking++ {
-		c.eachPort(id, func(p topo.PortID) {
+		c.topo.EachExternal(id, func(p topo.PortID) {
 			if c.neighbourhood(p) != n.looking {
 				return
 			}
@@ -102,20 +101,9 @@ func (c *Core) auditLeft() {
 }
 
 func (c *Core) readQuietly(id topo.NodeID, at neighbourhood) {
-	c.eachPort(id, func(p topo.PortID) {
+	c.topo.EachExternal(id, func(p topo.PortID) {
 		if c.neighbourhood(p) == at {
 			c.background(p)
 		}
 	})
-}
-
-// eachPort calls f for the external ports of a switch.
-func (c *Core) eachPort(id topo.NodeID, f func(topo.PortID)) {
-	tn := c.topo.Node(id)
-	if tn.Type != ib.NodeSwitch {
-		return
-	}
-	for i := 1; i <= int(tn.NumPorts); i++ {
-		f(tn.FirstPort + topo.PortID(i))
-	}
 }

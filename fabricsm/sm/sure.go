@@ -88,9 +88,9 @@ func (c *Core) releaseLIDless(id topo.NodeID) {
 
 // anyArmed reports whether a link of a switch is Armed or Active, as far as is known.
 func (c *Core) anyArmed(id topo.NodeID) (any bool) {
-	c.eachPort(id, func(p topo.PortID) {
+	c.topo.EachExternal(id, func(p topo.PortID) {
 		pt := &c.ports[p]
-		any = any || pt.known && pt.info.PortState >= ib.PortArmed && linkUp(&pt.info) && c.peer(p) != topo.None
+		any = any || pt.known && pt.info.PortState >= ib.PortArmed && linkUp(&pt.info) && c.topo.Peer(p) != topo.None
 	})
 	return any
 }
@@ -119,8 +119,8 @@ func (c *Core) sure(id topo.NodeID) {
 	n := &c.nodes[id]
 	n.unsure, n.proving = false, false
 	c.releaseLIDless(id)
-	c.eachPort(id, func(p topo.PortID) {
-		if peer := c.peer(p); peer != topo.None && c.ports[p].seen() {
+	c.topo.EachExternal(id, func(p topo.PortID) {
+		if peer := c.topo.Peer(p); peer != topo.None && c.ports[p].seen() {
 			c.markPort(clsSet, p)
 			c.markPort(clsSet, peer)
 		}

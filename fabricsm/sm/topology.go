@@ -140,10 +140,10 @@ func (c *Core) allows(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
 	if !l.on() {
 		return true
 	}
-	if !c.external(p) {
+	if !c.topo.IsExternal(p) {
 		return c.allowsOwn(p, r, ni)
 	}
-	s := seenBy(c.placeOf(p), ni)
+	s := seenBy(c.topo.PlaceOf(p), ni)
 	try := l.judge.Try(s)
 	switch {
 	case c.seriously(&try, &s):
@@ -167,8 +167,8 @@ func (c *Core) allows(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
 	case judge.Admit:
 		return true
 	case judge.Keep:
-		peer := c.peer(p)
-		return c.protected(p) || peer != topo.None && c.nodeGUID(c.ports[peer].node) == ni.NodeGUID && c.ports[peer].num == ni.LocalPortNum
+		peer := c.topo.Peer(p)
+		return c.protected(p) || peer != topo.None && c.topo.NodeGUID(c.ports[peer].node) == ni.NodeGUID && c.ports[peer].num == ni.LocalPortNum
 	default:
 		return ruling.Verdict == judge.Held && l.judge.IsSteady(s.At)
 	}
@@ -198,7 +198,7 @@ func (c *Core) allowsOwn(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
 
 // sawBoth reports a verified cable between switches to the judge from its other end, too: each end vouches for the other.
 func (c *Core) sawBoth(p, q topo.PortID) {
-	if !c.law.on() || !c.external(p) || !c.external(q) || !c.law.judge.IsVerified(c.placeOf(p)) {
+	if !c.law.on() || !c.topo.IsExternal(p) || !c.topo.IsExternal(q) || !c.law.judge.IsVerified(c.topo.PlaceOf(p)) {
 		return
 	}
 	c.law.judge.Link(c.factBehind(q, p))
@@ -209,8 +209,8 @@ func (c *Core) sawBoth(p, q topo.PortID) {
 func (c *Core) factBehind(at, p topo.PortID) judge.Seen {
 	tn := c.topo.Node(c.ports[p].node)
 	s := judge.Seen{
-		At: c.placeOf(at), GUID: tn.GUID, Port: c.ports[p].num, Type: tn.Type, NumPorts: tn.NumPorts,
-		PortGUID: c.guidOf(c.entryPort(p)), SystemImage: tn.SystemImageGUID,
+		At: c.topo.PlaceOf(at), GUID: tn.GUID, Port: c.ports[p].num, Type: tn.Type, NumPorts: tn.NumPorts,
+		PortGUID: c.topo.GUIDOf(c.topo.EntryPort(p)), SystemImage: tn.SystemImageGUID,
 	}
 	return s
 }
@@ -218,14 +218,14 @@ func (c *Core) factBehind(at, p topo.PortID) judge.Seen {
 // lawDown records that a switch port has no link, or that the device linked to it is forgotten. A held port stays held
 // while its link is up.
 func (c *Core) lawDown(p topo.PortID, physically bool) {
-	if !c.law.on() || !c.external(p) {
+	if !c.law.on() || !c.topo.IsExternal(p) {
 		return
 	}
 	if physically {
 		c.wavered(p)
 		c.acquit(p)
 	}
-	at := c.placeOf(p)
+	at := c.topo.PlaceOf(p)
 	if st, v, _ := c.law.judge.At(at); !physically && (st == judge.StateHeld && v != judge.Held) {
 		return
 	}
@@ -249,14 +249,14 @@ func (c *Core) lawForget(sw ib.GUID) {
 
 // lawHolds reports whether nothing is sent through a port, since its switch is not verified.
 func (c *Core) lawHolds(p topo.PortID) bool {
-	if !c.law.enforces() || !c.external(p) {
+	if !c.law.enforces() || !c.topo.IsExternal(p) {
 		return false
 	}
-	sw := c.nodeGUID(c.ports[p].node)
+	sw := c.topo.NodeGUID(c.ports[p].node)
 	if c.law.judge.Trusts(sw) {
 		return false
 	}
-	if peer := c.peer(p); peer != topo.None && c.law.judge.IsSteady(c.placeOf(p)) {
+	if peer := c.topo.Peer(p); peer != topo.None && c.law.judge.IsSteady(c.topo.PlaceOf(p)) {
 		return false
 	}
 	c.law.waiting[sw] = true
@@ -271,8 +271,8 @@ func (c *Core) trusted(sw ib.GUID) {
 	}
 	if c.law.waiting[sw] {
 		delete(c.law.waiting, sw)
-		c.eachPort(id, func(p topo.PortID) {
-			if c.external(p) && c.ports[p].known && linkUp(&c.ports[p].info) {
+		c.topo.EachExternal(id, func(p topo.PortID) {
+			if c.topo.IsExternal(p) && c.ports[p].known && linkUp(&c.ports[p].info) {
 				c.markPort(clsProbe, p)
 			}
 		})
@@ -290,7 +290,7 @@ func (c *Core) lawful(at ib.Place) bool {
 
 // mayBelong reports whether the device behind a switch port may be member of a partition, as far as the declared topology
 // says.
-func (c *Core) mayBelong(sp topo.PortID) bool { return !c.law.enforces() || c.lawful(c.placeOf(sp)) }
+func (c *Core) mayBelong(sp topo.PortID) bool { return !c.law.enforces() || c.lawful(c.topo.PlaceOf(sp)) }
 
 // declared reports whether the declared topology has an end port where it is.
 func (c *Core) declared(p topo.PortID) bool {
@@ -298,13 +298,13 @@ func (c *Core) declared(p topo.PortID) bool {
 		return false
 	}
 	if c.topo.Node(c.ports[p].node).Type != ib.NodeSwitch {
-		return c.lawful(c.placeOf(p))
+		return c.lawful(c.topo.PlaceOf(p))
 	}
-	if c.law.judge.Trusts(c.nodeGUID(c.ports[p].node)) {
+	if c.law.judge.Trusts(c.topo.NodeGUID(c.ports[p].node)) {
 		return true
 	}
 	up := c.nodes[c.ports[p].node].up
-	return up != topo.None && c.lawful(c.placeOf(up))
+	return up != topo.None && c.lawful(c.topo.PlaceOf(up))
 }
 
 // expected reports whether the declared topology has a device behind a port, so that keys of devices that were verified
@@ -313,10 +313,10 @@ func (c *Core) expected(p topo.PortID) bool {
 	if !c.law.on() {
 		return false
 	}
-	if !c.external(p) {
+	if !c.topo.IsExternal(p) {
 		return true
 	}
-	at := c.placeOf(p)
+	at := c.topo.PlaceOf(p)
 	spec := c.law.judge.Spec()
 	link, peer := spec.LinkAt(spec.SlotOf(topospec.EndAt(at)))
 	return link != nil && !peer.IsZero() && (link.State == topospec.Active || link.State == topospec.Maintenance) && c.law.judge.Trusts(at.Switch)

@@ -93,14 +93,14 @@ func (c *Core) mayBeOff(p topo.PortID) bool {
 	if len(c.law.letGo) == 0 {
 		return false
 	}
-	read, ok := c.law.letGo[c.placeOf(p)]
+	read, ok := c.law.letGo[c.topo.PlaceOf(p)]
 	return ok && !read
 }
 
 // reread takes that a port was read.
 func (c *Core) reread(p topo.PortID) {
-	if c.external(p) && c.mayBeOff(p) {
-		c.law.letGo[c.placeOf(p)] = true
+	if c.topo.IsExternal(p) && c.mayBeOff(p) {
+		c.law.letGo[c.topo.PlaceOf(p)] = true
 		c.markPort(clsSet, p)
 	}
 }
@@ -110,7 +110,7 @@ func (c *Core) isOpen(p topo.PortID) {
 	if len(c.law.letGo) == 0 {
 		return
 	}
-	at := c.placeOf(p)
+	at := c.topo.PlaceOf(p)
 	if _, ok := c.law.letGo[at]; ok {
 		delete(c.law.letGo, at)
 		c.save(Fact{Kind: FactTopology, GUID: at.Switch, Port: at.Port})

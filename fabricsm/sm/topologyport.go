@@ -146,14 +146,14 @@ func (c *Core) perjured(p topo.PortID, r *request) bool {
 // lawGuarded reports whether a switch port is never switched off (rule 6): our own, and the only way to a switch over links
 // that are, or were, verified.
 func (c *Core) lawGuarded(at ib.Place) bool {
-	p := c.portAt(at)
+	p := c.topo.SwitchPortAt(at)
 	if p == topo.None {
 		return false
 	}
 	if c.protected(p) {
 		return true
 	}
-	if peer := c.peer(p); peer == topo.None || !c.external(peer) || c.own() == topo.None {
+	if peer := c.topo.Peer(p); peer == topo.None || !c.topo.IsExternal(peer) || c.own() == topo.None {
 		return false // no way to a switch
 	}
 	l := &c.law
@@ -172,7 +172,7 @@ func (c *Core) lawOf(p topo.PortID) Action {
 	if !l.on() || c.protected(p) {
 		return Report
 	}
-	at := c.placeOf(p)
+	at := c.topo.PlaceOf(p)
 	spec := l.judge.Spec()
 	link, _ := spec.LinkAt(spec.SlotOf(topospec.EndAt(at)))
 	if link != nil && link.State == topospec.NoDiscover {
@@ -195,10 +195,10 @@ func (c *Core) lawOf(p topo.PortID) Action {
 
 // lawFirst takes that a port of a switch was read for the first time.
 func (c *Core) lawFirst(p topo.PortID) {
-	if !c.external(p) {
+	if !c.topo.IsExternal(p) {
 		return
 	}
-	if _, ok := c.law.letGo[c.placeOf(p)]; ok {
+	if _, ok := c.law.letGo[c.topo.PlaceOf(p)]; ok {
 		c.ports[p].reopen = true
 		c.markPort(clsSet, p)
 	}
@@ -258,7 +258,7 @@ func (c *Core) lawChange(ch *judge.Change) {
 		c.saveLaw(ch.At)
 	}
 	c.tellLaw(ch)
-	p := c.portAt(ch.At)
+	p := c.topo.SwitchPortAt(ch.At)
 	if p == topo.None {
 		return
 	}
@@ -269,7 +269,7 @@ func (c *Core) lawChange(ch *judge.Change) {
 	if ch.From == judge.StateDark && ch.To == judge.StateVerified || !c.nodes[c.ports[p].node].alive {
 		return // it is about to be linked
 	}
-	for _, x := range [2]topo.PortID{p, c.peer(p)} {
+	for _, x := range [2]topo.PortID{p, c.topo.Peer(p)} {
 		if x != topo.None {
 			c.touch(x)
 		}

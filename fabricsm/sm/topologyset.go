@@ -100,9 +100,9 @@ func (c *Core) repeal(by string) {
 func (c *Core) lawEverywhere() {
 	for p := range c.ports {
 		id := topo.PortID(p)
-		if c.nodes[c.ports[p].node].alive && c.external(id) && c.ports[p].known {
+		if c.nodes[c.ports[p].node].alive && c.topo.IsExternal(id) && c.ports[p].known {
 			c.setLaw(id)
-			if c.peer(id) == topo.None && linkUp(&c.ports[p].info) {
+			if c.topo.Peer(id) == topo.None && linkUp(&c.ports[p].info) {
 				c.markPort(clsProbe, id)
 			}
 		}
@@ -117,10 +117,10 @@ func (c *Core) ownSwitch() ib.GUID {
 		return 0
 	}
 	if c.topo.Node(c.root).Type == ib.NodeSwitch {
-		return c.nodeGUID(c.root)
+		return c.topo.NodeGUID(c.root)
 	}
-	if peer := c.peer(c.rootPort); peer != topo.None {
-		return c.nodeGUID(c.ports[peer].node)
+	if peer := c.topo.Peer(c.rootPort); peer != topo.None {
+		return c.topo.NodeGUID(c.ports[peer].node)
 	}
 	return 0
 }
@@ -131,15 +131,15 @@ func (c *Core) feed(j *judge.Judge) {
 		return
 	}
 	if c.topo.Node(c.root).Type == ib.NodeSwitch {
-		j.AttachSwitch(c.nodeGUID(c.root))
-	} else if peer := c.peer(c.rootPort); peer != topo.None && c.external(peer) {
+		j.AttachSwitch(c.topo.NodeGUID(c.root))
+	} else if peer := c.topo.Peer(c.rootPort); peer != topo.None && c.topo.IsExternal(peer) {
 		c.law.own = c.factBehind(peer, c.rootPort)
 		j.Attach(c.law.own)
 	}
 	for p := range c.ports {
 		at := topo.PortID(p)
-		if c.nodes[c.ports[p].node].alive && c.external(at) && c.peer(at) != topo.None {
-			j.Link(c.factBehind(at, c.peer(at)))
+		if c.nodes[c.ports[p].node].alive && c.topo.IsExternal(at) && c.topo.Peer(at) != topo.None {
+			j.Link(c.factBehind(at, c.topo.Peer(at)))
 		}
 	}
 }

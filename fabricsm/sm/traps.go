@@ -91,9 +91,9 @@ func (c *Core) noisy(p topo.PortID) {
 	switch {
 	case id == c.root || isSwitch && (nd.trapTrue || nd.trapPause <= c.cfg.TrapHold): // a switch whose last trap was true is not
 	case isSwitch:
-		c.strikeUnproven(c.suspectPlace(id), c.nodeGUID(id), Noisy)
+		c.strikeUnproven(c.suspectPlace(id), c.topo.NodeGUID(id), Noisy)
 	default:
-		c.strikeUnproven(c.placeOf(p), c.nodeGUID(id), Noisy)
+		c.strikeUnproven(c.topo.PlaceOf(p), c.topo.NodeGUID(id), Noisy)
 	}
 }
 
@@ -182,11 +182,11 @@ func (c *Core) verifyDue(id topo.NodeID) {
 	n.described = false
 	c.markNode(clsDesc, id)
 	for i := 1; i <= int(tn.NumPorts); i++ {
-		if p := tn.FirstPort + topo.PortID(i); c.guidOf(p) != 0 && c.peer(p) != topo.None {
+		if p := tn.FirstPort + topo.PortID(i); c.topo.GUIDOf(p) != 0 && c.topo.Peer(p) != topo.None {
 			c.background(p)
-			if c.law.on() && c.external(c.peer(p)) {
-				c.ports[c.peer(p)].confirming = true // is it still the same device?
-				c.markPort(clsProbe, c.peer(p))
+			if c.law.on() && c.topo.IsExternal(c.topo.Peer(p)) {
+				c.ports[c.topo.Peer(p)].confirming = true // is it still the same device?
+				c.markPort(clsProbe, c.topo.Peer(p))
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func (c *Core) mayLook(id topo.NodeID) bool {
 // bornOut takes that a port of a switch changed: the trap of the switch was
 // true.
 func (c *Core) bornOut(p topo.PortID) {
-	if c.external(p) && !c.dark(p) {
+	if c.topo.IsExternal(p) && !c.dark(p) {
 		c.nodes[c.ports[p].node].trapTrue = true
 	}
 }

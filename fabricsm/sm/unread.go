@@ -27,9 +27,9 @@ func (c *Core) leaveUnread(q topo.PortID) {
 	}
 	pt.queued &^= 1 << clsInfo
 	pt.fresh = true
-	pt.info = guessInfo(&c.ports[c.peer(q)].info)
+	pt.info = guessInfo(&c.ports[c.topo.Peer(q)].info)
 	c.touch(q)
-	if c.isEnd(q) {
+	if c.topo.IsEndPort(q) {
 		c.settleLID(q)
 	}
 }
@@ -51,8 +51,8 @@ func guessInfo(peer *mad.PortInfo) mad.PortInfo {
 // mayWriteUnread reports whether a port which was never read may be written. Speeds and widths cannot be set without
 // knowing those that it supports.
 func (c *Core) mayWriteUnread(q topo.PortID) bool {
-	peer := c.peer(q)
-	return !c.cfg.MKey.on() && peer != topo.None && c.external(peer) && c.ports[peer].known && c.ports[peer].info.PortState == ib.PortInit &&
+	peer := c.topo.Peer(q)
+	return !c.cfg.MKey.on() && peer != topo.None && c.topo.IsExternal(peer) && c.ports[peer].known && c.ports[peer].info.PortState == ib.PortInit &&
 		!c.concerns(q) && c.linkPolicy(q) == (LinkPolicy{})
 }
 
@@ -74,7 +74,7 @@ func (c *Core) readUnread() bool {
 	}
 	any := false
 	for p := range c.ports {
-		if id := topo.PortID(p); c.ports[p].unread && c.isEnd(id) {
+		if id := topo.PortID(p); c.ports[p].unread && c.topo.IsEndPort(id) {
 			c.readAfterAll(id)
 			any = true
 		}
@@ -102,7 +102,7 @@ func (c *Core) readLevel() {
 		if !c.nodes[id].alive {
 			continue
 		}
-		c.eachPort(id, func(p topo.PortID) {
+		c.topo.EachExternal(id, func(p topo.PortID) {
 			if pt := &c.ports[p]; !pt.seen() && !c.asked(clsInfo, p) {
 				c.markPort(clsInfo, p)
 			}

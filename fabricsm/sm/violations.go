@@ -19,7 +19,7 @@ func (f violationFabric) Now() time.Time                 { return f.now }
 func (f violationFabric) Own() topo.PortID               { return f.own() }
 func (f violationFabric) ByLID(l ib.LID) topo.PortID     { return f.byLID(l) }
 func (f violationFabric) LIDOf(p topo.PortID) ib.LID     { return f.ports[p].lid }
-func (f violationFabric) PlaceOf(p topo.PortID) ib.Place { return f.placeOf(p) }
+func (f violationFabric) PlaceOf(p topo.PortID) ib.Place { return f.topo.PlaceOf(p) }
 func (f violationFabric) ReadCounters(p topo.PortID)     { f.background(p) }
 func (f violationFabric) ReadNotices(p topo.PortID)      { f.readNotices(p) }
 func (f violationFabric) Report(e violation.Event)       { f.event(e) }

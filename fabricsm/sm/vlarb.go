@@ -39,7 +39,7 @@ func (c *Core) arbDone(p topo.PortID) bool {
 
 // arbPort returns the port number in the modifier of a port's tables.
 func (c *Core) arbPort(p topo.PortID) ib.PortNum {
-	if c.external(p) {
+	if c.topo.IsExternal(p) {
 		return c.ports[p].num
 	}
 	return 0

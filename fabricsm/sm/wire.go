@@ -148,8 +148,8 @@ func (c *Core) ownEntry(x ref) topo.PortID {
 		return topo.None
 	}
 	p := topo.PortID(x.id)
-	peer := c.peer(p)
-	if p == c.rootPort || peer == topo.None || peer == c.nodes[c.ports[p].node].up || c.external(p) || !c.external(peer) {
+	peer := c.topo.Peer(p)
+	if p == c.rootPort || peer == topo.None || peer == c.nodes[c.ports[p].node].up || c.topo.IsExternal(p) || !c.topo.IsExternal(peer) {
 		return topo.None
 	}
 	return peer
