@@ -8,6 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -208,7 +209,7 @@ func (c *Core) seatAliases(guid ib.GUID) {
 		a.have, a.known, a.told = nil, nil, false
 		return
 	}
-	c.markPort(clsGUID, p)
+	c.q.MarkPort(work.GUID, p)
 }
 
 // touchAliases looks at the aliases of a port of which more is known now.
@@ -217,7 +218,7 @@ func (c *Core) touchAliases(p topo.PortID) {
 		return
 	}
 	if a := c.aliases.byPort[c.topo.GUIDOf(p)]; a != nil && !a.told {
-		c.markPort(clsGUID, p)
+		c.q.MarkPort(work.GUID, p)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -35,7 +36,7 @@ func (c *Core) workAliases(p topo.PortID) {
 	if len(a.known) != blocks {
 		a.have, a.known = make([]ib.GUID, blocks*mad.GUIDsPerBlock), make([]bool, blocks)
 	}
-	x := ref{clsGUID, int32(p)}
+	x := work.OnPort(work.GUID, p)
 	for b, known := range a.known {
 		if !known {
 			c.auditing = a.audit
@@ -54,7 +55,7 @@ func (c *Core) workAliases(p topo.PortID) {
 			a.rounds, a.pause = 0, c.longer(a.pause)
 			a.hold = c.now.Add(a.pause)
 			c.problem(k, &AliasRefused{GUID: guid, Reason: "it answers without an error and changes nothing"})
-			c.after(a.pause, timerRetry, x)
+			c.after(a.pause, work.Retry, x)
 			return
 		}
 		a.known[b], a.wrote = false, b+1 // until it was read back
@@ -125,7 +126,7 @@ func (c *Core) await(p topo.PortID, a *aliasPort) {
 			continue
 		}
 		c.aliases.waited[g] = c.now
-		c.after(letGoTime, timerRetry, ref{clsGUID, int32(p)})
+		c.after(letGoTime, work.Retry, work.OnPort(work.GUID, p))
 	}
 }
 
@@ -138,7 +139,7 @@ func (c *Core) letGo(alias, guid ib.GUID) {
 	delete(c.aliases.waited, alias)
 	if owner, ok := c.aliases.owner[alias]; ok && owner != guid {
 		if p, here := c.byPort[owner]; here {
-			c.markPort(clsGUID, p)
+			c.q.MarkPort(work.GUID, p)
 		}
 	}
 }
@@ -160,9 +161,9 @@ func (c *Core) hold(guid ib.GUID, a *aliasPort, b int, got *mad.GUIDInfo) {
 }
 
 // gotGUIDs takes a block. A Set is believed when a Get shows the same.
-func (c *Core) gotGUIDs(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+func (c *Core) gotGUIDs(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
 	a := c.aliases.byPort[c.topo.GUIDOf(p)]
-	b := int(r.mod)
+	b := int(r.Mod)
 	var got mad.GUIDInfo
 	if a == nil && status == mad.StatusOK && mad.Decode(m.Data(), &got) == nil {
 		c.gotStrangeGUIDs(p, r, &got)
@@ -173,12 +174,12 @@ func (c *Core) gotGUIDs(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 	}
 	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil {
 		c.problem(fault.Key{Kind: fault.AliasRefused, GUID: c.topo.GUIDOf(p)}, &AliasRefused{
-			GUID: c.topo.GUIDOf(p), Reason: fmt.Sprintf("it refuses to %v GUIDInfo: %v", r.method, status),
+			GUID: c.topo.GUIDOf(p), Reason: fmt.Sprintf("it refuses to %v GUIDInfo: %v", r.Method, status),
 		})
 		c.refused(r, status.String())
 		return
 	}
-	if r.method == mad.MethodGet {
+	if r.Method == mad.MethodGet {
 		c.tellStrangeAliases(p, a, b, &got)
 		c.hold(c.topo.GUIDOf(p), a, b, &got)
 		a.known[b] = true
@@ -188,12 +189,12 @@ func (c *Core) gotGUIDs(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		}
 		if a.wrote = 0; !right {
 			a.told = false
-			if r.audit {
+			if r.Audit {
 				c.disturb()
 			}
 		}
 	}
-	c.markPort(clsGUID, p)
+	c.q.MarkPort(work.GUID, p)
 }
 
 // aliasesDone says that a port holds its aliases.
@@ -232,7 +233,7 @@ func (c *Core) auditAliases(p topo.PortID) {
 	if a := c.aliases.byPort[c.topo.GUIDOf(p)]; a != nil && a.told {
 		a.audit = true
 		clear(a.known)
-		c.markPort(clsGUID, p)
+		c.q.MarkPort(work.GUID, p)
 	}
 }
 

@@ -3,7 +3,7 @@ package sm
 import (
 	"time"
 
-	"portcullis/fabricsm/topo"
+	"portcullis/fabricsm/sm/work"
 )
 
 // allowance bounds how often a port is worked on. Without it, a device that never answers twice the same would be asked,
@@ -11,7 +11,7 @@ import (
 type allowance struct {
 	since uint32 // of the core's life; it wraps after 49 days, which costs an allowance
 	pause uint32
-	used  [numClasses]uint16
+	used  [work.NumClasses]uint16
 }
 
 // millis returns the age of the core in milliseconds.
@@ -23,33 +23,33 @@ const allowanceWindow = uint32(time.Second / time.Millisecond)
 
 // allowed is how many requests of a class a port gets in a window, more than an
 // honest one ever needs.
-func (c *Core) allowed(x ref) uint16 {
-	switch x.class {
-	case clsProbe, clsSMInfo:
+func (c *Core) allowed(x work.Ref) uint16 {
+	switch x.Class {
+	case work.Probe, work.SMInfo:
 		return 32
-	case clsPKey:
-		return uint16(32 + 4*c.keyBlocks(topo.PortID(x.id)))
-	case clsSLtoVL:
-		return 32 + 2*uint16(c.topo.Node(c.ports[x.id].node).NumPorts)
+	case work.PKey:
+		return uint16(32 + 4*c.keyBlocks(x.Port()))
+	case work.SLtoVL:
+		return 32 + 2*uint16(c.topo.Node(c.ports[x.ID].node).NumPorts)
 	default:
 		return 64
 	}
 }
 
 // spend counts a request that is sent.
-func (c *Core) spend(x ref) {
-	if x.class.onNode() {
+func (c *Core) spend(x work.Ref) {
+	if x.Class.IsOnNode() {
 		return
 	}
-	a := &c.ports[x.id].turns
+	a := &c.ports[x.ID].turns
 	now := c.millis()
 	if idle := now - a.since; idle >= allowanceWindow {
 		if idle >= allowanceWindow+2*a.pause {
 			a.pause = 0
 		}
-		a.since, a.used = now, [numClasses]uint16{}
+		a.since, a.used = now, [work.NumClasses]uint16{}
 	}
-	a.used[x.class]++
+	a.used[x.Class]++
 }
 
 // gateHold is how long the P_Keys of a switch port wait that have had their
@@ -58,21 +58,21 @@ func (c *Core) spend(x ref) {
 const gateHold = 20 * time.Millisecond
 
 // overdrawn reports whether work has had its turns for now. If so, it is looked at again later.
-func (c *Core) overdrawn(x ref) bool {
-	if x.class.onNode() {
+func (c *Core) overdrawn(x work.Ref) bool {
+	if x.Class.IsOnNode() {
 		return false
 	}
-	a := &c.ports[x.id].turns
-	if a.used[x.class] < c.allowed(x) || c.millis()-a.since >= allowanceWindow {
+	a := &c.ports[x.ID].turns
+	if a.used[x.Class] < c.allowed(x) || c.millis()-a.since >= allowanceWindow {
 		return false
 	}
-	c.marksOf(x).held |= 1 << x.class
-	if x.class == clsPKey && c.topo.IsExternal(topo.PortID(x.id)) {
-		c.after(gateHold, timerHold, x)
+	c.q.Hold(x)
+	if x.Class == work.PKey && c.topo.IsExternal(x.Port()) {
+		c.after(gateHold, work.Unhold, x)
 		return true
 	}
 	pause := c.longer(time.Duration(a.pause) * time.Millisecond)
 	a.pause = uint32(pause / time.Millisecond)
-	c.after(pause, timerHold, x)
+	c.after(pause, work.Unhold, x)
 	return true
 }

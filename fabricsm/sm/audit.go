@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -13,7 +14,7 @@ const auditTick = time.Second
 // audit reads again as many ports as needed for each port to have its turn within Config.AuditPeriod. A changed value that
 // it finds is repaired like any change.
 func (c *Core) audit() {
-	c.after(auditTick, timerAudit, ref{})
+	c.after(auditTick, work.Audit, work.Ref{})
 	n := len(c.ports)
 	if n == 0 || c.state != ib.SMStandby && (!c.writing() || c.unsettled) {
 		return // a standby keeps its picture up to date, which it may need soon
@@ -39,7 +40,7 @@ func (c *Core) audit() {
 		}
 		if pt.pkeys != nil && c.keyBlocks(c.auditAt) > 0 {
 			pt.auditBlock = uint16(len(pt.pkeys.blocks))
-			c.markPort(clsPKey, c.auditAt)
+			c.q.MarkPort(work.PKey, c.auditAt)
 		}
 	}
 }
@@ -48,7 +49,7 @@ func (c *Core) audit() {
 // three times in a lease: a read with the key ends the time that a violation began. It goes
 // before all other work, whether the fabric is settled or not.
 func (c *Core) keepLeases() {
-	c.after(leaseTick, timerKeepLeases, ref{})
+	c.after(leaseTick, work.KeepLeases, work.Ref{})
 	n := len(c.ports)
 	if n == 0 || !c.writing() || c.mkeys.releasing {
 		return
@@ -58,7 +59,7 @@ func (c *Core) keepLeases() {
 		c.leaseAt = (c.leaseAt + 1) % topo.PortID(n)
 		if p := c.leaseAt; c.topo.IsEndPort(p) && c.ports[p].known && c.nodes[c.ports[p].node].alive && c.ring(p) != nil {
 			c.ports[p].background = true
-			c.markAt(urgent, ref{clsInfo, int32(p)})
+			c.q.MarkUrgent(work.OnPort(work.Info, p))
 		}
 	}
 }
@@ -69,7 +70,7 @@ const leaseTick = 250 * time.Millisecond
 // background reads PortInfo without counting that as unsettled.
 func (c *Core) background(p topo.PortID) {
 	c.ports[p].background = true
-	c.markPort(clsInfo, p)
+	c.q.MarkPort(work.Info, p)
 }
 
 // auditIdentity asks again for the identity of the node at the end of a link, and for the capabilities of a switch.
@@ -79,9 +80,9 @@ func (c *Core) auditIdentity(p topo.PortID) {
 	switch {
 	case pt.num == 0 && c.topo.Node(pt.node).Type == ib.NodeSwitch:
 		c.nodes[pt.node].recheck, c.nodes[pt.node].quiet = true, true
-		c.markNode(clsSwitch, pt.node)
+		c.q.MarkNode(work.Switch, pt.node)
 	case c.probes(p) && c.topo.Peer(p) != topo.None:
 		pt.confirming = true
-		c.markPort(clsProbe, p)
+		c.q.MarkPort(work.Probe, p)
 	}
 }

@@ -3,6 +3,7 @@ package sm
 import (
 	"time"
 
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -22,29 +23,29 @@ const (
 
 // background is the work that no other work waits for.
 type background struct {
-	ring
-	armed bool      // timerBackground runs
+	work.Ring
+	armed bool      // work.Background runs
 	since time.Time // of the oldest that was put off
 	ended time.Time // when the last of it was asked for
 }
 
 // inBackground puts an item into the background queue.
-func (c *Core) inBackground(x ref) {
+func (c *Core) inBackground(x work.Ref) {
 	b := &c.idleWork
-	b.push(x)
+	b.Push(x)
 	b.ended = time.Time{}
 	if !b.armed {
 		b.armed, b.since = true, c.now
-		c.after(backgroundTick, timerBackground, ref{})
+		c.after(backgroundTick, work.Background, work.Ref{})
 	}
 }
 
 // backgroundDue works on a batch.
 func (c *Core) backgroundDue() {
 	b := &c.idleWork
-	if c.q.size == 0 && (!c.unsettled || c.now.Sub(b.since) > backgroundPatience) {
+	if c.q.IsEmpty() && (!c.unsettled || c.now.Sub(b.since) > backgroundPatience) {
 		for range backgroundBatch {
-			x, ok := b.pop()
+			x, ok := b.Pop()
 			if !ok {
 				c.backgroundDone()
 				return
@@ -52,7 +53,7 @@ func (c *Core) backgroundDue() {
 			c.backgroundOne(x)
 		}
 	}
-	c.after(backgroundTick, timerBackground, ref{})
+	c.after(backgroundTick, work.Background, work.Ref{})
 }
 
 // backgroundDone shows what was found, once the answers are there.
@@ -61,11 +62,11 @@ func (c *Core) backgroundDone() {
 	if b.ended.IsZero() {
 		b.ended = c.now
 	}
-	if c.wire.out > 0 && c.now.Sub(b.ended) < backgroundAnswers || c.now.Equal(b.ended) {
-		c.after(backgroundTick, timerBackground, ref{})
+	if c.wire.Out() > 0 && c.now.Sub(b.ended) < backgroundAnswers || c.now.Equal(b.ended) {
+		c.after(backgroundTick, work.Background, work.Ref{})
 		return
 	}
-	b.armed, b.ring, b.ended = false, ring{}, time.Time{}
+	b.armed, b.Ring, b.ended = false, work.Ring{}, time.Time{}
 	c.viewDue = true
 	if c.mkeys.rotation.asking > 0 {
 		c.rotateSoon() // it may have waited for a device that does not answer
@@ -73,36 +74,36 @@ func (c *Core) backgroundDone() {
 }
 
 // backgroundOne puts one item into the queue. The node or port of the item may be gone.
-func (c *Core) backgroundOne(x ref) {
-	if x.class == clsProbe {
-		c.confirmInBackground(topo.PortID(x.id))
+func (c *Core) backgroundOne(x work.Ref) {
+	if x.Class == work.Probe {
+		c.confirmInBackground(x.Port())
 		return
 	}
-	if x.class.onNode() {
-		if n := &c.nodes[x.id]; n.alive && !n.described {
-			c.mark(x)
+	if x.Class.IsOnNode() {
+		if n := &c.nodes[x.ID]; n.alive && !n.described {
+			c.q.Mark(x)
 		}
 		return
 	}
-	pt := &c.ports[x.id]
-	if x.class == clsSLtoVL {
+	pt := &c.ports[x.ID]
+	if x.Class == work.SLtoVL {
 		if c.nodes[pt.node].alive && pt.known {
-			c.auditSLtoVL(topo.PortID(x.id))
+			c.auditSLtoVL(x.Port())
 		}
 		return
 	}
-	if x.class == clsVendor {
+	if x.Class == work.Vendor {
 		if c.nodes[pt.node].alive && pt.known {
-			c.mark(x)
+			c.q.Mark(x)
 		} else {
-			c.knowDual(topo.PortID(x.id), dualUnknown)
+			c.knowDual(x.Port(), dualUnknown)
 		}
 		return
 	}
 	pt.listed = false
 	if c.nodes[pt.node].alive && pt.pkeys != nil {
 		pt.readRest = true
-		c.mark(x)
+		c.q.Mark(x)
 	}
 }
 
@@ -134,7 +135,7 @@ func (c *Core) freshKeys(p topo.PortID) bool {
 func (c *Core) readRestLater(p topo.PortID) {
 	if pt := &c.ports[p]; !pt.listed && !pt.readRest && pt.pkeys.knows() != len(pt.pkeys.blocks) {
 		pt.listed = true
-		c.inBackground(ref{clsPKey, int32(p)})
+		c.inBackground(work.OnPort(work.PKey, p))
 	}
 }
 

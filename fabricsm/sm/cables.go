@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -46,19 +47,19 @@ func (c *Core) link(p, q topo.PortID) {
 func (c *Core) recheck(id topo.NodeID) {
 	if n := &c.nodes[id]; n.infoKnown && c.writing() {
 		n.recheck = true
-		c.markNode(clsSwitch, id)
-		c.markPort(clsInfo, c.topo.Node(id).FirstPort)
+		c.q.MarkNode(work.Switch, id)
+		c.q.MarkPort(work.Info, c.topo.Node(id).FirstPort)
 	}
 }
 
 // touch looks again at everything that is programmed on a port.
 func (c *Core) touch(p topo.PortID) {
-	c.markPort(clsPKey, p)
-	c.markPort(clsSLtoVL, p)
+	c.q.MarkPort(work.PKey, p)
+	c.q.MarkPort(work.SLtoVL, p)
 	if c.shares() {
-		c.markPort(clsVLArb, p)
+		c.q.MarkPort(work.VLArb, p)
 	}
-	c.markPort(clsSet, p)
+	c.q.MarkPort(work.Set, p)
 	c.touchAliases(p)
 }
 
@@ -102,7 +103,7 @@ func (c *Core) cut(p topo.PortID) {
 // release has the claimant of a link that is gone look again.
 func (c *Core) release(p topo.PortID) topo.PortID {
 	if p != topo.None {
-		c.markPort(clsProbe, p)
+		c.q.MarkPort(work.Probe, p)
 	}
 	return topo.None
 }

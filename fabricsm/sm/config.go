@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/updn"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/work"
 )
 
 // Config is what a Core is told once. The zero value of a field means its
@@ -164,7 +165,7 @@ func (c Config) withDefaults() Config {
 	if c.Engines == nil {
 		c.Engines = []route.Engine{minhop.Engine{}, updn.Engine{}}
 	}
-	c.Window = min(c.Window, maxSlots/4)
+	c.Window = min(c.Window, work.MaxOut)
 	return c
 }
 

@@ -2,6 +2,7 @@ package sm
 
 import (
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -21,7 +22,7 @@ func (c *Core) noteArmed(p topo.PortID) {
 	case pt.armed == 0:
 		pt.armed = int64(c.now.Sub(c.born)) + 1
 		if !c.asksTwice(p) {
-			c.inBackground(ref{clsProbe, int32(p)})
+			c.inBackground(work.OnPort(work.Probe, p))
 		}
 	}
 }
@@ -31,16 +32,16 @@ func (c *Core) noteArmed(p topo.PortID) {
 func (c *Core) asksTwice(p topo.PortID) bool { return c.law.enforces() || c.concerns(p) }
 
 // confirm handles a probe that found the expected node.
-func (c *Core) confirm(p topo.PortID, r *request) {
+func (c *Core) confirm(p topo.PortID, r *work.Request) {
 	pt := &c.ports[p]
 	pt.confirming = false
 	switch {
 	case pt.armed == 0 || pt.confirmed:
-	case int64(r.sent.Sub(c.born)) >= pt.armed-1:
+	case int64(r.Sent.Sub(c.born)) >= pt.armed-1:
 		pt.confirmed = true
-		c.markPort(clsSet, p)
+		c.q.MarkPort(work.Set, p)
 		if peer := c.topo.Peer(p); peer != topo.None {
-			c.markPort(clsSet, peer)
+			c.q.MarkPort(work.Set, peer)
 		}
 		c.judgePort(p)
 	case c.asksTwice(p):
@@ -59,9 +60,9 @@ func (c *Core) confirmed(sp topo.PortID) bool {
 }
 
 func (c *Core) confirmNow(sp topo.PortID) {
-	if pt := &c.ports[sp]; pt.armed != 0 && !c.asked(clsProbe, sp) {
+	if pt := &c.ports[sp]; pt.armed != 0 && !c.q.IsAsked(work.Probe, sp) {
 		pt.verify = true
-		c.markPort(clsProbe, sp)
+		c.q.MarkPort(work.Probe, sp)
 	}
 }
 
@@ -89,6 +90,6 @@ func (c *Core) confirmInBackground(p topo.PortID) {
 	pt := &c.ports[p]
 	if peer := c.topo.Peer(p); pt.armed != 0 && !pt.confirmed && peer != topo.None && c.topo.IsEndPort(peer) {
 		pt.confirming = true
-		c.markPort(clsProbe, p)
+		c.q.MarkPort(work.Probe, p)
 	}
 }

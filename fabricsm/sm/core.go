@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -45,14 +46,12 @@ type Core struct {
 	lanes   lanes
 
 	// work
-	q          queue
-	wire       wire
-	timers     timerHeap
-	timerSeq   uint64
+	q          work.Queue
+	wire       work.Window
+	timers     work.Timers
 	idleWork   background
-	throttled  []ref // work on subtrees that hang by one cable, while too many answers are late
-	near       int   // retries that are due very soon
-	failures   map[ref]failure
+	throttled  []work.Ref // work on subtrees that hang by one cable, while too many answers are late
+	failures   map[work.Ref]failure
 	auditing   bool // requests made now are part of the audit
 	auditAt    topo.PortID
 	lidAt      topo.PortID // adapter whose LID was read last
@@ -107,7 +106,7 @@ func New(cfg Config) *Core {
 			asking: make(map[topo.PortID]struct{}), commands: make(map[topo.PortID]command),
 		},
 		byPort:   make(map[ib.GUID]topo.PortID),
-		failures: make(map[ref]failure),
+		failures: make(map[work.Ref]failure),
 		others:   make(map[ib.GUID]*otherSM),
 		faults:   fault.New(),
 		notKept:  make(map[device]PortFields),
@@ -117,7 +116,7 @@ func New(cfg Config) *Core {
 		groups:   newGroups(),
 		aliases:  newAliases(),
 		mkeys:    newMKeys(),
-		wire:     wire{sent: make(map[sentKey]uint64)},
+		wire:     work.NewWindow(),
 	}
 	c.refusals = newRefusals()
 	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, LogsAll: cfg.Weakness.TellsAll})
@@ -139,7 +138,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		return c.out
 	}
 	c.fire()
-	late := c.wire.age(now, c.cfg.Late)
+	late := c.wire.Age(now, c.cfg.Late)
 	switch in := in.(type) {
 	case *Reply:
 		c.reply(in)
@@ -192,7 +191,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	for c.settle() {
 		c.pump()
 	}
-	c.wire.trim()
+	c.wire.Trim()
 	c.out.Wake = c.wake(late)
 	c.out.Resigned = c.resigned()
 	return c.out
@@ -212,22 +211,22 @@ func (c *Core) start(s *Started) {
 	c.event(&StateChanged{State: c.state, Reason: "started"})
 	c.addRootSlot()
 	if c.cfg.IntentWait > 0 {
-		c.after(c.cfg.IntentWait, timerIntent, ref{})
+		c.after(c.cfg.IntentWait, work.Intent, work.Ref{})
 	} else {
 		c.members.ready = true
 	}
-	c.after(watchEvery, timerWatch, ref{})
+	c.after(watchEvery, work.Watch, work.Ref{})
 	if !c.cfg.SMKey.IsZero() {
-		c.after(c.cfg.Election.PollEvery, timerPoll, ref{})
+		c.after(c.cfg.Election.PollEvery, work.Poll, work.Ref{})
 	}
 	if c.cfg.MKey.on() && c.cfg.MKey.Lease > 0 && !c.cfg.Weakness.LateLeases {
-		c.after(leaseTick, timerKeepLeases, ref{})
+		c.after(leaseTick, work.KeepLeases, work.Ref{})
 	}
 	if c.cfg.LIDPeriod > 0 {
-		c.after(lidTick, timerLIDs, ref{})
+		c.after(lidTick, work.LIDs, work.Ref{})
 	}
 	if c.cfg.AuditPeriod > 0 {
-		c.after(auditTick, timerAudit, ref{})
+		c.after(auditTick, work.Audit, work.Ref{})
 	}
 }
 
@@ -269,11 +268,11 @@ func (c *Core) wake(late time.Time) time.Time {
 			next = t
 		}
 	}
-	if c.wire.fresh > 0 && next.IsZero() {
+	if c.wire.Fresh() > 0 && next.IsZero() {
 		sooner(c.now.Add(c.cfg.Late))
 	}
-	if len(c.timers) > 0 {
-		sooner(c.timers[0].at)
+	if due := c.timers.Next(); !due.IsZero() {
+		sooner(due)
 	}
 	if c.viewDue {
 		sooner(c.viewAt.Add(c.cfg.ViewEvery))

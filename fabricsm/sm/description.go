@@ -4,6 +4,7 @@ import (
 	"unicode"
 
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -11,7 +12,7 @@ import (
 func (c *Core) workDescription(id topo.NodeID) {
 	if !c.nodes[id].described {
 		c.auditing = true // names unsettle nothing
-		c.ask(ref{clsDesc, int32(id)}, id, mad.MethodGet, mad.AttrNodeDescription, 0)
+		c.ask(work.OnNode(work.Desc, id), id, mad.MethodGet, mad.AttrNodeDescription, 0)
 		c.auditing = false
 	}
 }

@@ -6,18 +6,20 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
 // rootRef is the work of looking at the node we are attached to.
-var rootRef = ref{class: clsRoot, id: 0}
+var rootRef = work.OnNode(work.Root, 0)
 
-// addRootSlot begins discovery. The marks of clsRoot live in node 0, so the
+// addRootSlot begins discovery. The marks of work.Root live in node 0, so the
 // slot must exist before the node has answered.
 func (c *Core) addRootSlot() {
 	c.nodes = append(c.nodes, node{})
+	c.q.Extend(1, 0)
 	c.treeEpoch = 1
-	c.mark(rootRef)
+	c.q.Mark(rootRef)
 }
 
 func (c *Core) workRoot() {
@@ -46,7 +48,7 @@ func (c *Core) workProbe(p topo.PortID) {
 	// A link known to be dead is asked now and then like an audit would.
 	c.auditing = pt.told || c.topo.Peer(p) != topo.None && !pt.verify
 	defer func() { c.auditing = false }()
-	c.send(ref{clsProbe, int32(p)}, topo.None, n.epoch, mad.MethodGet, mad.AttrNodeInfo, 0, &route)
+	c.send(work.OnPort(work.Probe, p), topo.None, n.epoch, mad.MethodGet, mad.AttrNodeInfo, 0, &route)
 }
 
 // linkUp reports whether a port has a link. A port that was disabled has none, even if it reports another state.
@@ -55,24 +57,24 @@ func linkUp(pi *mad.PortInfo) bool {
 }
 
 // gotNodeInfo handles the answer to a probe.
-func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
+func (c *Core) gotNodeInfo(r *work.Request, m *mad.MAD, status mad.Status) {
 	var ni mad.NodeInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &ni) != nil {
 		c.refused(r, status.String())
 		return
 	}
-	if r.ref.class == clsProbe && (c.dark(topo.PortID(r.ref.id)) || !c.allows(topo.PortID(r.ref.id), r, &ni)) {
+	if r.Ref.Class == work.Probe && (c.dark(r.Ref.Port()) || !c.allows(r.Ref.Port(), r, &ni)) {
 		return
 	}
 	if reason := checkNodeInfo(&ni); reason != "" {
 		c.refused(r, reason)
 		return
 	}
-	if r.ref.class == clsRoot {
+	if r.Ref.Class == work.Root {
 		c.foundRoot(&ni)
 		return
 	}
-	p := topo.PortID(r.ref.id)
+	p := r.Ref.Port()
 	if c.dark(p) {
 		return
 	}
@@ -98,7 +100,7 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 
 // poses reports whether a switch answers where inventory has a host. If so, it shuts the port: a port towards a switch
 // checks no P_Keys.
-func (c *Core) poses(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
+func (c *Core) poses(p topo.PortID, r *work.Request, ni *mad.NodeInfo) bool {
 	place := c.topo.PlaceOf(p)
 	posed := fault.Key{Kind: fault.SwitchForHost, Place: place}
 	if ni.NodeType != ib.NodeSwitch || !c.topo.IsExternal(p) || !c.members.forHost(place) {
@@ -113,7 +115,7 @@ func (c *Core) poses(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
 		GUID: ni.NodeGUID, Request: "Get NodeInfo",
 		Reason: fmt.Sprintf("a switch answers behind %v, where a host belongs; its port stays closed", place),
 	})
-	c.pauseWork(r.ref)
+	c.pauseWork(r.Ref)
 	return true
 }
 
@@ -148,7 +150,7 @@ func (c *Core) foundRoot(ni *mad.NodeInfo) {
 
 // enter asks a new node all there is to know. p is the port it was entered by.
 func (c *Core) enter(id topo.NodeID, p topo.PortID, ni *mad.NodeInfo) {
-	c.inBackground(ref{clsDesc, int32(id)})
+	c.inBackground(work.OnNode(work.Desc, id))
 	if ni.NodeType != ib.NodeSwitch {
 		c.enterEnd(p, ni.PortGUID)
 		return
@@ -157,7 +159,7 @@ func (c *Core) enter(id topo.NodeID, p topo.PortID, ni *mad.NodeInfo) {
 		c.leaveUnread(p)
 	}
 	c.unsure(id, false)
-	c.markNode(clsSwitch, id)
+	c.q.MarkNode(work.Switch, id)
 	first := c.topo.Node(id).FirstPort
 	c.enterPort(first, ni.PortGUID)
 	if p != topo.None && c.topo.Peer(p) != topo.None {
@@ -170,7 +172,7 @@ func (c *Core) enter(id topo.NodeID, p topo.PortID, ni *mad.NodeInfo) {
 func (c *Core) enterEnd(p topo.PortID, guid ib.GUID) {
 	c.nameEnd(p, guid)
 	if p == c.rootPort {
-		c.markPort(clsInfo, p)
+		c.q.MarkPort(work.Info, p)
 		return
 	}
 	c.leaveUnread(p)
@@ -179,7 +181,7 @@ func (c *Core) enterEnd(p topo.PortID, guid ib.GUID) {
 // enterPort begins with port 0 of a switch.
 func (c *Core) enterPort(p topo.PortID, guid ib.GUID) {
 	c.nameEnd(p, guid)
-	c.markPort(clsInfo, p)
+	c.q.MarkPort(work.Info, p)
 }
 
 // nameEnd records the GUID of an end port.
@@ -285,7 +287,7 @@ func (c *Core) seenAgain(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	if keys := keyCap(ni); tn.PartitionCap != keys {
 		if tn.Type != ib.NodeSwitch && c.topo.HasOtherCable(id, c.topo.Peer(p)) {
 			c.unlink(p)
-			c.markPort(clsProbe, p)
+			c.q.MarkPort(work.Probe, p)
 			return
 		}
 		tn.PartitionCap = keys

@@ -4,6 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -12,8 +13,8 @@ import (
 func (c *Core) contest(known, newcomer topo.PortID) {
 	pt := &c.ports[known]
 	pt.challenger, pt.verify = newcomer, true
-	c.markPort(clsInfo, known)
-	c.markPort(clsProbe, known)
+	c.q.MarkPort(work.Info, known)
+	c.q.MarkPort(work.Probe, known)
 }
 
 // contradicted reports whether the port q, to which p is said to lead, does not agree, or was not asked yet. That is so for
@@ -44,7 +45,7 @@ func (c *Core) deny(p, q topo.PortID, claim ib.GUID) {
 		return
 	}
 	c.ports[q].challenger, c.ports[q].claim = p, claim
-	c.markPort(clsInfo, q)
+	c.q.MarkPort(work.Info, q)
 }
 
 // agreed links a further port of an adapter, which says through another one that
@@ -96,14 +97,14 @@ func (c *Core) duplicate(guid ib.GUID, first ib.Place, p topo.PortID) {
 		c.problem(fault.Key{Kind: fault.DuplicateGUID, Place: c.topo.PlaceOf(p)}, &DuplicateGUID{GUID: guid, First: first, Second: c.topo.PlaceOf(p)})
 	}
 	pt.pause = c.longer(pt.pause)
-	c.after(pt.pause, timerRetry, ref{clsProbe, int32(p)})
+	c.after(pt.pause, work.Retry, work.OnPort(work.Probe, p))
 }
 
 // shut takes the link of a switch port down that is in use and must not be: it
 // comes back unconfigured.
 func (c *Core) shut(p topo.PortID) {
 	pt := &c.ports[p]
-	if !c.writing() || !c.topo.IsExternal(p) || !pt.known || pt.info.PortState <= ib.PortInit || c.asked(clsSet, p) || !c.nodes[pt.node].alive {
+	if !c.writing() || !c.topo.IsExternal(p) || !pt.known || pt.info.PortState <= ib.PortInit || c.q.IsAsked(work.Set, p) || !c.nodes[pt.node].alive {
 		return
 	}
 	c.takeDown(p, ib.PhysNop)

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -299,7 +300,7 @@ func (c *Core) ownLinkDown() bool {
 
 // poll is the regular look at the other SMs.
 func (c *Core) poll() {
-	c.after(c.cfg.Election.PollEvery, timerPoll, ref{})
+	c.after(c.cfg.Election.PollEvery, work.Poll, work.Ref{})
 	e := &c.election
 	e.ticks++
 	if c.barred {
@@ -311,7 +312,7 @@ func (c *Core) poll() {
 			c.takeOver(false, "the master is gone")
 			return
 		}
-		c.markPort(clsSMInfo, e.master)
+		c.q.MarkPort(work.SMInfo, e.master)
 	case e.waitFor != topo.None:
 		c.pollRival()
 	case c.smState() == ib.SMMaster && e.ticks%rivalTicks == 0:
@@ -343,7 +344,7 @@ func (c *Core) pollRival() {
 		})
 		c.takeOver(true, "no longer waiting for a handover")
 	default:
-		c.markPort(clsSMInfo, p)
+		c.q.MarkPort(work.SMInfo, p)
 	}
 }
 
@@ -381,7 +382,7 @@ func (c *Core) looksOn() bool {
 	if e.quietAt.IsZero() {
 		e.quietAt = c.now
 	}
-	busy := c.wire.out > len(e.commands) || c.near > 0
+	busy := c.wire.Out() > len(e.commands) || c.timers.HasNear()
 	return busy && c.now.Sub(e.quietAt) < lookOn || c.waitsForSMs()
 }
 

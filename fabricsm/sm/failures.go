@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -24,146 +25,146 @@ type failure struct {
 const nearRetry = 5 * time.Millisecond
 
 // failed decides what follows from a request without an answer.
-func (c *Core) failed(r *request, outcome Outcome) {
-	f := c.failures[r.ref]
-	if f.tries == 0 && r.node != topo.None {
-		f.answers = c.nodes[r.node].answers
+func (c *Core) failed(r *work.Request, outcome Outcome) {
+	f := c.failures[r.Ref]
+	if f.tries == 0 && r.Node != topo.None {
+		f.answers = c.nodes[r.Node].answers
 	}
 	f.tries++
-	c.failures[r.ref] = f
+	c.failures[r.Ref] = f
 	c.suspect(r)
 
 	tries := c.cfg.Tries
-	if r.node != topo.None && c.nodes[r.node].answers != f.answers {
+	if r.Node != topo.None && c.nodes[r.Node].answers != f.answers {
 		tries *= 4 // it lives, so this is loss on the way
 	}
-	if r.node == topo.None {
-		tries = c.probeTries(r.ref)
+	if r.Node == topo.None {
+		tries = c.probeTries(r.Ref)
 	}
-	if r.ref.class == clsSMInfo {
+	if r.Ref.Class == work.SMInfo {
 		tries = c.smTries(r) // that its node lives says nothing of the SM
 	}
-	switch r.ref.class {
-	case clsLFT:
-		c.lostLFT(topo.NodeID(r.ref.id), r)
-	case clsMFT:
-		c.lostMFT(topo.NodeID(r.ref.id), r)
-	case clsSet:
-		c.keySent(topo.PortID(r.ref.id), (*keys.Ring).Lost)
+	switch r.Ref.Class {
+	case work.LFT:
+		c.lostLFT(r.Ref.Node(), r)
+	case work.MFT:
+		c.lostMFT(r.Ref.Node(), r)
+	case work.Set:
+		c.keySent(r.Ref.Port(), (*keys.Ring).Lost)
 	default:
 	}
 	switch {
 	case f.tries < tries && outcome == TimedOut:
-		c.mark(r.ref)
+		c.q.Mark(r.Ref)
 	case f.tries < tries:
-		c.after(nearRetry<<min(2*f.tries, 8), timerNear, r.ref)
-	case r.ref.class == clsVendor:
-		delete(c.failures, r.ref)
+		c.after(nearRetry<<min(2*f.tries, 8), work.Near, r.Ref)
+	case r.Ref.Class == work.Vendor:
+		delete(c.failures, r.Ref)
 		c.gotVendor(r, nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
-	case r.ref.class == clsNotice:
-		delete(c.failures, r.ref) // it is asked again when there is a reason
+	case r.Ref.Class == work.Notice:
+		delete(c.failures, r.Ref) // it is asked again when there is a reason
 	case c.keySilent(r):
-		delete(c.failures, r.ref)
-		c.mark(r.ref)
-	case r.ref.class == clsSMInfo:
-		delete(c.failures, r.ref)
-		c.noSMInfo(topo.PortID(r.ref.id), r)
-	case r.node == topo.None:
+		delete(c.failures, r.Ref)
+		c.q.Mark(r.Ref)
+	case r.Ref.Class == work.SMInfo:
+		delete(c.failures, r.Ref)
+		c.noSMInfo(r.Ref.Port(), r)
+	case r.Node == topo.None:
 		c.noProbe(r)
-	case c.nodes[r.node].answers != f.answers:
+	case c.nodes[r.Node].answers != f.answers:
 		c.giveUp(r, "no answer, although it answers other requests")
-	case c.ownEntry(r.ref) != topo.None:
+	case c.ownEntry(r.Ref) != topo.None:
 		c.deadEnd(r)
 	default:
-		delete(c.failures, r.ref)
-		c.silence(r.node)
+		delete(c.failures, r.Ref)
+		c.silence(r.Node)
 	}
 }
 
 // spoke records that there was an answer. An error, or an answer to another request than the refused one, leaves the pauses
 // as long as they have become.
-func (c *Core) spoke(r *request, status mad.Status) {
-	f, failed := c.failures[r.ref]
+func (c *Core) spoke(r *work.Request, status mad.Status) {
+	f, failed := c.failures[r.Ref]
 	switch {
 	case !failed:
-	case status == mad.StatusOK && !r.audit || f.rounds == 0:
-		delete(c.failures, r.ref)
+	case status == mad.StatusOK && !r.Audit || f.rounds == 0:
+		delete(c.failures, r.Ref)
 	default:
 		f.tries = 0
-		c.failures[r.ref] = f
+		c.failures[r.Ref] = f
 	}
 }
 
 // deadEnd records that a port of an adapter that was entered by itself is silent. That proves nothing about the other
 // ports: the device there might only claim to be a port of that node.
-func (c *Core) deadEnd(r *request) {
-	delete(c.failures, r.ref)
-	p := c.topo.Peer(topo.PortID(r.ref.id))
-	if q := topo.PortID(r.ref.id); c.mayRefuse(q) {
+func (c *Core) deadEnd(r *work.Request) {
+	delete(c.failures, r.Ref)
+	p := c.topo.Peer(r.Ref.Port())
+	if q := r.Ref.Port(); c.mayRefuse(q) {
 		c.refuses(q, false)
 		c.tellUnreachable(p)
-		c.pauseWork(r.ref)
+		c.pauseWork(r.Ref)
 		return
 	}
 	pause := c.ports[p].pause
 	c.unlink(p)
 	c.tellUnreachable(p)
 	c.ports[p].pause = c.longer(pause)
-	c.after(c.ports[p].pause, timerRetry, ref{clsProbe, int32(p)})
+	c.after(c.ports[p].pause, work.Retry, work.OnPort(work.Probe, p))
 }
 
 // refused decides what follows from an answer that is an error.
-func (c *Core) refused(r *request, reason string) {
+func (c *Core) refused(r *work.Request, reason string) {
 	cond := IllegalAnswer
-	if r.method == mad.MethodSet {
+	if r.Method == mad.MethodSet {
 		cond = SetErrors
 	}
 	c.refusedAs(r, reason, cond)
 }
 
 // blame records a strike against the node that a request was for.
-func (c *Core) blame(r *request, cond Condition) {
+func (c *Core) blame(r *work.Request, cond Condition) {
 	switch {
-	case c.ownEntry(r.ref) != topo.None:
+	case c.ownEntry(r.Ref) != topo.None:
 		// A port of an adapter that was entered by itself: the device there might only claim to be a port of that node.
-		c.strike(c.topo.PlaceOf(topo.PortID(r.ref.id)), c.topo.NodeGUID(r.node), cond)
-	case r.node != topo.None:
-		c.strikeNode(r.node, cond)
-	case r.ref.class == clsProbe:
-		c.strike(c.topo.PlaceOf(topo.PortID(r.ref.id)), 0, cond)
+		c.strike(c.topo.PlaceOf(r.Ref.Port()), c.topo.NodeGUID(r.Node), cond)
+	case r.Node != topo.None:
+		c.strikeNode(r.Node, cond)
+	case r.Ref.Class == work.Probe:
+		c.strike(c.topo.PlaceOf(r.Ref.Port()), 0, cond)
 	}
 }
 
-func (c *Core) refusedAs(r *request, reason string, cond Condition) {
+func (c *Core) refusedAs(r *work.Request, reason string, cond Condition) {
 	var guid ib.GUID
 	var num ib.PortNum
-	if r.node != topo.None {
-		guid = c.topo.NodeGUID(r.node)
+	if r.Node != topo.None {
+		guid = c.topo.NodeGUID(r.Node)
 	}
-	if !r.ref.class.onNode() {
-		num = c.ports[r.ref.id].num
-		if r.node == topo.None {
+	if !r.Ref.Class.IsOnNode() {
+		num = c.ports[r.Ref.ID].num
+		if r.Node == topo.None {
 			guid = 0
-			reason = fmt.Sprintf("behind %v: %s", c.topo.PlaceOf(topo.PortID(r.ref.id)), reason)
+			reason = fmt.Sprintf("behind %v: %s", c.topo.PlaceOf(r.Ref.Port()), reason)
 		}
 	}
 	c.blame(r, cond)
-	if c.failures[r.ref].rounds == 0 {
-		c.event(&BadAnswer{GUID: guid, Port: num, Request: fmt.Sprintf("%v %v", r.method, r.attr), Reason: reason})
+	if c.failures[r.Ref].rounds == 0 {
+		c.event(&BadAnswer{GUID: guid, Port: num, Request: fmt.Sprintf("%v %v", r.Method, r.Attr), Reason: reason})
 	}
-	c.pauseWork(r.ref)
+	c.pauseWork(r.Ref)
 }
 
 // giveUp leaves a piece of work for later and says so once.
-func (c *Core) giveUp(r *request, reason string) { c.refusedAs(r, reason, Unresponsive) }
+func (c *Core) giveUp(r *work.Request, reason string) { c.refusedAs(r, reason, Unresponsive) }
 
 // pauseWork looks at a piece of work again after ever longer pauses.
-func (c *Core) pauseWork(x ref) {
+func (c *Core) pauseWork(x work.Ref) {
 	f := c.failures[x]
 	pause := min(c.cfg.RetryMin<<min(f.rounds, 16), c.cfg.RetryMax)
 	f.tries, f.rounds = 0, f.rounds+1
 	c.failures[x] = f
-	c.after(pause, timerRetry, x)
+	c.after(pause, work.Retry, x)
 }
 
 func (c *Core) longer(pause time.Duration) time.Duration {
@@ -173,26 +174,26 @@ func (c *Core) longer(pause time.Duration) time.Duration {
 // suspect looks at the last link of the way to a target that did not answer.
 // If that one cannot be asked either, its own last link is next, and so on up
 // to the link that is broken.
-func (c *Core) suspect(r *request) {
-	if r.node == topo.None {
-		if r.ref.class == clsProbe {
-			c.markPort(clsInfo, topo.PortID(r.ref.id))
+func (c *Core) suspect(r *work.Request) {
+	if r.Node == topo.None {
+		if r.Ref.Class == work.Probe {
+			c.q.MarkPort(work.Info, r.Ref.Port())
 		}
 		return
 	}
-	if up := c.nodes[r.node].up; up != topo.None {
-		c.markPort(clsInfo, up)
+	if up := c.nodes[r.Node].up; up != topo.None {
+		c.q.MarkPort(work.Info, up)
 	}
 }
 
 // noProbe handles a link that is up but has no answering node at its end.
-func (c *Core) noProbe(r *request) {
-	delete(c.failures, r.ref)
-	if r.ref.class == clsRoot {
-		c.after(c.cfg.RetryMin, timerRetry, r.ref)
+func (c *Core) noProbe(r *work.Request) {
+	delete(c.failures, r.Ref)
+	if r.Ref.Class == work.Root {
+		c.after(c.cfg.RetryMin, work.Retry, r.Ref)
 		return
 	}
-	p := topo.PortID(r.ref.id)
+	p := r.Ref.Port()
 	c.nobodyTold(p)
 	if c.perjured(p, r) {
 		return
@@ -225,7 +226,7 @@ func (c *Core) noProbe(r *request) {
 	} else {
 		c.tellUnreachable(p)
 	}
-	c.after(pause, timerRetry, ref{clsProbe, int32(p)})
+	c.after(pause, work.Retry, work.OnPort(work.Probe, p))
 }
 
 // silence stops asking a node that does not answer, but for a probe now and
@@ -237,7 +238,7 @@ func (c *Core) silence(id topo.NodeID) {
 	}
 	n.silent, c.lids.spoken = true, true
 	for _, x := range n.parked {
-		c.marksOf(x).queued &^= 1 << x.class
+		c.q.Unmark(x)
 	}
 	n.parked = nil
 	if c.now.Sub(n.back) > steadyFor*n.pause {
@@ -254,11 +255,11 @@ func (c *Core) silence(id topo.NodeID) {
 	c.updateForwarding(id)
 	c.judgeNode(id)
 	if id == c.root {
-		c.after(c.cfg.RetryMin, timerRetry, rootRef)
+		c.after(c.cfg.RetryMin, work.Retry, rootRef)
 		return
 	}
 	c.otherWay(id)
-	c.after(n.pause, timerRetry, ref{clsProbe, int32(n.up)})
+	c.after(n.pause, work.Retry, work.OnPort(work.Probe, n.up))
 }
 
 // steadyFor is how many times its last pause a node has to answer before the next silence counts as its first. Otherwise a
@@ -283,22 +284,22 @@ func (c *Core) heard(id topo.NodeID) {
 // refresh looks at everything about a node again: it may have been away.
 func (c *Core) refresh(id topo.NodeID) {
 	tn := c.topo.Node(id)
-	c.markNode(clsDesc, id)
+	c.q.MarkNode(work.Desc, id)
 	if tn.Type == ib.NodeSwitch {
 		c.nodes[id].verify = true
-		c.markNode(clsSwitch, id)
-		c.markNode(clsLFT, id)
-		c.markNode(clsMFT, id)
+		c.q.MarkNode(work.Switch, id)
+		c.q.MarkNode(work.LFT, id)
+		c.q.MarkNode(work.MFT, id)
 	}
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)
 		if tn.Type != ib.NodeSwitch && c.topo.GUIDOf(p) == 0 {
 			continue
 		}
-		c.markPort(clsInfo, p)
+		c.q.MarkPort(work.Info, p)
 		c.touch(p)
 		if c.probes(p) {
-			c.markPort(clsProbe, p)
+			c.q.MarkPort(work.Probe, p)
 		}
 	}
 	c.updateForwarding(id)

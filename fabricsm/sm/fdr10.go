@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -34,7 +35,7 @@ func (c *Core) noteFDR10(p topo.PortID, was ib.PortState) {
 		return
 	}
 	pt.fdr10 = fdr10Asked
-	c.inBackground(ref{clsVendor, int32(p)})
+	c.inBackground(work.OnPort(work.Vendor, p))
 }
 
 // workVendor reads MlnxExtendedPortInfo, for the work that asked for it: the rotation of keys, or the speed of the link.
@@ -49,12 +50,12 @@ func (c *Core) workVendor(p topo.PortID) {
 		if enable, _ := c.wantFDR10(p); enable {
 			want.LinkSpeedEnabled = mad.MlnxSpeedFDR10
 		}
-		m := c.ask(ref{clsVendor, int32(p)}, pt.node, mad.MethodSet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
+		m := c.ask(work.OnPort(work.Vendor, p), pt.node, mad.MethodSet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
 		c.encode(mad.Encode(m.Data(), &want))
 		return
 	}
 	c.auditing = true // what is asked for later unsettles nothing
-	c.ask(ref{clsVendor, int32(p)}, pt.node, mad.MethodGet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
+	c.ask(work.OnPort(work.Vendor, p), pt.node, mad.MethodGet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
 	c.auditing = false
 }
 
@@ -67,12 +68,12 @@ func (c *Core) wantFDR10(p topo.PortID) (enable, has bool) {
 
 // gotVendor takes the answer. An error is the answer of a device that knows no such
 // attribute.
-func (c *Core) gotVendor(r *request, m *mad.MAD, status mad.Status) {
+func (c *Core) gotVendor(r *work.Request, m *mad.MAD, status mad.Status) {
 	var e mad.MlnxExtendedPortInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &e) != nil {
 		e = mad.MlnxExtendedPortInfo{}
 	}
-	p := topo.PortID(r.ref.id)
+	p := r.Ref.Port()
 	c.gotDual(p, &e)
 	pt := &c.ports[p]
 	if pt.fdr10 == 0 {
@@ -90,11 +91,11 @@ func (c *Core) gotVendor(r *request, m *mad.MAD, status mad.Status) {
 	can := e.LinkSpeedSupported&mad.MlnxSpeedFDR10 != 0
 	if has && can && was&fdr10Set == 0 && enable != (pt.fdr10&fdr10Enabled != 0) {
 		pt.fdr10 |= fdr10Due
-		c.markPort(clsVendor, p)
+		c.q.MarkPort(work.Vendor, p)
 	}
-	if r.method == mad.MethodSet && can {
+	if r.Method == mad.MethodSet && can {
 		pt.retuned = true
-		c.markPort(clsSet, p) // it may be trained again
+		c.q.MarkPort(work.Set, p) // it may be trained again
 	}
 	if pt.fdr10 != was {
 		c.copyPort(p)

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/subtree"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -121,7 +122,7 @@ func (c *Core) turnAway(p topo.PortID) {
 		return
 	}
 	pt.told = true // it is asked as an audit would: nothing waits for it
-	c.after(c.cfg.RetryMax, timerRetry, ref{clsProbe, int32(p)})
+	c.after(c.cfg.RetryMax, work.Retry, work.OnPort(work.Probe, p))
 }
 
 // illness names the problem that a condition is.

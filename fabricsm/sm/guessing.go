@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/bruteforce"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -32,7 +33,7 @@ func (f guessFabric) VouchesFor(sw topo.NodeID) bool {
 // readNotices reads the notices that a device has queued, which was shown wrong keys.
 func (c *Core) readNotices(p topo.PortID) {
 	if c.ports[p].info.CapabilityMask.Has(mad.IsNoticeSupported) && c.guessing.ReadQueue(p) {
-		c.markPort(clsNotice, p)
+		c.q.MarkPort(work.Notice, p)
 	}
 }
 
@@ -45,7 +46,7 @@ func (c *Core) workNotice(p topo.PortID) {
 	if !due {
 		return
 	}
-	x, id := ref{clsNotice, int32(p)}, c.ports[p].node
+	x, id := work.OnPort(work.Notice, p), c.ports[p].node
 	c.auditing = true // nothing that is wanted depends on it
 	defer func() { c.auditing = false }()
 	if taking == nil {
@@ -57,23 +58,23 @@ func (c *Core) workNotice(p topo.PortID) {
 }
 
 // gotNotice handles the answer of a device about its oldest notice.
-func (c *Core) gotNotice(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+func (c *Core) gotNotice(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
 	var n mad.Notice
 	if status != mad.StatusOK || mad.Decode(m.Data(), &n) != nil {
 		c.guessing.Forget(p)
 		return
 	}
 	var next bruteforce.Next
-	if r.method == mad.MethodSet {
+	if r.Method == mad.MethodSet {
 		next = c.guessing.RecordTaken(p)
 	} else {
 		next = c.guessing.RecordNotice(p, &n, m.Data())
 	}
 	switch next {
 	case bruteforce.Now:
-		c.markPort(clsNotice, p)
+		c.q.MarkPort(work.Notice, p)
 	case bruteforce.Later:
-		c.after(violation.CheckPause, timerRetry, ref{clsNotice, int32(p)})
+		c.after(violation.CheckPause, work.Retry, work.OnPort(work.Notice, p))
 	case bruteforce.Never:
 	}
 }

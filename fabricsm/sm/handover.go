@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -140,7 +141,7 @@ func (c *Core) handOver(p topo.PortID, o *otherSM) {
 
 func (c *Core) sendCommand(p topo.PortID, cmd command) {
 	c.election.commands[p] = cmd
-	c.markPort(clsSMInfo, p)
+	c.q.MarkPort(work.SMInfo, p)
 }
 
 // drainTime is how long a handover waits for requests that are out.
@@ -151,9 +152,9 @@ const drainTime = time.Second
 func (c *Core) workCommand(p topo.PortID) {
 	e := &c.election
 	cmd := e.commands[p]
-	x := ref{clsSMInfo, int32(p)}
-	if cmd.control == mad.SMInfoHandover && c.wire.out > 0 && c.now.Sub(e.since) < drainTime {
-		c.after(nearRetry, timerNear, x)
+	x := work.OnPort(work.SMInfo, p)
+	if cmd.control == mad.SMInfoHandover && c.wire.Out() > 0 && c.now.Sub(e.since) < drainTime {
+		c.after(nearRetry, work.Near, x)
 		return
 	}
 	c.auditing = true
@@ -168,14 +169,14 @@ func (c *Core) workCommand(p topo.PortID) {
 	c.encode(mad.Encode(m.Data(), &si))
 	if cmd.control == mad.SMInfoAcknowledge {
 		// No work waits for the answer, least of all our own discovery: the old master may have ended.
-		c.wire.notFresh(&c.wire.slots[c.out.Send[len(c.out.Send)-1].ID&slotMask])
+		c.wire.Ignore(uint32(c.out.Send[len(c.out.Send)-1].ID))
 	}
 }
 
 // smTries is how many tries a request to an SM gets. An ACKNOWLEDGE has one:
 // nothing depends on it.
-func (c *Core) smTries(r *request) int {
-	if r.method == mad.MethodSet && mad.SMInfoControl(r.mod) == mad.SMInfoAcknowledge {
+func (c *Core) smTries(r *work.Request) int {
+	if r.Method == mad.MethodSet && mad.SMInfoControl(r.Mod) == mad.SMInfoAcknowledge {
 		return 1
 	}
 	return c.cfg.Election.Misses
@@ -227,7 +228,7 @@ func (c *Core) nudgeMaster(p topo.PortID) {
 	c.out.Answer = append(c.out.Answer, Response{LID: to})
 	m := &c.out.Answer[len(c.out.Answer)-1].MAD
 	// The lower half of the transaction is one that no request of ours has.
-	tid := ib.TID(e.count<<slotBits | slotMask)
+	tid := ib.TID(work.UnusedID(e.count))
 	mad.NewSMP(m, mad.Header{Method: mad.MethodTrap, TID: tid, Attr: mad.AttrNotice}, nil, ib.MKey{})
 	tn := c.topo.Node(c.root)
 	c.encode(mad.Encode(m.Data(), &mad.Trap144{

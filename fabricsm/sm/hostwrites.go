@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -27,7 +28,7 @@ func (c *Core) isAdapter(p topo.PortID) bool {
 // writtenByHost compares what a Get of PortInfo shows of an adapter with what was left
 // there. A port that is not Armed may have been restarted, and has lost what it had.
 func (c *Core) writtenByHost(p topo.PortID, old, is *mad.PortInfo) {
-	if !c.isAdapter(p) || !c.writing() || c.asked(clsSet, p) {
+	if !c.isAdapter(p) || !c.writing() || c.q.IsAsked(work.Set, p) {
 		return
 	}
 	pt := &c.ports[p]
@@ -52,9 +53,9 @@ func (c *Core) writtenByHost(p topo.PortID, old, is *mad.PortInfo) {
 
 // suspectKeys notes a P_Key table that a Get shows otherwise than it was left. It is reported
 // when PortInfo, which is read next, shows that the port was not restarted.
-func (c *Core) suspectKeys(p topo.PortID, r *request, old *pkeyTable, block int, got []ib.PKey) {
+func (c *Core) suspectKeys(p topo.PortID, r *work.Request, old *pkeyTable, block int, got []ib.PKey) {
 	pt := &c.ports[p]
-	if r.method != mad.MethodGet || old.blocks[block] == blockUnknown || !c.isAdapter(p) || !c.writing() || pt.foreignPKey != 0 {
+	if r.Method != mad.MethodGet || old.blocks[block] == blockUnknown || !c.isAdapter(p) || !c.writing() || pt.foreignPKey != 0 {
 		return
 	}
 	had := old.keys[block*keysPerBlock : (block+1)*keysPerBlock]
@@ -81,7 +82,7 @@ const (
 // Config.LIDPeriod, whether the fabric is settled or not, as long as those are no more
 // than lidsPerSecond.
 func (c *Core) readLIDs() {
-	c.after(lidTick, timerLIDs, ref{})
+	c.after(lidTick, work.LIDs, work.Ref{})
 	n := len(c.ports)
 	if n == 0 || !c.writing() {
 		return
@@ -111,7 +112,7 @@ func (c *Core) readStrangeGUIDs(p topo.PortID) {
 	}
 	pt.guidBlock = uint8((int(pt.guidBlock) + 1) % blocks)
 	pt.readGUIDs = true
-	c.markPort(clsGUID, p)
+	c.q.MarkPort(work.GUID, p)
 }
 
 // workStrangeGUIDs asks for that block.
@@ -121,26 +122,26 @@ func (c *Core) workStrangeGUIDs(p topo.PortID) {
 		return
 	}
 	pt.readGUIDs, c.auditing = false, true
-	c.ask(ref{clsGUID, int32(p)}, pt.node, mad.MethodGet, mad.AttrGUIDInfo, uint32(pt.guidBlock))
+	c.ask(work.OnPort(work.GUID, p), pt.node, mad.MethodGet, mad.AttrGUIDInfo, uint32(pt.guidBlock))
 	c.auditing = false
 }
 
 // gotStrangeGUIDs takes a block of GUIDs of an adapter that is to have no aliases. A GUID of another port is reported and
 // removed; other entries are left.
-func (c *Core) gotStrangeGUIDs(p topo.PortID, r *request, got *mad.GUIDInfo) {
-	if r.method != mad.MethodGet || !c.writing() {
+func (c *Core) gotStrangeGUIDs(p topo.PortID, r *work.Request, got *mad.GUIDInfo) {
+	if r.Method != mad.MethodGet || !c.writing() {
 		return
 	}
 	want := *got
 	for i, g := range got.GUID {
-		if g == 0 || r.mod == 0 && i == 0 || !c.belongsTo(g, p) {
+		if g == 0 || r.Mod == 0 && i == 0 || !c.belongsTo(g, p) {
 			continue
 		}
 		c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostAlias, LID: c.ports[p].lid, Victim: g})
 		want.GUID[i] = 0
 	}
 	if want != *got {
-		m := c.ask(ref{clsGUID, int32(p)}, c.ports[p].node, mad.MethodSet, mad.AttrGUIDInfo, r.mod)
+		m := c.ask(work.OnPort(work.GUID, p), c.ports[p].node, mad.MethodSet, mad.AttrGUIDInfo, r.Mod)
 		c.encode(mad.Encode(m.Data(), &want))
 	}
 }

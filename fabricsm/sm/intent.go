@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -193,20 +194,20 @@ func (c *Core) setHosts(places []ib.Place) {
 
 // lookAt marks the ports that a membership concerns for work, at once if access is removed.
 func (c *Core) lookAt(ms *membership) {
-	level := 1 + int(clsPKey)
+	mark := c.q.Mark
 	if ms.leaving {
-		level = urgent
+		mark = c.q.MarkUrgent
 	}
 	c.faults.Clear(ms.refused())
 	if sp := c.topo.SwitchPortAt(ms.Place); sp != topo.None {
 		c.expel(ms.Place)
-		c.markAt(level, ref{clsPKey, int32(sp)})
+		mark(work.OnPort(work.PKey, sp))
 	}
 	if h, ok := c.byPort[ms.GUID]; ok {
 		if sp := c.topo.Peer(h); sp != topo.None {
-			c.markAt(level, ref{clsPKey, int32(sp)})
+			mark(work.OnPort(work.PKey, sp))
 		}
-		c.markAt(level, ref{clsPKey, int32(h)})
+		mark(work.OnPort(work.PKey, h))
 	}
 	c.judge(ms.GUID)
 }

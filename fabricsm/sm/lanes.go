@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mcast"
 	"portcullis/fabricsm/qos"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -196,9 +197,9 @@ func (c *Core) relaneAll() {
 	for p := range c.ports {
 		if id := topo.PortID(p); c.ports[p].seen() && c.hasLanes(id) {
 			c.anewSLtoVL(id)
-			c.markPort(clsSLtoVL, id)
+			c.q.MarkPort(work.SLtoVL, id)
 			if c.undoing() {
-				c.markPort(clsVLArb, id)
+				c.q.MarkPort(work.VLArb, id)
 			}
 		}
 	}
@@ -220,7 +221,7 @@ func (c *Core) relanePorts(was *route.Tables, all bool) {
 		}
 		if differs {
 			c.anewSLtoVL(id)
-			c.markPort(clsSLtoVL, id)
+			c.q.MarkPort(work.SLtoVL, id)
 		}
 	}
 }
@@ -247,14 +248,14 @@ func (c *Core) openLanes() bool {
 		if c.nodes[pt.node].alive && !c.nodes[pt.node].silent && c.topo.IsExternal(l.next) {
 			peer = c.topo.Peer(l.next)
 		}
-		if peer != topo.None && c.topo.IsExternal(peer) && pt.seen() && !pt.slvl.done() && c.failures[ref{clsSLtoVL, int32(l.next)}].rounds == 0 {
+		if peer != topo.None && c.topo.IsExternal(peer) && pt.seen() && !pt.slvl.done() && c.failures[work.OnPort(work.SLtoVL, l.next)].rounds == 0 {
 			return false
 		}
 	}
 	l.closed = false
 	for _, id := range l.waiting {
 		if c.nodes[id].alive {
-			c.markNode(clsLFT, id)
+			c.q.MarkNode(work.LFT, id)
 		}
 	}
 	waited := len(l.waiting) > 0
@@ -289,7 +290,7 @@ func (c *Core) recapLanes(id topo.NodeID) {
 		if c.ports[p].seen() {
 			c.copyPort(p)
 			if c.needsLanes() {
-				c.markPort(clsSLtoVL, p)
+				c.q.MarkPort(work.SLtoVL, p)
 			}
 		}
 	})
@@ -312,7 +313,7 @@ func (c *Core) renewSMSL() {
 	for p := range c.ports {
 		pt := &c.ports[p]
 		if id := topo.PortID(p); pt.lid != 0 && c.topo.IsEndPort(id) && pt.info.MasterSMSL != c.smSL(id) {
-			c.markPort(clsSet, id)
+			c.q.MarkPort(work.Set, id)
 		}
 	}
 }

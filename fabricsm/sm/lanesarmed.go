@@ -2,6 +2,7 @@ package sm
 
 import (
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -18,6 +19,6 @@ func (c *Core) proveLanes(p topo.PortID, was ib.PortState) {
 		return
 	}
 	if pt.slvl.done() && pt.slvl.want != lanesAsFound && c.hasLanes(p) {
-		c.inBackground(ref{clsSLtoVL, int32(p)})
+		c.inBackground(work.OnPort(work.SLtoVL, p))
 	}
 }

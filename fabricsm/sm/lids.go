@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -253,7 +254,7 @@ func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 	pt.lid = l
 	c.copyPort(p)
 	c.moved()
-	c.markPort(clsSet, p)
+	c.q.MarkPort(work.Set, p)
 	if p == c.own() {
 		c.touchAll()
 	}
@@ -273,10 +274,10 @@ func (c *Core) undecided(p topo.PortID, guid ib.GUID) bool {
 		return false
 	}
 	if !n.infoKnown {
-		return c.failures[ref{clsSwitch, int32(id)}].rounds == 0
+		return c.failures[work.OnNode(work.Switch, id)].rounds == 0
 	}
 	b := int(l) / lidsPerBlock
-	return n.lft.read.has(b) && !n.lft.refused.has(b) && c.failures[ref{clsLFT, int32(id)}].rounds == 0
+	return n.lft.read.Has(b) && !n.lft.refused.Has(b) && c.failures[work.OnNode(work.LFT, id)].rounds == 0
 }
 
 // settleOpen assigns LIDs to the waiting ports whose switches have answered, or will not.

@@ -6,6 +6,8 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/mcast"
+	"portcullis/fabricsm/sm/blocks"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -19,15 +21,15 @@ type mft struct {
 	positions  int
 	empty      bool // what was not read is known to be zero: the switch came without configuration
 	want, have []mftBlock
-	known      blockSet         // blocks whose content is known
-	read       blockSet         // to be read
-	write      blockSet         // to be written
-	busy       blockSet         // asked for
+	known      blocks.Set       // blocks whose content is known
+	read       blocks.Set       // to be read
+	write      blocks.Set       // to be written
+	busy       blocks.Set       // asked for
 	set        map[int]mftBlock // what is being written, which may no longer be wanted
-	twice      blockSet         // written twice, still different
-	refused    blockSet         // left alone until the pause after a refusal has passed
+	twice      blocks.Set       // written twice, still different
+	refused    blocks.Set       // left alone until the pause after a refusal has passed
 	rounds     int              // pauses made since nothing was refused
-	audit      blockSet         // to be read again in the background
+	audit      blocks.Set       // to be read again in the background
 }
 
 // mftOf returns the multicast table of a switch, nil while nothing is wanted of it or it has none.
@@ -102,19 +104,19 @@ func (c *Core) diffMFT(id topo.NodeID) {
 	for i := range t.want {
 		t.diff(i)
 	}
-	c.markNode(clsMFT, id)
-	c.markNode(clsSwitch, id)
+	c.q.MarkNode(work.MFT, id)
+	c.q.MarkNode(work.Switch, id)
 }
 
 func (t *mft) diff(i int) {
 	switch {
-	case t.read.has(i):
-	case !t.known.has(i) && !t.empty:
-		t.read.add(i)
+	case t.read.Has(i):
+	case !t.known.Has(i) && !t.empty:
+		t.read.Add(i)
 	case t.want[i] == t.have[i]:
-		t.write.remove(i)
+		t.write.Remove(i)
 	default:
-		t.write.add(i)
+		t.write.Add(i)
 	}
 }
 
@@ -130,7 +132,7 @@ func (c *Core) wantMask(ch mcast.Change) {
 	for i := block * t.positions; i < min((block+1)*t.positions, len(t.want)); i++ {
 		t.diff(i)
 	}
-	c.markNode(clsMFT, ch.Switch)
+	c.q.MarkNode(work.MFT, ch.Switch)
 }
 
 // workMFT reads and writes blocks, several at a time.
@@ -139,15 +141,15 @@ func (c *Core) workMFT(id topo.NodeID) {
 	if t == nil {
 		return
 	}
-	x := ref{clsMFT, int32(id)}
-	i := t.read.first(t.busy, t.refused)
+	x := work.OnNode(work.MFT, id)
+	i := t.read.First(t.busy, t.refused)
 	write := i < 0 && c.writing()
 	if write {
-		i = t.write.first(t.busy, t.refused)
+		i = t.write.First(t.busy, t.refused)
 	}
 	switch {
 	case i < 0:
-		if t.read.empty() && t.write.empty() {
+		if t.read.IsEmpty() && t.write.IsEmpty() {
 			t.rounds = 0
 		}
 		c.auditMFT(id, t)
@@ -162,8 +164,8 @@ func (c *Core) workMFT(id topo.NodeID) {
 	default:
 		c.ask(x, id, mad.MethodGet, mad.AttrMulticastForwardingTable, t.mod(i))
 	}
-	t.busy.add(i)
-	c.mark(x)
+	t.busy.Add(i)
+	c.q.Mark(x)
 }
 
 // mod returns the attribute modifier of a block.
@@ -176,14 +178,14 @@ func (t *mft) at(mod uint32) int { return int(mod&0x1FF)*t.positions + int(mod>>
 
 // auditMFT reads the next block for the audit.
 func (c *Core) auditMFT(id topo.NodeID, t *mft) {
-	i := t.audit.first(t.busy)
+	i := t.audit.First(t.busy)
 	if i < 0 || i >= len(t.want) {
 		return
 	}
-	t.audit.remove(i)
-	t.busy.add(i)
+	t.audit.Remove(i)
+	t.busy.Add(i)
 	c.auditing = true
-	c.ask(ref{clsMFT, int32(id)}, id, mad.MethodGet, mad.AttrMulticastForwardingTable, t.mod(i))
+	c.ask(work.OnNode(work.MFT, id), id, mad.MethodGet, mad.AttrMulticastForwardingTable, t.mod(i))
 	c.auditing = false
 }
 
@@ -191,20 +193,20 @@ func (c *Core) auditMFT(id topo.NodeID, t *mft) {
 func (c *Core) backgroundMFT(id topo.NodeID) {
 	if t := c.nodes[id].mft; t != nil {
 		for i := range t.want {
-			t.audit.add(i)
+			t.audit.Add(i)
 		}
-		c.markNode(clsMFT, id)
+		c.q.MarkNode(work.MFT, id)
 	}
 }
 
 // gotMFT takes one block.
-func (c *Core) gotMFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status) {
+func (c *Core) gotMFT(id topo.NodeID, r *work.Request, m *mad.MAD, status mad.Status) {
 	t := c.mftOf(id)
 	if t == nil {
 		return
 	}
-	i := t.at(r.mod)
-	t.busy.remove(i)
+	i := t.at(r.Mod)
+	t.busy.Remove(i)
 	set := t.set[i]
 	delete(t.set, i)
 	var got mad.MulticastForwardingTable
@@ -213,35 +215,35 @@ func (c *Core) gotMFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 		return
 	}
 	t.have[i] = got.PortMask
-	t.known.add(i)
-	t.read.remove(i)
+	t.known.Add(i)
+	t.read.Remove(i)
 	t.diff(i)
-	if r.method == mad.MethodSet && !t.twice.excuses(i, !t.write.has(i) || got.PortMask == set) {
+	if r.Method == mad.MethodSet && !t.twice.Excuses(i, !t.write.Has(i) || got.PortMask == set) {
 		c.refusedMFT(id, r, "the block answered is not the one that was set")
 		return
 	}
-	c.markNode(clsMFT, id)
+	c.q.MarkNode(work.MFT, id)
 }
 
 // refusedMFT leaves a block alone, with all others that are refused until then,
 // for the pause that follows the first refusal.
-func (c *Core) refusedMFT(id topo.NodeID, r *request, reason string) {
+func (c *Core) refusedMFT(id topo.NodeID, r *work.Request, reason string) {
 	t := c.nodes[id].mft
-	if t.refused.empty() {
-		c.failures[r.ref] = failure{rounds: t.rounds} // other blocks may have been taken since
+	if t.refused.IsEmpty() {
+		c.failures[r.Ref] = failure{rounds: t.rounds} // other blocks may have been taken since
 		t.rounds++
 		c.refused(r, reason)
 	} else {
-		c.markNode(clsMFT, id)
+		c.q.MarkNode(work.MFT, id)
 	}
-	t.refused.add(t.at(r.mod))
+	t.refused.Add(t.at(r.Mod))
 }
 
 // lostMFT frees a block whose request ended without an answer.
-func (c *Core) lostMFT(id topo.NodeID, r *request) {
+func (c *Core) lostMFT(id topo.NodeID, r *work.Request) {
 	if t := c.nodes[id].mft; t != nil {
-		t.busy.remove(t.at(r.mod))
-		delete(t.set, t.at(r.mod))
+		t.busy.Remove(t.at(r.Mod))
+		delete(t.set, t.at(r.Mod))
 	}
 }
 

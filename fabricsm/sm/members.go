@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/partition"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -75,7 +76,7 @@ func (c *Core) expel(pl ib.Place) {
 		far := c.ports[peer].node
 		c.unlink(sp)
 		c.shut(sp)
-		c.markPort(clsProbe, sp)
+		c.q.MarkPort(work.Probe, sp)
 		if c.nodes[far].alive && c.nodes[far].epoch != 0 && far != c.root {
 			// It is a real switch whose name was taken: the values read before may be a lie.
 			c.rebooted(far)

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 )
@@ -89,9 +90,9 @@ func (k *configChecker) mkey(m *MKeyConfig) {
 // mkeys is what is known of the M_Keys of devices.
 type mkeys struct {
 	book                *keys.Book
-	behind              map[ib.Place]ib.GUID  // end port behind a port of a switch that is cabled to another, as saved
-	switches            map[ib.GUID]bool      // that are, or were, behind one
-	waiting             map[topo.PortID][]ref // work on a device whose key is not known yet, by the port that has the key
+	behind              map[ib.Place]ib.GUID       // end port behind a port of a switch that is cabled to another, as saved
+	switches            map[ib.GUID]bool           // that are, or were, behind one
+	waiting             map[topo.PortID][]work.Ref // work on a device whose key is not known yet, by the port that has the key
 	shown               showing
 	rotation            rotation
 	releasing, released bool                 // all keys are given back; and were, as far as they can
@@ -108,7 +109,7 @@ func newMKeys() mkeys {
 	}
 	return mkeys{
 		book: book, behind: make(map[ib.Place]ib.GUID), switches: make(map[ib.GUID]bool),
-		waiting: make(map[topo.PortID][]ref), shown: newShowing(), exposed: make(map[ib.GUID]exposure),
+		waiting: make(map[topo.PortID][]work.Ref), shown: newShowing(), exposed: make(map[ib.GUID]exposure),
 		lent: make(map[ib.GUID]keyLease),
 	}
 }
@@ -128,12 +129,12 @@ func (c *Core) loadKeys(facts []Fact) {
 }
 
 // keyPort returns the port whose M_Key guards the attribute that a piece of work requests from a node.
-func (c *Core) keyPort(x ref, n topo.NodeID) topo.PortID {
+func (c *Core) keyPort(x work.Ref, n topo.NodeID) topo.PortID {
 	if tn := c.topo.Node(n); tn.Type == ib.NodeSwitch {
 		return tn.FirstPort
 	}
 	if c.ownEntry(x) != topo.None {
-		return topo.PortID(x.id)
+		return x.Port()
 	}
 	if up := c.nodes[n].up; up != topo.None && c.topo.Peer(up) != topo.None {
 		return c.topo.Peer(up)
@@ -202,16 +203,16 @@ func (c *Core) disputed(p topo.PortID) bool {
 
 // holds reports whether a piece of work has to wait until it is known which key its target has. Only the work that finds
 // that out may go ahead. It also returns the port that has the key.
-func (c *Core) holds(x ref, n topo.NodeID) (topo.PortID, bool) {
+func (c *Core) holds(x work.Ref, n topo.NodeID) (topo.PortID, bool) {
 	p := c.keyPort(x, n)
 	r := c.ring(p)
 	if r == nil && c.cfg.MKey.Import != nil {
 		r = c.takeOverKey(p)
 	}
-	if r == nil || x.class == clsInfo && topo.PortID(x.id) == p {
+	if r == nil || x.Class == work.Info && x.Port() == p {
 		return p, false
 	}
-	if c.keyOnWay(p) && (x.class != clsSet || topo.PortID(x.id) != p) {
+	if c.keyOnWay(p) && (x.Class != work.Set || x.Port() != p) {
 		return p, true
 	}
 	if _, ok := r.Now(c.keyedAt(p), c.verified(p)); ok {
@@ -221,22 +222,22 @@ func (c *Core) holds(x ref, n topo.NodeID) (topo.PortID, bool) {
 	case keys.Ask, keys.Stranded, keys.Foreign:
 		return p, true
 	case keys.Program:
-		return p, x.class != clsSet || topo.PortID(x.id) != p
+		return p, x.Class != work.Set || x.Port() != p
 	default:
 		return p, false
 	}
 }
 
 // keyOnWay reports whether a request that is out sets the key of a device: a later request might show the wrong key.
-func (c *Core) keyOnWay(p topo.PortID) bool { return c.ports[p].setKey && c.asked(clsSet, p) }
+func (c *Core) keyOnWay(p topo.PortID) bool { return c.ports[p].setKey && c.q.IsAsked(work.Set, p) }
 
 // awaitKey puts work off until the key of its target is known.
-func (c *Core) awaitKey(x ref, p topo.PortID) {
+func (c *Core) awaitKey(x work.Ref, p topo.PortID) {
 	c.mkeys.waiting[p] = append(c.mkeys.waiting[p], x)
 	if r := c.ring(p); r.Next(c.keyedAt(p), c.verified(p)).Do == keys.Ask {
-		c.markPort(clsInfo, p)
+		c.q.MarkPort(work.Info, p)
 	} else {
-		c.markPort(clsSet, p)
+		c.q.MarkPort(work.Set, p)
 	}
 }
 
@@ -247,15 +248,11 @@ func (c *Core) opened(p topo.PortID) {
 		return
 	}
 	delete(c.mkeys.waiting, p)
-	for _, x := range waiting {
-		if c.marksOf(x).queued&(1<<x.class) != 0 {
-			c.q.push(1+int(x.class), x)
-		}
-	}
+	c.q.PutBackAll(waiting)
 }
 
 // headerKey returns the M_Key that a request shows: the target's own, or none.
-func (c *Core) headerKey(x ref, n topo.NodeID) ib.MKey {
+func (c *Core) headerKey(x work.Ref, n topo.NodeID) ib.MKey {
 	if !c.cfg.MKey.on() {
 		return ib.MKey{}
 	}
@@ -279,14 +276,14 @@ func (c *Core) headerKey(x ref, n topo.NodeID) ib.MKey {
 
 // probeKey returns the M_Key for a NodeInfo request to an unknown device. It tries the keys of the devices whose place that
 // is, one after the other, and no others.
-func (c *Core) probeKey(x ref) ib.MKey {
+func (c *Core) probeKey(x work.Ref) ib.MKey {
 	cands := c.candidates(x)
 	if len(cands) == 0 {
 		return ib.MKey{}
 	}
 	k := cands[c.failures[x].tries%len(cands)]
-	if x.class == clsProbe {
-		c.showsTo(topo.PortID(x.id), k.guid)
+	if x.Class == work.Probe {
+		c.showsTo(x.Port(), k.guid)
 	}
 	return k.key
 }
@@ -297,7 +294,7 @@ type candidate struct {
 }
 
 // candidates are the keys to try on what a probe may meet.
-func (c *Core) candidates(x ref) (out []candidate) {
+func (c *Core) candidates(x work.Ref) (out []candidate) {
 	add := func(guid ib.GUID) {
 		r := c.mkeys.book.Ring(keys.MKey, guid)
 		if r == nil {
@@ -311,11 +308,11 @@ func (c *Core) candidates(x ref) (out []candidate) {
 			out = append(out, candidate{guid, h.Key.M()})
 		}
 	}
-	if x.class == clsRoot {
+	if x.Class == work.Root {
 		add(c.cfg.PortGUID)
 		return out
 	}
-	p := topo.PortID(x.id)
+	p := x.Port()
 	if !c.wayKnown(c.ports[p].node) {
 		return nil
 	}
@@ -356,7 +353,7 @@ func (c *Core) candidates(x ref) (out []candidate) {
 }
 
 // probeTries is how often a probe is tried: each key has its turn.
-func (c *Core) probeTries(x ref) int {
+func (c *Core) probeTries(x work.Ref) int {
 	if !c.cfg.MKey.on() {
 		return c.cfg.Tries
 	}

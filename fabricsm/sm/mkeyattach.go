@@ -7,6 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 )
@@ -111,7 +112,7 @@ func (c *Core) bindOwn() {
 	if rec := r.Record(); rec.Place != at {
 		c.mkeys.book.Move(keys.MKey, rec.GUID, at)
 		c.saveKey(r)
-		c.markPort(clsInfo, p)
+		c.q.MarkPort(work.Info, p)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm/work"
 )
 
 // LendKey says that a tool has the M_Key of one device from now on, and until when. Then the device gets another key and
@@ -81,7 +82,7 @@ func (c *Core) startLeases() {
 		return
 	}
 	for _, guid := range c.leases() {
-		c.after(max(0, c.mkeys.lent[guid].until.Sub(c.now)), timerLease, ref{})
+		c.after(max(0, c.mkeys.lent[guid].until.Sub(c.now)), work.Lease, work.Ref{})
 	}
 }
 
@@ -126,7 +127,7 @@ func (c *Core) lendKey(in *LendKey) {
 	c.showKeyOf(in.GUID)
 	c.viewDue = true
 	if !c.cfg.Weakness.EndlessLeases {
-		c.after(l.until.Sub(c.now), timerLease, ref{})
+		c.after(l.until.Sub(c.now), work.Lease, work.Ref{})
 	}
 }
 
@@ -153,7 +154,7 @@ func (c *Core) endLease(guid ib.GUID) {
 	c.expose(guid, exposedKey)
 	if p, ok := c.byPort[guid]; ok {
 		c.disturb()
-		c.markPort(clsInfo, p)
+		c.q.MarkPort(work.Info, p)
 	}
 }
 

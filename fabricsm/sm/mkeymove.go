@@ -4,6 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -37,15 +38,15 @@ func (c *Core) moveKey(in *MoveKey) {
 	c.disturb()
 	if seen {
 		c.showKey(p)
-		c.markPort(clsInfo, p)
-		c.markPort(clsSet, p)
+		c.q.MarkPort(work.Info, p)
+		c.q.MarkPort(work.Set, p)
 		if peer := c.topo.Peer(p); peer != topo.None {
-			c.markPort(clsSet, peer)
+			c.q.MarkPort(work.Set, peer)
 		}
 	}
 	if sp := c.topo.SwitchPortAt(at); sp != topo.None && c.topo.Peer(sp) == topo.None {
-		delete(c.failures, ref{clsProbe, int32(sp)})
+		delete(c.failures, work.OnPort(work.Probe, sp))
 		c.ports[sp].pause = 0
-		c.markPort(clsProbe, sp)
+		c.q.MarkPort(work.Probe, sp)
 	}
 }

@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -49,7 +50,7 @@ func (c *Core) resumeKeys() {
 func (c *Core) touchKeyed() {
 	for p := range c.ports {
 		if id := topo.PortID(p); c.nodes[c.ports[p].node].alive && c.topo.IsEndPort(id) && c.topo.GUIDOf(id) != 0 {
-			c.markPort(clsSet, id)
+			c.q.MarkPort(work.Set, id)
 		}
 	}
 }
@@ -63,7 +64,7 @@ func (c *Core) wantNoKey(p topo.PortID, w *mad.PortInfo) (differs, may bool) {
 	k, known := r.Now(c.keyedAt(p), c.verified(p))
 	if !known {
 		if r.Next(c.keyedAt(p), c.verified(p)).Do == keys.Ask {
-			c.markPort(clsInfo, p)
+			c.q.MarkPort(work.Info, p)
 		}
 		return false, false
 	}

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -58,7 +59,7 @@ func (c *Core) retireKey(in *RetireKey) {
 	c.noteRetired(in.GUID)
 	c.disturb()
 	if sp := c.topo.SwitchPortAt(rec.Place); sp != topo.None && c.topo.Peer(sp) == topo.None {
-		c.markPort(clsProbe, sp) // the device there now may have waited behind that key
+		c.q.MarkPort(work.Probe, sp) // the device there now may have waited behind that key
 	}
 }
 

@@ -6,13 +6,14 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
 // rotation changes the M_Keys from time to time.
 type rotation struct {
 	rotator *keys.Rotator
-	armed   bool                     // timerRotate runs
+	armed   bool                     // work.Rotate runs
 	settled bool                     // the fabric was, so all devices that are there are known
 	turning map[ib.GUID]time.Time    // devices whose turn it is, by its end whatever comes
 	dual    map[topo.PortID]dualness // of ports with keys
@@ -103,7 +104,7 @@ func (c *Core) rotate() {
 		}
 		if !turn.Wake.IsZero() && !r.armed {
 			r.armed = true
-			c.after(max(0, turn.Wake.Sub(c.now)), timerRotate, ref{})
+			c.after(max(0, turn.Wake.Sub(c.now)), work.Rotate, work.Ref{})
 		}
 		if len(turn.Change)+len(turn.Commit) == 0 {
 			return
@@ -124,8 +125,8 @@ func (c *Core) turn(t keys.Target, do func(*keys.Ring) bool) {
 		return
 	}
 	r.turning[t.GUID] = c.now.Add(turnPatience)
-	c.after(turnPatience, timerTurn, ref{clsSet, int32(p)})
-	c.markPort(clsSet, p)
+	c.after(turnPatience, work.Turn, work.OnPort(work.Set, p))
+	c.q.MarkPort(work.Set, p)
 	c.turned(p)
 }
 
@@ -227,7 +228,7 @@ func (c *Core) askDual(p topo.PortID) {
 	}
 	if r.dual[p] == dualUnknown {
 		r.learnDual(p, dualAsked)
-		c.inBackground(ref{clsVendor, int32(p)})
+		c.inBackground(work.OnPort(work.Vendor, p))
 	}
 }
 
@@ -256,6 +257,6 @@ func (c *Core) knowDual(p topo.PortID, d dualness) {
 func (c *Core) rotateSoon() {
 	if r := &c.mkeys.rotation; r.rotator != nil && !r.armed {
 		r.armed = true
-		c.after(0, timerRotate, ref{})
+		c.after(0, work.Rotate, work.Ref{})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -95,7 +96,7 @@ func (c *Core) wantKey(p topo.PortID, w *mad.PortInfo) (differs, may bool) {
 	pt.setKey = s.Do == keys.Program
 	switch s.Do {
 	case keys.Ask:
-		c.markPort(clsInfo, p)
+		c.q.MarkPort(work.Info, p)
 		return false, false
 	case keys.Stranded, keys.Foreign:
 		return false, false // see keyFound
@@ -126,7 +127,7 @@ func (c *Core) keySent(p topo.PortID, ended func(*keys.Ring)) {
 	if r := c.ring(p); r != nil {
 		c.showKey(p)
 		ended(r)
-		c.markPort(clsInfo, p)
+		c.q.MarkPort(work.Info, p)
 	}
 }
 
@@ -168,9 +169,9 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 		c.askDual(p)
 	}
 	c.opened(p)
-	c.markPort(clsSet, p)
+	c.q.MarkPort(work.Set, p)
 	if peer := c.topo.Peer(p); peer != topo.None {
-		c.markPort(clsSet, peer)
+		c.q.MarkPort(work.Set, peer)
 	}
 }
 
@@ -219,13 +220,13 @@ func (c *Core) keyVerdict(p topo.PortID, r *keys.Ring) {
 
 // keySilent handles that the Get which is to find out the key of a device had no answer after all tries. It reports whether
 // there is another key to try.
-func (c *Core) keySilent(r *request) bool {
-	if !c.cfg.MKey.on() || r.ref.class != clsInfo || r.node == topo.None {
+func (c *Core) keySilent(r *work.Request) bool {
+	if !c.cfg.MKey.on() || r.Ref.Class != work.Info || r.Node == topo.None {
 		return false
 	}
-	p := topo.PortID(r.ref.id)
+	p := r.Ref.Port()
 	ring := c.ring(p)
-	if ring == nil || c.keyPort(r.ref, r.node) != p || ring.Next(c.keyedAt(p), c.verified(p)).Do != keys.Ask {
+	if ring == nil || c.keyPort(r.Ref, r.Node) != p || ring.Next(c.keyedAt(p), c.verified(p)).Do != keys.Ask {
 		return false
 	}
 	ring.Silent()

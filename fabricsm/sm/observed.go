@@ -7,13 +7,13 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/subtree"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
 // node is what the core keeps of a node besides topo.Node. It is reset, all but
 // the epoch, when the node goes.
 type node struct {
-	marks
 	epoch uint32 // counts lives of the slot
 	alive bool
 	due   bool // in shownDevices.dueNodes
@@ -21,9 +21,9 @@ type node struct {
 	up        topo.PortID // port of the node nearer to us by which it is asked, None for the root
 	route     mad.Route   // to it, valid for routeAt
 	routeAt   uint32
-	out       uint16 // requests out to it
-	parked    []ref  // work that waits for requests to come back
-	answers   uint32 // answers received from it
+	out       uint16     // requests out to it
+	parked    []work.Ref // work that waits for requests to come back
+	answers   uint32     // answers received from it
 	silent    bool
 	returned  time.Time     // when it came back, if its LID was known; else zero
 	pause     time.Duration // before it is asked again while silent
@@ -58,7 +58,7 @@ type node struct {
 	armed     bool          // a link of it was seen armed since it is unsure
 	written   bool          // something may have been written to it since it is unsure
 	proving   bool          // the pending read of port 0 decides, see sure.go
-	lidless   []ref         // work that waits until its port 0 has its LID
+	lidless   []work.Ref    // work that waits until its port 0 has its LID
 }
 
 // port is what the core keeps of a port besides topo.Port. There are many: fields
@@ -79,7 +79,6 @@ type port struct {
 	challenger topo.PortID // claims to be what this port is linked to; None
 	setTried   PortFields  // fields that the Set that is out changes
 	turns      allowance
-	marks
 
 	doubts uint32 // times that its device may have been restarted
 	lid    ib.LID
@@ -147,9 +146,11 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.nodes = topo.ExtendNodes(c.nodes, c.topo.NumNodes())
 	first := c.topo.Node(id).FirstPort
 	c.ports = topo.ExtendPorts(c.ports, c.topo.NumPorts())
+	c.q.Extend(c.topo.NumNodes(), c.topo.NumPorts())
 	c.shownKeys.Grow(c.topo.NumPorts())
 	c.mkeys.states.shown.Grow(c.topo.NumPorts())
 	d := c.deviceAt(ni, up)
+	c.q.ForgetNode(id)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d], due: c.nodes[id].due}
 	for i := range int(ni.NumPorts) + 1 {
 		c.clearPort(first+topo.PortID(i), id, ib.PortNum(i))
@@ -166,6 +167,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 
 // clearPort forgets all that is known of a port.
 func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
+	c.q.ForgetPort(p)
 	c.ports[p] = port{node: id, num: num, challenger: topo.None, due: c.ports[p].due}
 	c.showPort(p)
 	c.acquit(p)
@@ -201,6 +203,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.showSwitch(id)
 	c.faults.Clear(fault.Key{Kind: fault.NodeSilent, GUID: tn.GUID})
 	c.faults.Clear(fault.Key{Kind: fault.NoEnforcement, GUID: tn.GUID})
+	c.q.ForgetNode(id)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, due: c.nodes[id].due}
 	if tn.Type == ib.NodeSwitch {
 		c.lawForget(tn.GUID)
@@ -260,7 +263,7 @@ func (c *Core) routeTo(id topo.NodeID) *mad.Route {
 // tryWay asks a silent node at once over a way that is new.
 func (c *Core) tryWay(id topo.NodeID) {
 	if n := &c.nodes[id]; n.silent && n.up != topo.None {
-		c.markPort(clsProbe, n.up)
+		c.q.MarkPort(work.Probe, n.up)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -73,7 +74,7 @@ func (c *Core) workPKeys(p topo.PortID) {
 		}
 	}
 	if external && c.concerns(p) && pt.bitsTold() {
-		c.markPort(clsInfo, p) // a tenant depends on the enforcement bits: read them back
+		c.q.MarkPort(work.Info, p) // a tenant depends on the enforcement bits: read them back
 	}
 	if c.readRest(p) {
 		return
@@ -96,13 +97,13 @@ func (c *Core) workPKeys(p topo.PortID) {
 func (c *Core) keysDone(p topo.PortID) {
 	if pt := &c.ports[p]; !pt.keysOK {
 		pt.keysOK = true
-		c.markPort(clsSet, p)
+		c.q.MarkPort(work.Set, p)
 	}
 }
 
 func (c *Core) readKeys(p topo.PortID, block int) {
 	pt := &c.ports[p]
-	c.ask(ref{clsPKey, int32(p)}, pt.node, mad.MethodGet, mad.AttrPKeyTable, c.keyMod(p, block))
+	c.ask(work.OnPort(work.PKey, p), pt.node, mad.MethodGet, mad.AttrPKeyTable, c.keyMod(p, block))
 }
 
 func (c *Core) keyMod(p topo.PortID, block int) uint32 {
@@ -145,7 +146,7 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 		// From here on it is not known what the block holds, even if no answer
 		// comes.
 		c.setKeys(p, c.members.tableWith(pt.pkeys, b, have, blockUnknown))
-		m := c.ask(ref{clsPKey, int32(p)}, pt.node, mad.MethodSet, mad.AttrPKeyTable, c.keyMod(p, b))
+		m := c.ask(work.OnPort(work.PKey, p), pt.node, mad.MethodSet, mad.AttrPKeyTable, c.keyMod(p, b))
 		c.encode(mad.Encode(m.Data(), &table))
 		return true
 	}
@@ -171,20 +172,20 @@ func (c *Core) onlyDefault(p topo.PortID) bool {
 }
 
 // gotPKeys takes one block.
-func (c *Core) gotPKeys(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+func (c *Core) gotPKeys(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
 	pt := &c.ports[p]
 	var got mad.PKeyTable
 	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil {
 		c.refused(r, status.String())
 		return
 	}
-	b := int(r.mod & 0xFFFF)
+	b := int(r.Mod & 0xFFFF)
 	if pt.pkeys == nil || b >= len(pt.pkeys.blocks) {
 		return
 	}
 	old := pt.pkeys
 	state := blockProven
-	if r.method == mad.MethodSet {
+	if r.Method == mad.MethodSet {
 		state = blockTold
 		if pt.prove {
 			state = blockProve
@@ -197,16 +198,16 @@ func (c *Core) gotPKeys(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 	c.viewDue = c.viewDue || changed
 	sent := c.members.sent[p]
 	delete(c.members.sent, p)
-	if r.method == mad.MethodSet && got.PKey != sent {
+	if r.Method == mad.MethodSet && got.PKey != sent {
 		c.refused(r, "the table answered is not the one that was set")
 		return
 	}
-	if r.audit && !slices.Equal(old.keys, t.keys) {
+	if r.Audit && !slices.Equal(old.keys, t.keys) {
 		c.disturb()
 	}
-	c.markPort(clsPKey, p)
+	c.q.MarkPort(work.PKey, p)
 	if peer := c.topo.Peer(p); peer != topo.None && changed {
-		c.markPort(clsPKey, peer)
+		c.q.MarkPort(work.PKey, peer)
 	}
 	if changed {
 		c.judgePort(p)

@@ -4,6 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -14,7 +15,7 @@ func (c *Core) workInfo(p topo.PortID) {
 	}
 	c.askSure(p)
 	c.auditing, pt.background = pt.background, false
-	c.ask(ref{clsInfo, int32(p)}, pt.node, mad.MethodGet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
+	c.ask(work.OnPort(work.Info, p), pt.node, mad.MethodGet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
 	c.auditing = false
 }
 
@@ -28,7 +29,7 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 			c.ports[p].mute, c.ports[p].challenger = true, c.release(claimant)
 			return
 		}
-		c.refused(&request{ref: ref{clsInfo, int32(p)}, node: c.ports[p].node, method: mad.MethodGet, attr: mad.AttrPortInfo}, status.String())
+		c.refused(&work.Request{Ref: work.OnPort(work.Info, p), Node: c.ports[p].node, Method: mad.MethodGet, Attr: mad.AttrPortInfo}, status.String())
 		return
 	}
 	if c.ports[p].suspect {
@@ -114,7 +115,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		c.keepClosed(p)
 	}
 	if was && *pi == old && pt.bitsProven == proven {
-		c.markPort(clsSet, p)
+		c.q.MarkPort(work.Set, p)
 		return
 	}
 	c.touch(p)
@@ -131,12 +132,12 @@ func (c *Core) observeReset(p topo.PortID, old *mad.PortInfo) {
 		// It most likely rebooted, and has lost its tables, too.
 		c.setKeys(p, nil)
 		n.reset, n.verify = false, true
-		c.markNode(clsSwitch, pt.node)
+		c.q.MarkNode(work.Switch, pt.node)
 	}
 	if pt.num == 0 && pt.lid != 0 && old.LID == pt.lid && pi.LID == 0 {
 		c.rebooted(pt.node)
 		n.recheck = true // LinearFDBTop is gone, too
-		c.markNode(clsSwitch, pt.node)
+		c.q.MarkNode(work.Switch, pt.node)
 	}
 }
 
@@ -191,7 +192,7 @@ func (c *Core) linkDown(p topo.PortID) {
 	}
 	c.unlink(p)
 	if far := &c.nodes[c.ports[q].node]; far.alive {
-		c.markPort(clsInfo, q)
+		c.q.MarkPort(work.Info, q)
 	}
 }
 
@@ -208,7 +209,7 @@ func (c *Core) bounced(p topo.PortID) {
 	epoch := c.nodes[pt.node].epoch
 	c.unlink(p)
 	if c.nodes[c.ports[q].node].alive {
-		c.markPort(clsInfo, q)
+		c.q.MarkPort(work.Info, q)
 	}
 	if c.nodes[pt.node].epoch == epoch {
 		c.linkFound(p)
@@ -221,18 +222,18 @@ func (c *Core) linkFound(p topo.PortID) {
 	if claimant := pt.challenger; claimant != topo.None {
 		pt.challenger = topo.None
 		if !c.agreed(p, claimant) {
-			c.markPort(clsProbe, claimant)
+			c.q.MarkPort(work.Probe, claimant)
 		}
 		return
 	}
 	if c.probes(p) && !c.dark(p) && !pt.fenced && pt.pause == 0 {
-		c.markPort(clsProbe, p)
+		c.q.MarkPort(work.Probe, p)
 	}
 }
 
 func (c *Core) workSwitch(id topo.NodeID) {
 	n := &c.nodes[id]
-	x := ref{clsSwitch, int32(id)}
+	x := work.OnNode(work.Switch, id)
 	if !n.infoKnown || n.verify || n.recheck {
 		c.auditing, n.quiet = n.quiet && !n.verify, false
 		c.ask(x, id, mad.MethodGet, mad.AttrSwitchInfo, 0)
@@ -265,7 +266,7 @@ func (c *Core) workSwitch(id topo.NodeID) {
 	c.encode(mad.Encode(m.Data(), &want))
 }
 
-func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.Status) {
+func (c *Core) gotSwitchInfo(id topo.NodeID, r *work.Request, m *mad.MAD, status mad.Status) {
 	var si mad.SwitchInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &si) != nil {
 		c.refused(r, status.String())
@@ -277,7 +278,7 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.
 	n.info, n.infoKnown = si, true
 	c.showSwitch(id)
 	c.copySwitch(id)
-	if r.method == mad.MethodSet {
+	if r.Method == mad.MethodSet {
 		c.setSwitchDone(id, r)
 		return
 	}
@@ -305,12 +306,12 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.
 			c.readPorts(id)
 		}
 	}
-	c.markNode(clsSwitch, id)
+	c.q.MarkNode(work.Switch, id)
 	c.updateForwarding(id)
 }
 
 // setSwitchDone takes the answer to a Set of SwitchInfo.
-func (c *Core) setSwitchDone(id topo.NodeID, r *request) {
+func (c *Core) setSwitchDone(id topo.NodeID, r *work.Request) {
 	n := &c.nodes[id]
 	if n.clearPSC {
 		n.clearPSC = false
@@ -328,7 +329,7 @@ func (c *Core) setSwitchDone(id topo.NodeID, r *request) {
 	if n.info.LifeTimeValue != c.cfg.Ports.PacketLifetime {
 		n.lifetime = true
 	}
-	c.markNode(clsSwitch, id)
+	c.q.MarkNode(work.Switch, id)
 	c.updateForwarding(id)
 }
 
@@ -379,7 +380,7 @@ func (c *Core) rebooted(id topo.NodeID) {
 		c.anewSLtoVL(p)
 		c.ports[p].slvl.all = true
 		c.ports[p].arb = nil
-		c.markPort(clsInfo, p)
+		c.q.MarkPort(work.Info, p)
 		c.touch(p)
 	}
 	c.diffLFT(id)

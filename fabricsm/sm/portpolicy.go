@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -231,6 +232,6 @@ func (c *Core) takeDown(p topo.PortID, phys ib.PhysState) {
 	want.PortState, want.PortPhysicalState = ib.PortDown, phys
 	setLink(&want, 0)
 	pt.setTried, pt.setState, pt.setRenews, pt.setKey = 0, ib.PortDown, false, false
-	m := c.ask(ref{clsSet, int32(p)}, pt.node, mad.MethodSet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
+	m := c.ask(work.OnPort(work.Set, p), pt.node, mad.MethodSet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
 	c.encode(mad.Encode(m.Data(), &want))
 }

@@ -5,6 +5,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -66,7 +67,7 @@ func (c *Core) workSet(p topo.PortID) {
 	if pt.unread {
 		pt.setTried = fields
 	}
-	m := c.ask(ref{clsSet, int32(p)}, pt.node, mad.MethodSet, mad.AttrPortInfo, c.setMod(p, differ))
+	m := c.ask(work.OnPort(work.Set, p), pt.node, mad.MethodSet, mad.AttrPortInfo, c.setMod(p, differ))
 	c.encode(mad.Encode(m.Data(), &want))
 }
 
@@ -107,7 +108,7 @@ func (c *Core) nextState(p topo.PortID) ib.PortState {
 			return ib.PortNop
 		}
 		if !c.forwarding() {
-			c.routing.waiting = append(c.routing.waiting, ref{clsSet, int32(p)})
+			c.routing.waiting = append(c.routing.waiting, work.OnPort(work.Set, p))
 			return ib.PortNop
 		}
 		return ib.PortActive
@@ -204,7 +205,7 @@ const maxSetRounds = 4
 // does not keep them is broken, and is asked again.
 const neverForgotten = FieldLID | FieldMasterSMLID
 
-func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+func (c *Core) gotSet(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
 	pt := &c.ports[p]
 	pt.setRounds++
 	c.keySent(p, func(r *keys.Ring) { r.Sent(status == mad.StatusOK) })
@@ -220,7 +221,7 @@ func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) 
 			return
 		}
 		// Most likely the port's state changed under us: look, then try again.
-		c.markPort(clsInfo, p)
+		c.q.MarkPort(work.Info, p)
 		return
 	}
 	var pi mad.PortInfo

@@ -2,11 +2,11 @@ package sm
 
 import (
 	"fmt"
-	"math/bits"
 	"time"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 )
 
 // Progress says how far the core is: requests that are out, work that waits and blocks that are still to be written.
@@ -27,7 +27,7 @@ type Progress struct {
 }
 
 // NumWork is the number of kinds of work, see WorkName.
-const NumWork = int(numClasses)
+const NumWork = int(work.NumClasses)
 
 // WorkName names a kind of work by what it asks for: "PortInfo". i is below
 // NumWork.
@@ -38,11 +38,11 @@ func WorkName(i int) string {
 	return workNames[i]
 }
 
-var workNames = [numClasses]string{
-	clsRoot: "Root", clsSwitch: "SwitchInfo", clsInfo: "PortInfo", clsProbe: "NodeInfo", clsSMInfo: "SMInfo",
-	clsPKey: "P_KeyTable", clsLFT: "LinearForwardingTable", clsSLtoVL: "SLtoVLMappingTable",
-	clsSet: "Set PortInfo", clsDesc: "NodeDescription", clsMFT: "MulticastForwardingTable", clsVLArb: "VLArbitration",
-	clsGUID: "GUIDInfo", clsVendor: "MlnxExtendedPortInfo", clsNotice: "Notice",
+var workNames = [work.NumClasses]string{
+	work.Root: "Root", work.Switch: "SwitchInfo", work.Info: "PortInfo", work.Probe: "NodeInfo", work.SMInfo: "SMInfo",
+	work.PKey: "P_KeyTable", work.LFT: "LinearForwardingTable", work.SLtoVL: "SLtoVLMappingTable",
+	work.Set: "Set PortInfo", work.Desc: "NodeDescription", work.MFT: "MulticastForwardingTable", work.VLArb: "VLArbitration",
+	work.GUID: "GUIDInfo", work.Vendor: "MlnxExtendedPortInfo", work.Notice: "Notice",
 }
 
 // Phase is what the core is mainly busy with. Phases overlap; the first of the
@@ -193,7 +193,7 @@ func (t *tally) noteReply(outcome Outcome, m *mad.MAD) {
 // noteWork remembers why, and since when, the fabric is not settled.
 func (c *Core) noteWork() {
 	t := &c.tally
-	t.work.at, t.work.all, t.work.repeated, t.work.why = c.now, c.wire.all, t.Repeated, t.why
+	t.work.at, t.work.all, t.work.repeated, t.work.why = c.now, c.wire.All(), t.Repeated, t.why
 	switch {
 	case c.auditing:
 		t.work.why = trigger{kind: byAudit}
@@ -204,14 +204,14 @@ func (c *Core) noteWork() {
 
 func (c *Core) progress() Progress {
 	p := Progress{
-		Phase: c.phase(), Fresh: c.wire.fresh, Window: c.cfg.Window, Silent: len(c.failures),
+		Phase: c.phase(), Fresh: c.wire.Fresh(), Window: c.cfg.Window, Silent: len(c.failures),
 		Routing: c.routing.need || c.routing.running, RouteTook: c.tally.routeTook,
 		LFTSwitches: c.routing.pending, Activating: len(c.routing.waiting),
-		Background: c.idleWork.len(),
+		Background: c.idleWork.Len(),
 	}
-	p.Urgent = c.q.rings[urgent].len()
+	p.Urgent = c.q.Urgent()
 	for cl := range p.Waiting {
-		p.Waiting[cl] = c.q.rings[1+cl].len()
+		p.Waiting[cl] = c.q.Waiting(work.Class(cl))
 	}
 	if p.LFTSwitches > 0 {
 		p.LFTBlocks = c.blocksLeft()
@@ -219,15 +219,11 @@ func (c *Core) progress() Progress {
 	return p
 }
 
-func (r *ring) len() int { return r.size }
-
 // blocksLeft counts the blocks of forwarding tables that are to be written.
 func (c *Core) blocksLeft() (n int) {
 	for id := range c.nodes {
 		if c.nodes[id].lft.pending {
-			for _, w := range c.nodes[id].lft.write {
-				n += bits.OnesCount64(w)
-			}
+			n += c.nodes[id].lft.write.Len()
 		}
 	}
 	return n
@@ -246,7 +242,7 @@ func (c *Core) phase() Phase {
 		return Routing
 	case r.pending > 0:
 		return Forwarding
-	case c.q.size > 0 || len(r.waiting) > 0:
+	case !c.q.IsEmpty() || len(r.waiting) > 0:
 		return Ports
 	default:
 		return Settling

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -53,7 +54,7 @@ const healthTick = time.Second
 func (c *Core) watchHealth() {
 	if !c.health.ticking {
 		c.health.ticking = true
-		c.after(healthTick, timerHealth, ref{})
+		c.after(healthTick, work.Health, work.Ref{})
 	}
 }
 
@@ -162,10 +163,10 @@ func (c *Core) quarantine(p topo.PortID, a Action) {
 		pt.pause, pt.verify = 0, false
 	} else {
 		pt.pause = 0
-		c.markPort(clsProbe, p)
+		c.q.MarkPort(work.Probe, p)
 	}
-	c.markPort(clsInfo, p)
-	c.markPort(clsSet, p)
+	c.q.MarkPort(work.Info, p)
+	c.q.MarkPort(work.Set, p)
 }
 
 // dark reports whether nothing behind a port is read.
@@ -182,7 +183,7 @@ func (c *Core) workQuarantine(p topo.PortID) bool {
 			return true
 		}
 		if c.mayBeOff(p) {
-			c.markPort(clsInfo, p)
+			c.q.MarkPort(work.Info, p)
 			return true
 		}
 		pt.reopen = false
@@ -206,7 +207,7 @@ func (c *Core) workQuarantine(p topo.PortID) bool {
 // nothing that it does not do by itself, poll, or stay switched off.
 func (c *Core) forceLink(p topo.PortID, phys ib.PhysState) {
 	pt := &c.ports[p]
-	x := ref{clsSet, int32(p)}
+	x := work.OnPort(work.Set, p)
 	if pt.setRounds > maxSetRounds {
 		pt.setRounds = 0
 		c.pauseWork(x) // it takes the Set and does not do it

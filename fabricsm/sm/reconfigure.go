@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/qos"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -96,7 +97,7 @@ func (c *Core) newPortPolicy() {
 	}
 	for id := range c.nodes {
 		if c.nodes[id].alive && c.topo.Node(topo.NodeID(id)).Type == ib.NodeSwitch {
-			c.markNode(clsSwitch, topo.NodeID(id))
+			c.q.MarkNode(work.Switch, topo.NodeID(id))
 		}
 	}
 	if lanes {

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -114,7 +115,7 @@ type refusals struct {
 	ports  map[topo.PortID]*refusal
 	closed map[ib.Place]closing // switch ports that are closed
 	lately []refusedAt          // closed within refusedWindow
-	asking bool                 // timerClosed runs
+	asking bool                 // work.Closed runs
 }
 
 // closing is for which adapter a switch port was closed, and when.
@@ -175,7 +176,7 @@ func (c *Core) portCounted(in *PortCounted) {
 	if !here || r == nil || r.stopped {
 		return
 	}
-	if !c.mayRefuse(p) || !c.stranded(p) && !c.nodes[c.ports[p].node].silent && c.failures[ref{clsInfo, int32(p)}].rounds == 0 {
+	if !c.mayRefuse(p) || !c.stranded(p) && !c.nodes[c.ports[p].node].silent && c.failures[work.OnPort(work.Info, p)].rounds == 0 {
 		c.obeys(p)
 		return
 	}
@@ -229,7 +230,7 @@ func (c *Core) closeRefusing(p topo.PortID, r *refusal) {
 	}
 	if c.unlink(sp); c.nodes[c.ports[sp].node].alive {
 		c.shut(sp)
-		c.markPort(clsProbe, sp)
+		c.q.MarkPort(work.Probe, sp)
 	}
 }
 
@@ -274,7 +275,7 @@ func (c *Core) askClosed() {
 			c.keyDoubted(p)
 			c.background(p)
 		} else {
-			c.markPort(clsProbe, sp)
+			c.q.MarkPort(work.Probe, sp)
 		}
 	}
 	c.askClosedLater()
@@ -283,7 +284,7 @@ func (c *Core) askClosed() {
 func (c *Core) askClosedLater() {
 	if !c.refusals.asking {
 		c.refusals.asking = true
-		c.after(closedEvery, timerClosed, ref{})
+		c.after(closedEvery, work.Closed, work.Ref{})
 	}
 }
 
@@ -304,7 +305,7 @@ func (c *Core) reopened(p topo.PortID) {
 	delete(c.refusals.closed, place)
 	c.faults.Clear(fault.Key{Kind: fault.KeyRefused, Place: place})
 	c.event(&MKeyObeyed{GUID: was.guid, Place: place})
-	c.markPort(clsSet, sp)
+	c.q.MarkPort(work.Set, sp)
 }
 
 // closedLinkDown takes that a switch port has no link: if that is not from being closed,

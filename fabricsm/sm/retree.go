@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/blocks"
 	"portcullis/fabricsm/topo"
 )
 
@@ -34,7 +35,7 @@ func (c *Core) reattach(id topo.NodeID) {
 	}
 	for _, x := range todo {
 		c.topo.EachCable(x, func(own, far topo.PortID) {
-			if y := c.ports[far].node; !lost.has(int(y)) && c.probes(far) {
+			if y := c.ports[far].node; !lost.Has(int(y)) && c.probes(far) {
 				offer(c.hopsTo(y)+1, way{x, far})
 			}
 		})
@@ -42,28 +43,28 @@ func (c *Core) reattach(id topo.NodeID) {
 	for hops := range at {
 		slices.SortFunc(at[hops], func(a, b way) int { return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.up, b.up)) })
 		for _, w := range at[hops] {
-			if !lost.has(int(w.node)) {
+			if !lost.Has(int(w.node)) {
 				continue
 			}
-			lost.remove(int(w.node))
+			lost.Remove(int(w.node))
 			if n := &c.nodes[w.node]; n.up != w.up {
 				n.up = w.up
 				c.tryWay(w.node)
 			}
 			c.topo.EachCable(w.node, func(own, far topo.PortID) {
-				if z := c.ports[far].node; lost.has(int(z)) && c.probes(own) {
+				if z := c.ports[far].node; lost.Has(int(z)) && c.probes(own) {
 					offer(hops+1, way{z, own})
 				}
 			})
 		}
 	}
 	switch {
-	case lost.empty():
+	case lost.IsEmpty():
 	case further:
 		c.retree() // the ways of others may have become longer than they need to be
 	default:
-		for x := lost.first(); x >= 0; x = lost.first() {
-			lost.remove(x)
+		for x := lost.First(); x >= 0; x = lost.First() {
+			lost.Remove(x)
 			c.dropNode(topo.NodeID(x))
 		}
 	}
@@ -71,14 +72,14 @@ func (c *Core) reattach(id topo.NodeID) {
 }
 
 // hangingOn returns a node and all nodes that are reached through it, as a set and in the order of their routes.
-func (c *Core) hangingOn(id topo.NodeID) (set blockSet, list []topo.NodeID) {
-	set.add(int(id))
+func (c *Core) hangingOn(id topo.NodeID) (set blocks.Set, list []topo.NodeID) {
+	set.Add(int(id))
 	list = []topo.NodeID{id}
 	for i := 0; i < len(list); i++ {
 		c.topo.EachCable(list[i], func(own, far topo.PortID) {
 			x := c.ports[far].node
-			if n := &c.nodes[x]; n.alive && n.up == own && !set.has(int(x)) {
-				set.add(int(x))
+			if n := &c.nodes[x]; n.alive && n.up == own && !set.Has(int(x)) {
+				set.Add(int(x))
 				list = append(list, x)
 			}
 		})

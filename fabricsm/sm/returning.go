@@ -3,6 +3,7 @@ package sm
 import (
 	"time"
 
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -44,7 +45,7 @@ func (c *Core) returning() bool {
 		}
 		if _, known := c.lids.byGUID[c.topo.GUIDOf(p)]; known && c.topo.Attachment(p) != topo.None {
 			r.look = c.now.Add(returnEvery)
-			c.after(returnEvery, timerRoute, ref{})
+			c.after(returnEvery, work.Route, work.Ref{})
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -59,7 +60,7 @@ func (c *Core) review(p topo.PortID) {
 		return
 	}
 	if peer := c.topo.Peer(p); peer != topo.None {
-		c.markPort(clsPKey, peer)
+		c.q.MarkPort(work.PKey, peer)
 	}
 	c.judgePort(p)
 }

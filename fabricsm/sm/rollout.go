@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -33,8 +34,8 @@ const lateStage = 1 << 16
 func (c *Core) planRollout(f *topo.Fabric, old, tables *route.Tables) {
 	r := &c.routing.rollout
 	for _, s := range r.steps { // planned for tables that are not wanted any more
-		c.nodes[s.sw].lft.held.remove(int(s.block))
-		c.nodes[s.sw].lft.rolling.remove(int(s.block))
+		c.nodes[s.sw].lft.held.Remove(int(s.block))
+		c.nodes[s.sw].lft.rolling.Remove(int(s.block))
 	}
 	*r = rollout{steps: r.steps[:0]}
 	if old == nil {
@@ -54,7 +55,7 @@ func (c *Core) planRollout(f *topo.Fabric, old, tables *route.Tables) {
 	}
 	slices.SortStableFunc(r.steps, func(a, b rolloutStep) int { return cmp.Compare(a.stage, b.stage) })
 	for _, s := range r.steps {
-		c.nodes[s.sw].lft.held.add(int(s.block))
+		c.nodes[s.sw].lft.held.Add(int(s.block))
 	}
 }
 
@@ -113,24 +114,24 @@ func (c *Core) rollOn() {
 		for ; r.next < len(r.steps) && r.steps[r.next].stage == stage; r.next++ {
 			s := r.steps[r.next]
 			l := &c.nodes[s.sw].lft
-			if !l.held.has(int(s.block)) {
+			if !l.held.Has(int(s.block)) {
 				continue
 			}
-			l.held.remove(int(s.block))
-			if !l.write.has(int(s.block)) || !c.nodes[s.sw].alive || c.nodes[s.sw].silent {
+			l.held.Remove(int(s.block))
+			if !l.write.Has(int(s.block)) || !c.nodes[s.sw].alive || c.nodes[s.sw].silent {
 				continue
 			}
-			l.rolling.add(int(s.block))
+			l.rolling.Add(int(s.block))
 			r.open++
-			c.markNode(clsLFT, s.sw)
+			c.q.MarkNode(work.LFT, s.sw)
 		}
 	}
 }
 
 // rolledOut records that a block is written, or that no block has to wait for it.
 func (c *Core) rolledOut(l *lft, b int) {
-	if l.rolling.has(b) {
-		l.rolling.remove(b)
+	if l.rolling.Has(b) {
+		l.rolling.Remove(b)
 		c.routing.rollout.open--
 		c.rollOn()
 	}
@@ -138,8 +139,8 @@ func (c *Core) rolledOut(l *lft, b int) {
 
 // dropRollout records that no block has to wait for a switch.
 func (c *Core) dropRollout(l *lft) {
-	for b := l.rolling.first(); b >= 0; b = l.rolling.first() {
-		l.rolling.remove(b)
+	for b := l.rolling.First(); b >= 0; b = l.rolling.First() {
+		l.rolling.Remove(b)
 		c.routing.rollout.open--
 	}
 	l.held = nil

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -22,7 +23,7 @@ type routing struct {
 	fresh    bool          // the next tables are not made from those before
 	pending  int           // switches whose forwarding differs from the tables
 	rollout  rollout
-	waiting  []ref          // ports that are Armed and wait for forwarding
+	waiting  []work.Ref     // ports that are Armed and wait for forwarding
 	tombs    []topo.NodeID  // nodes that are gone, the first that went first
 	tombSize int            // of tombs, see subtree.Size
 	found    [][]ib.PortNum // by topo.NodeID: the tables of the SM that ruled before, until they were used
@@ -90,7 +91,7 @@ func (c *Core) wantRoutes() {
 		r.need, r.since = true, c.now
 		c.disturb()
 		if r.tables != nil {
-			c.after(routeWait, timerRoute, ref{})
+			c.after(routeWait, work.Route, work.Ref{})
 		}
 	}
 }
@@ -115,7 +116,7 @@ func (c *Core) routeJob() *RouteJob {
 	if !r.need || r.running || !c.writing() {
 		return nil
 	}
-	if (c.q.find > 0 || c.wire.find > 0 || len(c.level) > 0) && c.now.Before(c.routesBy()) {
+	if (c.q.MayFind() || c.wire.MayFind() || len(c.level) > 0) && c.now.Before(c.routesBy()) {
 		return nil
 	}
 	if c.now.Before(r.since.Add(returnWait)) && c.returning() {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -26,7 +27,7 @@ func (c *Core) settle() bool {
 		waiting := c.routing.waiting
 		c.routing.waiting = nil
 		for _, x := range waiting {
-			c.mark(x)
+			c.q.Mark(x)
 		}
 		return true
 	}
@@ -42,7 +43,7 @@ func (c *Core) settle() bool {
 
 // quiet reports whether the only requests left are to devices that do not answer.
 func (c *Core) quiet() bool {
-	return c.q.size == 0 && c.wire.fresh == 0 && len(c.level) == 0 && !c.subtrees.IsPending()
+	return c.q.IsEmpty() && c.wire.Fresh() == 0 && len(c.level) == 0 && !c.subtrees.IsPending()
 }
 
 // mayShowMore reports whether an answer is late which may show a node, a LID or a route of a fabric that had a master
@@ -52,24 +53,20 @@ func (c *Core) mayShowMore() bool {
 	if !c.configured && c.looked {
 		return false
 	}
-	awaited := func(x ref, n topo.NodeID) bool {
+	awaited := func(x work.Ref, n topo.NodeID) bool {
 		tries := c.cfg.Tries
 		if n == topo.None {
 			tries = c.probeTries(x)
 		}
-		return (x.class.discovers() || x.class == clsLFT) && c.failures[x].tries < tries
+		return (x.Class.Discovers() || x.Class == work.LFT) && c.failures[x].tries < tries
 	}
-	for i := range c.wire.slots {
-		if r := &c.wire.slots[i]; r.id != 0 && awaited(r.ref, r.node) && !c.delaysThrottled(r) {
-			return true
-		}
-	}
-	return c.near > 0 && slices.ContainsFunc(c.timers, func(t timer) bool { return t.kind == timerNear && awaited(t.ref, topo.None) })
+	return c.wire.AnyOut(func(r *work.Request) bool { return awaited(r.Ref, r.Node) && !c.delaysThrottled(r) }) ||
+		c.timers.AnyNear(func(x work.Ref) bool { return awaited(x, topo.None) })
 }
 
 // idle reports whether the only work left waits for a pause to pass.
 func (c *Core) idle() bool {
-	return c.q.size == 0 && c.wire.out == 0 && len(c.level) == 0 && !c.subtrees.IsPending() && c.near == 0 && !c.routing.need && !c.routing.running &&
+	return c.q.IsEmpty() && c.wire.Out() == 0 && len(c.level) == 0 && !c.subtrees.IsPending() && !c.timers.HasNear() && !c.routing.need && !c.routing.running &&
 		c.members.ready
 }
 
@@ -81,13 +78,13 @@ func (c *Core) tellSettled() {
 	c.rotateSoon()
 	e := &Settled{
 		Revision: c.members.revision, Since: c.now.Sub(c.settledAt),
-		SMPs: c.wire.all - c.settledBy.all, Sets: c.wire.sets - c.settledBy.sets,
-		Cause: c.tally.work.why.String(), Took: c.now.Sub(c.tally.work.at), Work: c.wire.all - c.tally.work.all,
+		SMPs: c.wire.All() - c.settledBy.all, Sets: c.wire.Sets() - c.settledBy.sets,
+		Cause: c.tally.work.why.String(), Took: c.now.Sub(c.tally.work.at), Work: c.wire.All() - c.tally.work.all,
 		Repeated: c.tally.Repeated - c.tally.work.repeated,
 	}
 	c.undone()
 	c.settledAt = c.now
-	c.settledBy.all, c.settledBy.sets = c.wire.all, c.wire.sets
+	c.settledBy.all, c.settledBy.sets = c.wire.All(), c.wire.Sets()
 	c.event(e)
 }
 
@@ -165,7 +162,7 @@ func (c *Core) publish() {
 	}
 	switch early := c.unsettled && c.now.Before(c.viewAt.Add(c.cfg.ViewEvery)); {
 	case early && !c.disturbed:
-	case early && c.wire.out > 0 && c.shown != nil && c.shown.Settled:
+	case early && c.wire.Out() > 0 && c.shown != nil && c.shown.Settled:
 		c.publishDisturbed()
 	default:
 		c.publishAll()
@@ -177,7 +174,7 @@ func (c *Core) publish() {
 func (c *Core) publishDisturbed() {
 	c.disturbed = false
 	v := *c.shown
-	v.Time, v.Repeats, v.Settled, v.Pending = c.now, true, false, c.wire.out
+	v.Time, v.Repeats, v.Settled, v.Pending = c.now, true, false, c.wire.Out()
 	v.SMPs, v.Progress, v.Counters = c.smps(), c.progress(), c.tally.Counters
 	v.Faults, v.Problems = c.faults.Snapshot()
 	v.Violations = c.reports.Snapshot()
@@ -188,7 +185,7 @@ func (c *Core) publishAll() {
 	c.viewDue, c.disturbed, c.viewAt = false, false, c.now
 	v := &View{
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
-		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: !c.unsettled && c.writing(), Pending: c.wire.out,
+		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: !c.unsettled && c.writing(), Pending: c.wire.Out(),
 		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
 	}
@@ -205,9 +202,10 @@ func (c *Core) publishAll() {
 }
 
 func (c *Core) smps() []SMPCount {
-	out := make([]SMPCount, 0, len(c.wire.sent))
-	for k, n := range c.wire.sent {
-		out = append(out, SMPCount{Method: k.method, Attr: k.attr, Sent: n})
+	sent := c.wire.Sent()
+	out := make([]SMPCount, 0, len(sent))
+	for k, n := range sent {
+		out = append(out, SMPCount{Method: k.Method, Attr: k.Attr, Sent: n})
 	}
 	slices.SortFunc(out, func(a, b SMPCount) int {
 		return cmp.Or(cmp.Compare(a.Attr, b.Attr), cmp.Compare(a.Method, b.Method))

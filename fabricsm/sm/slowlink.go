@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -86,7 +87,7 @@ func (c *Core) retrain(p topo.PortID) bool {
 		return false
 	}
 	a, b := &c.ports[p], &c.ports[q]
-	if !b.known || c.asked(clsSet, q) || c.tunes(p) || c.tunes(q) {
+	if !b.known || c.q.IsAsked(work.Set, q) || c.tunes(p) || c.tunes(q) {
 		return false
 	}
 	speed, width := a.running()

@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -66,10 +67,10 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 		return
 	case pt.slvl.want == lanesAsFound:
 		pt.slvl.phase = slvlDone
-		c.markPort(clsSet, p)
+		c.q.MarkPort(work.Set, p)
 		return
 	}
-	x := ref{clsSLtoVL, int32(p)}
+	x := work.OnPort(work.SLtoVL, p)
 	read := c.topo.IsExternal(p) || !pt.fresh
 	if c.wildcard(p) && pt.slvl.all {
 		read = false // one Set is less than to read all
@@ -95,7 +96,7 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 func (c *Core) anewSLtoVL(p topo.PortID) {
 	s := &c.ports[p].slvl
 	c.showPort(p)
-	*s = slvlState{all: s.all || s.want == lanesByPort, stale: s.stale || c.asked(clsSLtoVL, p)}
+	*s = slvlState{all: s.all || s.want == lanesByPort, stale: s.stale || c.q.IsAsked(work.SLtoVL, p)}
 }
 
 // wildcard reports whether the tables of a switch port for all input ports are the same and are programmed with one Set.
@@ -115,19 +116,19 @@ func (c *Core) slvlMod(p topo.PortID, write bool) uint32 {
 	}
 }
 
-func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+func (c *Core) gotSLtoVL(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
 	pt := &c.ports[p]
 	var got mad.SLtoVLMappingTable
 	if mad.Decode(m.Data(), &got) != nil || !c.hasLanes(p) {
 		return
 	}
-	if r.audit {
+	if r.Audit {
 		c.auditedSLtoVL(p, r, &got, status)
 		return
 	}
 	if pt.slvl.stale {
 		pt.slvl.stale = false
-		c.markPort(clsSLtoVL, p)
+		c.q.MarkPort(work.SLtoVL, p)
 		return
 	}
 	c.showPort(p)
@@ -144,7 +145,7 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 		// leave them alone until there is something new to be written.
 		c.refused(r, status.String())
 		pt.slvl.giveUp()
-	case r.method == mad.MethodSet && !right:
+	case r.Method == mad.MethodSet && !right:
 		c.refused(r, "the table answered is not the one that was set")
 		pt.slvl.giveUp()
 	case pt.slvl.check && pt.slvl.lost && !right:
@@ -159,10 +160,10 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 	}
 	if pt.slvl.done() {
 		pt.slvl.all = false
-		c.markPort(clsSet, p)
+		c.q.MarkPort(work.Set, p)
 		return
 	}
-	c.markPort(clsSLtoVL, p)
+	c.q.MarkPort(work.SLtoVL, p)
 }
 
 // giveUp leaves tables alone that a device does not take, but that of input port
@@ -227,22 +228,22 @@ func (c *Core) sampled(p topo.PortID) bool {
 // auditSLtoVL reads one of a port's tables in the background, another each time.
 func (c *Core) auditSLtoVL(p topo.PortID) {
 	pt := &c.ports[p]
-	if !pt.slvl.done() || pt.slvl.want == lanesAsFound || !c.hasLanes(p) || c.asked(clsSLtoVL, p) || c.nodes[pt.node].silent {
+	if !pt.slvl.done() || pt.slvl.want == lanesAsFound || !c.hasLanes(p) || c.q.IsAsked(work.SLtoVL, p) || c.nodes[pt.node].silent {
 		return
 	}
 	if pt.slvl.in++; pt.slvl.in > c.topo.Node(pt.node).NumPorts || !c.topo.IsExternal(p) {
 		pt.slvl.in = 0
 	}
 	c.auditing = true
-	c.ask(ref{clsSLtoVL, int32(p)}, pt.node, mad.MethodGet, mad.AttrSLtoVLMappingTable, c.slvlMod(p, false))
+	c.ask(work.OnPort(work.SLtoVL, p), pt.node, mad.MethodGet, mad.AttrSLtoVLMappingTable, c.slvlMod(p, false))
 	c.auditing = false
 }
 
 // auditedSLtoVL takes what the audit read. A table that changed has all of the
 // port's looked at.
-func (c *Core) auditedSLtoVL(p topo.PortID, r *request, got *mad.SLtoVLMappingTable, status mad.Status) {
+func (c *Core) auditedSLtoVL(p topo.PortID, r *work.Request, got *mad.SLtoVLMappingTable, status mad.Status) {
 	pt := &c.ports[p]
-	if status == mad.StatusOK && pt.slvl.done() && r.mod == c.slvlMod(p, false) && got.VL != c.lanesOf(p, ib.PortNum(pt.slvl.in)) {
+	if status == mad.StatusOK && pt.slvl.done() && r.Mod == c.slvlMod(p, false) && got.VL != c.lanesOf(p, ib.PortNum(pt.slvl.in)) {
 		pt.slvl.phase, pt.slvl.last, pt.slvl.all = slvlDiffer, false, true
 		pt.slvl.refused = false
 		c.showPort(p)
@@ -253,6 +254,6 @@ func (c *Core) auditedSLtoVL(p topo.PortID, r *request, got *mad.SLtoVLMappingTa
 		if pairs {
 			c.nextSLtoVL(p, false)
 		}
-		c.markPort(clsSLtoVL, p)
+		c.q.MarkPort(work.SLtoVL, p)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -94,7 +95,7 @@ func (c *Core) askSM(p topo.PortID) {
 	if c.state == ib.SMDiscovering && c.mayTrust(p) {
 		c.election.asking[p] = struct{}{}
 	}
-	c.markPort(clsSMInfo, p)
+	c.q.MarkPort(work.SMInfo, p)
 }
 
 func (c *Core) workSMInfo(p topo.PortID) {
@@ -103,18 +104,18 @@ func (c *Core) workSMInfo(p topo.PortID) {
 		return
 	}
 	c.auditing = c.state != ib.SMDiscovering // reports of other SMs about themselves do not unsettle the fabric
-	c.ask(ref{clsSMInfo, int32(p)}, c.ports[p].node, mad.MethodGet, mad.AttrSMInfo, 0)
+	c.ask(work.OnPort(work.SMInfo, p), c.ports[p].node, mad.MethodGet, mad.AttrSMInfo, 0)
 	c.auditing = false
 }
 
 // gotSMInfo takes how another SM describes itself, or that it obeyed.
-func (c *Core) gotSMInfo(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
-	if r.method == mad.MethodSet {
+func (c *Core) gotSMInfo(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
+	if r.Method == mad.MethodSet {
 		reason := ""
 		if status != mad.StatusOK {
 			reason = status.String()
 		}
-		c.commanded(p, mad.SMInfoControl(r.mod), reason)
+		c.commanded(p, mad.SMInfoControl(r.Mod), reason)
 		return
 	}
 	var si mad.SMInfo
@@ -136,10 +137,10 @@ func (c *Core) gotSMInfo(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 }
 
 // noSMInfo takes that a port with IsSM does not answer as an SM.
-func (c *Core) noSMInfo(p topo.PortID, r *request) {
+func (c *Core) noSMInfo(p topo.PortID, r *work.Request) {
 	e := &c.election
-	if r.method == mad.MethodSet {
-		c.commanded(p, mad.SMInfoControl(r.mod), "no answer")
+	if r.Method == mad.MethodSet {
+		c.commanded(p, mad.SMInfoControl(r.Mod), "no answer")
 		return
 	}
 	delete(e.asking, p)
@@ -223,7 +224,7 @@ type OtherSM struct {
 const watchEvery = time.Second
 
 func (c *Core) watch() {
-	c.after(watchEvery, timerWatch, ref{})
+	c.after(watchEvery, work.Watch, work.Ref{})
 	if c.state == ib.SMMaster && c.ownLinkDown() {
 		c.takeOver(false, "our own port has no link")
 	}

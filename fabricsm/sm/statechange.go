@@ -2,6 +2,7 @@ package sm
 
 import (
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -52,7 +53,7 @@ func (c *Core) readNext(id topo.NodeID) {
 				pt.suspect = true
 				n.suspects++
 			}
-			c.markPort(clsInfo, p)
+			c.q.MarkPort(work.Info, p)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -19,15 +20,15 @@ func (c *Core) unsure(id topo.NodeID, written bool) {
 }
 
 // awaitsLID reports work on a switch that has to wait until it has its LID.
-func (c *Core) awaitsLID(x ref, id topo.NodeID) bool {
+func (c *Core) awaitsLID(x work.Ref, id topo.NodeID) bool {
 	if !c.nodes[id].unsure || !c.writing() || c.marks0(id) {
 		return false
 	}
-	switch x.class {
-	case clsPKey, clsLFT, clsSLtoVL, clsMFT, clsVLArb:
+	switch x.Class {
+	case work.PKey, work.LFT, work.SLtoVL, work.MFT, work.VLArb:
 		return true
-	case clsSet:
-		return c.ports[x.id].num != 0
+	case work.Set:
+		return c.ports[x.ID].num != 0
 	default:
 		return false
 	}
@@ -40,10 +41,10 @@ func (c *Core) marks0(id topo.NodeID) bool {
 }
 
 // holdForLID puts work off until the switch has its LID.
-func (c *Core) holdForLID(x ref, id topo.NodeID) {
+func (c *Core) holdForLID(x work.Ref, id topo.NodeID) {
 	n := &c.nodes[id]
 	n.lidless = append(n.lidless, x)
-	c.markPort(clsSet, c.topo.Node(id).FirstPort)
+	c.q.MarkPort(work.Set, c.topo.Node(id).FirstPort)
 }
 
 // surer takes a PortInfo of a switch that is not sure.
@@ -69,7 +70,7 @@ func (c *Core) surer(p topo.PortID, byGet bool) {
 		c.releaseLIDless(id)
 	}
 	if n.armed && !n.proving {
-		c.markPort(clsInfo, first)
+		c.q.MarkPort(work.Info, first)
 	}
 }
 
@@ -78,12 +79,8 @@ func (c *Core) releaseLIDless(id topo.NodeID) {
 	n := &c.nodes[id]
 	waiting := n.lidless
 	n.lidless = nil
-	for _, x := range waiting {
-		if c.marksOf(x).queued&(1<<x.class) != 0 {
-			c.q.push(1+int(x.class), x)
-		}
-	}
-	c.markNode(clsSwitch, id)
+	c.q.PutBackAll(waiting)
+	c.q.MarkNode(work.Switch, id)
 }
 
 // anyArmed reports whether a link of a switch is Armed or Active, as far as is known.
@@ -121,8 +118,8 @@ func (c *Core) sure(id topo.NodeID) {
 	c.releaseLIDless(id)
 	c.topo.EachExternal(id, func(p topo.PortID) {
 		if peer := c.topo.Peer(p); peer != topo.None && c.ports[p].seen() {
-			c.markPort(clsSet, p)
-			c.markPort(clsSet, peer)
+			c.q.MarkPort(work.Set, p)
+			c.q.MarkPort(work.Set, peer)
 		}
 	})
 	c.judgeNode(id)

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
@@ -135,7 +136,7 @@ func (c *Core) judgedOwn(r judge.Ruling, sw ib.GUID) {
 
 // allows judges what answered behind port p, first thing: it reports whether it
 // may become, or remain, part of the fabric.
-func (c *Core) allows(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
+func (c *Core) allows(p topo.PortID, r *work.Request, ni *mad.NodeInfo) bool {
 	l := &c.law
 	if !l.on() {
 		return true
@@ -184,7 +185,7 @@ func (c *Core) seriously(r *judge.Ruling, s *judge.Seen) bool {
 }
 
 // allowsOwn judges what answered at the other end of our own cable.
-func (c *Core) allowsOwn(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
+func (c *Core) allowsOwn(p topo.PortID, r *work.Request, ni *mad.NodeInfo) bool {
 	l := &c.law
 	if ni.NodeType != ib.NodeSwitch {
 		return true // two adapters and no switch: there is no place
@@ -273,12 +274,12 @@ func (c *Core) trusted(sw ib.GUID) {
 		delete(c.law.waiting, sw)
 		c.topo.EachExternal(id, func(p topo.PortID) {
 			if c.topo.IsExternal(p) && c.ports[p].known && linkUp(&c.ports[p].info) {
-				c.markPort(clsProbe, p)
+				c.q.MarkPort(work.Probe, p)
 			}
 		})
 	}
 	if c.cfg.MKey.on() {
-		c.markPort(clsSet, c.topo.Node(id).FirstPort)
+		c.q.MarkPort(work.Set, c.topo.Node(id).FirstPort)
 	}
 }
 
@@ -290,7 +291,9 @@ func (c *Core) lawful(at ib.Place) bool {
 
 // mayBelong reports whether the device behind a switch port may be member of a partition, as far as the declared topology
 // says.
-func (c *Core) mayBelong(sp topo.PortID) bool { return !c.law.enforces() || c.lawful(c.topo.PlaceOf(sp)) }
+func (c *Core) mayBelong(sp topo.PortID) bool {
+	return !c.law.enforces() || c.lawful(c.topo.PlaceOf(sp))
+}
 
 // declared reports whether the declared topology has an end port where it is.
 func (c *Core) declared(p topo.PortID) bool {

@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
@@ -101,7 +102,7 @@ func (c *Core) mayBeOff(p topo.PortID) bool {
 func (c *Core) reread(p topo.PortID) {
 	if c.topo.IsExternal(p) && c.mayBeOff(p) {
 		c.law.letGo[c.topo.PlaceOf(p)] = true
-		c.markPort(clsSet, p)
+		c.q.MarkPort(work.Set, p)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
@@ -54,31 +55,31 @@ func (c *Core) wavered(p topo.PortID) {
 const maxDoubts = 8
 
 // convicted reports whether a fault behind port p was seen twice, and the links on the way to it were asked between.
-func (c *Core) convicted(p topo.PortID, r *request, lie judge.Seen) bool {
+func (c *Core) convicted(p topo.PortID, r *work.Request, lie judge.Seen) bool {
 	l := &c.law
 	s := l.asking[p]
 	if s == nil {
 		s = &suspicion{since: c.now}
 		l.asking[p] = s
 	}
-	if s.lie = lie; s.tries > 0 && !r.sent.Before(s.since) && c.wayProven(p, s.since, r.sent) {
+	if s.lie = lie; s.tries > 0 && !r.Sent.Before(s.since) && c.wayProven(p, s.since, r.Sent) {
 		c.acquit(p)
 		return true
 	}
 	if s.tries++; s.tries > maxDoubts {
 		c.acquit(p)
-		c.pauseWork(ref{clsProbe, int32(p)})
+		c.pauseWork(work.OnPort(work.Probe, p))
 		return false
 	}
 	c.eachHop(p, func(hop topo.PortID) bool {
 		if at, ok := l.proven[hop]; !ok || at.Before(s.since) {
 			c.ports[hop].verify = true
-			c.markPort(clsProbe, hop)
+			c.q.MarkPort(work.Probe, hop)
 		}
 		return true
 	})
 	c.ports[p].verify = true
-	c.after(nearRetry<<min(s.tries, 6), timerNear, ref{clsProbe, int32(p)})
+	c.after(nearRetry<<min(s.tries, 6), work.Near, work.OnPort(work.Probe, p))
 	return false
 }
 
@@ -112,13 +113,13 @@ func (c *Core) wayProven(p topo.PortID, since, before time.Time) bool {
 }
 
 // noteProven records that the device behind a port was asked, and is as expected.
-func (c *Core) noteProven(p topo.PortID, r *request, v judge.Verdict) {
+func (c *Core) noteProven(p topo.PortID, r *work.Request, v judge.Verdict) {
 	if v != judge.Verified || len(c.law.asking) == 0 {
 		return
 	}
 	c.wavered(p)
 	delete(c.law.asking, p)
-	c.law.proven[p] = r.sent
+	c.law.proven[p] = r.Sent
 }
 
 // wavers reports whether a port is under suspicion, and too many earlier suspicions of it came to nothing. A device that
@@ -129,12 +130,12 @@ func (c *Core) wavers(p topo.PortID) bool {
 }
 
 // perjured convicts the device behind a port that wavers if it is silent now.
-func (c *Core) perjured(p topo.PortID, r *request) bool {
+func (c *Core) perjured(p topo.PortID, r *work.Request) bool {
 	if !c.wavers(p) {
 		return false
 	}
 	s := c.law.asking[p]
-	if !c.wayProven(p, s.since, r.sent) {
+	if !c.wayProven(p, s.since, r.Sent) {
 		return false
 	}
 	c.acquit(p)
@@ -200,7 +201,7 @@ func (c *Core) lawFirst(p topo.PortID) {
 	}
 	if _, ok := c.law.letGo[c.topo.PlaceOf(p)]; ok {
 		c.ports[p].reopen = true
-		c.markPort(clsSet, p)
+		c.q.MarkPort(work.Set, p)
 	}
 	c.setLaw(p)
 }
@@ -224,12 +225,12 @@ func (c *Core) setLaw(p topo.PortID) {
 		pt.challenger = c.release(pt.challenger)
 		pt.verify = false
 	} else {
-		c.markPort(clsProbe, p)
+		c.q.MarkPort(work.Probe, p)
 	}
 	pt.pause = 0
-	c.markPort(clsInfo, p)
-	c.markPort(clsSet, p)
-	c.markPort(clsPKey, p)
+	c.q.MarkPort(work.Info, p)
+	c.q.MarkPort(work.Set, p)
+	c.q.MarkPort(work.PKey, p)
 }
 
 // barred returns the action in force at a port, by its health and by the declared topology.

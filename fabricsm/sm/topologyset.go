@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
@@ -103,7 +104,7 @@ func (c *Core) lawEverywhere() {
 		if c.nodes[c.ports[p].node].alive && c.topo.IsExternal(id) && c.ports[p].known {
 			c.setLaw(id)
 			if c.topo.Peer(id) == topo.None && linkUp(&c.ports[p].info) {
-				c.markPort(clsProbe, id)
+				c.q.MarkPort(work.Probe, id)
 			}
 		}
 	}

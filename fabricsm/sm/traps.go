@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -149,10 +150,10 @@ func (c *Core) verifySoon(id topo.NodeID) {
 	case n.trapDue:
 	case c.now.Before(n.trapHold):
 		n.trapDue = true
-		c.after(n.trapHold.Sub(c.now), timerVerify, ref{clsSwitch, int32(id)})
+		c.after(n.trapHold.Sub(c.now), work.Verify, work.OnNode(work.Switch, id))
 	case !c.mayLook(id):
 		n.trapDue = true
-		c.after(violation.CheckPause, timerVerify, ref{clsSwitch, int32(id)})
+		c.after(violation.CheckPause, work.Verify, work.OnNode(work.Switch, id))
 	default:
 		c.verifyDue(id)
 	}
@@ -164,7 +165,7 @@ func (c *Core) verifyDue(id topo.NodeID) {
 		return
 	}
 	if n.trapDue && !c.mayLook(id) {
-		c.after(violation.CheckPause, timerVerify, ref{clsSwitch, int32(id)})
+		c.after(violation.CheckPause, work.Verify, work.OnNode(work.Switch, id))
 		return
 	}
 	if n.trapTrue || c.now.Sub(n.trapHold) > steadyFor*n.trapPause {
@@ -175,18 +176,18 @@ func (c *Core) verifyDue(id topo.NodeID) {
 	tn := c.topo.Node(id)
 	if tn.Type == ib.NodeSwitch {
 		n.verify = true
-		c.markNode(clsSwitch, id)
+		c.q.MarkNode(work.Switch, id)
 		return
 	}
 	// A new description of a host has no effect before it is read and differs.
 	n.described = false
-	c.markNode(clsDesc, id)
+	c.q.MarkNode(work.Desc, id)
 	for i := 1; i <= int(tn.NumPorts); i++ {
 		if p := tn.FirstPort + topo.PortID(i); c.topo.GUIDOf(p) != 0 && c.topo.Peer(p) != topo.None {
 			c.background(p)
 			if c.law.on() && c.topo.IsExternal(c.topo.Peer(p)) {
 				c.ports[c.topo.Peer(p)].confirming = true // is it still the same device?
-				c.markPort(clsProbe, c.topo.Peer(p))
+				c.q.MarkPort(work.Probe, c.topo.Peer(p))
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -17,7 +18,7 @@ import (
 // if it must be.
 func (c *Core) leaveUnread(q topo.PortID) {
 	pt := &c.ports[q]
-	if pt.known || pt.unread || c.asked(clsInfo, q) {
+	if pt.known || pt.unread || c.q.IsAsked(work.Info, q) {
 		return
 	}
 	pt.unread = true
@@ -25,7 +26,7 @@ func (c *Core) leaveUnread(q topo.PortID) {
 		c.readAfterAll(q)
 		return
 	}
-	pt.queued &^= 1 << clsInfo
+	c.q.Unmark(work.OnPort(work.Info, q))
 	pt.fresh = true
 	pt.info = guessInfo(&c.ports[c.topo.Peer(q)].info)
 	c.touch(q)
@@ -59,7 +60,7 @@ func (c *Core) mayWriteUnread(q topo.PortID) bool {
 // readAfterAll reads a port that was left unread.
 func (c *Core) readAfterAll(q topo.PortID) {
 	c.ports[q].unread = false
-	c.markPort(clsInfo, q)
+	c.q.MarkPort(work.Info, q)
 }
 
 // seen reports whether enough is known of a port to write to it.
@@ -90,11 +91,11 @@ func (c *Core) readUnread() bool {
 // is left to be found nearer to us. A node that keeps us waiting longer than
 // Config.Late does not hold that up.
 func (c *Core) readLevel() {
-	if len(c.level) == 0 && !c.subtrees.IsPending() || c.q.find > 0 || c.wire.find > 0 {
+	if len(c.level) == 0 && !c.subtrees.IsPending() || c.q.MayFind() || c.wire.MayFind() {
 		return
 	}
 	for _, p := range c.subtrees.EndLevel() {
-		c.markPort(clsProbe, p)
+		c.q.MarkPort(work.Probe, p)
 	}
 	level := c.level
 	c.level = nil
@@ -103,8 +104,8 @@ func (c *Core) readLevel() {
 			continue
 		}
 		c.topo.EachExternal(id, func(p topo.PortID) {
-			if pt := &c.ports[p]; !pt.seen() && !c.asked(clsInfo, p) {
-				c.markPort(clsInfo, p)
+			if pt := &c.ports[p]; !pt.seen() && !c.q.IsAsked(work.Info, p) {
+				c.q.MarkPort(work.Info, p)
 			}
 		})
 	}

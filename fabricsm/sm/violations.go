@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -23,9 +24,9 @@ func (f violationFabric) PlaceOf(p topo.PortID) ib.Place { return f.topo.PlaceOf
 func (f violationFabric) ReadCounters(p topo.PortID)     { f.background(p) }
 func (f violationFabric) ReadNotices(p topo.PortID)      { f.readNotices(p) }
 func (f violationFabric) Report(e violation.Event)       { f.event(e) }
-func (f violationFabric) ReportLater(d time.Duration)    { f.after(d, timerViolations, ref{}) }
+func (f violationFabric) ReportLater(d time.Duration)    { f.after(d, work.Violations, work.Ref{}) }
 func (f violationFabric) CheckLater(p topo.PortID, d time.Duration) {
-	f.after(d, timerReport, ref{clsInfo, int32(p)})
+	f.after(d, work.Report, work.OnPort(work.Info, p))
 }
 
 func (f violationFabric) CanAsk(p topo.PortID) bool {

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/qos"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -94,7 +95,7 @@ func (c *Core) workVLArb(p topo.PortID) {
 			a.right |= bit
 			continue
 		}
-		x, mod := ref{clsVLArb, int32(p)}, mad.VLArbitrationMod(half, c.arbPort(p))
+		x, mod := work.OnPort(work.VLArb, p), mad.VLArbitrationMod(half, c.arbPort(p))
 		if a.differ&bit == 0 && !pt.fresh {
 			c.ask(x, pt.node, mad.MethodGet, mad.AttrVLArbitration, mod)
 		} else if c.writing() {
@@ -107,20 +108,20 @@ func (c *Core) workVLArb(p topo.PortID) {
 	}
 	if a.first != 0 {
 		half := mad.VLArbHalf(bits.TrailingZeros8(a.first))
-		c.ask(ref{clsVLArb, int32(p)}, pt.node, mad.MethodGet, mad.AttrVLArbitration, mad.VLArbitrationMod(half, c.arbPort(p)))
+		c.ask(work.OnPort(work.VLArb, p), pt.node, mad.MethodGet, mad.AttrVLArbitration, mad.VLArbitrationMod(half, c.arbPort(p)))
 		return
 	}
-	c.markPort(clsSet, p)
+	c.q.MarkPort(work.Set, p)
 }
 
 // gotVLArb takes half of an arbitration table.
-func (c *Core) gotVLArb(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+func (c *Core) gotVLArb(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
 	pt := &c.ports[p]
 	var got mad.VLArbitration
 	if mad.Decode(m.Data(), &got) != nil || !c.arbitrates(p) || pt.arb == nil {
 		return
 	}
-	half := mad.VLArbHalf(r.mod >> 16)
+	half := mad.VLArbHalf(r.Mod >> 16)
 	bit := uint8(1) << half
 	a := pt.arb
 	room, from := roomOf(&pt.info, half)
@@ -132,7 +133,7 @@ func (c *Core) gotVLArb(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 	}
 	a.differ &^= bit
 	c.showPort(p)
-	proof := r.method == mad.MethodGet && a.right == allHalves && a.first == bit
+	proof := r.Method == mad.MethodGet && a.right == allHalves && a.first == bit
 	if proof {
 		a.first = 0
 	}
@@ -152,15 +153,15 @@ func (c *Core) gotVLArb(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 	case right:
 		a.refused &^= bit
 		a.right |= bit
-		if r.method == mad.MethodSet && a.first == 0 {
+		if r.Method == mad.MethodSet && a.first == 0 {
 			a.first = bit
 		}
-	case r.audit:
+	case r.Audit:
 		a.right &^= bit
 		a.differ |= bit
-	case r.method == mad.MethodGet || a.twice&bit == 0:
+	case r.Method == mad.MethodGet || a.twice&bit == 0:
 		a.differ |= bit
-		if r.method == mad.MethodSet {
+		if r.Method == mad.MethodSet {
 			a.twice |= bit
 		}
 	default:
@@ -168,14 +169,14 @@ func (c *Core) gotVLArb(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		a.refused |= bit
 		a.right |= bit
 	}
-	c.markPort(clsVLArb, p)
+	c.q.MarkPort(work.VLArb, p)
 }
 
 // auditVLArb reads half of an arbitration table in the background, another each
 // time.
 func (c *Core) auditVLArb(p topo.PortID, turn int) {
 	pt := &c.ports[p]
-	if !c.arbitrates(p) || !c.arbDone(p) || c.asked(clsVLArb, p) || c.nodes[pt.node].silent {
+	if !c.arbitrates(p) || !c.arbDone(p) || c.q.IsAsked(work.VLArb, p) || c.nodes[pt.node].silent {
 		return
 	}
 	half := mad.VLArbLow0 + mad.VLArbHalf(turn%4)
@@ -183,6 +184,6 @@ func (c *Core) auditVLArb(p topo.PortID, turn int) {
 		return
 	}
 	c.auditing = true
-	c.ask(ref{clsVLArb, int32(p)}, pt.node, mad.MethodGet, mad.AttrVLArbitration, mad.VLArbitrationMod(half, c.arbPort(p)))
+	c.ask(work.OnPort(work.VLArb, p), pt.node, mad.MethodGet, mad.AttrVLArbitration, mad.VLArbitrationMod(half, c.arbPort(p)))
 	c.auditing = false
 }

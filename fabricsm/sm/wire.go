@@ -1,129 +1,14 @@
 package sm
 
 import (
-	"time"
-
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
-// A request id is a slot number and a generation, so that a late answer to an
-// earlier request of the slot is not taken for the present one.
-const (
-	slotBits = 12
-	maxSlots = 1 << slotBits
-	slotMask = maxSlots - 1
-)
-
-// request is an SMP that is out.
-type request struct {
-	id     RequestID // 0: the slot is free
-	ref    ref
-	node   topo.NodeID // target, None for one not known yet
-	epoch  uint32      // of the target, or of the port's node
-	method mad.Method
-	attr   mad.AttrID
-	mod    uint32
-	sent   time.Time
-	late   bool // no longer counts against the window
-	audit  bool // part of the background audit
-}
-
-// wire is the window of requests.
-type wire struct {
-	slots []request
-	free  []uint16
-	gen   uint32
-	order []RequestID // by time of sending; head is the oldest that may not be late yet
-	head  int
-	out   int // requests out
-	fresh int // of which count against the window
-	find  int // fresh ones of classes that discover
-
-	sent map[sentKey]uint64
-	sets uint64
-	all  uint64
-}
-
-type sentKey struct {
-	method mad.Method
-	attr   mad.AttrID
-}
-
-// room reports whether one more request may be sent. Late ones do not count,
-// so that silent nodes cannot stall the others; but they are bounded.
-func (w *wire) room(cfg *Config) bool { return w.fresh < cfg.Window && w.out < 4*cfg.Window }
-
-func (w *wire) take() *request {
-	if len(w.free) == 0 {
-		w.slots = append(w.slots, request{})
-		w.free = append(w.free, uint16(len(w.slots)-1))
-	}
-	slot := w.free[len(w.free)-1]
-	w.free = w.free[:len(w.free)-1]
-	w.gen = (w.gen + 1) & (1<<(32-slotBits) - 1)
-	if w.gen == 0 {
-		w.gen = 1
-	}
-	r := &w.slots[slot]
-	*r = request{id: RequestID(w.gen<<slotBits | uint32(slot))}
-	w.out++
-	return r
-}
-
-// end frees the slot of a request that is out.
-func (w *wire) end(id RequestID) (request, bool) {
-	slot := int(id & slotMask)
-	if id == 0 || slot >= len(w.slots) || w.slots[slot].id != id {
-		return request{}, false
-	}
-	r := w.slots[slot]
-	w.slots[slot] = request{}
-	w.free = append(w.free, uint16(slot))
-	w.out--
-	w.notFresh(&r)
-	return r, true
-}
-
-func (w *wire) notFresh(r *request) {
-	if r.late {
-		return
-	}
-	r.late = true
-	w.fresh--
-	if r.ref.class.discovers() {
-		w.find--
-	}
-}
-
-// age marks requests late and returns the time at which the next will be.
-func (w *wire) age(now time.Time, late time.Duration) (next time.Time) {
-	for ; w.head < len(w.order); w.head++ {
-		id := w.order[w.head]
-		r := &w.slots[id&slotMask]
-		if r.id != id || r.late {
-			continue
-		}
-		if due := r.sent.Add(late); due.After(now) {
-			return due
-		}
-		w.notFresh(r)
-	}
-	w.order, w.head = w.order[:0], 0
-	return time.Time{}
-}
-
-// trim drops the part of order that was dealt with.
-func (w *wire) trim() {
-	if w.head > 4*maxSlots {
-		w.order = append(w.order[:0], w.order[w.head:]...)
-		w.head = 0
-	}
-}
-
 // ask makes a request to a known node and returns its MAD, for the attribute of a Set to be written.
-func (c *Core) ask(x ref, n topo.NodeID, method mad.Method, attr mad.AttrID, mod uint32) *mad.MAD {
+func (c *Core) ask(x work.Ref, n topo.NodeID, method mad.Method, attr mad.AttrID, mod uint32) *mad.MAD {
 	m := c.send(x, n, c.nodes[n].epoch, method, attr, mod, c.routeFor(x, n))
 	c.nodes[n].out++
 	c.nodes[n].written = c.nodes[n].written || method == mad.MethodSet
@@ -132,7 +17,7 @@ func (c *Core) ask(x ref, n topo.NodeID, method mad.Method, attr mad.AttrID, mod
 
 // routeFor returns the route for a piece of work. Work on a CA port goes in by that very port: for some attributes the port
 // asked is the port entered by.
-func (c *Core) routeFor(x ref, n topo.NodeID) *mad.Route {
+func (c *Core) routeFor(x work.Ref, n topo.NodeID) *mad.Route {
 	if peer := c.ownEntry(x); peer != topo.None {
 		if r, ok := c.routeTo(c.ports[peer].node).Append(c.ports[peer].num); ok {
 			return &r
@@ -143,11 +28,11 @@ func (c *Core) routeFor(x ref, n topo.NodeID) *mad.Route {
 
 // ownEntry returns the switch port in front of the CA port that a piece of work is about, if the request goes through that
 // one; None if it goes the way of the node.
-func (c *Core) ownEntry(x ref) topo.PortID {
-	if x.class.onNode() || x.class == clsProbe {
+func (c *Core) ownEntry(x work.Ref) topo.PortID {
+	if x.Class.IsOnNode() || x.Class == work.Probe {
 		return topo.None
 	}
-	p := topo.PortID(x.id)
+	p := x.Port()
 	peer := c.topo.Peer(p)
 	if p == c.rootPort || peer == topo.None || peer == c.nodes[c.ports[p].node].up || c.topo.IsExternal(p) || !c.topo.IsExternal(peer) {
 		return topo.None
@@ -156,74 +41,52 @@ func (c *Core) ownEntry(x ref) topo.PortID {
 }
 
 // send puts a request into the output and returns its MAD for the attribute to be filled in.
-func (c *Core) send(x ref, n topo.NodeID, epoch uint32, method mad.Method, attr mad.AttrID, mod uint32, route *mad.Route) *mad.MAD {
-	r := c.wire.take()
-	r.ref, r.node, r.epoch = x, n, epoch
-	r.method, r.attr, r.mod, r.sent = method, attr, mod, c.now
-	r.audit = c.auditing
-	if x.class != clsLFT && x.class != clsMFT {
-		c.marksOf(x).busy |= 1 << x.class
+func (c *Core) send(x work.Ref, n topo.NodeID, epoch uint32, method mad.Method, attr mad.AttrID, mod uint32, route *mad.Route) *mad.MAD {
+	r := work.Request{Ref: x, Node: n, Epoch: epoch, Method: method, Attr: attr, Mod: mod, Sent: c.now, Audit: c.auditing}
+	if x.Class != work.LFT && x.Class != work.MFT {
+		c.q.Begin(x)
 	}
-	if len(c.failures) > 0 && c.failures[x].tries > 0 && x.class != clsSMInfo {
-		r.late = true // a repetition delays no other work
+	repeats := len(c.failures) > 0 && c.failures[x].tries > 0 && x.Class != work.SMInfo
+	if repeats {
 		c.tally.Repeated++
-	} else {
-		c.wire.fresh++
-		if x.class.discovers() {
-			c.wire.find++
-		}
-		c.wire.order = append(c.wire.order, r.id)
 	}
-	c.count(r)
+	if !r.Audit || method == mad.MethodSet && x.Class != work.Notice {
+		c.disturb()
+	}
+	id := c.wire.Add(&r, repeats)
 	c.spend(x)
 
-	c.out.Send = append(c.out.Send, Request{ID: r.id, LID: ib.PermissiveLID})
+	c.out.Send = append(c.out.Send, Request{ID: RequestID(id), LID: ib.PermissiveLID})
 	m := &c.out.Send[len(c.out.Send)-1].MAD
-	h := mad.Header{Method: method, TID: ib.TID(r.id), Attr: attr, Mod: mod}
+	h := mad.Header{Method: method, TID: ib.TID(id), Attr: attr, Mod: mod}
 	mad.NewSMP(m, h, route, c.headerKey(x, n))
 	return m
 }
 
-func (c *Core) count(r *request) {
-	if !r.audit || r.method == mad.MethodSet && r.ref.class != clsNotice {
-		c.disturb()
-	}
-	c.wire.sent[sentKey{r.method, r.attr}]++
-	c.wire.all++
-	if r.method == mad.MethodSet {
-		c.wire.sets++
-	}
-}
-
 // reply takes the end of a request.
 func (c *Core) reply(in *Reply) {
-	r, ok := c.wire.end(in.ID)
+	r, ok := c.wire.End(uint32(in.ID))
 	if !ok {
 		c.dropped++
 		return
 	}
 	c.tally.noteReply(in.Outcome, &in.MAD)
-	if r.node != topo.None && c.nodes[r.node].epoch == r.epoch {
-		n := &c.nodes[r.node]
+	if r.Node != topo.None && c.nodes[r.Node].epoch == r.Epoch {
+		n := &c.nodes[r.Node]
 		n.out--
 		defer c.unpark(n)
 	}
 	if !c.current(&r) {
 		return
 	}
-	m := c.marksOf(r.ref)
-	bit := uint16(1) << r.ref.class
-	m.busy &^= bit
-	again := m.again&bit != 0
-	m.again &^= bit
-
+	again := c.q.End(r.Ref)
 	outcome := in.Outcome
-	if outcome == Answered && !r.answeredBy(&in.MAD) {
+	if outcome == Answered && !r.IsAnsweredBy(&in.MAD) {
 		c.dropped++
 		outcome = TimedOut
 	}
-	c.auditing = r.audit
-	c.lids.spoken = c.lids.spoken || r.ref.class == clsLFT || r.ref.class == clsSwitch
+	c.auditing = r.Audit
+	c.lids.spoken = c.lids.spoken || r.Ref.Class == work.LFT || r.Ref.Class == work.Switch
 	switch {
 	case outcome != Answered:
 		c.failed(&r, outcome)
@@ -234,64 +97,60 @@ func (c *Core) reply(in *Reply) {
 	}
 	c.auditing = false
 	if again && c.current(&r) {
-		c.mark(r.ref)
+		c.q.Mark(r.Ref)
 	}
 }
 
 // current reports whether what a request was about is still there.
-func (c *Core) current(r *request) bool {
+func (c *Core) current(r *work.Request) bool {
 	switch {
-	case r.ref.class == clsRoot:
+	case r.Ref.Class == work.Root:
 		return true
-	case r.ref.class.onNode():
-		return c.nodes[r.ref.id].epoch == r.epoch
+	case r.Ref.Class.IsOnNode():
+		return c.nodes[r.Ref.ID].epoch == r.Epoch
 	default:
-		return c.nodes[c.ports[r.ref.id].node].epoch == r.epoch
+		return c.nodes[c.ports[r.Ref.ID].node].epoch == r.Epoch
 	}
-}
-
-func (r *request) answeredBy(m *mad.MAD) bool {
-	return m.IsSMP() && (!m.IsDR() || m.Returning()) && m.BaseVersion() == 1 && m.Method() == mad.MethodGetResp && m.Attr() == r.attr && m.Mod() == r.mod
 }
 
 // answered hands an answer to the code that asked.
-func (c *Core) answered(r *request, m *mad.MAD) {
+func (c *Core) answered(r *work.Request, m *mad.MAD) {
 	if len(c.failures) > 0 {
 		c.spoke(r, m.Status())
 	}
-	if r.node != topo.None {
-		c.heard(r.node)
+	if r.Node != topo.None {
+		c.heard(r.Node)
 	}
 	status := m.Status()
-	p, n := topo.PortID(r.ref.id), topo.NodeID(r.ref.id)
-	switch r.ref.class {
-	case clsRoot, clsProbe:
+	p, n := r.Ref.Port(), r.Ref.Node()
+	switch r.Ref.Class {
+	case work.Root, work.Probe:
 		c.gotNodeInfo(r, m, status)
-	case clsSwitch:
+	case work.Switch:
 		c.gotSwitchInfo(n, r, m, status)
-	case clsInfo:
+	case work.Info:
 		c.gotPortInfo(p, m, status)
-	case clsSMInfo:
+	case work.SMInfo:
 		c.gotSMInfo(p, r, m, status)
-	case clsPKey:
+	case work.PKey:
 		c.gotPKeys(p, r, m, status)
-	case clsLFT:
+	case work.LFT:
 		c.gotLFT(n, r, m, status)
-	case clsGUID:
+	case work.GUID:
 		c.gotGUIDs(p, r, m, status)
-	case clsMFT:
+	case work.MFT:
 		c.gotMFT(n, r, m, status)
-	case clsVLArb:
+	case work.VLArb:
 		c.gotVLArb(p, r, m, status)
-	case clsVendor:
+	case work.Vendor:
 		c.gotVendor(r, m, status)
-	case clsNotice:
+	case work.Notice:
 		c.gotNotice(p, r, m, status)
-	case clsSLtoVL:
+	case work.SLtoVL:
 		c.gotSLtoVL(p, r, m, status)
-	case clsSet:
+	case work.Set:
 		c.gotSet(p, r, m, status)
-	case clsDesc:
+	case work.Desc:
 		c.gotDescription(n, m, status)
 	}
 }

@@ -1,0 +1,184 @@
+package work
+
+import (
+	"time"
+
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// A request id is a slot number and a generation, so that a late answer to an earlier request of the slot is not taken for
+// the present one.
+const (
+	slotBits = 12
+	maxSlots = 1 << slotBits
+	slotMask = maxSlots - 1
+
+	// MaxOut is the largest bound of requests that count against a window.
+	MaxOut = maxSlots / 4
+)
+
+// UnusedID returns an id, one for each number, that no request has.
+func UnusedID(n uint32) uint32 { return n<<slotBits | slotMask }
+
+// Request is an SMP that is out.
+type Request struct {
+	ID     uint32 // given by Window.Add; never 0
+	Ref    Ref
+	Node   topo.NodeID // target, None for one not known yet
+	Epoch  uint32      // of the target, or of the port's node
+	Method mad.Method
+	Attr   mad.AttrID
+	Mod    uint32
+	Sent   time.Time
+	Audit  bool // part of the background audit
+	late   bool // no longer counts against the window
+}
+
+// IsAnsweredBy reports whether a MAD is the answer to a request.
+func (r *Request) IsAnsweredBy(m *mad.MAD) bool {
+	return m.IsSMP() && (!m.IsDR() || m.Returning()) && m.BaseVersion() == 1 && m.Method() == mad.MethodGetResp && m.Attr() == r.Attr && m.Mod() == r.Mod
+}
+
+// Kind is what requests are counted by.
+type Kind struct {
+	Method mad.Method
+	Attr   mad.AttrID
+}
+
+// Window holds the requests that are out. Use NewWindow.
+type Window struct {
+	slots []Request
+	free  []uint16
+	gen   uint32
+	order []uint32 // ids by time of sending; head is the oldest that may not be late yet
+	head  int
+	out   int // requests out
+	fresh int // of which count against the window
+	find  int // fresh ones of classes that discover
+
+	sent map[Kind]uint64
+	sets uint64
+	all  uint64
+}
+
+// NewWindow returns a window without requests.
+func NewWindow() Window { return Window{sent: make(map[Kind]uint64)} }
+
+// HasRoom reports whether one more request may be sent where some may count. Late ones do not count, so that silent nodes
+// cannot stall the others; but they are bounded.
+func (w *Window) HasRoom(size int) bool { return w.fresh < size && w.out < 4*size }
+
+// Add records a request that goes out, and returns its id. A repetition delays no other work: it never counts.
+func (w *Window) Add(r *Request, repeats bool) uint32 {
+	if len(w.free) == 0 {
+		w.slots = append(w.slots, Request{})
+		w.free = append(w.free, uint16(len(w.slots)-1))
+	}
+	slot := w.free[len(w.free)-1]
+	w.free = w.free[:len(w.free)-1]
+	w.gen = (w.gen + 1) & (1<<(32-slotBits) - 1)
+	if w.gen == 0 {
+		w.gen = 1
+	}
+	r.ID, r.late = w.gen<<slotBits|uint32(slot), repeats
+	w.slots[slot] = *r
+	w.out++
+	if !repeats {
+		w.fresh++
+		if r.Ref.Class.Discovers() {
+			w.find++
+		}
+		w.order = append(w.order, r.ID)
+	}
+	w.sent[Kind{r.Method, r.Attr}]++
+	w.all++
+	if r.Method == mad.MethodSet {
+		w.sets++
+	}
+	return r.ID
+}
+
+// End removes a request, and returns it. It reports false if none with that id is out.
+func (w *Window) End(id uint32) (Request, bool) {
+	slot := int(id & slotMask)
+	if id == 0 || slot >= len(w.slots) || w.slots[slot].ID != id {
+		return Request{}, false
+	}
+	r := w.slots[slot]
+	w.slots[slot] = Request{}
+	w.free = append(w.free, uint16(slot))
+	w.out--
+	w.notFresh(&r)
+	return r, true
+}
+
+// Ignore has a request that is out no longer count.
+func (w *Window) Ignore(id uint32) { w.notFresh(&w.slots[id&slotMask]) }
+
+func (w *Window) notFresh(r *Request) {
+	if r.late {
+		return
+	}
+	r.late = true
+	w.fresh--
+	if r.Ref.Class.Discovers() {
+		w.find--
+	}
+}
+
+// Age marks requests late that are out for some time, and returns the time at which the next will be; zero: none.
+func (w *Window) Age(now time.Time, late time.Duration) (next time.Time) {
+	for ; w.head < len(w.order); w.head++ {
+		id := w.order[w.head]
+		r := &w.slots[id&slotMask]
+		if r.ID != id || r.late {
+			continue
+		}
+		if due := r.Sent.Add(late); due.After(now) {
+			return due
+		}
+		w.notFresh(r)
+	}
+	w.order, w.head = w.order[:0], 0
+	return time.Time{}
+}
+
+// Trim frees memory of requests that have ended.
+func (w *Window) Trim() {
+	if w.head > 4*maxSlots {
+		w.order = append(w.order[:0], w.order[w.head:]...)
+		w.head = 0
+	}
+}
+
+// AnyOut reports whether a request that is out is one of those that match.
+func (w *Window) AnyOut(match func(*Request) bool) bool {
+	for i := range w.slots {
+		if r := &w.slots[i]; r.ID != 0 && match(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// Out returns how many requests are out.
+func (w *Window) Out() int { return w.out }
+
+// Fresh returns how many requests that are out count against the window.
+func (w *Window) Fresh() int { return w.fresh }
+
+// Late returns how many requests that are out do not.
+func (w *Window) Late() int { return w.out - w.fresh }
+
+// MayFind reports whether a request that counts is of a class that discovers.
+func (w *Window) MayFind() bool { return w.find > 0 }
+
+// All returns how many requests were sent ever.
+func (w *Window) All() uint64 { return w.all }
+
+// Sets returns how many of them were Sets.
+func (w *Window) Sets() uint64 { return w.sets }
+
+// Sent returns how many requests were sent, by kind. It must not be written to.
+func (w *Window) Sent() map[Kind]uint64 { return w.sent }
