@@ -19,6 +19,7 @@ import (
 	"portcullis/fabricsm/route/dump"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
@@ -39,7 +40,7 @@ func TestDiagnosticsSeeTrees(t *testing.T) {
 		mlid := ib.MinMulticastLID + ib.LID(g)
 		in.MLIDs = append(in.MLIDs, mlid)
 		for h := 1 + g%5; h < 54; h += 3 + g%7 {
-			in.Joins = append(in.Joins, sm.Join{MLID: mlid, GUID: l.Find(fmt.Sprintf("h%d", h)).PortGUID(1), State: mcast.FullMember})
+			in.Joins = append(in.Joins, multicast.Join{MLID: mlid, GUID: l.Find(fmt.Sprintf("h%d", h)).PortGUID(1), State: mcast.FullMember})
 		}
 	}
 	trees := func(v *sm.View) bool { return v.Settled && v.Multicast != nil && len(v.Multicast.Trees) == 40 }

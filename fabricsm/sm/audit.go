@@ -36,7 +36,7 @@ func (c *Core) audit() {
 		c.auditSLtoVL(c.auditAt)
 		c.auditVLArb(c.auditAt, c.auditRound)
 		if pt.num == 0 {
-			c.backgroundMFT(pt.node)
+			c.groups.Audit(pt.node)
 		}
 		if pt.pkeys != nil && c.keyBlocks(c.auditAt) > 0 {
 			pt.auditBlock = uint16(len(pt.pkeys.blocks))

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/bruteforce"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
@@ -39,7 +40,7 @@ type Core struct {
 	// wanted
 	lids    lidSpace
 	members members
-	groups  groups
+	groups  *multicast.Groups
 	aliases aliases
 	mkeys   mkeys
 	routing routing
@@ -113,12 +114,12 @@ func New(cfg Config) *Core {
 		health:   records{at: make(map[ib.Place]*record)},
 		lids:     newLIDSpace(),
 		members:  newMembers(),
-		groups:   newGroups(),
 		aliases:  newAliases(),
 		mkeys:    newMKeys(),
 		wire:     work.NewWindow(),
 	}
 	c.refusals = newRefusals()
+	c.groups = multicast.New(groupFabric{desk{c}}, &c.topo, &c.q)
 	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, LogsAll: cfg.Weakness.TellsAll})
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
 	c.subtrees = subtree.New(growthFabric{c}, &c.topo, subtree.Limits(cfg.Growth))

@@ -191,7 +191,7 @@ func (c *Core) nameEnd(p topo.PortID, guid ib.GUID) {
 	c.topo.SetPort(p, tp)
 	c.byPort[guid] = p
 	delete(c.lids.away, guid)
-	c.reseat(guid)
+	c.groups.Reseat(guid)
 	c.moved()
 }
 

@@ -143,7 +143,7 @@ func (c *Core) unname(ni *mad.NodeInfo) {
 	c.topo.SetPort(q, tp)
 	delete(c.byPort, ni.PortGUID)
 	c.outOfSight(ni.PortGUID)
-	c.reseat(ni.PortGUID)
+	c.groups.Reseat(ni.PortGUID)
 	c.moved()
 }
 

@@ -48,7 +48,7 @@ func (c *Core) failed(r *work.Request, outcome Outcome) {
 	case work.LFT:
 		c.lostLFT(r.Ref.Node(), r)
 	case work.MFT:
-		c.lostMFT(r.Ref.Node(), r)
+		c.groups.Lost(r.Ref.Node(), r)
 	case work.Set:
 		c.keySent(r.Ref.Port(), (*keys.Ring).Lost)
 	default:

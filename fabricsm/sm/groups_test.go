@@ -14,6 +14,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/transport"
 )
 
@@ -32,7 +33,7 @@ func (w wanted) set(e *env) *sm.GroupsSet {
 	in := &sm.GroupsSet{MLIDs: w.mlids()}
 	for _, mlid := range in.MLIDs {
 		for _, h := range sortedNames(w[mlid]) {
-			in.Joins = append(in.Joins, sm.Join{MLID: mlid, GUID: e.list.Find(h).PortGUID(1), State: w[mlid][h]})
+			in.Joins = append(in.Joins, multicast.Join{MLID: mlid, GUID: e.list.Find(h).PortGUID(1), State: w[mlid][h]})
 		}
 	}
 	return in
@@ -48,7 +49,7 @@ func sortedNames(m map[string]mcast.JoinState) (all []string) {
 
 // join has a host take part in a group, at once in the core too.
 func (w wanted) join(e *env, mlid ib.LID, host string, state mcast.JoinState) {
-	in := &sm.GroupsChanged{Joins: []sm.Join{{MLID: mlid, GUID: e.list.Find(host).PortGUID(1), State: state}}}
+	in := &sm.GroupsChanged{Joins: []multicast.Join{{MLID: mlid, GUID: e.list.Find(host).PortGUID(1), State: state}}}
 	if w[mlid] == nil {
 		w[mlid] = make(map[string]mcast.JoinState)
 		in.Made = []ib.LID{mlid}

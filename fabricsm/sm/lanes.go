@@ -157,11 +157,11 @@ func kindOfPort(node ib.NodeType, num ib.PortNum) qos.Kind {
 
 // relane takes the lanes that routes and multicast need now. Where tables have
 // to change, new forwarding waits for them, as far as devices answer.
-func (c *Core) relane() {
+func (c *Core) relane(ground *mcast.Ground) {
 	l := &c.lanes
 	before := *l
 	was, now := l.routes, c.routing.tables
-	l.routes, l.ground = now, c.groups.forest.Ground()
+	l.routes, l.ground = now, ground
 	l.layered, l.base, l.extra, l.own = now.Layers() > 1, now.SLtoVL(), 0, 0
 	if gr := l.ground; gr != nil && gr.VL != 0 {
 		l.extra, l.own = gr.SL, gr.VL

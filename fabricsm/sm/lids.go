@@ -341,7 +341,7 @@ func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {
 		return
 	}
 	pt.placed, pt.place = true, c.topo.PlaceOf(p)
-	c.reseat(guid)
+	c.groups.Reseat(guid)
 	c.seatAliases(guid)
 	c.event(&PortPlaced{GUID: guid, Place: pt.place, LID: pt.lid, NodeGUID: c.topo.NodeGUID(pt.node)})
 	c.needRoute(p)
@@ -356,7 +356,7 @@ func (c *Core) leave(p topo.PortID) {
 		pt.placed = false
 		c.event(&PortGone{GUID: guid, Place: pt.place})
 		c.seatAliases(guid)
-		c.reseat(guid)
+		c.groups.Reseat(guid)
 	}
 	c.allotRefused()
 	c.forgetSM(guid)

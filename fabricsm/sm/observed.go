@@ -48,8 +48,6 @@ type node struct {
 	lifetime  bool          // LifeTimeValue is not kept
 	topAsked  ib.LID        // LinearFDBTop of the last Set
 	lft       lft
-	mft       *mft // nil before anything is wanted of it
-	mcAsked   mcAsked
 	trapHold  time.Time     // no verification before
 	trapPause time.Duration // between the last two
 	trapTrue  bool          // the last one found something
@@ -151,6 +149,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.mkeys.states.shown.Grow(c.topo.NumPorts())
 	d := c.deviceAt(ni, up)
 	c.q.ForgetNode(id)
+	c.groups.RemoveSwitch(id)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d], due: c.nodes[id].due}
 	for i := range int(ni.NumPorts) + 1 {
 		c.clearPort(first+topo.PortID(i), id, ib.PortNum(i))
@@ -188,7 +187,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 			c.endTurn(g, false)
 			delete(c.byPort, g)
 			c.outOfSight(g)
-			c.reseat(g)
+			c.groups.Reseat(g)
 		}
 		c.lids.leave(&c.ports[p])
 		delete(c.mkeys.waiting, p)
@@ -204,6 +203,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.faults.Clear(fault.Key{Kind: fault.NodeSilent, GUID: tn.GUID})
 	c.faults.Clear(fault.Key{Kind: fault.NoEnforcement, GUID: tn.GUID})
 	c.q.ForgetNode(id)
+	c.groups.RemoveSwitch(id)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, due: c.nodes[id].due}
 	if tn.Type == ib.NodeSwitch {
 		c.lawForget(tn.GUID)

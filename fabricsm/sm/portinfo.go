@@ -261,7 +261,7 @@ func (c *Core) workSwitch(id topo.NodeID) {
 		return // joined with LinearFDBTop, which follows from the tables
 	}
 	n.topAsked = want.LinearFDBTop
-	n.mcAsked = mcAsked{want.MulticastFDBTop, want.DefaultMulticastPrimaryPort, want.DefaultMulticastNotPrimaryPort}
+	c.groups.Asked(id, &want)
 	m := c.ask(x, id, mad.MethodSet, mad.AttrSwitchInfo, 0)
 	c.encode(mad.Encode(m.Data(), &want))
 }
@@ -295,7 +295,7 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *work.Request, m *mad.MAD, status
 	}
 	if !was || si.LinearFDBTop < old.LinearFDBTop {
 		n.reset = si.LinearFDBTop == 0
-		c.forgetMFT(id)
+		c.groups.Forget(id)
 	}
 	if verify && si.PortStateChange {
 		// It is set after any bring-up, so it says something only when a trap
@@ -371,7 +371,7 @@ func (c *Core) rebooted(id topo.NodeID) {
 	n.reset = false
 	c.unsure(id, true)
 	c.keyDoubted(c.topo.Node(id).FirstPort)
-	c.forgetMFT(id)
+	c.groups.Forget(id)
 	tn := c.topo.Node(id)
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -152,7 +153,7 @@ func (c *Core) gotTables(in *TablesReady) {
 	c.planRollout(in.fabric, r.tables, in.tables)
 	topStays := r.tables != nil && r.tables.MaxLID == in.tables.MaxLID
 	r.tables = in.tables
-	c.growOn(in)
+	c.groups.GrowOn(multicast.Routes{Fabric: in.fabric, Tables: in.tables, Report: in.report})
 	f := in.fabric
 	lids := r.note(f)
 	c.event(&Routed{Engine: in.tables.Engine, Switches: len(f.Switches()), LIDs: lids})

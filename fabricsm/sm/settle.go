@@ -196,7 +196,7 @@ func (c *Core) publishAll() {
 	v.Topology, v.Violations = c.showLaw(), c.reports.Snapshot()
 	v.Refusing = c.refusing()
 	if c.writing() {
-		v.Multicast = c.multicastView()
+		v.Multicast = c.groups.View()
 	}
 	c.out.View, c.shown = v, v
 }

@@ -1,12 +1,8 @@
 package sm
 
 import (
-	"cmp"
-	"slices"
-
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/mcast"
 	"portcullis/fabricsm/qos"
 	"portcullis/fabricsm/topo"
 )
@@ -242,22 +238,4 @@ func (v *View) pkeyTable(p topo.PortID) *pkeyTable {
 		return nil
 	}
 	return v.pkeys.At(int32(p))
-}
-
-// PortsOf returns the ports by which a switch sends packets to a multicast LID, as View.Multicast has it; nil: none. It
-// must not be written to.
-func (m *Multicast) PortsOf(id topo.NodeID, mlid ib.LID) *mcast.Ports {
-	if m == nil {
-		return nil
-	}
-	i, found := slices.BinarySearchFunc(m.Trees, mlid, func(t mcast.Tree, mlid ib.LID) int { return cmp.Compare(t.MLID, mlid) })
-	if !found {
-		return nil
-	}
-	branches := m.Trees[i].Branches
-	i, found = slices.BinarySearchFunc(branches, id, func(b mcast.Branch, id topo.NodeID) int { return cmp.Compare(b.Switch, id) })
-	if !found {
-		return nil
-	}
-	return &branches[i].Ports
 }

@@ -15,6 +15,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/topo"
 )
 
@@ -209,7 +210,7 @@ func TestMulticastPortsOfAView(t *testing.T) {
 	if some == 0 {
 		t.Error("no switch forwards any group")
 	}
-	var none *sm.Multicast
+	var none *multicast.View
 	if none.PortsOf(0, ib.MinMulticastLID) != nil {
 		t.Error("without multicast there are ports of a group")
 	}

@@ -96,9 +96,7 @@ func (c *Core) pausedFor(x work.Ref) {
 	case work.LFT:
 		c.nodes[x.ID].lft.refused = nil
 	case work.MFT:
-		if t := c.nodes[x.ID].mft; t != nil {
-			t.refused = nil
-		}
+		c.groups.Resume(x.Node())
 	default:
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
@@ -57,7 +58,7 @@ type View struct {
 	MKeys *MKeysView
 
 	// Multicast is nil before this SM was master.
-	Multicast *Multicast
+	Multicast *multicast.View
 
 	aliases *aliasesShown
 

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/topo"
 )
 
@@ -108,11 +109,11 @@ func (r *Registry) Input() *sm.GroupsSet {
 		for _, s := range r.ports[port] {
 			if lid := r.Group(s.mgid).MLID; !lids[lid] {
 				lids[lid] = true
-				in.Joins = append(in.Joins, sm.Join{MLID: lid, GUID: port, State: r.partIn(lid, port)})
+				in.Joins = append(in.Joins, multicast.Join{MLID: lid, GUID: port, State: r.partIn(lid, port)})
 			}
 		}
 	}
-	slices.SortFunc(in.Joins, func(a, b sm.Join) int {
+	slices.SortFunc(in.Joins, func(a, b multicast.Join) int {
 		return cmp.Or(cmp.Compare(a.MLID, b.MLID), cmp.Compare(a.GUID, b.GUID))
 	})
 	return in

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/multicast"
 )
 
 // Config is the fixed configuration of a Registry.
@@ -230,7 +231,7 @@ func (r *Registry) begin(e *Effects) (end func()) {
 func (r *Registry) finish() {
 	for _, j := range r.dirty {
 		if r.mlids.used[j.MLID] != nil {
-			r.change().Joins = append(r.change().Joins, sm.Join{MLID: j.MLID, GUID: j.GUID, State: r.partIn(j.MLID, j.GUID)})
+			r.change().Joins = append(r.change().Joins, multicast.Join{MLID: j.MLID, GUID: j.GUID, State: r.partIn(j.MLID, j.GUID)})
 		}
 	}
 	r.out = nil

@@ -13,6 +13,7 @@ import (
 	"portcullis/fabricsm/sa/registry/registrytest"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/multicast"
 )
 
 // Ports of the tests: those of registrytest.Tenants, another limited member of the
@@ -269,7 +270,7 @@ func TestMakeRules(t *testing.T) {
 			if len(a.Notices) != 1 || a.Notices[0].Report.TrapNumber != mad.TrapMulticastCreated || a.Notices[0].GIDOf() != a.Record.MGID {
 				t.Errorf("notices %+v", a.Notices)
 			}
-			want := &sm.GroupsChanged{Made: []ib.LID{a.Record.MLID}, Joins: []sm.Join{{MLID: a.Record.MLID, GUID: alice, State: q.rec.JoinState}}}
+			want := &sm.GroupsChanged{Made: []ib.LID{a.Record.MLID}, Joins: []multicast.Join{{MLID: a.Record.MLID, GUID: alice, State: q.rec.JoinState}}}
 			if d := cmp.Diff(want, a.Groups); d != "" {
 				t.Errorf("the Subnet Manager is told (-want +got):\n%s", d)
 			}

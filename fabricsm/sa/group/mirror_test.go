@@ -8,16 +8,17 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/multicast"
 )
 
 // mirror is the state that a Subnet Manager derives from its input.
 type mirror struct {
 	lids  map[ib.LID]bool
-	joins map[sm.Join]ib.JoinState // without State
+	joins map[multicast.Join]ib.JoinState // without State
 }
 
 func newMirror() *mirror {
-	return &mirror{lids: make(map[ib.LID]bool), joins: make(map[sm.Join]ib.JoinState)}
+	return &mirror{lids: make(map[ib.LID]bool), joins: make(map[multicast.Join]ib.JoinState)}
 }
 
 // take applies changes in the order of the Subnet Manager, and fails on changes that would be invalid for it.
@@ -31,7 +32,7 @@ func (m *mirror) take(t testing.TB, c *sm.GroupsChanged) {
 			t.Fatalf("0x%04x goes that was not there", uint16(lid))
 		}
 		delete(m.lids, lid)
-		maps.DeleteFunc(m.joins, func(j sm.Join, _ ib.JoinState) bool { return j.MLID == lid })
+		maps.DeleteFunc(m.joins, func(j multicast.Join, _ ib.JoinState) bool { return j.MLID == lid })
 	}
 	for _, lid := range c.Made {
 		if m.lids[lid] || !lid.IsMulticast() {
@@ -43,7 +44,7 @@ func (m *mirror) take(t testing.TB, c *sm.GroupsChanged) {
 		if !m.lids[j.MLID] {
 			t.Fatalf("%+v joins what is not there", j)
 		}
-		k := sm.Join{MLID: j.MLID, GUID: j.GUID}
+		k := multicast.Join{MLID: j.MLID, GUID: j.GUID}
 		if delete(m.joins, k); j.State != 0 {
 			m.joins[k] = j.State
 		}

@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/path"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
 )
@@ -97,7 +98,7 @@ func (l *lab) openWith(tables *route.Tables) *lab {
 	l.t.Helper()
 	l.v = l.s.View(l.k.Fabric(), tables)
 	if l.sl != 0 {
-		l.v.Multicast = &sm.Multicast{SL: l.sl}
+		l.v.Multicast = &multicast.View{SL: l.sl}
 	}
 	l.rules.Policy = l.cfg.Policy
 	l.b = book.New(book.Empty(l.rules), l.v)

@@ -18,6 +18,7 @@ import (
 	"portcullis/fabricsm/sa/salab"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/transport/ibsim"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
@@ -186,7 +187,7 @@ func askOpenSM(t *testing.T, lab *ibsimlab.Lab, l *netlist.Netlist) (s said) {
 			if err := mad.Decode(a.Data, &g); err != nil {
 				t.Fatal(err)
 			}
-			s.joins.Joins = append(s.joins.Joins, sm.Join{MLID: g.MLID, GUID: g.PortGID.GUID(), State: ib.FullMember})
+			s.joins.Joins = append(s.joins.Joins, multicast.Join{MLID: g.MLID, GUID: g.PortGID.GUID(), State: ib.FullMember})
 			if host == "h7" {
 				s.joins.MLIDs = append(s.joins.MLIDs, g.MLID)
 			}

@@ -16,6 +16,7 @@ import (
 	"portcullis/fabricsm/sa/record"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/stage"
 )
 
@@ -88,7 +89,7 @@ func newBed(t testing.TB, cfg sm.Config, hooks ...func(*stage.Stage)) *bed {
 		mlid := ib.MinMulticastLID + ib.LID(g*40)
 		join.MLIDs = append(join.MLIDs, mlid)
 		for _, h := range []string{"h1", "h2", "h5"} {
-			join.Joins = append(join.Joins, sm.Join{MLID: mlid, GUID: l.Find(h).PortGUID(1), State: ib.FullMember})
+			join.Joins = append(join.Joins, multicast.Join{MLID: mlid, GUID: l.Find(h).PortGUID(1), State: ib.FullMember})
 		}
 	}
 	s.Step(join)

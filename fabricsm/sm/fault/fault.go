@@ -9,6 +9,13 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
+// Event reports that something is wrong.
+type Event interface {
+	fmt.Stringer
+	// FabricEvent marks a type as an event.
+	FabricEvent()
+}
+
 // Kind is what is wrong, the gravest first: lists are in this order.
 type Kind uint8
 

@@ -1,0 +1,431 @@
+// maxAliases is the number of entries of GUIDInfo beside a port's own.
+const maxAliases = 255
+
+// Table is what is wanted of GUIDInfo, and what is known of it. Use New.
+type Table struct {
+	fabric Fabric
+	topo   *topo.Builder
+	queue  *work.Queue
+
+	byPort  map[ib.GUID]*port
+	owner   map[ib.GUID]ib.GUID   // port by alias, of those that are in force
+	holder  map[ib.GUID]ib.GUID   // port by alias, of those that are, or may be, in a table
+	waited  map[ib.GUID]time.Time // since when its owner waits, by alias that another port holds
+	refused map[ib.GUID]bool      // ports that do not have all that was asked
+	shown   *Shown
+	stale   bool // shown has to be built again
+}
+
+type port struct {
+	place  ib.Place
+	asked  []ib.GUID // as it was said
+	given  []ib.GUID // without those that are refused
+	have   []ib.GUID // whole blocks, nil before the first was read
+	known  []bool    // by block: have is what a Get said
+	told   bool      // AliasesApplied
+	audit  bool      // the next requests are part of the audit
+	wrote  int       // 1 + the block of the last Set that was not read back
+	rounds int       // Sets in a row after which a Get said otherwise
+	pause  time.Duration
+	hold   time.Time // a device that keeps nothing is left alone until then
+}
+
+// New returns the table of a fabric in which no port is to have aliases.
+func New(f Fabric, b *topo.Builder, q *work.Queue) *Table {
+	return &Table{
+		fabric: f, topo: b, queue: q,
+		byPort: make(map[ib.GUID]*port), owner: make(map[ib.GUID]ib.GUID), refused: make(map[ib.GUID]bool), holder: make(map[ib.GUID]ib.GUID), waited: make(map[ib.GUID]time.Time),
+	}
+}
+
+// setAliases takes the wanted aliases of some ports.
+func (t *Table) setAliases(in *AliasesSet) {
+	for _, w := range in.Ports {
+		a := t.byPort[w.GUID]
+		if a == nil {
+			a = &port{}
+			t.byPort[w.GUID] = a
+		}
+		c.giveBack(w.GUID, a)
+		a.place, a.asked = w.Place, slices.Clone(w.Aliases[:min(len(w.Aliases), maxAliases)])
+		a.hold, a.pause = time.Time{}, 0
+	}
+	for _, w := range in.Ports {
+		c.allot(w.GUID, t.byPort[w.GUID])
+	}
+	c.allotRefused()
+}
+
+// giveBack makes the aliases of a port free for others.
+func (t *Table) giveBack(guid ib.GUID, a *port) {
+	for _, g := range a.given {
+		if t.owner[g] == guid {
+			delete(t.owner, g)
+			delete(t.waited, g)
+		}
+	}
+	for _, g := range a.asked {
+		t.fabric.Solved(fault.Key{Kind: fault.AliasRefused, GUID: g, Place: a.place})
+	}
+	a.given, a.told, a.rounds = nil, false, 0
+}
+
+// allot decides which of the aliases asked for a port gets. Port and alias GUIDs share one space, in which the first owner
+// keeps its GUIDs.
+func (t *Table) allot(guid ib.GUID, a *port) {
+	given := make([]ib.GUID, len(a.asked))
+	refused := make(map[ib.GUID]string)
+	delete(t.refused, guid)
+	for i, g := range a.asked {
+		if g == 0 {
+			continue
+		}
+		if reason := c.conflict(guid, g); reason != "" {
+			refused[g] = reason
+			continue
+		}
+		given[i] = g
+		t.owner[g] = guid
+	}
+	for _, g := range a.asked {
+		k := fault.Key{Kind: fault.AliasRefused, GUID: g, Place: a.place}
+		if reason := refused[g]; reason == "" {
+			t.fabric.Solved(k)
+		} else {
+			t.refused[guid] = true
+			t.fabric.Refuse(k, guid, g, reason)
+		}
+	}
+	if !slices.Equal(given, a.given) {
+		a.given, a.told = given, false
+		t.stale = true
+	}
+	c.seatAliases(guid)
+}
+
+// conflict says why a GUID cannot be an alias of a port.
+func (t *Table) conflict(guid, alias ib.GUID) string {
+	if !alias.Valid() {
+		return "it is no GUID"
+	}
+	if owner, taken := t.owner[alias]; taken {
+		if owner == guid {
+			return "it stands twice in the list"
+		}
+		return fmt.Sprintf("it belongs to port %v", owner)
+	}
+	if p, ok := t.fabric.PortByGUID(alias); ok {
+		return fmt.Sprintf("it is the port GUID of node %v", t.topo.NodeGUID(c.ports[p].node))
+	}
+	if t.fabric.IsMember(alias) {
+		return "it is a port GUID that memberships are granted to"
+	}
+	return ""
+}
+
+// allotRefused tries again to allot the aliases that were refused because another port had them.
+func (t *Table) allotRefused() {
+	if len(t.refused) == 0 {
+		return
+	}
+	for _, guid := range slices.Sorted(maps.Keys(t.refused)) {
+		a := t.byPort[guid]
+		for _, g := range a.given {
+			delete(t.owner, g)
+		}
+		c.allot(guid, a)
+	}
+}
+
+// seatAliases looks at the aliases of a port that came, went or is to have
+// others.
+func (t *Table) seatAliases(guid ib.GUID) {
+	a := t.byPort[guid]
+	if a == nil {
+		return
+	}
+	t.stale = true
+	p, ok := t.fabric.PortByGUID(guid)
+	if !ok || !c.ports[p].placed {
+		for _, g := range slices.Concat(a.have, a.given) {
+			c.letGo(g, guid)
+		}
+		for _, g := range a.given {
+			delete(t.waited, g)
+		}
+		a.have, a.known, a.told = nil, nil, false
+		return
+	}
+	t.queue.MarkPort(work.GUID, p)
+}
+
+// touchAliases looks at the aliases of a port of which more is known now.
+func (t *Table) touchAliases(p topo.PortID) {
+	if len(t.byPort) == 0 {
+		return
+	}
+	if a := t.byPort[t.topo.GUIDOf(p)]; a != nil && !a.told {
+		t.queue.MarkPort(work.GUID, p)
+	}
+}
+
+// claimed reports whether a port that was found shows a GUID that is an alias of another, and closes it. Only a port that a
+// grant names at its place comes before an alias.
+func (t *Table) claimed(guid ib.GUID, p topo.PortID) bool {
+	owner, taken := t.owner[guid]
+	if !taken {
+		return false
+	}
+	if t.fabric.IsEntitled(guid, t.topo.PlaceOf(p)) {
+		delete(t.owner, guid)
+		a := t.byPort[owner]
+		c.giveBack(owner, a)
+		defer c.allot(owner, a)
+		return false
+	}
+	first := t.byPort[owner].place
+	t.fabric.Duplicate(guid, first, p)
+	return true
+}
+
+// workAliases makes GUIDInfo of a port right, one block at a time.
+func (t *Table) workAliases(p topo.PortID) {
+	pt := &c.ports[p]
+	guid := t.topo.GUIDOf(p)
+	a := t.byPort[guid]
+	if a == nil {
+		c.workStrangeGUIDs(p)
+		return
+	}
+	if !pt.placed || !pt.known || !c.writing() || t.fabric.Now().Before(a.hold) {
+		return
+	}
+	blocks := (int(pt.info.GUIDCap) + mad.GUIDsPerBlock - 1) / mad.GUIDsPerBlock
+	k := fault.Key{Kind: fault.AliasRefused, GUID: guid}
+	if reason := c.aliasesFit(p, a, blocks); reason != "" {
+		t.fabric.Refuse(k, guid, 0, reason)
+		if blocks == 0 {
+			return
+		}
+	}
+	if len(a.known) != blocks {
+		a.have, a.known = make([]ib.GUID, blocks*mad.GUIDsPerBlock), make([]bool, blocks)
+	}
+	x := work.OnPort(work.GUID, p)
+	for b, known := range a.known {
+		if !known {
+			c.auditing = a.audit
+			c.ask(x, pt.node, mad.MethodGet, mad.AttrGUIDInfo, uint32(b))
+			c.auditing = false
+			return
+		}
+	}
+	a.audit = false
+	for b := range a.known {
+		want := c.wantGUIDs(p, a, b)
+		if slices.Equal(want.GUID[:], a.have[b*mad.GUIDsPerBlock:][:mad.GUIDsPerBlock]) {
+			continue
+		}
+		if a.rounds > maxSetRounds {
+			a.rounds, a.pause = 0, t.fabric.Longer(a.pause)
+			a.hold = t.fabric.Now().Add(a.pause)
+			t.fabric.Refuse(k, guid, 0, "it answers without an error and changes nothing")
+			t.fabric.RetryLater(p, a.pause)
+			return
+		}
+		a.known[b], a.wrote = false, b+1 // until it was read back
+		for i, g := range want.GUID {
+			if g != 0 && b+i > 0 {
+				t.holder[g] = guid
+				delete(t.waited, g)
+			}
+		}
+		m := c.ask(x, pt.node, mad.MethodSet, mad.AttrGUIDInfo, uint32(b))
+		c.encode(mad.Encode(m.Data(), &want))
+		return
+	}
+	c.aliasesDone(p, a)
+}
+
+// aliasesFit says why a port cannot have its aliases as things stand.
+func (t *Table) aliasesFit(p topo.PortID, a *port, blocks int) string {
+	pt := &c.ports[p]
+	used := len(a.given)
+	for used > 0 && a.given[used-1] == 0 {
+		used--
+	}
+	switch {
+	case used == 0:
+		return ""
+	case t.topo.PlaceOf(p) != a.place:
+		return fmt.Sprintf("wrong place: the port is seen at %v, not at %v", t.topo.PlaceOf(p), a.place)
+	case blocks == 0 || used >= int(pt.info.GUIDCap):
+		return fmt.Sprintf("it has room for %d GUIDs, and %d are wanted with its own", pt.info.GUIDCap, used+1)
+	default:
+		return ""
+	}
+}
+
+// wantGUIDs returns the wanted content of a block. Entry 0 is the port's own GUID and never changes. Aliases that do not
+// fit, or have no place here, are left empty.
+func (t *Table) wantGUIDs(p topo.PortID, a *port, block int) (want mad.GUIDInfo) {
+	if block == 0 {
+		want.GUID[0] = a.have[0]
+	}
+	if t.topo.PlaceOf(p) != a.place {
+		return want
+	}
+	for i := range want.GUID {
+		if at := block*mad.GUIDsPerBlock + i; at > 0 && at <= len(a.given) && at < int(c.ports[p].info.GUIDCap) && c.mayHold(a.given[at-1], t.topo.GUIDOf(p)) {
+			want.GUID[i] = a.given[at-1]
+		}
+	}
+	return want
+}
+
+// mayHold reports whether no other port holds an alias. An alias that changes its owner is removed from the old one first,
+// if that one releases it in time.
+func (t *Table) mayHold(alias, guid ib.GUID) bool {
+	holder, held := t.holder[alias]
+	since, waits := t.waited[alias]
+	return !held || holder == guid || waits && t.fabric.Now().Sub(since) >= letGoTime
+}
+
+// letGoTime is how long a port may go on showing an alias that belongs to another.
+const letGoTime = 10 * time.Second
+
+// await has a port wait for aliases that others hold.
+func (t *Table) await(p topo.PortID, a *port) {
+	for _, g := range a.given {
+		if _, waits := t.waited[g]; g == 0 || waits || c.mayHold(g, t.topo.GUIDOf(p)) {
+			continue
+		}
+		t.waited[g] = t.fabric.Now()
+		t.fabric.RetryLater(p, letGoTime)
+	}
+}
+
+// letGo records that a port no longer holds an alias, and lets the owner have it.
+func (t *Table) letGo(alias, guid ib.GUID) {
+	if t.holder[alias] != guid {
+		return
+	}
+	delete(t.holder, alias)
+	delete(t.waited, alias)
+	if owner, ok := t.owner[alias]; ok && owner != guid {
+		if p, here := t.fabric.PortByGUID(owner); here {
+			t.queue.MarkPort(work.GUID, p)
+		}
+	}
+}
+
+// hold records the content of a block of a port.
+func (t *Table) hold(guid ib.GUID, a *port, b int, got *mad.GUIDInfo) {
+	block := a.have[b*mad.GUIDsPerBlock:][:mad.GUIDsPerBlock]
+	for i, g := range block {
+		if g != 0 && b+i > 0 && !slices.Contains(got.GUID[:], g) {
+			c.letGo(g, guid)
+		}
+	}
+	for i, g := range got.GUID {
+		if _, held := t.holder[g]; g != 0 && b+i > 0 && !held {
+			t.holder[g] = guid
+		}
+	}
+	copy(block, got.GUID[:])
+}
+
+// gotGUIDs takes a block. A Set is believed when a Get shows the same.
+func (t *Table) gotGUIDs(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
+	a := t.byPort[t.topo.GUIDOf(p)]
+	b := int(r.Mod)
+	var got mad.GUIDInfo
+	if a == nil && status == mad.StatusOK && mad.Decode(m.Data(), &got) == nil {
+		c.gotStrangeGUIDs(p, r, &got)
+		return
+	}
+	if a == nil || b >= len(a.known) {
+		return
+	}
+	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil {
+		t.fabric.Refuse(fault.Key{Kind: fault.AliasRefused, GUID: t.topo.GUIDOf(p)}, t.topo.GUIDOf(p), 0, fmt.Sprintf("it refuses to %v GUIDInfo: %v", r.Method, status))
+		c.refused(r, status.String())
+		return
+	}
+	if r.Method == mad.MethodGet {
+		c.tellStrangeAliases(p, a, b, &got)
+		c.hold(t.topo.GUIDOf(p), a, b, &got)
+		a.known[b] = true
+		right := c.wantGUIDs(p, a, b) == got
+		if !right && a.wrote == b+1 {
+			a.rounds++
+		}
+		if a.wrote = 0; !right {
+			a.told = false
+			if r.Audit {
+				c.disturb()
+			}
+		}
+	}
+	t.queue.MarkPort(work.GUID, p)
+}
+
+// aliasesDone says that a port holds its aliases.
+func (t *Table) aliasesDone(p topo.PortID, a *port) {
+	a.rounds, a.pause = 0, 0
+	fits := c.aliasesFit(p, a, len(a.known)) == ""
+	if fits {
+		t.fabric.Solved(fault.Key{Kind: fault.AliasRefused, GUID: t.topo.GUIDOf(p)})
+	}
+	if fits && !c.holdsAll(a) {
+		c.await(p, a)
+		return
+	}
+	if a.told || !fits && t.topo.PlaceOf(p) != a.place {
+		return
+	}
+	a.told, t.stale, c.viewDue = true, true, true
+	c.event(&AliasesApplied{GUID: t.topo.GUIDOf(p), Place: a.place, Aliases: slices.Clone(a.given)})
+}
+
+// holdsAll reports whether a port holds all the aliases it is assigned: none waits for another port to release it.
+func (t *Table) holdsAll(a *port) bool {
+	for i, g := range a.given {
+		if g != 0 && (i+1 >= len(a.have) || a.have[i+1] != g) {
+			return false
+		}
+	}
+	return true
+}
+
+// auditAliases has GUIDInfo of a port read again.
+func (t *Table) auditAliases(p topo.PortID) {
+	if len(t.byPort) == 0 {
+		return
+	}
+	if a := t.byPort[t.topo.GUIDOf(p)]; a != nil && a.told {
+		a.audit = true
+		clear(a.known)
+		t.queue.MarkPort(work.GUID, p)
+	}
+}
+
+// Shown is what views show of aliases. It is immutable.
+type Shown struct{ byPort map[topo.PortID][]ib.GUID }
+
+// showAliases returns the aliases that were read back, by port.
+func (t *Table) showAliases() *Shown {
+	if !t.stale {
+		return t.shown
+	}
+	t.stale = false
+	shown := &Shown{make(map[topo.PortID][]ib.GUID)}
+	for guid, a := range t.byPort {
+		if p, ok := t.fabric.PortByGUID(guid); ok && a.told {
+			shown.byPort[p] = slices.Clone(a.given)
+		}
+	}
+	t.shown = shown
+	return shown
+}
+
