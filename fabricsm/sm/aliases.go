@@ -2,12 +2,14 @@ package sm
 
 import (
 	"fmt"
-	"maps"
-	"slices"
+	"iter"
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -59,184 +61,101 @@ func (e *AliasRefused) String() string {
 	return fmt.Sprintf("port %v does not get the alias GUID %v: %s", e.GUID, e.Alias, e.Reason)
 }
 
-// maxAliases is the number of entries of GUIDInfo beside a port's own.
-const maxAliases = 255
+// aliasFabric is the core as package aliases uses it.
+type aliasFabric struct{ desk }
 
-// aliases is what is wanted of GUIDInfo, and what is known of it.
-type aliases struct {
-	byPort  map[ib.GUID]*aliasPort
-	owner   map[ib.GUID]ib.GUID   // port by alias, of those that are in force
-	holder  map[ib.GUID]ib.GUID   // port by alias, of those that are, or may be, in a table
-	waited  map[ib.GUID]time.Time // since when its owner waits, by alias that another port holds
-	refused map[ib.GUID]bool      // ports that do not have all that was asked
-	shown   *aliasesShown
-	stale   bool // shown has to be built again
+var _ aliases.Fabric = aliasFabric{}
+
+func (f aliasFabric) Longer(d time.Duration) time.Duration { return f.longer(d) }
+func (f aliasFabric) IsPlaced(p topo.PortID) bool          { return f.ports[p].placed }
+func (f aliasFabric) Room(p topo.PortID) int               { return int(f.ports[p].info.GUIDCap) }
+
+func (f aliasFabric) IsMember(g ib.GUID) bool                         { return len(f.members.byGUID[g]) > 0 }
+func (f aliasFabric) IsEntitled(g ib.GUID, at ib.Place) bool          { return f.entitled(g, at) }
+func (f aliasFabric) Duplicate(g ib.GUID, at ib.Place, p topo.PortID) { f.duplicate(g, at, p) }
+
+func (f aliasFabric) RetryLater(p topo.PortID, d time.Duration) {
+	f.after(d, work.Retry, work.OnPort(work.GUID, p))
 }
 
-type aliasPort struct {
-	place  ib.Place
-	asked  []ib.GUID // as it was said
-	given  []ib.GUID // without those that are refused
-	have   []ib.GUID // whole blocks, nil before the first was read
-	known  []bool    // by block: have is what a Get said
-	told   bool      // AliasesApplied
-	audit  bool      // the next requests are part of the audit
-	wrote  int       // 1 + the block of the last Set that was not read back
-	rounds int       // Sets in a row after which a Get said otherwise
-	pause  time.Duration
-	hold   time.Time // a device that keeps nothing is left alone until then
+func (f aliasFabric) Applied(guid ib.GUID, at ib.Place, list []ib.GUID) {
+	f.viewDue = true
+	f.event(&AliasesApplied{GUID: guid, Place: at, Aliases: list})
 }
 
-func newAliases() aliases {
-	return aliases{byPort: make(map[ib.GUID]*aliasPort), owner: make(map[ib.GUID]ib.GUID), refused: make(map[ib.GUID]bool), holder: make(map[ib.GUID]ib.GUID), waited: make(map[ib.GUID]time.Time)}
+func (f aliasFabric) Refuse(k fault.Key, guid, alias ib.GUID, reason string) {
+	f.problem(k, &AliasRefused{GUID: guid, Alias: alias, Reason: reason})
+}
+
+// ShowsStrange reports an entry of a port with aliases that is the GUID of another port. It is written again as all that is
+// not wanted.
+func (f aliasFabric) ShowsStrange(p topo.PortID, g ib.GUID) {
+	if f.isAdapter(p) && f.belongsTo(g, p) {
+		f.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostAlias, LID: f.ports[p].lid, Victim: g})
+	}
 }
 
 // setAliases takes the wanted aliases of some ports.
 func (c *Core) setAliases(in *AliasesSet) {
-	for _, w := range in.Ports {
-		a := c.aliases.byPort[w.GUID]
-		if a == nil {
-			a = &aliasPort{}
-			c.aliases.byPort[w.GUID] = a
-		}
-		c.giveBack(w.GUID, a)
-		a.place, a.asked = w.Place, slices.Clone(w.Aliases[:min(len(w.Aliases), maxAliases)])
-		a.hold, a.pause = time.Time{}, 0
+	wanted := make([]aliases.Wanted, len(in.Ports))
+	for i, w := range in.Ports {
+		wanted[i] = aliases.Wanted(w)
 	}
-	for _, w := range in.Ports {
-		c.allot(w.GUID, c.aliases.byPort[w.GUID])
-	}
-	c.allotRefused()
+	c.aliases.Set(wanted)
 }
 
-// giveBack makes the aliases of a port free for others.
-func (c *Core) giveBack(guid ib.GUID, a *aliasPort) {
-	for _, g := range a.given {
-		if c.aliases.owner[g] == guid {
-			delete(c.aliases.owner, g)
-			delete(c.aliases.waited, g)
-		}
-	}
-	for _, g := range a.asked {
-		c.faults.Clear(fault.Key{Kind: fault.AliasRefused, GUID: g, Place: a.place})
-	}
-	a.given, a.told, a.rounds = nil, false, 0
-}
-
-// allot decides which of the aliases asked for a port gets. Port and alias GUIDs share one space, in which the first owner
-// keeps its GUIDs.
-func (c *Core) allot(guid ib.GUID, a *aliasPort) {
-	given := make([]ib.GUID, len(a.asked))
-	refused := make(map[ib.GUID]string)
-	delete(c.aliases.refused, guid)
-	for i, g := range a.asked {
-		if g == 0 {
-			continue
-		}
-		if reason := c.conflict(guid, g); reason != "" {
-			refused[g] = reason
-			continue
-		}
-		given[i] = g
-		c.aliases.owner[g] = guid
-	}
-	for _, g := range a.asked {
-		k := fault.Key{Kind: fault.AliasRefused, GUID: g, Place: a.place}
-		if reason := refused[g]; reason == "" {
-			c.faults.Clear(k)
-		} else {
-			c.aliases.refused[guid] = true
-			c.problem(k, &AliasRefused{GUID: guid, Alias: g, Reason: reason})
-		}
-	}
-	if !slices.Equal(given, a.given) {
-		a.given, a.told = given, false
-		c.aliases.stale = true
-	}
-	c.seatAliases(guid)
-}
-
-// conflict says why a GUID cannot be an alias of a port.
-func (c *Core) conflict(guid, alias ib.GUID) string {
-	if !alias.Valid() {
-		return "it is no GUID"
-	}
-	if owner, taken := c.aliases.owner[alias]; taken {
-		if owner == guid {
-			return "it stands twice in the list"
-		}
-		return fmt.Sprintf("it belongs to port %v", owner)
-	}
-	if p, ok := c.byPort[alias]; ok {
-		return fmt.Sprintf("it is the port GUID of node %v", c.topo.NodeGUID(c.ports[p].node))
-	}
-	if len(c.members.byGUID[alias]) > 0 {
-		return "it is a port GUID that memberships are granted to"
-	}
-	return ""
-}
-
-// allotRefused tries again to allot the aliases that were refused because another port had them.
-func (c *Core) allotRefused() {
-	if len(c.aliases.refused) == 0 {
+// workGUIDs makes GUIDInfo of a port right, one block at a time.
+func (c *Core) workGUIDs(p topo.PortID) {
+	pt := &c.ports[p]
+	if !c.aliases.Has(c.topo.GUIDOf(p)) {
+		c.workStrangeGUIDs(p)
 		return
 	}
-	for _, guid := range slices.Sorted(maps.Keys(c.aliases.refused)) {
-		a := c.aliases.byPort[guid]
-		for _, g := range a.given {
-			delete(c.aliases.owner, g)
-		}
-		c.allot(guid, a)
+	if !pt.placed || !pt.known || !c.writing() {
+		return
+	}
+	x := work.OnPort(work.GUID, p)
+	switch s := c.aliases.Next(p); s.Method {
+	case mad.MethodGet:
+		c.auditing = s.Audit
+		c.ask(x, pt.node, mad.MethodGet, mad.AttrGUIDInfo, uint32(s.Block))
+		c.auditing = false
+	case mad.MethodSet:
+		m := c.ask(x, pt.node, mad.MethodSet, mad.AttrGUIDInfo, uint32(s.Block))
+		want := s.Want
+		c.encode(mad.Encode(m.Data(), &want))
+	default:
 	}
 }
 
-// seatAliases looks at the aliases of a port that came, went or is to have
-// others.
-func (c *Core) seatAliases(guid ib.GUID) {
-	a := c.aliases.byPort[guid]
-	if a == nil {
-		return
-	}
-	c.aliases.stale = true
-	p, ok := c.byPort[guid]
-	if !ok || !c.ports[p].placed {
-		for _, g := range slices.Concat(a.have, a.given) {
-			c.letGo(g, guid)
+// gotGUIDs takes a block.
+func (c *Core) gotGUIDs(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
+	var got mad.GUIDInfo
+	ok := status == mad.StatusOK && mad.Decode(m.Data(), &got) == nil
+	switch {
+	case !c.aliases.Has(c.topo.GUIDOf(p)):
+		if ok {
+			c.gotStrangeGUIDs(p, r, &got)
 		}
-		for _, g := range a.given {
-			delete(c.aliases.waited, g)
-		}
-		a.have, a.known, a.told = nil, nil, false
-		return
-	}
-	c.q.MarkPort(work.GUID, p)
-}
-
-// touchAliases looks at the aliases of a port of which more is known now.
-func (c *Core) touchAliases(p topo.PortID) {
-	if len(c.aliases.byPort) == 0 {
-		return
-	}
-	if a := c.aliases.byPort[c.topo.GUIDOf(p)]; a != nil && !a.told {
-		c.q.MarkPort(work.GUID, p)
+	case !c.aliases.Knows(p, r.Mod):
+	case !ok:
+		c.aliases.Reject(p, r.Method, status)
+		c.refused(r, status.String())
+	case c.aliases.Answer(p, r, &got):
+		c.disturb()
 	}
 }
 
-// claimed reports whether a port that was found shows a GUID that is an alias of another, and closes it. Only a port that a
-// grant names at its place comes before an alias.
-func (c *Core) claimed(guid ib.GUID, p topo.PortID) bool {
-	owner, taken := c.aliases.owner[guid]
-	if !taken {
-		return false
+// Aliases returns the alias GUIDs that a port holds, as they were read back: entries of GUIDInfo from 1 on, 0 for unused
+// ones. The caller must not write to the result.
+func (v *View) Aliases(p topo.PortID) []ib.GUID { return v.aliases.Of(p) }
+
+// ChangedAliases visits the ports whose aliases differ from those of an older
+// view, nil for none, some of them twice, in no order. Without a change it costs
+// nothing.
+func (v *View) ChangedAliases(old *View) iter.Seq[topo.PortID] {
+	if old == nil {
+		return v.aliases.Changed(nil)
 	}
-	if c.entitled(guid, c.topo.PlaceOf(p)) {
-		delete(c.aliases.owner, guid)
-		a := c.aliases.byPort[owner]
-		c.giveBack(owner, a)
-		defer c.allot(owner, a)
-		return false
-	}
-	first := c.aliases.byPort[owner].place
-	c.duplicate(guid, first, p)
-	return true
+	return v.aliases.Changed(old.aliases)
 }

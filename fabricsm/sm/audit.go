@@ -31,7 +31,7 @@ func (c *Core) audit() {
 		}
 		c.background(c.auditAt)
 		c.auditIdentity(c.auditAt)
-		c.auditAliases(c.auditAt)
+		c.aliases.Audit(c.auditAt)
 		c.readStrangeGUIDs(c.auditAt)
 		c.auditSLtoVL(c.auditAt)
 		c.auditVLArb(c.auditAt, c.auditRound)

@@ -60,7 +60,7 @@ func (c *Core) touch(p topo.PortID) {
 		c.q.MarkPort(work.VLArb, p)
 	}
 	c.q.MarkPort(work.Set, p)
-	c.touchAliases(p)
+	c.aliases.Touch(p)
 }
 
 // cut forgets a cable without asking which nodes can still be reached.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/sm/bruteforce"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/multicast"
@@ -41,7 +42,7 @@ type Core struct {
 	lids    lidSpace
 	members members
 	groups  *multicast.Groups
-	aliases aliases
+	aliases *aliases.Table
 	mkeys   mkeys
 	routing routing
 	lanes   lanes
@@ -114,11 +115,11 @@ func New(cfg Config) *Core {
 		health:   records{at: make(map[ib.Place]*record)},
 		lids:     newLIDSpace(),
 		members:  newMembers(),
-		aliases:  newAliases(),
 		mkeys:    newMKeys(),
 		wire:     work.NewWindow(),
 	}
 	c.refusals = newRefusals()
+	c.aliases = aliases.New(aliasFabric{desk{c}}, &c.topo, &c.q)
 	c.groups = multicast.New(groupFabric{desk{c}}, &c.topo, &c.q)
 	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, LogsAll: cfg.Weakness.TellsAll})
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)

@@ -200,7 +200,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 	c.evict(ni.PortGUID, p)
 	c.unname(ni)
 	c.evictHosts(ni, p)
-	if c.claimed(ni.PortGUID, p) {
+	if c.aliases.IsClaimed(ni.PortGUID, p) {
 		return
 	}
 	if old := c.topo.Peer(p); old != topo.None && (c.topo.NodeGUID(c.ports[old].node) != ni.NodeGUID || c.ports[old].num != ni.LocalPortNum) {

@@ -17,7 +17,7 @@
 //
 // # How it works
 //
-// Nodes and ports that have to be looked at again stand in queues, by urgency (queue.go). While the window has room the
+// Nodes and ports that have to be looked at again stand in queues, by urgency (package work). While the window has room the
 // core takes the most urgent one, compares observed with wanted, and sends at most one request for it; the answer puts it
 // back into a queue if there may be more to do. When all queues are empty and nothing is out, the fabric is settled. The
 // whole fabric is scanned only at the two moments at which everything changes: when this SM becomes master, and when the
@@ -28,7 +28,7 @@
 // One concern has one file, or a few with the same beginning:
 //
 //	core input output config weakness        the contract with the owner
-//	queue background timers wire failures    the work: next requests, requests that are out, failures
+//	queue background timers wire failures    the work, with packages work and blocks: next requests, requests that are out, failures
 //	allowance settle progress view events    how much of it, how far it is, reports to the owner;  problems: with package fault
 //	discovery cables description retree      nodes and links, and how they are reached
 //	confirm duplicate sure unread            identity of nodes

@@ -107,7 +107,7 @@ func (c *Core) readLIDs() {
 func (c *Core) readStrangeGUIDs(p topo.PortID) {
 	pt := &c.ports[p]
 	blocks := (int(pt.info.GUIDCap) + 7) / 8
-	if !c.isAdapter(p) || !pt.placed || blocks == 0 || c.aliases.byPort[c.topo.GUIDOf(p)] != nil {
+	if !c.isAdapter(p) || !pt.placed || blocks == 0 || c.aliases.Has(c.topo.GUIDOf(p)) {
 		return
 	}
 	pt.guidBlock = uint8((int(pt.guidBlock) + 1) % blocks)
@@ -143,17 +143,6 @@ func (c *Core) gotStrangeGUIDs(p topo.PortID, r *work.Request, got *mad.GUIDInfo
 	if want != *got {
 		m := c.ask(work.OnPort(work.GUID, p), c.ports[p].node, mad.MethodSet, mad.AttrGUIDInfo, r.Mod)
 		c.encode(mad.Encode(m.Data(), &want))
-	}
-}
-
-// tellStrangeAliases reports entries in a block of a port with aliases that are GUIDs of
-// other ports. They are written again as all that is not wanted.
-func (c *Core) tellStrangeAliases(p topo.PortID, a *aliasPort, block int, got *mad.GUIDInfo) {
-	want := c.wantGUIDs(p, a, block)
-	for i, g := range got.GUID {
-		if g != 0 && g != want.GUID[i] && block+i > 0 && c.isAdapter(p) && c.belongsTo(g, p) {
-			c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostAlias, LID: c.ports[p].lid, Victim: g})
-		}
 	}
 }
 

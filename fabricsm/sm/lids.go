@@ -342,7 +342,7 @@ func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {
 	}
 	pt.placed, pt.place = true, c.topo.PlaceOf(p)
 	c.groups.Reseat(guid)
-	c.seatAliases(guid)
+	c.aliases.Seat(guid)
 	c.event(&PortPlaced{GUID: guid, Place: pt.place, LID: pt.lid, NodeGUID: c.topo.NodeGUID(pt.node)})
 	c.needRoute(p)
 	c.judge(guid)
@@ -355,10 +355,10 @@ func (c *Core) leave(p topo.PortID) {
 	if pt.placed {
 		pt.placed = false
 		c.event(&PortGone{GUID: guid, Place: pt.place})
-		c.seatAliases(guid)
+		c.aliases.Seat(guid)
 		c.groups.Reseat(guid)
 	}
-	c.allotRefused()
+	c.aliases.AllotRefused()
 	c.forgetSM(guid)
 	c.absent(guid)
 }

@@ -134,7 +134,7 @@ func (c *Core) workOn(x work.Ref) {
 	case work.Desc:
 		c.workDescription(x.Node())
 	case work.GUID:
-		c.workAliases(x.Port())
+		c.workGUIDs(x.Port())
 	case work.MFT:
 		c.workMFT(x.Node())
 	case work.VLArb:

@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/topo"
 )
 
@@ -14,7 +15,7 @@ import (
 // core do. The zero Sketch knows nothing.
 type Sketch struct {
 	pkeys   topo.OwnPages[*pkeyTable]
-	aliases *aliasesShown
+	aliases *aliases.Shown
 }
 
 // SetPKeys sets the P_Key table of a port, read and proven; nil: it was not read.
@@ -35,11 +36,11 @@ func (s *Sketch) SetPKeys(p topo.PortID, keys ...ib.PKey) {
 
 // SetAliases sets alias GUIDs of a port.
 func (s *Sketch) SetAliases(p topo.PortID, guids ...ib.GUID) {
-	next := &aliasesShown{make(map[topo.PortID][]ib.GUID)}
+	next := &aliases.Shown{ByPort: make(map[topo.PortID][]ib.GUID)}
 	if s.aliases != nil {
-		maps.Copy(next.byPort, s.aliases.byPort)
+		maps.Copy(next.ByPort, s.aliases.ByPort)
 	}
-	next.byPort[p] = slices.Clone(guids)
+	next.ByPort[p] = slices.Clone(guids)
 	s.aliases = next
 }
 

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/violation"
@@ -60,7 +61,7 @@ type View struct {
 	// Multicast is nil before this SM was master.
 	Multicast *multicast.View
 
-	aliases *aliasesShown
+	aliases *aliases.Shown
 
 	pkeys topo.Pages[*pkeyTable] // by PortID, nil: not read
 	mkeys topo.Pages[*MKeyState] // by PortID, nil: nothing is known

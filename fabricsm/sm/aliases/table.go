@@ -1,3 +1,63 @@
+// Package aliases gives end ports further GUIDs, for virtual functions, and finds out whether they hold them.
+//
+// Port and alias GUIDs share one space, in which the first owner keeps its GUIDs. GUIDInfo of a port is read and written
+// block by block, and what was written is believed when it was read back.
+package aliases
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
+	"portcullis/fabricsm/topo"
+)
+
+// Wanted are the GUIDs that an end port is to have beside its own.
+type Wanted struct {
+	GUID    ib.GUID   // port GUID
+	Place   ib.Place  // switch port it must be cabled to
+	Aliases []ib.GUID // entries of GUIDInfo from 1 on, 0 for one that is unused
+}
+
+// Fabric is what a Table asks of the core.
+type Fabric interface {
+	// Now returns the time of the step.
+	Now() time.Time
+	// Longer returns the pause that follows another one.
+	Longer(time.Duration) time.Duration
+	// RetryLater has a port looked at after a pause.
+	RetryLater(topo.PortID, time.Duration)
+	// PortByGUID returns the end port that shows a GUID.
+	PortByGUID(ib.GUID) (topo.PortID, bool)
+	// IsPlaced reports whether an end port was reported at its place.
+	IsPlaced(topo.PortID) bool
+	// Room returns how many GUIDs a port has room for, its own included.
+	Room(topo.PortID) int
+	// IsMember reports whether memberships are granted to a GUID, and IsEntitled whether one is at a place.
+	IsMember(ib.GUID) bool
+	IsEntitled(ib.GUID, ib.Place) bool
+	// Duplicate closes a port that shows a GUID which belongs elsewhere.
+	Duplicate(guid ib.GUID, first ib.Place, p topo.PortID)
+	// ShowsStrange takes an entry of GUIDInfo that is not wanted.
+	ShowsStrange(topo.PortID, ib.GUID)
+	Reports
+}
+
+// Reports is where a Table reports to.
+type Reports interface {
+	// Applied reports that a port holds its aliases.
+	Applied(guid ib.GUID, at ib.Place, aliases []ib.GUID)
+	// Refuse reports, once, why an alias is not given to a port; alias 0: none is.
+	Refuse(k fault.Key, guid, alias ib.GUID, reason string)
+	// Solved removes a fault from the views.
+	Solved(fault.Key)
+}
+
 // maxAliases is the number of entries of GUIDInfo beside a port's own.
 const maxAliases = 255
 
@@ -38,22 +98,22 @@ func New(f Fabric, b *topo.Builder, q *work.Queue) *Table {
 	}
 }
 
-// setAliases takes the wanted aliases of some ports.
-func (t *Table) setAliases(in *AliasesSet) {
-	for _, w := range in.Ports {
+// Set takes the wanted aliases of some ports.
+func (t *Table) Set(ports []Wanted) {
+	for _, w := range ports {
 		a := t.byPort[w.GUID]
 		if a == nil {
 			a = &port{}
 			t.byPort[w.GUID] = a
 		}
-		c.giveBack(w.GUID, a)
+		t.giveBack(w.GUID, a)
 		a.place, a.asked = w.Place, slices.Clone(w.Aliases[:min(len(w.Aliases), maxAliases)])
 		a.hold, a.pause = time.Time{}, 0
 	}
-	for _, w := range in.Ports {
-		c.allot(w.GUID, t.byPort[w.GUID])
+	for _, w := range ports {
+		t.allot(w.GUID, t.byPort[w.GUID])
 	}
-	c.allotRefused()
+	t.AllotRefused()
 }
 
 // giveBack makes the aliases of a port free for others.
@@ -80,7 +140,7 @@ func (t *Table) allot(guid ib.GUID, a *port) {
 		if g == 0 {
 			continue
 		}
-		if reason := c.conflict(guid, g); reason != "" {
+		if reason := t.conflict(guid, g); reason != "" {
 			refused[g] = reason
 			continue
 		}
@@ -100,7 +160,7 @@ func (t *Table) allot(guid ib.GUID, a *port) {
 		a.given, a.told = given, false
 		t.stale = true
 	}
-	c.seatAliases(guid)
+	t.Seat(guid)
 }
 
 // conflict says why a GUID cannot be an alias of a port.
@@ -115,7 +175,7 @@ func (t *Table) conflict(guid, alias ib.GUID) string {
 		return fmt.Sprintf("it belongs to port %v", owner)
 	}
 	if p, ok := t.fabric.PortByGUID(alias); ok {
-		return fmt.Sprintf("it is the port GUID of node %v", t.topo.NodeGUID(c.ports[p].node))
+		return fmt.Sprintf("it is the port GUID of node %v", t.topo.NodeGUID(t.topo.Port(p).Node))
 	}
 	if t.fabric.IsMember(alias) {
 		return "it is a port GUID that memberships are granted to"
@@ -123,8 +183,8 @@ func (t *Table) conflict(guid, alias ib.GUID) string {
 	return ""
 }
 
-// allotRefused tries again to allot the aliases that were refused because another port had them.
-func (t *Table) allotRefused() {
+// AllotRefused tries again to allot the aliases that were refused because another port had them.
+func (t *Table) AllotRefused() {
 	if len(t.refused) == 0 {
 		return
 	}
@@ -133,22 +193,22 @@ func (t *Table) allotRefused() {
 		for _, g := range a.given {
 			delete(t.owner, g)
 		}
-		c.allot(guid, a)
+		t.allot(guid, a)
 	}
 }
 
-// seatAliases looks at the aliases of a port that came, went or is to have
+// Seat looks at the aliases of a port that came, went or is to have
 // others.
-func (t *Table) seatAliases(guid ib.GUID) {
+func (t *Table) Seat(guid ib.GUID) {
 	a := t.byPort[guid]
 	if a == nil {
 		return
 	}
 	t.stale = true
 	p, ok := t.fabric.PortByGUID(guid)
-	if !ok || !c.ports[p].placed {
+	if !ok || !t.fabric.IsPlaced(p) {
 		for _, g := range slices.Concat(a.have, a.given) {
-			c.letGo(g, guid)
+			t.letGo(g, guid)
 		}
 		for _, g := range a.given {
 			delete(t.waited, g)
@@ -159,8 +219,8 @@ func (t *Table) seatAliases(guid ib.GUID) {
 	t.queue.MarkPort(work.GUID, p)
 }
 
-// touchAliases looks at the aliases of a port of which more is known now.
-func (t *Table) touchAliases(p topo.PortID) {
+// Touch looks at the aliases of a port of which more is known now.
+func (t *Table) Touch(p topo.PortID) {
 	if len(t.byPort) == 0 {
 		return
 	}
@@ -169,9 +229,9 @@ func (t *Table) touchAliases(p topo.PortID) {
 	}
 }
 
-// claimed reports whether a port that was found shows a GUID that is an alias of another, and closes it. Only a port that a
+// IsClaimed reports whether a port that was found shows a GUID that is an alias of another, and closes it. Only a port that a
 // grant names at its place comes before an alias.
-func (t *Table) claimed(guid ib.GUID, p topo.PortID) bool {
+func (t *Table) IsClaimed(guid ib.GUID, p topo.PortID) bool {
 	owner, taken := t.owner[guid]
 	if !taken {
 		return false
@@ -179,8 +239,8 @@ func (t *Table) claimed(guid ib.GUID, p topo.PortID) bool {
 	if t.fabric.IsEntitled(guid, t.topo.PlaceOf(p)) {
 		delete(t.owner, guid)
 		a := t.byPort[owner]
-		c.giveBack(owner, a)
-		defer c.allot(owner, a)
+		t.giveBack(owner, a)
+		defer t.allot(owner, a)
 		return false
 	}
 	first := t.byPort[owner].place
@@ -188,50 +248,49 @@ func (t *Table) claimed(guid ib.GUID, p topo.PortID) bool {
 	return true
 }
 
-// workAliases makes GUIDInfo of a port right, one block at a time.
-func (t *Table) workAliases(p topo.PortID) {
-	pt := &c.ports[p]
+// Step is the next thing to do about GUIDInfo of a port.
+type Step struct {
+	Method mad.Method // 0: nothing
+	Block  int
+	Audit  bool         // part of the background audit
+	Want   mad.GUIDInfo // of a Set
+}
+
+// Next returns the next step that makes GUIDInfo of a port right, one block at a time. The port has to be placed, and read.
+func (t *Table) Next(p topo.PortID) Step {
 	guid := t.topo.GUIDOf(p)
 	a := t.byPort[guid]
-	if a == nil {
-		c.workStrangeGUIDs(p)
-		return
+	if t.fabric.Now().Before(a.hold) {
+		return Step{}
 	}
-	if !pt.placed || !pt.known || !c.writing() || t.fabric.Now().Before(a.hold) {
-		return
-	}
-	blocks := (int(pt.info.GUIDCap) + mad.GUIDsPerBlock - 1) / mad.GUIDsPerBlock
+	blocks := (t.fabric.Room(p) + mad.GUIDsPerBlock - 1) / mad.GUIDsPerBlock
 	k := fault.Key{Kind: fault.AliasRefused, GUID: guid}
-	if reason := c.aliasesFit(p, a, blocks); reason != "" {
+	if reason := t.fit(p, a, blocks); reason != "" {
 		t.fabric.Refuse(k, guid, 0, reason)
 		if blocks == 0 {
-			return
+			return Step{}
 		}
 	}
 	if len(a.known) != blocks {
 		a.have, a.known = make([]ib.GUID, blocks*mad.GUIDsPerBlock), make([]bool, blocks)
 	}
-	x := work.OnPort(work.GUID, p)
 	for b, known := range a.known {
 		if !known {
-			c.auditing = a.audit
-			c.ask(x, pt.node, mad.MethodGet, mad.AttrGUIDInfo, uint32(b))
-			c.auditing = false
-			return
+			return Step{Method: mad.MethodGet, Block: b, Audit: a.audit}
 		}
 	}
 	a.audit = false
 	for b := range a.known {
-		want := c.wantGUIDs(p, a, b)
+		want := t.want(p, a, b)
 		if slices.Equal(want.GUID[:], a.have[b*mad.GUIDsPerBlock:][:mad.GUIDsPerBlock]) {
 			continue
 		}
-		if a.rounds > maxSetRounds {
+		if a.rounds > maxRounds {
 			a.rounds, a.pause = 0, t.fabric.Longer(a.pause)
 			a.hold = t.fabric.Now().Add(a.pause)
 			t.fabric.Refuse(k, guid, 0, "it answers without an error and changes nothing")
 			t.fabric.RetryLater(p, a.pause)
-			return
+			return Step{}
 		}
 		a.known[b], a.wrote = false, b+1 // until it was read back
 		for i, g := range want.GUID {
@@ -240,16 +299,18 @@ func (t *Table) workAliases(p topo.PortID) {
 				delete(t.waited, g)
 			}
 		}
-		m := c.ask(x, pt.node, mad.MethodSet, mad.AttrGUIDInfo, uint32(b))
-		c.encode(mad.Encode(m.Data(), &want))
-		return
+		return Step{Method: mad.MethodSet, Block: b, Want: want}
 	}
-	c.aliasesDone(p, a)
+	t.done(p, a)
+	return Step{}
 }
 
-// aliasesFit says why a port cannot have its aliases as things stand.
-func (t *Table) aliasesFit(p topo.PortID, a *port, blocks int) string {
-	pt := &c.ports[p]
+// maxRounds is how many Sets in a row may change nothing before a port is left alone for a while.
+const maxRounds = 4
+
+// fit says why a port cannot have its aliases as things stand.
+func (t *Table) fit(p topo.PortID, a *port, blocks int) string {
+	room := t.fabric.Room(p)
 	used := len(a.given)
 	for used > 0 && a.given[used-1] == 0 {
 		used--
@@ -259,16 +320,16 @@ func (t *Table) aliasesFit(p topo.PortID, a *port, blocks int) string {
 		return ""
 	case t.topo.PlaceOf(p) != a.place:
 		return fmt.Sprintf("wrong place: the port is seen at %v, not at %v", t.topo.PlaceOf(p), a.place)
-	case blocks == 0 || used >= int(pt.info.GUIDCap):
-		return fmt.Sprintf("it has room for %d GUIDs, and %d are wanted with its own", pt.info.GUIDCap, used+1)
+	case blocks == 0 || used >= room:
+		return fmt.Sprintf("it has room for %d GUIDs, and %d are wanted with its own", room, used+1)
 	default:
 		return ""
 	}
 }
 
-// wantGUIDs returns the wanted content of a block. Entry 0 is the port's own GUID and never changes. Aliases that do not
+// want returns the wanted content of a block. Entry 0 is the port's own GUID and never changes. Aliases that do not
 // fit, or have no place here, are left empty.
-func (t *Table) wantGUIDs(p topo.PortID, a *port, block int) (want mad.GUIDInfo) {
+func (t *Table) want(p topo.PortID, a *port, block int) (want mad.GUIDInfo) {
 	if block == 0 {
 		want.GUID[0] = a.have[0]
 	}
@@ -276,7 +337,7 @@ func (t *Table) wantGUIDs(p topo.PortID, a *port, block int) (want mad.GUIDInfo)
 		return want
 	}
 	for i := range want.GUID {
-		if at := block*mad.GUIDsPerBlock + i; at > 0 && at <= len(a.given) && at < int(c.ports[p].info.GUIDCap) && c.mayHold(a.given[at-1], t.topo.GUIDOf(p)) {
+		if at := block*mad.GUIDsPerBlock + i; at > 0 && at <= len(a.given) && at < t.fabric.Room(p) && t.mayHold(a.given[at-1], t.topo.GUIDOf(p)) {
 			want.GUID[i] = a.given[at-1]
 		}
 	}
@@ -297,7 +358,7 @@ const letGoTime = 10 * time.Second
 // await has a port wait for aliases that others hold.
 func (t *Table) await(p topo.PortID, a *port) {
 	for _, g := range a.given {
-		if _, waits := t.waited[g]; g == 0 || waits || c.mayHold(g, t.topo.GUIDOf(p)) {
+		if _, waits := t.waited[g]; g == 0 || waits || t.mayHold(g, t.topo.GUIDOf(p)) {
 			continue
 		}
 		t.waited[g] = t.fabric.Now()
@@ -319,12 +380,12 @@ func (t *Table) letGo(alias, guid ib.GUID) {
 	}
 }
 
-// hold records the content of a block of a port.
-func (t *Table) hold(guid ib.GUID, a *port, b int, got *mad.GUIDInfo) {
+// keep records the content of a block of a port.
+func (t *Table) keep(guid ib.GUID, a *port, b int, got *mad.GUIDInfo) {
 	block := a.have[b*mad.GUIDsPerBlock:][:mad.GUIDsPerBlock]
 	for i, g := range block {
 		if g != 0 && b+i > 0 && !slices.Contains(got.GUID[:], g) {
-			c.letGo(g, guid)
+			t.letGo(g, guid)
 		}
 	}
 	for i, g := range got.GUID {
@@ -335,57 +396,61 @@ func (t *Table) hold(guid ib.GUID, a *port, b int, got *mad.GUIDInfo) {
 	copy(block, got.GUID[:])
 }
 
-// gotGUIDs takes a block. A Set is believed when a Get shows the same.
-func (t *Table) gotGUIDs(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
-	a := t.byPort[t.topo.GUIDOf(p)]
-	b := int(r.Mod)
-	var got mad.GUIDInfo
-	if a == nil && status == mad.StatusOK && mad.Decode(m.Data(), &got) == nil {
-		c.gotStrangeGUIDs(p, r, &got)
-		return
-	}
-	if a == nil || b >= len(a.known) {
-		return
-	}
-	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil {
-		t.fabric.Refuse(fault.Key{Kind: fault.AliasRefused, GUID: t.topo.GUIDOf(p)}, t.topo.GUIDOf(p), 0, fmt.Sprintf("it refuses to %v GUIDInfo: %v", r.Method, status))
-		c.refused(r, status.String())
-		return
-	}
+// Answer takes a block that a port with aliases answered with. A Set is believed when a Get shows the same. It reports
+// whether the audit found something else than there was.
+func (t *Table) Answer(p topo.PortID, r *work.Request, got *mad.GUIDInfo) (disturbs bool) {
+	guid := t.topo.GUIDOf(p)
+	a, b := t.byPort[guid], int(r.Mod)
 	if r.Method == mad.MethodGet {
-		c.tellStrangeAliases(p, a, b, &got)
-		c.hold(t.topo.GUIDOf(p), a, b, &got)
+		want := t.want(p, a, b)
+		for i, g := range got.GUID {
+			if g != 0 && g != want.GUID[i] && b+i > 0 {
+				t.fabric.ShowsStrange(p, g)
+			}
+		}
+		t.keep(guid, a, b, got)
 		a.known[b] = true
-		right := c.wantGUIDs(p, a, b) == got
+		right := t.want(p, a, b) == *got
 		if !right && a.wrote == b+1 {
 			a.rounds++
 		}
 		if a.wrote = 0; !right {
 			a.told = false
-			if r.Audit {
-				c.disturb()
-			}
+			disturbs = r.Audit
 		}
 	}
 	t.queue.MarkPort(work.GUID, p)
+	return disturbs
 }
 
-// aliasesDone says that a port holds its aliases.
-func (t *Table) aliasesDone(p topo.PortID, a *port) {
+// Knows reports whether a block is one that a port with aliases has.
+func (t *Table) Knows(p topo.PortID, block uint32) bool {
+	a := t.byPort[t.topo.GUIDOf(p)]
+	return a != nil && int(block) < len(a.known)
+}
+
+// Reject reports that a port answered with an error.
+func (t *Table) Reject(p topo.PortID, method mad.Method, status mad.Status) {
+	guid := t.topo.GUIDOf(p)
+	t.fabric.Refuse(fault.Key{Kind: fault.AliasRefused, GUID: guid}, guid, 0, fmt.Sprintf("it refuses to %v GUIDInfo: %v", method, status))
+}
+
+// done reports that a port holds its aliases.
+func (t *Table) done(p topo.PortID, a *port) {
 	a.rounds, a.pause = 0, 0
-	fits := c.aliasesFit(p, a, len(a.known)) == ""
+	fits := t.fit(p, a, len(a.known)) == ""
 	if fits {
 		t.fabric.Solved(fault.Key{Kind: fault.AliasRefused, GUID: t.topo.GUIDOf(p)})
 	}
-	if fits && !c.holdsAll(a) {
-		c.await(p, a)
+	if fits && !t.holdsAll(a) {
+		t.await(p, a)
 		return
 	}
 	if a.told || !fits && t.topo.PlaceOf(p) != a.place {
 		return
 	}
-	a.told, t.stale, c.viewDue = true, true, true
-	c.event(&AliasesApplied{GUID: t.topo.GUIDOf(p), Place: a.place, Aliases: slices.Clone(a.given)})
+	a.told, t.stale = true, true
+	t.fabric.Applied(t.topo.GUIDOf(p), a.place, slices.Clone(a.given))
 }
 
 // holdsAll reports whether a port holds all the aliases it is assigned: none waits for another port to release it.
@@ -398,8 +463,8 @@ func (t *Table) holdsAll(a *port) bool {
 	return true
 }
 
-// auditAliases has GUIDInfo of a port read again.
-func (t *Table) auditAliases(p topo.PortID) {
+// Audit has GUIDInfo of a port read again.
+func (t *Table) Audit(p topo.PortID) {
 	if len(t.byPort) == 0 {
 		return
 	}
@@ -410,22 +475,5 @@ func (t *Table) auditAliases(p topo.PortID) {
 	}
 }
 
-// Shown is what views show of aliases. It is immutable.
-type Shown struct{ byPort map[topo.PortID][]ib.GUID }
-
-// showAliases returns the aliases that were read back, by port.
-func (t *Table) showAliases() *Shown {
-	if !t.stale {
-		return t.shown
-	}
-	t.stale = false
-	shown := &Shown{make(map[topo.PortID][]ib.GUID)}
-	for guid, a := range t.byPort {
-		if p, ok := t.fabric.PortByGUID(guid); ok && a.told {
-			shown.byPort[p] = slices.Clone(a.given)
-		}
-	}
-	t.shown = shown
-	return shown
-}
-
+// Has reports whether it was said which aliases a port is to have.
+func (t *Table) Has(guid ib.GUID) bool { return t.byPort[guid] != nil }

@@ -4,8 +4,8 @@ import "portcullis/fabricsm/topo"
 
 // Queue holds the work to be looked at, by urgency. The zero Queue is empty.
 //
-// Marks tell which work of a node or port waits. An entry of the queue whose work is no longer marked is void: it was done
-// at a higher level, or nobody needs it any longer.
+// Marks say which work of a node or port waits. An entry of the queue whose work is no longer marked is void: it was done
+// at a higher level, or is needed no longer.
 type Queue struct {
 	rings [levels]Ring
 	size  int // entries, void ones included
