@@ -11,6 +11,7 @@ import (
 	"portcullis/api/store/storetest"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/topo"
 )
 
@@ -57,8 +58,8 @@ func seenAt(at ib.Place, change func(*observed)) *observed {
 }
 
 // shutAt has a view show that the subnet manager acts on the health of a place.
-func shutAt(s sm.HealthState) func(*observed) {
-	return func(o *observed) { o.closed = shutPlaces([]sm.HealthState{s}) }
+func shutAt(s health.State) func(*observed) {
+	return func(o *observed) { o.closed = shutPlaces([]health.State{s}) }
 }
 
 func holding(proven bool, keys ...ib.PKey) func(*observed) {
@@ -141,20 +142,20 @@ func TestWherePortsAre(t *testing.T) {
 		}, ledger.Port{Time: noon}},
 		{"behind a switch port that an operator marked", func(b *book) {
 			b.look(seenAt(home, nil))
-			b.look(seenAt(ib.Place{}, shutAt(sm.HealthState{
-				Place: home, Unhealthy: true, Condition: sm.Marked, Action: sm.Isolate, Reason: "dirty optic", Since: noon,
+			b.look(seenAt(ib.Place{}, shutAt(health.State{
+				Place: home, Unhealthy: true, Condition: health.Marked, Action: health.Isolate, Reason: "dirty optic", Since: noon,
 			})))
 		}, ledger.Port{Time: noon, Shut: "switch port " + home.String() + " is kept from carrying data since 2026-03-01T12:00:00Z, because an operator marked it unhealthy (dirty optic): once that is mended, portcullis fabric health release " + home.String()}},
 		{"behind a switch that is switched off", func(b *book) {
-			b.look(seenAt(ib.Place{}, shutAt(sm.HealthState{
-				Place: ib.Place{Switch: home.Switch}, Unhealthy: true, Condition: sm.Rebooting, Action: sm.Disable, Reason: "3 times in 10m0s", Since: noon,
+			b.look(seenAt(ib.Place{}, shutAt(health.State{
+				Place: ib.Place{Switch: home.Switch}, Unhealthy: true, Condition: health.Rebooting, Action: health.Disable, Reason: "3 times in 10m0s", Since: noon,
 			})))
 		}, ledger.Port{Time: noon, Shut: "switch " + home.Switch.String() + " is switched off since 2026-03-01T12:00:00Z, because it misbehaves (rebooting: 3 times in 10m0s): see portcullis fabric health; when it is mended, portcullis fabric health release " + ib.Place{Switch: home.Switch}.String()}},
 		{"behind a switch port that is reported and left alone", func(b *book) {
-			b.look(seenAt(ib.Place{}, shutAt(sm.HealthState{Place: home, Unhealthy: true, Condition: sm.Flapping, Action: sm.Report, Since: noon})))
+			b.look(seenAt(ib.Place{}, shutAt(health.State{Place: home, Unhealthy: true, Condition: health.Flapping, Action: health.Report, Since: noon})))
 		}, ledger.Port{Time: noon}},
 		{"seen again after a mark", func(b *book) {
-			b.look(seenAt(ib.Place{}, shutAt(sm.HealthState{Place: home, Unhealthy: true, Condition: sm.Marked, Action: sm.Isolate, Since: noon})))
+			b.look(seenAt(ib.Place{}, shutAt(health.State{Place: home, Unhealthy: true, Condition: health.Marked, Action: health.Isolate, Since: noon})))
 			b.event(&sm.PortPlaced{GUID: 0xa1, Place: away, LID: 9, NodeGUID: 0xa0})
 		}, ledger.Port{NodeGUID: 0xa0, Place: away, LID: 9, Time: noon}},
 		{"gone from where it was not", func(b *book) {

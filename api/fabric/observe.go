@@ -7,6 +7,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/topo"
 )
 
@@ -17,8 +18,8 @@ type observed struct {
 	quiet    bool  // no request is out, so that tables are what was read
 	settled  bool
 	smState  ib.SMState
-	down     bool                        // our own port is seen, and has no link
-	closed   map[ib.Place]sm.HealthState // places that the subnet manager shut
+	down     bool                      // our own port is seen, and has no link
+	closed   map[ib.Place]health.State // places that the subnet manager shut
 	pkeys    func(topo.PortID) (keys []ib.PKey, proven bool)
 	state    v1.SM // Updated left out
 }

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // shutPlaces picks the places behind which nothing is seen because the subnet manager acts on their health.
-func shutPlaces(all []sm.HealthState) map[ib.Place]sm.HealthState {
-	out := map[ib.Place]sm.HealthState{}
+func shutPlaces(all []health.State) map[ib.Place]health.State {
+	out := map[ib.Place]health.State{}
 	for _, s := range all {
-		if s.Unhealthy && (s.Action == sm.NoDiscover || s.Action == sm.Isolate || s.Action == sm.Disable) {
+		if s.Unhealthy && (s.Action == health.NoDiscover || s.Action == health.Isolate || s.Action == health.Disable) {
 			out[s.Place] = s
 		}
 	}
@@ -30,10 +30,10 @@ func (o *observed) shut(at ib.Place) string {
 		what = fmt.Sprintf("switch %v", at.Switch)
 	}
 	place := s.Place.String()
-	did := map[sm.Action]string{
-		sm.NoDiscover: "is left out of the fabric", sm.Isolate: "is kept from carrying data", sm.Disable: "is switched off",
+	did := map[health.Action]string{
+		health.NoDiscover: "is left out of the fabric", health.Isolate: "is kept from carrying data", health.Disable: "is switched off",
 	}[s.Action]
-	if s.Condition == sm.Marked {
+	if s.Condition == health.Marked {
 		why := ""
 		if s.Reason != "" {
 			why = fmt.Sprintf(" (%s)", s.Reason)

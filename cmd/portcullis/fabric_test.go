@@ -20,6 +20,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts of fabric expect")
@@ -128,15 +129,15 @@ func (k *marker) MarkHealth(_ context.Context, _ string, m v1.HealthMark) (*v1.F
 		return nil, err
 	}
 	v := *k.view
-	s := sm.HealthState{Place: pl, Reason: m.Reason, Since: v.Time}
+	s := health.State{Place: pl, Reason: m.Reason, Since: v.Time}
 	switch m.Mark {
 	case v1.MarkUnhealthy:
-		s.Mark, s.Unhealthy, s.Condition, s.Action = sm.MarkUnhealthy, true, sm.Marked, sm.Isolate
+		s.Mark, s.Unhealthy, s.Condition, s.Action = health.MarkUnhealthy, true, health.Marked, health.Isolate
 	case v1.MarkHealthy:
-		s.Mark = sm.MarkHealthy
+		s.Mark = health.MarkHealthy
 	}
-	if v.Health = nil; s.Mark != sm.MarkNone {
-		v.Health = []sm.HealthState{s}
+	if v.Health = nil; s.Mark != health.MarkNone {
+		v.Health = []health.State{s}
 	}
 	k.seen.OnView(&v)
 	row, _, err := k.seen.HealthAt(pl)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // healthConfig says when a port or switch counts as unhealthy, and what follows.
@@ -18,17 +19,17 @@ type healthConfig struct {
 	IllegalAnswers healthRule    `yaml:"illegal_answers"`
 	Rebooting      healthRule    `yaml:"rebooting"`
 	Guessing       healthRule    `yaml:"guessing"`
-	Marked         sm.Action     `yaml:"marked"`
+	Marked         health.Action `yaml:"marked"`
 	Recover        time.Duration `yaml:"recover"`
 	RecoverMax     time.Duration `yaml:"recover_max"`
 }
 
 // healthRule is "COUNT in TIME ACTION", or "ignore".
-type healthRule sm.HealthRule
+type healthRule health.Rule
 
 func (r healthRule) String() string {
-	if r.Action == sm.Ignore {
-		return sm.Ignore.String()
+	if r.Action == health.Ignore {
+		return health.Ignore.String()
 	}
 	return fmt.Sprintf("%d in %v %v", r.Count, r.Window, r.Action)
 }
@@ -41,14 +42,14 @@ func (r healthRule) MarshalText() ([]byte, error) { return []byte(r.String()), n
 // UnmarshalText reads a rule.
 func (r *healthRule) UnmarshalText(b []byte) error {
 	words := strings.Fields(string(b))
-	if len(words) == 1 && words[0] == sm.Ignore.String() {
-		*r = healthRule{Count: 1, Window: time.Second, Action: sm.Ignore}
+	if len(words) == 1 && words[0] == health.Ignore.String() {
+		*r = healthRule{Count: 1, Window: time.Second, Action: health.Ignore}
 		return nil
 	}
 	if len(words) == 4 && words[1] == "in" {
 		count, countErr := strconv.Atoi(words[0])
 		window, windowErr := time.ParseDuration(words[2])
-		var action sm.Action
+		var action health.Action
 		if err := action.UnmarshalText([]byte(words[3])); err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ func (h *healthConfig) check(k *checker, key string) {
 		within(k, key+"."+r.name, r.rule.Count, 1, 1_000_000)
 		k.between(key+"."+r.name, r.rule.Window, time.Second, 24*time.Hour)
 	}
-	if h.Marked < sm.NoDiscover {
+	if h.Marked < health.NoDiscover {
 		k.wrong(key+".marked", "%v: want no-discover, isolate or disable", h.Marked)
 	}
 	k.between(key+".recover", h.Recover, time.Second, 24*time.Hour)
@@ -96,10 +97,10 @@ func (h *healthConfig) check(k *checker, key string) {
 func (h *healthConfig) flags(*smFlags, string) {}
 
 func (h *healthConfig) apply(to *sm.Config, _ func(string) string) error {
-	to.Health = sm.HealthConfig{
-		Flapping: sm.HealthRule(h.Flapping), Unresponsive: sm.HealthRule(h.Unresponsive), Noisy: sm.HealthRule(h.Noisy),
-		SetErrors: sm.HealthRule(h.SetErrors), IllegalAnswer: sm.HealthRule(h.IllegalAnswers), Rebooting: sm.HealthRule(h.Rebooting),
-		Guessing: sm.HealthRule(h.Guessing),
+	to.Health = health.Config{
+		Flapping: health.Rule(h.Flapping), Unresponsive: health.Rule(h.Unresponsive), Noisy: health.Rule(h.Noisy),
+		SetErrors: health.Rule(h.SetErrors), IllegalAnswer: health.Rule(h.IllegalAnswers), Rebooting: health.Rule(h.Rebooting),
+		Guessing: health.Rule(h.Guessing),
 		Marked:   h.Marked, Recover: h.Recover, RecoverMax: h.RecoverMax,
 	}
 	return nil

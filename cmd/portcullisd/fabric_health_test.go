@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 func TestHealthRuleText(t *testing.T) {
@@ -14,9 +15,9 @@ func TestHealthRuleText(t *testing.T) {
 		want healthRule
 		fail string // part of the error
 	}{
-		{"12 in 1m isolate", healthRule{12, time.Minute, sm.Isolate}, ""},
-		{"  3 in  10s   report ", healthRule{3, 10 * time.Second, sm.Report}, ""},
-		{"ignore", healthRule{1, time.Second, sm.Ignore}, ""},
+		{"12 in 1m isolate", healthRule{12, time.Minute, health.Isolate}, ""},
+		{"  3 in  10s   report ", healthRule{3, 10 * time.Second, health.Report}, ""},
+		{"ignore", healthRule{1, time.Second, health.Ignore}, ""},
 		{"", healthRule{}, "want COUNT in TIME ACTION"},
 		{"twelve in 1m isolate", healthRule{}, "want COUNT in TIME ACTION"},
 		{"0 in 1m isolate", healthRule{}, "want COUNT in TIME ACTION"},
@@ -49,7 +50,7 @@ func TestHealthRuleText(t *testing.T) {
 // TestHealthSection: settings in the file reach the core, and nonsense is reported with its line.
 func TestHealthSection(t *testing.T) {
 	c := coreOf(t, "fabric:\n  health:\n    flapping: 7 in 2m disable\n    noisy: ignore\n    recover: 5m\n")
-	if want := (sm.HealthRule{Count: 7, Window: 2 * time.Minute, Action: sm.Disable}); c.Health.Flapping != want || c.Health.Noisy.Action != sm.Ignore || c.Health.Recover != 5*time.Minute {
+	if want := (health.Rule{Count: 7, Window: 2 * time.Minute, Action: health.Disable}); c.Health.Flapping != want || c.Health.Noisy.Action != health.Ignore || c.Health.Recover != 5*time.Minute {
 		t.Errorf("health %+v", c.Health)
 	}
 	file := t.TempDir() + "/portcullisd.yaml"

@@ -8,6 +8,7 @@ import (
 
 	"portcullis/fabricsm/driver/guid2lid"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // lidsConfig says which LIDs ports are to have.
@@ -60,7 +61,7 @@ func (f *fabricConfig) notices() []string {
 	if f.QoS.policy != nil && !f.SA.Enabled {
 		out = append(out, "fabric.qos.policy: has no effect: its levels are for paths that subnet administration gives, and fabric.sa.enabled is false")
 	}
-	if f.Health.Noisy.Action > sm.Ignore {
+	if f.Health.Noisy.Action > health.Ignore {
 		out = append(out, "fabric.health.noisy: who sends too many traps is reported, and nothing else is done: traps can be sent in the name of others")
 	}
 	return out

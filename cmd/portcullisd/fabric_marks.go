@@ -17,6 +17,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // marks takes what operators say of the health of ports and switches to the
@@ -49,17 +50,17 @@ const maxMarkWait = 5 * time.Second
 
 // MarkHealth implements api.FabricOperator.
 func (k *marks) MarkHealth(ctx context.Context, actor string, m v1.HealthMark) (*v1.FabricHealth, error) {
-	m.Reason = sm.CleanReason(strings.TrimSpace(m.Reason))
+	m.Reason = health.CleanReason(strings.TrimSpace(m.Reason))
 	in := &sm.HealthMarked{Reason: m.Reason}
 	switch m.Mark {
 	case v1.MarkUnhealthy:
-		in.Mark = sm.MarkUnhealthy
+		in.Mark = health.MarkUnhealthy
 	case v1.MarkHealthy:
-		in.Mark = sm.MarkHealthy
+		in.Mark = health.MarkHealthy
 	case v1.MarkNone:
-		in.Mark, in.Reason = sm.MarkNone, ""
+		in.Mark, in.Reason = health.MarkNone, ""
 	}
-	if in.Mark == sm.MarkUnhealthy && in.Reason == "" {
+	if in.Mark == health.MarkUnhealthy && in.Reason == "" {
 		return nil, &refusal.Error{
 			Code: "reason_missing", Status: refusal.Invalid,
 			Detail: "no reason is given why it is unhealthy", Hint: "say it in a few words, for those who find the port closed",

@@ -12,12 +12,13 @@ import (
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 func TestChangedKeys(t *testing.T) {
 	a, b := defaultConfig(), defaultConfig()
 	b.Fabric.LMC, b.Fabric.Ports.MaxMTU = 2, a.Fabric.Ports.MaxMTU/2
-	b.Fabric.Health.Marked, b.Fabric.Health.Flapping.Count = sm.Disable, 99
+	b.Fabric.Health.Marked, b.Fabric.Health.Flapping.Count = health.Disable, 99
 	b.Fabric.Election.AllowedSMs = []sm.AllowedSM{{GUID: 1}}
 	b.Listen = "127.0.0.1:1"
 	var core, next sm.Config

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
 )
 
@@ -86,7 +87,7 @@ func (t *Site) keyAttr(c mad.Class) mad.AttrID {
 func (t *Site) shutOut(server string) {
 	const host = "h1"
 	place := t.Place(host, 1)
-	t.Step(&sm.HealthMarked{Place: place, Mark: sm.MarkUnhealthy, Reason: "wrong keys"})
+	t.Step(&sm.HealthMarked{Place: place, Mark: health.MarkUnhealthy, Reason: "wrong keys"})
 	if t.Isolated(10*time.Second, host+" does not reach "+server+" any longer, and its port is closed", func() bool {
 		return !t.Open(host) && t.Send(host, server, keyA).Fate != sim.Delivered
 	}) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // Control is something that stops threats, by name.
@@ -126,7 +127,7 @@ func partitionControls() []Carried {
 		{
 			FlapQuarantine, "a link that goes up and down is closed for a while",
 			[]string{"T153"},
-			func(o *SiteOptions) { o.SM.Health.Flapping = sm.HealthRule{Action: sm.Ignore} },
+			func(o *SiteOptions) { o.SM.Health.Flapping = health.Rule{Action: health.Ignore} },
 		},
 	}
 }

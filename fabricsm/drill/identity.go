@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
 )
 
@@ -124,15 +125,15 @@ func (t *Site) madeUp() {
 		s.Must(b.Fabric.Pretend("h7", &sham.Sham))
 		s.Must(b.Fabric.Restore("h7", 1))
 		b.Collect()
-		b.Reported(time.Minute, "that a cable shows too much", is(func(e *sm.Unhealthy) bool { return e.Condition == sm.Overgrown && e.Place == place }))
+		b.Reported(time.Minute, "that a cable shows too much", is(func(e *health.Unhealthy) bool { return e.Condition == health.Overgrown && e.Place == place }))
 		b.Run(time.Second)
 		asked := b.Fabric.Pretended("h7")
 		if s.Check(asked <= most, "it was asked %d times, and there is no end", asked) {
 			s.Stopped("what hangs by the cable at %v alone is let go when it has grown by %d, after %d requests", place, cable, asked)
 		}
 		for _, h := range b.Since(b.mark) {
-			e, ok := h.Event.(*sm.Unhealthy)
-			s.Check(!ok || e.Condition != sm.Overgrown || e.Place == place, "another port was held: %v", h.Event)
+			e, ok := h.Event.(*health.Unhealthy)
+			s.Check(!ok || e.Condition != health.Overgrown || e.Place == place, "another port was held: %v", h.Event)
 		}
 		b.pull("h7")
 		s.Must(b.Fabric.Pretend("h7", nil))
@@ -152,7 +153,7 @@ func (t *Site) endless() {
 	s.Tried("h7 shows a tree of %d switches, where inventory says nothing of a host", size)
 	b.Attack()
 	b.tree("h7", size)
-	b.Reported(10*time.Second, "that a link shows too much", is(func(e *sm.Unhealthy) bool { return e.Condition == sm.Overgrown }))
+	b.Reported(10*time.Second, "that a link shows too much", is(func(e *health.Unhealthy) bool { return e.Condition == health.Overgrown }))
 	b.Run(time.Minute)
 	known := 0
 	for i := range size {

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // Controls of subnet management: keys, other subnet managers, traps.
@@ -87,7 +88,7 @@ func managementControls() []Carried {
 			[]string{"T40"},
 			func(o *SiteOptions) {
 				o.SM.Weakness.TrustsTraps = true
-				o.SM.Health.Noisy = sm.HealthRule{Count: 600, Window: time.Minute, Action: sm.Isolate}
+				o.SM.Health.Noisy = health.Rule{Count: 600, Window: time.Minute, Action: health.Isolate}
 			},
 		},
 		{
@@ -116,7 +117,7 @@ func managementControls() []Carried {
 			GuessQuarantine, "who is proven to try keys is switched off, for ever longer",
 			[]string{"T44"},
 			func(o *SiteOptions) {
-				o.SM.Health.Guessing = sm.HealthRule{Count: 10, Window: 10 * time.Minute, Action: sm.Report}
+				o.SM.Health.Guessing = health.Rule{Count: 10, Window: 10 * time.Minute, Action: health.Report}
 			},
 		},
 		{

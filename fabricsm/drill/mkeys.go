@@ -13,6 +13,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/stage"
 	"portcullis/fabricsm/vault"
@@ -47,7 +48,7 @@ func guessedKeys(s *Scene) {
 	o := SiteOptions{Tenants: twoTenants(), Declared: true}
 	o.Fabric.Device = sim.Modern()
 	o.Fabric.Device.NoticeQueue = 16
-	o.SM.Health.Guessing = sm.HealthRule{Count: 10, Window: 10 * time.Minute, Action: sm.Disable}
+	o.SM.Health.Guessing = health.Rule{Count: 10, Window: 10 * time.Minute, Action: health.Disable}
 	t := s.Site(o)
 	t.Victim("h1", "h5")
 	h7, leaf := t.attacker("h7"), t.SwitchPort("h1", 1).Node
@@ -66,8 +67,8 @@ func guessedKeys(s *Scene) {
 		guess(i)
 	}
 	guid, place := t.GUID(leaf, 0), t.Place("h7", 1)
-	cut := func(e *sm.Unhealthy) bool {
-		return e.Condition == sm.Guessing && e.Place == place && e.Action == sm.Disable
+	cut := func(e *health.Unhealthy) bool {
+		return e.Condition == health.Guessing && e.Place == place && e.Action == health.Disable
 	}
 	t.Reported(10*time.Second, "who it was", t.wrongMKey("h7"))
 	t.Reported(10*time.Second, "that a host guesses", is(func(e *violation.KeyGuessing) bool { return e.GUID == guid }))

@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // physicalDrills are those of cables and devices, T148 to T153.
@@ -43,7 +44,7 @@ func flappingLink(s *Scene) {
 	}
 	late = sent - before
 	t.OnSend = nil
-	t.Reported(time.Second, "that the link flaps", is(func(e *sm.Unhealthy) bool { return e.Place == place && e.Condition == sm.Flapping }))
+	t.Reported(time.Second, "that the link flaps", is(func(e *health.Unhealthy) bool { return e.Place == place && e.Condition == health.Flapping }))
 	if s.Check(!t.Open("h7"), "the port of h7 is open after 100 flaps") {
 		longest(&s.result.Isolated, closed)
 		s.Stopped("the link is kept from carrying data until it has been quiet for a minute")

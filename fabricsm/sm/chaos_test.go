@@ -17,6 +17,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 var (
@@ -115,7 +116,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 		cfg.QoS = qosOptions(t, oddQoS...)
 	}
 	l = list(t, l, err)
-	cfg.Health.Flapping = sm.HealthRule{Count: 6, Window: time.Minute, Action: []sm.Action{sm.Isolate, sm.Disable, sm.NoDiscover, sm.Report}[seed/3%4]}
+	cfg.Health.Flapping = health.Rule{Count: 6, Window: time.Minute, Action: []health.Action{health.Isolate, health.Disable, health.NoDiscover, health.Report}[seed/3%4]}
 	cfg.Health.Recover, cfg.Health.RecoverMax = 10*time.Second, time.Minute
 	if seed%7 == 0 || *allQoS {
 		cfg.Ports.Link, cfg.Ports.Retrain = sm.LinkPolicy{MaxSpeed: ib.QDR, MaxWidth: ib.Width12x}, true

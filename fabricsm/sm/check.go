@@ -35,7 +35,9 @@ func (c *Config) Check() error {
 		k.wrong("SL-to-VL mode %d: want auto or off", uint8(c.SLtoVL))
 	}
 	k.ports(&c.Ports)
-	k.health(&c.Health)
+	c.Health.Check(k.wrong)
+	k.notNegative("time to recover", int64(c.Health.Recover))
+	k.notNegative("longest time to recover", int64(c.Health.RecoverMax))
 	k.growth(&c.Growth)
 	k.mkey(&c.MKey)
 	k.classKeys(&c.ClassKeys)

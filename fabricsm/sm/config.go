@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/updn"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
 )
@@ -76,7 +77,7 @@ type Config struct {
 	Ports  PortConfig
 	SLtoVL SLtoVLMode // default SLtoVLAuto
 	QoS    qos.Options
-	Health HealthConfig
+	Health health.Config
 	Growth GrowthConfig
 	MKey   MKeyConfig
 	// Topology is what the fabric is compared with.
@@ -139,7 +140,7 @@ func (c Config) withDefaults() Config {
 	}
 	def(&c.ViewEvery, 200*time.Millisecond)
 	c.Election.setDefaults(c.Priority)
-	c.Health.withDefaults()
+	c.Health.SetDefaults()
 	c.Growth.withDefaults()
 	c.ClassKeys.withDefaults()
 	c.Violations = c.Violations.WithDefaults()

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/sm/bruteforce"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/violation"
@@ -71,7 +72,7 @@ type Core struct {
 	strays   uint64 // answers to nothing that was asked
 	reports  *violation.Log
 	guessing *bruteforce.Detector
-	health   records
+	health   *health.Records
 	subtrees *subtree.Tracker
 	law      law
 
@@ -112,7 +113,6 @@ func New(cfg Config) *Core {
 		others:   make(map[ib.GUID]*otherSM),
 		faults:   fault.New(),
 		notKept:  make(map[device]PortFields),
-		health:   records{at: make(map[ib.Place]*record)},
 		lids:     newLIDSpace(),
 		members:  newMembers(),
 		mkeys:    newMKeys(),
@@ -120,6 +120,7 @@ func New(cfg Config) *Core {
 	}
 	c.refusals = newRefusals()
 	c.aliases = aliases.New(aliasFabric{desk{c}}, &c.topo, &c.q)
+	c.health = health.New(healthCore{desk{c}}, &c.cfg.Health, &c.faults)
 	c.groups = multicast.New(groupFabric{desk{c}}, &c.topo, &c.q)
 	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, LogsAll: cfg.Weakness.TellsAll})
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)

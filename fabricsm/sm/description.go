@@ -1,9 +1,8 @@
 package sm
 
 import (
-	"unicode"
-
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -23,21 +22,6 @@ func (c *Core) gotDescription(id topo.NodeID, m *mad.MAD, status mad.Status) {
 		return
 	}
 	tn := c.topo.Node(id)
-	tn.Description = cleanText(m.Data())
+	tn.Description = health.CleanText(m.Data())
 	c.topo.SetNode(id, tn)
-}
-
-// cleanText returns the name that a device reports of itself, fit to be printed.
-func cleanText(b []byte) string {
-	out := make([]rune, 0, len(b))
-	for _, r := range string(b) {
-		if r == 0 {
-			break
-		}
-		if r == '\uFFFD' || !unicode.IsPrint(r) { // controls, and what changes the direction of text
-			r = '?'
-		}
-		out = append(out, r)
-	}
-	return string(out)
 }

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -78,7 +79,7 @@ func (c *Core) gotNodeInfo(r *work.Request, m *mad.MAD, status mad.Status) {
 	if c.dark(p) {
 		return
 	}
-	if sw := (ib.Place{Switch: ni.NodeGUID}); ni.NodeType == ib.NodeSwitch && c.health.actionAt(sw) > Ignore {
+	if sw := (ib.Place{Switch: ni.NodeGUID}); ni.NodeType == ib.NodeSwitch && c.health.ActionAt(sw) > health.Ignore {
 		if c.shun(p, sw); c.dark(p) {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -115,27 +116,27 @@ func (c *Core) deadEnd(r *work.Request) {
 
 // refused decides what follows from an answer that is an error.
 func (c *Core) refused(r *work.Request, reason string) {
-	cond := IllegalAnswer
+	cond := health.IllegalAnswer
 	if r.Method == mad.MethodSet {
-		cond = SetErrors
+		cond = health.SetErrors
 	}
 	c.refusedAs(r, reason, cond)
 }
 
 // blame records a strike against the node that a request was for.
-func (c *Core) blame(r *work.Request, cond Condition) {
+func (c *Core) blame(r *work.Request, cond health.Condition) {
 	switch {
 	case c.ownEntry(r.Ref) != topo.None:
 		// A port of an adapter that was entered by itself: the device there might only claim to be a port of that node.
-		c.strike(c.topo.PlaceOf(r.Ref.Port()), c.topo.NodeGUID(r.Node), cond)
+		c.health.Strike(c.topo.PlaceOf(r.Ref.Port()), c.topo.NodeGUID(r.Node), cond)
 	case r.Node != topo.None:
 		c.strikeNode(r.Node, cond)
 	case r.Ref.Class == work.Probe:
-		c.strike(c.topo.PlaceOf(r.Ref.Port()), 0, cond)
+		c.health.Strike(c.topo.PlaceOf(r.Ref.Port()), 0, cond)
 	}
 }
 
-func (c *Core) refusedAs(r *work.Request, reason string, cond Condition) {
+func (c *Core) refusedAs(r *work.Request, reason string, cond health.Condition) {
 	var guid ib.GUID
 	var num ib.PortNum
 	if r.Node != topo.None {
@@ -156,7 +157,7 @@ func (c *Core) refusedAs(r *work.Request, reason string, cond Condition) {
 }
 
 // giveUp leaves a piece of work for later and says so once.
-func (c *Core) giveUp(r *work.Request, reason string) { c.refusedAs(r, reason, Unresponsive) }
+func (c *Core) giveUp(r *work.Request, reason string) { c.refusedAs(r, reason, health.Unresponsive) }
 
 // pauseWork looks at a piece of work again after ever longer pauses.
 func (c *Core) pauseWork(x work.Ref) {
@@ -246,7 +247,7 @@ func (c *Core) silence(id topo.NodeID) {
 	}
 	n.pause = c.longer(n.pause)
 	c.problem(fault.Key{Kind: fault.NodeSilent, GUID: c.topo.NodeGUID(id)}, &NodeUnreachable{GUID: c.topo.NodeGUID(id), Place: c.topo.PlaceOf(n.up)})
-	c.strikeNode(id, Unresponsive)
+	c.strikeNode(id, health.Unresponsive)
 	if !c.nodes[id].alive {
 		return // it is no longer looked at
 	}

@@ -6,7 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -64,34 +64,32 @@ func (f growthFabric) Hops(id topo.NodeID) int          { return f.routeTo(id).L
 func (f growthFabric) IsHeld(p topo.PortID) bool        { return f.dark(p) }
 
 func (f growthFabric) IsTrusted(p topo.PortID) bool {
-	r := f.health.at[f.topo.PlaceOf(p)]
-	return r != nil && r.mark == MarkHealthy
+	return f.health.IsMarked(f.topo.PlaceOf(p), health.MarkHealthy)
 }
 
 func (f growthFabric) MayHold(p topo.PortID) bool {
 	if p == topo.None || !f.topo.IsExternal(p) || f.protected(p) {
 		return false
 	}
-	r := f.health.of(f.topo.PlaceOf(p))
-	return r != nil && r.mark != MarkHealthy
+	pl := f.topo.PlaceOf(p)
+	return f.health.MayConfine(pl) && !f.health.IsMarked(pl, health.MarkHealthy)
 }
 
 func (f growthFabric) AnyHeld(match func(topo.NodeID) bool) bool {
-	return slices.ContainsFunc(f.health.sick, func(pl ib.Place) bool {
+	return slices.ContainsFunc(f.health.Sick(), func(pl ib.Place) bool {
 		id := f.topo.NodeByGUID(pl.Switch)
-		return id != topo.None && f.health.at[pl].worst == Overgrown && match(id)
+		return id != topo.None && f.health.WorstAt(pl) == health.Overgrown && match(id)
 	})
 }
 
 func (f growthFabric) Hold(p topo.PortID, size int) {
-	pl := f.topo.PlaceOf(p)
-	r := f.health.of(pl)
-	if far := f.topo.Peer(p); far != topo.None {
-		r.guid = f.topo.NodeGUID(f.ports[far].node)
+	e := &health.Unhealthy{
+		Place: f.topo.PlaceOf(p), Condition: health.Overgrown, Count: size, Window: f.cfg.Growth.Window, Action: health.NoDiscover,
 	}
-	f.fallIll(pl, r, &Unhealthy{
-		Place: pl, GUID: r.guid, Condition: Overgrown, Count: size, Window: f.cfg.Growth.Window, Action: NoDiscover,
-	})
+	if far := f.topo.Peer(p); far != topo.None {
+		e.GUID = f.topo.NodeGUID(f.ports[far].node)
+	}
+	f.health.Confine(e)
 }
 
 // foundAt describes a node that answers behind a port.
@@ -123,12 +121,4 @@ func (c *Core) turnAway(p topo.PortID) {
 	}
 	pt.told = true // it is asked as an audit would: nothing waits for it
 	c.after(c.cfg.RetryMax, work.Retry, work.OnPort(work.Probe, p))
-}
-
-// illness names the problem that a condition is.
-func illness(cond Condition, pl ib.Place) fault.Key {
-	if cond == Overgrown {
-		return fault.Key{Kind: fault.TooManyNodes, Place: pl}
-	}
-	return fault.Key{Kind: fault.Unhealthy, Place: pl}
 }

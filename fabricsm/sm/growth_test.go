@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/topo"
 )
 
@@ -153,7 +154,7 @@ func TestHeldEntryIsReleased(t *testing.T) {
 	e.mustSettle(20 * time.Second)
 	turnInto(e, &bad, forger.answer)
 	e.run(time.Second)
-	held, ok := find(e.takeEvents(), func(u *sm.Unhealthy) bool { return u.Condition == sm.Overgrown })
+	held, ok := find(e.takeEvents(), func(u *health.Unhealthy) bool { return u.Condition == health.Overgrown })
 	if !ok || held.Place != bad.place || e.linked(bad.place) {
 		t.Fatalf("held %v, want %v; problems %q", held, bad.place, e.problems())
 	}
@@ -165,7 +166,7 @@ func TestHeldEntryIsReleased(t *testing.T) {
 		t.Error("the place is let in after a restart")
 	}
 
-	e.step(&sm.HealthMarked{Place: bad.place, Mark: sm.MarkHealthy})
+	e.step(&sm.HealthMarked{Place: bad.place, Mark: health.MarkHealthy})
 	e.run(3 * time.Second)
 	e.mustSettle(20 * time.Second)
 	if size := weigh(e.view.Fabric); !e.linked(bad.place) || size > ceiling {

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/bruteforce"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -24,7 +25,7 @@ func (f guessFabric) PlaceOf(end topo.PortID) ib.Place { return f.topo.PlaceOf(e
 func (f guessFabric) LeadsOn(p topo.PortID) bool       { return f.probes(p) }
 func (f guessFabric) IsDeclared(at ib.Place) bool      { return f.lawful(at) }
 func (f guessFabric) IsManager(end topo.PortID) bool   { return f.listed(end) }
-func (f guessFabric) Accuse(at ib.Place, node ib.GUID) { f.strike(at, node, Guessing) }
+func (f guessFabric) Accuse(at ib.Place, node ib.GUID) { f.health.Strike(at, node, health.Guessing) }
 
 func (f guessFabric) VouchesFor(sw topo.NodeID) bool {
 	return f.law.on() && f.topo.Node(sw).Type == ib.NodeSwitch && f.law.judge.Trusts(f.topo.NodeGUID(sw))

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topospec"
 )
@@ -23,7 +24,7 @@ func guarded(t *testing.T, notices int, tune func(*sm.Config)) (*env, []endPort)
 	cfg.MKey.Places = sm.PlacesDeclared
 	cfg.Topology = sm.TopologyConfig{Spec: law(t, l), Mode: topospec.Observe}
 	cfg.SMKey = rightKey
-	cfg.Health.Guessing = sm.HealthRule{Count: 10, Window: 10 * time.Minute, Action: sm.Disable}
+	cfg.Health.Guessing = health.Rule{Count: 10, Window: 10 * time.Minute, Action: health.Disable}
 	if tune != nil {
 		tune(&cfg)
 	}
@@ -62,8 +63,8 @@ func (e *env) isOff(h *endPort) bool {
 }
 
 // acted returns the first action that was taken for guessing.
-func acted(events []sm.Event) *sm.Unhealthy {
-	u, _ := find(events, func(u *sm.Unhealthy) bool { return u.Condition == sm.Guessing && u.Action != sm.Report })
+func acted(events []sm.Event) *health.Unhealthy {
+	u, _ := find(events, func(u *health.Unhealthy) bool { return u.Condition == health.Guessing && u.Action != health.Report })
 	return u
 }
 
@@ -86,7 +87,7 @@ func TestGuessingIsCutOff(t *testing.T) {
 		e.guess(bad, 40, nil)
 		events := e.takeEvents()
 		noSecrets(t, events)
-		if u := acted(events); u == nil || u.Place != bad.place || u.Action != sm.Disable || u.Count != 10 || !e.isOff(bad) {
+		if u := acted(events); u == nil || u.Place != bad.place || u.Action != health.Disable || u.Count != 10 || !e.isOff(bad) {
 			t.Fatalf("after 40 guesses: %v, switched off: %v; problems %q", u, e.isOff(bad), e.problems())
 		}
 		e.wantOn(bad, hs)
@@ -179,7 +180,7 @@ func TestGuessingBlamesNobodyElse(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			e, hs := guarded(t, tt.notices, func(c *sm.Config) {
 				if tt.byDefault {
-					c.Health.Guessing = sm.HealthRule{}
+					c.Health.Guessing = health.Rule{}
 				}
 			})
 			bad, victim := &hs[0], &hs[1]

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/topo"
 )
 
@@ -41,8 +42,8 @@ func (e *env) flap(h *endPort, n int) {
 	}
 }
 
-func unhealthy(pl ib.Place, cond sm.Condition) func(*sm.Unhealthy) bool {
-	return func(u *sm.Unhealthy) bool { return u.Place == pl && u.Condition == cond }
+func unhealthy(pl ib.Place, cond health.Condition) func(*health.Unhealthy) bool {
+	return func(u *health.Unhealthy) bool { return u.Place == pl && u.Condition == cond }
 }
 
 func (e *env) linked(pl ib.Place) bool {
@@ -55,11 +56,11 @@ func (e *env) linked(pl ib.Place) bool {
 // times, for longer each time, and is welcome when it has held still. It does
 // not come back by a restart of the subnet manager.
 func TestFlappingHost(t *testing.T) {
-	for _, action := range []sm.Action{sm.NoDiscover, sm.Isolate, sm.Disable} {
+	for _, action := range []health.Action{health.NoDiscover, health.Isolate, health.Disable} {
 		t.Run(action.String(), func(t *testing.T) {
 			l := tree(t, 8, 8)
-			cfg := sm.Config{AuditPeriod: -1, Health: sm.HealthConfig{
-				Flapping: sm.HealthRule{Count: 5, Window: time.Minute, Action: action}, Recover: 30 * time.Second,
+			cfg := sm.Config{AuditPeriod: -1, Health: health.Config{
+				Flapping: health.Rule{Count: 5, Window: time.Minute, Action: action}, Recover: 30 * time.Second,
 			}}
 			e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
 			h := hosts(l)[3]
@@ -72,7 +73,7 @@ func TestFlappingHost(t *testing.T) {
 			}
 			e.flap(&h, 1)
 			e.run(2 * time.Second)
-			if _, ok := find(e.takeEvents(), unhealthy(h.place, sm.Flapping)); !ok {
+			if _, ok := find(e.takeEvents(), unhealthy(h.place, health.Flapping)); !ok {
 				t.Error("not told")
 			}
 			if e.linked(h.place) || !slices.ContainsFunc(e.problems(), func(p string) bool { return strings.Contains(p, "flapping") }) {
@@ -80,9 +81,9 @@ func TestFlappingHost(t *testing.T) {
 			}
 			pi := e.fab.PortInfo(h.peer, h.pnum)
 			switch {
-			case action == sm.Isolate && pi.PortState > ib.PortInit:
+			case action == health.Isolate && pi.PortState > ib.PortInit:
 				t.Errorf("the port of the isolated is %v, want Init", pi.PortState)
-			case action == sm.Disable && pi.PortPhysicalState != ib.PhysDisabled:
+			case action == health.Disable && pi.PortPhysicalState != ib.PhysDisabled:
 				t.Errorf("the port of the disabled is %v, want Disabled", pi.PortPhysicalState)
 			}
 			e.start()
@@ -93,7 +94,7 @@ func TestFlappingHost(t *testing.T) {
 			}
 			e.run(40 * time.Second)
 			events := e.takeEvents()
-			if _, ok := find(events, func(h2 *sm.Healthy) bool { return h2.Place == h.place }); !ok || !e.linked(h.place) {
+			if _, ok := find(events, func(h2 *health.Healthy) bool { return h2.Place == h.place }); !ok || !e.linked(h.place) {
 				t.Errorf("not let in again after it held still: told %v, linked %v", ok, e.linked(h.place))
 			}
 			e.mustSettle(20 * time.Second)
@@ -103,7 +104,7 @@ func TestFlappingHost(t *testing.T) {
 			e.flap(&h, 5)
 			e.takeEvents()
 			e.run(45 * time.Second)
-			if _, ok := find(e.takeEvents(), func(*sm.Healthy) bool { return true }); ok {
+			if _, ok := find(e.takeEvents(), func(*health.Healthy) bool { return true }); ok {
 				t.Error("the second time it was let in as early as the first")
 			}
 		})
@@ -136,7 +137,7 @@ func TestFlappingTrunk(t *testing.T) {
 		}
 	}
 	e.mustSettle(10 * time.Second)
-	if _, ok := find(e.takeEvents(), func(u *sm.Unhealthy) bool { return u.Condition == sm.Flapping && u.Action == sm.Isolate }); !ok {
+	if _, ok := find(e.takeEvents(), func(u *health.Unhealthy) bool { return u.Condition == health.Flapping && u.Action == health.Isolate }); !ok {
 		t.Error("not told")
 	}
 	pl := ib.Place{Switch: l.Find(c.node).GUID, Port: c.num}
@@ -166,7 +167,7 @@ func TestHealthMarks(t *testing.T) {
 	e.mustSettle(10 * time.Second)
 
 	switches := len(e.view.Fabric.Switches())
-	e.step(&sm.HealthMarked{Place: h.place, Mark: sm.MarkUnhealthy})
+	e.step(&sm.HealthMarked{Place: h.place, Mark: health.MarkUnhealthy})
 	e.mustSettle(10 * time.Second)
 	if e.linked(h.place) {
 		t.Error("marked unhealthy and still part of the fabric")
@@ -178,7 +179,7 @@ func TestHealthMarks(t *testing.T) {
 	if e.linked(h.place) {
 		t.Error("let in although an operator says that it is unhealthy")
 	}
-	e.step(&sm.HealthMarked{Place: h.place, Mark: sm.MarkHealthy})
+	e.step(&sm.HealthMarked{Place: h.place, Mark: health.MarkHealthy})
 	e.mustSettle(10 * time.Second)
 	if !e.linked(h.place) {
 		t.Error("marked healthy and still cut off")
@@ -190,7 +191,7 @@ func TestHealthMarks(t *testing.T) {
 	}
 
 	for _, pl := range []ib.Place{front, {Switch: front.Switch}} {
-		e.step(&sm.HealthMarked{Place: pl, Mark: sm.MarkUnhealthy})
+		e.step(&sm.HealthMarked{Place: pl, Mark: health.MarkUnhealthy})
 		e.mustSettle(10 * time.Second)
 		if !e.linked(front) || len(e.view.Fabric.Switches()) != switches {
 			t.Errorf("a mark at %v cut off the subnet manager itself", pl)
@@ -211,7 +212,7 @@ func TestMarkedSwitch(t *testing.T) {
 			spine = n.GUID
 		}
 	}
-	e.step(&sm.HealthMarked{Place: ib.Place{Switch: spine}, Mark: sm.MarkUnhealthy})
+	e.step(&sm.HealthMarked{Place: ib.Place{Switch: spine}, Mark: health.MarkUnhealthy})
 	e.mustSettle(10 * time.Second)
 	if e.view.Fabric.NodeByGUID(spine) != topo.None {
 		t.Error("the spine is still part of the fabric")
@@ -221,7 +222,7 @@ func TestMarkedSwitch(t *testing.T) {
 			t.Errorf("%s is %v, want Active", h.node.Name, s)
 		}
 	}
-	e.step(&sm.HealthMarked{Place: ib.Place{Switch: spine}, Mark: sm.MarkNone})
+	e.step(&sm.HealthMarked{Place: ib.Place{Switch: spine}, Mark: health.MarkNone})
 	e.run(5 * time.Second) // no pause has to pass
 	e.mustSettle(10 * time.Second)
 	if e.view.Fabric.NodeByGUID(spine) == topo.None {
@@ -243,10 +244,10 @@ func TestConditions(t *testing.T) {
 		}
 	}
 	tests := []struct {
-		cond sm.Condition
+		cond health.Condition
 		do   func(e *env, h *endPort)
 	}{
-		{sm.Unresponsive, func(e *env, h *endPort) {
+		{health.Unresponsive, func(e *env, h *endPort) {
 			for range 6 {
 				e.hostile = map[string]liar{h.node.Name: silent}
 				e.trapFrom(e.lidOf(h), mad.TrapLocalChange)
@@ -255,18 +256,18 @@ func TestConditions(t *testing.T) {
 				e.run(20 * time.Second)
 			}
 		}},
-		{sm.Noisy, func(e *env, h *endPort) {
+		{health.Noisy, func(e *env, h *endPort) {
 			lid := e.lidOf(h)
 			for range 700 {
 				e.trapFrom(lid, mad.TrapLocalChange)
 			}
 		}},
-		{sm.SetErrors, func(e *env, h *endPort) {
+		{health.SetErrors, func(e *env, h *endPort) {
 			e.hostile = map[string]liar{h.node.Name: refuse(mad.AttrPKeyTable, mad.MethodSet)}
 			e.want(sm.Intent{Revision: 2, Grants: []sm.Grant{h.grant(0x8001)}})
 			e.run(8 * time.Minute)
 		}},
-		{sm.IllegalAnswer, func(e *env, h *endPort) {
+		{health.IllegalAnswer, func(e *env, h *endPort) {
 			e.hostile = map[string]liar{h.node.Name: refuse(mad.AttrPortInfo, mad.MethodGet)}
 			for range 60 {
 				e.trapFrom(e.lidOf(h), mad.TrapLocalChange)
@@ -284,12 +285,12 @@ func TestConditions(t *testing.T) {
 			e.mustSettle(10 * time.Second)
 			tt.do(e, &h)
 			u, ok := find(e.takeEvents(), unhealthy(h.place, tt.cond))
-			if !ok || u.Action != sm.Report {
+			if !ok || u.Action != health.Report {
 				t.Fatalf("told %v; problems %q", u, e.problems())
 			}
 			e.hostile = nil
 			e.run(30 * time.Minute)
-			if _, ok := find(e.takeEvents(), func(x *sm.Healthy) bool { return x.Place == h.place }); !ok {
+			if _, ok := find(e.takeEvents(), func(x *health.Healthy) bool { return x.Place == h.place }); !ok {
 				t.Error("not told that it is healthy again")
 			}
 		})
@@ -298,14 +299,14 @@ func TestConditions(t *testing.T) {
 
 // TestActionText: actions are read as they are written.
 func TestActionText(t *testing.T) {
-	for a := sm.Report; a <= sm.Disable; a++ {
+	for a := health.Report; a <= health.Disable; a++ {
 		text, err := a.MarshalText()
-		var back sm.Action
+		var back health.Action
 		if err != nil || back.UnmarshalText(text) != nil || back != a {
 			t.Errorf("action %v is read back as %v", a, back)
 		}
 	}
-	var a sm.Action
+	var a health.Action
 	if err := a.UnmarshalText([]byte("explode")); err == nil || !strings.Contains(err.Error(), "isolate") {
 		t.Errorf("error %v, want what is allowed", err)
 	}

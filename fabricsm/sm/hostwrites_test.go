@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/transport"
 )
@@ -309,8 +310,8 @@ func TestRefusesAgainAndAgain(t *testing.T) {
 		e.arrive(e.st.Take(nil))
 		e.run(3 * time.Second)
 	}
-	u, told := find(e.takeEvents(), func(u *sm.Unhealthy) bool { return u.Condition == sm.RefusesKey && u.Place == h.place })
-	if !told || u.Action != sm.Isolate || e.state(h) != ib.PortInit {
+	u, told := find(e.takeEvents(), func(u *health.Unhealthy) bool { return u.Condition == health.RefusesKey && u.Place == h.place })
+	if !told || u.Action != health.Isolate || e.state(h) != ib.PortInit {
 		t.Fatalf("told %v; its switch port is %v", u, e.state(h))
 	}
 	e.run(2 * time.Minute)

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // owners returns the saved LID of each GUID.
@@ -67,7 +68,7 @@ func TestEverNewGUIDs(t *testing.T) {
 	l := tree(t, 2, 4)
 	e := newEnv(t, l, sim.Options{}, sm.Config{
 		AuditPeriod: -1, TrapHold: time.Nanosecond, ViewEvery: time.Hour,
-		Health: sm.HealthConfig{Flapping: sm.HealthRule{Count: 1, Window: time.Hour, Action: sm.Ignore}},
+		Health: health.Config{Flapping: health.Rule{Count: 1, Window: time.Hour, Action: health.Ignore}},
 	}, 1)
 	e.start()
 	e.mustSettle(10 * time.Second)

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -86,13 +87,13 @@ type port struct {
 	auditBlock  uint16 // blocks of the P_Key table the audit has still to read
 	slvl        slvlState
 	num         ib.PortNum
-	setState    ib.PortState // that the Set that is out asks for
-	setRounds   uint8        // Sets in a row that changed nothing
-	denied      uint8        // times that the port it claims to lead to said that it has no link
-	fdr10       fdr10        // see fdr10.go
-	guidBlock   uint8        // of GUIDInfo, read last by the audit
-	quarantine  Action       // in force; above Ignore nothing behind it is looked at
-	law         Action       // the same, by the declared topology
+	setState    ib.PortState  // that the Set that is out asks for
+	setRounds   uint8         // Sets in a row that changed nothing
+	denied      uint8         // times that the port it claims to lead to said that it has no link
+	fdr10       fdr10         // see fdr10.go
+	guidBlock   uint8         // of GUIDInfo, read last by the audit
+	quarantine  health.Action // in force; above Ignore nothing behind it is looked at
+	law         health.Action // the same, by the declared topology
 
 	known      bool // info was read in this life of the link
 	unread     bool // info is a guess: the answer to the first Set shows the real one, see unread.go

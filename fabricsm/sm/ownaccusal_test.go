@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
 )
 
@@ -47,7 +48,7 @@ func TestRepressAccusesNobody(t *testing.T) {
 // TestNoisyIsAClaim: traps in the name of a switch do not have it called unhealthy as a
 // fact.
 func TestNoisyIsAClaim(t *testing.T) {
-	u := &sm.Unhealthy{Place: ib.Place{Switch: 7}, Condition: sm.Noisy, Count: 600, Window: time.Minute, Action: sm.Report}
+	u := &health.Unhealthy{Place: ib.Place{Switch: 7}, Condition: health.Noisy, Count: 600, Window: time.Minute, Action: health.Report}
 	if text := u.String(); !strings.Contains(text, "is said to be") || !strings.Contains(text, "any host can send") {
 		t.Error(text)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/partition"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/topo"
 )
 
@@ -73,7 +74,7 @@ func (c *Core) wantIdleKeys(p topo.PortID) partition.Table {
 	have := c.ports[p].pkeys.keys
 	want := slices.Clone(have)
 	for i, k := range want {
-		if isTenant(k) && (c.ports[p].law > Ignore || !c.members.keep && !c.members.granted(c.topo.PlaceOf(p), k, false)) {
+		if isTenant(k) && (c.ports[p].law > health.Ignore || !c.members.keep && !c.members.granted(c.topo.PlaceOf(p), k, false)) {
 			want[i] = 0
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -288,7 +289,7 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *work.Request, m *mad.MAD, status
 		c.touchNode(id)
 		c.readLFT(id)
 	} else if si.LinearFDBTop < old.LinearFDBTop {
-		if c.strikeNode(id, Rebooting); !n.alive {
+		if c.strikeNode(id, health.Rebooting); !n.alive {
 			return
 		}
 		c.rebooted(id)

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/qos"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -14,8 +15,8 @@ import (
 type Policy struct {
 	Ports   PortConfig // but for LMCPort0, which stays as it was
 	QoS     qos.Options
-	Health  HealthConfig // devices in quarantine stay there for their time
-	Allowed []AllowedSM  // of ElectionConfig
+	Health  health.Config // devices in quarantine stay there for their time
+	Allowed []AllowedSM   // of ElectionConfig
 	// Engines, if not nil, replace those of Config, and tables are computed again.
 	Engines []route.Engine
 }

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -224,8 +225,8 @@ func (c *Core) closeRefusing(p topo.PortID, r *refusal) {
 	h.closed[place] = closing{guid, c.now}
 	c.askClosedLater()
 	c.problem(fault.Key{Kind: fault.KeyRefused, Place: place}, e)
-	if rec := c.health.of(place); here+1 >= refusedOften && rec != nil && rec.mark == MarkNone {
-		c.fallIll(place, rec, &Unhealthy{Place: place, GUID: c.topo.NodeGUID(c.ports[p].node), Condition: RefusesKey, Count: here + 1, Window: refusedWindow, Action: Isolate})
+	if may := c.health.MayConfine(place); may && here+1 >= refusedOften && c.health.IsMarked(place, health.MarkNone) {
+		c.health.Confine(&health.Unhealthy{Place: place, GUID: c.topo.NodeGUID(c.ports[p].node), Condition: health.RefusesKey, Count: here + 1, Window: refusedWindow, Action: health.Isolate})
 		return // which closes it, too
 	}
 	if c.unlink(sp); c.nodes[c.ports[sp].node].alive {

@@ -192,7 +192,7 @@ func (c *Core) publishAll() {
 	v.Faults, v.Problems = c.faults.Snapshot()
 	c.showDevices(v)
 	v.MKeys, v.mkeys = c.showMKeys()
-	v.aliases, v.Health = c.aliases.Show(), c.healthStates()
+	v.aliases, v.Health = c.aliases.Show(), c.health.States()
 	v.Topology, v.Violations = c.showLaw(), c.reports.Snapshot()
 	v.Refusing = c.refusing()
 	if c.writing() {

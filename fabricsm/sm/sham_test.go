@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // shams are fabrics without end that a host may show, in a fabric with switches of some
@@ -45,7 +46,7 @@ func switchGUIDs(l *netlist.Netlist) (out []ib.GUID) {
 // overgrown lists the places where too much was found.
 func overgrown(events []sm.Event) (out []ib.Place) {
 	for _, e := range events {
-		if u, ok := e.(*sm.Unhealthy); ok && u.Condition == sm.Overgrown && !slices.Contains(out, u.Place) {
+		if u, ok := e.(*health.Unhealthy); ok && u.Condition == health.Overgrown && !slices.Contains(out, u.Place) {
 			out = append(out, u.Place)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // TestStolenWhileRebooting: a host shows the GUID of another host while that one reboots. Which came first does not matter:
@@ -165,10 +166,10 @@ func TestGUIDLeftAtPortWithoutCable(t *testing.T) {
 // TestBlameForSecondPort: a tenant that claims to be the second port of another's adapter answers nonsense there, and sends
 // traps. The other tenant is not cut off for it.
 func TestBlameForSecondPort(t *testing.T) {
-	often := sm.HealthRule{Count: 3, Window: time.Hour, Action: sm.Isolate}
+	often := health.Rule{Count: 3, Window: time.Hour, Action: health.Isolate}
 	l := tree(t, 8, 8)
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{
-		AuditPeriod: 2 * time.Second, Health: sm.HealthConfig{IllegalAnswer: often, SetErrors: often, Noisy: often},
+		AuditPeriod: 2 * time.Second, Health: health.Config{IllegalAnswer: often, SetErrors: often, Noisy: often},
 	}, 1)
 	hs := hosts(l)
 	victim, thief := hs[2], hs[5]
@@ -192,7 +193,7 @@ func TestBlameForSecondPort(t *testing.T) {
 	if pi := e.fab.PortInfo(victim.peer, victim.pnum); pi.PortState != ib.PortActive {
 		t.Errorf("the victim's port is %v, want Active: %q", pi.PortState, e.problems())
 	}
-	if !slices.ContainsFunc(e.takeEvents(), func(ev sm.Event) bool { u, ok := ev.(*sm.Unhealthy); return ok && u.Place == thief.place }) {
+	if !slices.ContainsFunc(e.takeEvents(), func(ev sm.Event) bool { u, ok := ev.(*health.Unhealthy); return ok && u.Place == thief.place }) {
 		t.Error("the thief is not blamed")
 	}
 }

@@ -67,7 +67,7 @@ func (c *Core) fire() {
 		case work.Poll:
 			c.poll()
 		case work.Health:
-			c.nurse()
+			c.health.Recover()
 		case work.Background:
 			c.backgroundDue()
 		case work.Rotate:

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
 )
@@ -71,7 +72,7 @@ func newCabling(t *testing.T, seed uint64) *cabling {
 		cfg.MKey.Places = sm.PlacesDeclared
 	}
 	cfg.AuditPeriod = 5 * time.Second
-	cfg.Health.Flapping.Action = sm.Ignore
+	cfg.Health.Flapping.Action = health.Ignore
 	spec := law(t, l)
 	cfg.Topology = sm.TopologyConfig{Spec: spec, Mode: topospec.Enforce}
 	e := newEnv(t, l, sim.Options{Seed: seed, LoseSilently: seed%2 == 0}, cfg, seed)

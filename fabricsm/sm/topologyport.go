@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
@@ -168,29 +169,29 @@ func (c *Core) lawGuarded(at ib.Place) bool {
 }
 
 // lawOf returns what the declared topology does to a switch port.
-func (c *Core) lawOf(p topo.PortID) Action {
+func (c *Core) lawOf(p topo.PortID) health.Action {
 	l := &c.law
 	if !l.on() || c.protected(p) {
-		return Report
+		return health.Report
 	}
 	at := c.topo.PlaceOf(p)
 	spec := l.judge.Spec()
 	link, _ := spec.LinkAt(spec.SlotOf(topospec.EndAt(at)))
 	if link != nil && link.State == topospec.NoDiscover {
-		return NoDiscover
+		return health.NoDiscover
 	}
 	if !l.enforces() {
-		return Report
+		return health.Report
 	}
 	switch st, v, _ := l.judge.At(at); {
 	case st == judge.StateDisabled:
-		return Disable
+		return health.Disable
 	case st == judge.StateHeld && v != judge.Held:
-		return Isolate
+		return health.Isolate
 	case link != nil && link.State == topospec.Disabled && l.judge.Trusts(at.Switch):
-		return Disable
+		return health.Disable
 	default:
-		return Report
+		return health.Report
 	}
 }
 
@@ -213,10 +214,10 @@ func (c *Core) setLaw(p topo.PortID) {
 	if pt.law == a {
 		return
 	}
-	if pt.law == Disable {
+	if pt.law == health.Disable {
 		pt.reopen = true
 	}
-	if pt.law = a; a > Ignore {
+	if pt.law = a; a > health.Ignore {
 		c.unlink(p)
 		if c.ports[p].law != a {
 			return // its own node went with the link
@@ -234,7 +235,7 @@ func (c *Core) setLaw(p topo.PortID) {
 }
 
 // barred returns the action in force at a port, by its health and by the declared topology.
-func (pt *port) barred() Action { return max(pt.quarantine, pt.law) }
+func (pt *port) barred() health.Action { return max(pt.quarantine, pt.law) }
 
 // lawChanges does what follows from what the judge found.
 func (c *Core) lawChanges() {

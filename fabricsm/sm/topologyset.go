@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
@@ -277,7 +278,7 @@ func (c *Core) releaseLaw(in *TopologyRelease) {
 		c.event(&TopologyRefused{Reason: fmt.Sprintf("release %v: no declared topology is in force", in.Place)})
 		return
 	}
-	if err := c.law.judge.Release(in.Place, CleanReason(in.By), CleanReason(in.Why)); err != nil {
+	if err := c.law.judge.Release(in.Place, health.CleanReason(in.By), health.CleanReason(in.Why)); err != nil {
 		c.event(&TopologyRefused{Reason: err.Error()})
 		return
 	}

@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
@@ -89,12 +90,16 @@ func (c *Core) noisy(p topo.PortID) {
 	id := c.ports[p].node
 	nd := &c.nodes[id]
 	isSwitch := c.topo.Node(id).Type == ib.NodeSwitch
+	strike := c.health.StrikeUnproven
+	if c.cfg.Weakness.TrustsTraps {
+		strike = c.health.Strike
+	}
 	switch {
 	case id == c.root || isSwitch && (nd.trapTrue || nd.trapPause <= c.cfg.TrapHold): // a switch whose last trap was true is not
 	case isSwitch:
-		c.strikeUnproven(c.suspectPlace(id), c.topo.NodeGUID(id), Noisy)
+		strike(c.suspectPlace(id), c.topo.NodeGUID(id), health.Noisy)
 	default:
-		c.strikeUnproven(c.topo.PlaceOf(p), c.topo.NodeGUID(id), Noisy)
+		strike(c.topo.PlaceOf(p), c.topo.NodeGUID(id), health.Noisy)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
@@ -40,7 +41,7 @@ type View struct {
 	Counters Counters
 
 	// Health is where something is unhealthy or marked, by place.
-	Health []HealthState
+	Health []health.State
 
 	// Refusing are adapters that answer under none of their M_Keys; see PortCounted.
 	Refusing []RefusingPort

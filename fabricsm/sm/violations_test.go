@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
 )
 
@@ -150,8 +151,8 @@ func TestTraceIsNotFooled(t *testing.T) {
 // Nothing happens to the third, the reports are refuted or reported as forged, and nothing is written.
 func TestForgedTrapsFrameNobody(t *testing.T) {
 	e, hs := settledKeyed(t)
-	often := sm.HealthRule{Count: 3, Window: time.Hour, Action: sm.Disable}
-	e.cfg.Health = sm.HealthConfig{Noisy: often}
+	often := health.Rule{Count: 3, Window: time.Hour, Action: health.Disable}
+	e.cfg.Health = health.Config{Noisy: often}
 	e.start()
 	e.want(e.intent)
 	e.mustSettle(time.Minute)
@@ -191,7 +192,7 @@ func TestForgedTrapsFrameNobody(t *testing.T) {
 	if n := e.sets() - before; n != 0 {
 		t.Errorf("%d Sets followed", n)
 	}
-	if u, ok := find(events, func(u *sm.Unhealthy) bool { return u.Action != sm.Report }); ok {
+	if u, ok := find(events, func(u *health.Unhealthy) bool { return u.Action != health.Report }); ok {
 		t.Errorf("acted upon: %v", u)
 	}
 	for _, kind := range []violation.Kind{violation.BadMKey, violation.BadPKey} {

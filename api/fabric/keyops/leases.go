@@ -13,6 +13,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // LendKey implements api.KeyOperator.
@@ -24,7 +25,7 @@ func (k *Ops) LendKey(ctx context.Context, actor string, l v1.KeyLoan) (*v1.Lent
 	if err != nil {
 		return nil, err
 	}
-	to := cmp.Or(sm.CleanReason(l.To), "a tool")
+	to := cmp.Or(health.CleanReason(l.To), "a tool")
 	in, code := &sm.LendKey{GUID: l.GUID}, "returned"
 	if l.Seconds > 0 {
 		period := time.Duration(l.Seconds) * time.Second
@@ -86,7 +87,7 @@ func (k *Ops) LendSAKey(ctx context.Context, actor string, l v1.SAKeyLoan) (*v1.
 			Hint: "it draws one as master of a fabric if fabric.keys.root is named and fabric.sa.key_file is not; a key of that file is there for who may read it",
 		}
 	}
-	to := cmp.Or(sm.CleanReason(l.To), "a tool")
+	to := cmp.Or(health.CleanReason(l.To), "a tool")
 	if err := k.noteKeys(ctx, actor, "fabric.keys.sa_key", "fabric/keys/sa_key", to); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/topo"
 )
 
@@ -40,7 +40,7 @@ func behind(pl ib.Place, at position) bool {
 	return pl.Switch > at.guid || pl.Switch == at.guid && pl.Port > at.port
 }
 
-func (x *index) healthRow(s *sm.HealthState) v1.FabricHealth {
+func (x *index) healthRow(s *health.State) v1.FabricHealth {
 	row := v1.FabricHealth{
 		At: x.placeName(s.Place), Place: s.Place, Node: s.GUID, Unhealthy: s.Unhealthy,
 		Mark: s.Mark.String(), Reason: s.Reason, Since: s.Since, Until: s.Until,
@@ -71,7 +71,7 @@ func (o *Observer) HealthAt(pl ib.Place) (row v1.FabricHealth, ok bool, err erro
 	}
 	x.ready()
 	row = v1.FabricHealth{At: x.placeName(pl), Place: pl}
-	i := slices.IndexFunc(x.View.Health, func(s sm.HealthState) bool { return s.Place == pl })
+	i := slices.IndexFunc(x.View.Health, func(s health.State) bool { return s.Place == pl })
 	if i < 0 {
 		return row, false, nil
 	}
@@ -121,7 +121,7 @@ func (x *index) illAt(word string) (ib.Place, bool) {
 		}
 		pl = ib.Place{Switch: g}
 	}
-	return pl, slices.ContainsFunc(x.View.Health, func(s sm.HealthState) bool { return s.Place == pl })
+	return pl, slices.ContainsFunc(x.View.Health, func(s health.State) bool { return s.Place == pl })
 }
 
 // inFront returns the switch port that a port of a host is cabled to; port 0 is the only one that has a cable.

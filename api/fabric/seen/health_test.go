@@ -14,7 +14,7 @@ import (
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 const leaf1 = ib.GUID(0x0010000100000001)
@@ -25,10 +25,10 @@ func sick(t *testing.T) *seen.Observer {
 	t.Helper()
 	v := *seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled()
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	v.Health = []sm.HealthState{
-		{Place: ib.Place{Switch: 0x99}, Mark: sm.MarkUnhealthy, Unhealthy: true, Condition: sm.Marked, Action: sm.Isolate, Reason: "burnt", Since: since},
-		{Place: ib.Place{Switch: leaf1, Port: 2}, GUID: 0x20, Unhealthy: true, Condition: sm.Flapping, Action: sm.Isolate, Reason: "12 times in 1m0s", Since: since, Until: since.Add(time.Minute)},
-		{Place: ib.Place{Switch: leaf1, Port: 7}, Mark: sm.MarkHealthy, Since: since},
+	v.Health = []health.State{
+		{Place: ib.Place{Switch: 0x99}, Mark: health.MarkUnhealthy, Unhealthy: true, Condition: health.Marked, Action: health.Isolate, Reason: "burnt", Since: since},
+		{Place: ib.Place{Switch: leaf1, Port: 2}, GUID: 0x20, Unhealthy: true, Condition: health.Flapping, Action: health.Isolate, Reason: "12 times in 1m0s", Since: since, Until: since.Add(time.Minute)},
+		{Place: ib.Place{Switch: leaf1, Port: 7}, Mark: health.MarkHealthy, Since: since},
 	}
 	o := seen.New(seen.Options{})
 	o.OnView(&v)

@@ -8,6 +8,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // desc describes a metric. Labels have few values: no GUID is one.
@@ -226,8 +227,8 @@ func (g *gauges) fabric(x *index) {
 // health counts the places that are unhealthy.
 func (g *gauges) health(x *index) {
 	type why struct {
-		condition sm.Condition
-		action    sm.Action
+		condition health.Condition
+		action    health.Action
 	}
 	n := map[why]int{}
 	for i := range x.View.Health {

@@ -15,6 +15,7 @@ import (
 	"portcullis/fabricsm/drill"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 )
 
 // outage is a store that can be away.
@@ -136,7 +137,7 @@ func (v *site) remover(needsStore bool) *removals.Remover {
 		Mark: func(_ context.Context, _ string, m v1.HealthMark) (*v1.FabricHealth, error) {
 			place, err := ib.ParsePlace(m.Place)
 			if err == nil {
-				v.Step(&sm.HealthMarked{Place: place, Mark: sm.MarkUnhealthy, Reason: m.Reason})
+				v.Step(&sm.HealthMarked{Place: place, Mark: health.MarkUnhealthy, Reason: m.Reason})
 			}
 			return &v1.FabricHealth{}, err
 		},

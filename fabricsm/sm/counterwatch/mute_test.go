@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/stage"
 )
@@ -137,7 +138,7 @@ func TestMute(t *testing.T) {
 			if text := e.String(); !strings.Contains(text, "which has counted it") {
 				t.Errorf("told %q", text)
 			}
-		case *sm.CountersReset, *violation.TrapReceived, *sm.Unhealthy, *sm.MembershipRemoved:
+		case *sm.CountersReset, *violation.TrapReceived, *health.Unhealthy, *sm.MembershipRemoved:
 			t.Errorf("told %v", h.Event)
 		}
 	}

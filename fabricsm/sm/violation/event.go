@@ -156,7 +156,7 @@ func (e *TrapReceived) String() string {
 
 // KeyGuessing says that the count of wrong keys of a device grows fast: an attacker tries keys. The count is read from the
 // device itself, under its key. The event is sent when Count reaches 10, 20, 50, ... within ten minutes. The source is what
-// the violations claim; where that is proven, sm.Unhealthy follows with the condition Guessing.
+// the violations claim; where that is proven, health.Unhealthy follows with the condition Guessing.
 type KeyGuessing struct {
 	Kind   keys.Kind // MKey, or that of a class
 	GUID   ib.GUID   // port GUID of the device, of a switch that of port 0
