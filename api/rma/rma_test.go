@@ -19,7 +19,7 @@ import (
 	"portcullis/api/topology"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
 	"portcullis/fabricsm/topospec/native"
@@ -48,7 +48,7 @@ type site struct {
 	rma   *rma.Service
 	rev   *topospec.Revision
 	now   time.Time
-	rows  []sm.TopologyPort
+	rows  []declared.TopologyPort
 	proof admission.Proof
 	moved []ib.GUID
 	alone bool
@@ -100,10 +100,10 @@ func (s *site) look() (*topology.Sight, error) {
 		return nil, err
 	}
 	rev := s.rev
-	view := &sm.TopologyView{}
+	view := &declared.TopologyView{}
 	if w.Spec != nil {
 		rev = w.Spec.Revision()
-		*view = sm.TopologyView{Revision: rev.Number, Digest: w.Spec.Digest(), Mode: w.Mode, Wanted: w.Mode, Rooted: true, Ports: s.rows}
+		*view = declared.TopologyView{Revision: rev.Number, Digest: w.Spec.Digest(), Mode: w.Mode, Wanted: w.Mode, Rooted: true, Ports: s.rows}
 	}
 	f, own := topospectest.Fabric(s.t, rev)
 	return &topology.Sight{At: s.now, Fabric: f, SM: own, Complete: true, Placed: view}, nil
@@ -120,7 +120,7 @@ func (s *site) MoveCables(_ context.Context, _ string, from, to ib.GUID, _ strin
 
 // candidate has the Subnet Manager hold a device.
 func (s *site) candidate(at topospec.End, g ib.GUID) {
-	s.rows = []sm.TopologyPort{{Place: at.Place(), Verdict: judge.RMACandidate, State: judge.StateHeld, Seen: topospec.End{GUID: g, Port: 1}}}
+	s.rows = []declared.TopologyPort{{Place: at.Place(), Verdict: judge.RMACandidate, State: judge.StateHeld, Seen: topospec.End{GUID: g, Port: 1}}}
 }
 
 // attests has a host prove that it has an adapter.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/store"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/history"
 	"portcullis/fabricsm/topospec/native"
@@ -56,7 +56,7 @@ type Watch struct {
 func (w *Watch) least() int { return max(0, w.Foretold-w.Allowance) }
 
 // counts returns how many links are verified of those that count.
-func (w *Watch) counts(v *sm.TopologyView) int {
+func (w *Watch) counts(v *declared.TopologyView) int {
 	if w.Backbone {
 		return v.Backbone
 	}

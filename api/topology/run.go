@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/store"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec/history"
 )
 
@@ -42,7 +43,7 @@ func (s *Service) OnView() {
 
 // OnEvent takes an event of the Subnet Manager. It does not block.
 func (s *Service) OnEvent(e sm.Event) {
-	if r, ok := e.(*sm.TopologyRefused); ok && r.Revision != 0 {
+	if r, ok := e.(*declared.TopologyRefused); ok && r.Revision != 0 {
 		s.mu.Lock()
 		s.refused, s.refusedAt = r, s.viewed
 		s.mu.Unlock()
@@ -198,7 +199,7 @@ func (w *watcher) look(ctx context.Context) error {
 }
 
 // refusal returns what the Subnet Manager refused, once a view shows what it has instead.
-func (s *Service) refusal() *sm.TopologyRefused {
+func (s *Service) refusal() *declared.TopologyRefused {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.viewed == s.refusedAt {
@@ -245,7 +246,7 @@ func (s *Service) back(ctx context.Context, seen *Head, why string) error {
 }
 
 // kept ends the watch: the activation stands.
-func (s *Service) kept(ctx context.Context, seen *Head, placed *sm.TopologyView) error {
+func (s *Service) kept(ctx context.Context, seen *Head, placed *declared.TopologyView) error {
 	s.o.Log.Info("the declared topology is kept", "revision", seen.Revision, "verified_links", placed.Verified)
 	return s.change(ctx, func(_ *store.Tx, b *book) (step, error) {
 		h := &b.head

@@ -13,7 +13,7 @@ import (
 	"portcullis/api/store/storetest"
 	"portcullis/api/topology"
 	v1 "portcullis/api/v1"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
 )
 
@@ -48,7 +48,7 @@ func (m *manager) give(_ context.Context, w topology.Wanted) bool {
 		return false
 	}
 	if m.refuse != "" && w.Spec != nil {
-		m.keep.OnEvent(&sm.TopologyRefused{Revision: w.Revision, Reason: m.refuse})
+		m.keep.OnEvent(&declared.TopologyRefused{Revision: w.Revision, Reason: m.refuse})
 		m.refuse = ""
 		m.keep.OnView()
 		return true
@@ -63,7 +63,7 @@ func (m *manager) place(w topology.Wanted) {
 	m.site.mu.Lock()
 	m.site.placed = nil
 	if w.Spec != nil {
-		m.site.placed = &sm.TopologyView{
+		m.site.placed = &declared.TopologyView{
 			Revision: w.Revision, Digest: w.Spec.Digest(), Mode: w.Mode, Wanted: w.Mode, Rooted: true,
 			Verified: w.Spec.NumActive() - m.lost, Backbone: backbone(w.Spec) - m.cut, Expected: w.Spec.NumActive(),
 		}

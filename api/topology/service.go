@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"portcullis/api/store"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/history"
@@ -22,7 +22,7 @@ type Sight struct {
 	Fabric   *topo.Fabric
 	SM       topo.PortID // the Subnet Manager's own port, topo.None: not found
 	Complete bool        // all that can be reached was looked at
-	Placed   *sm.TopologyView
+	Placed   *declared.TopologyView
 }
 
 // Options configure a Service. Store and Log are required.
@@ -64,10 +64,10 @@ type Service struct {
 	views   chan struct{} // holds a token while a view was not looked at
 
 	mu        sync.Mutex
-	refused   *sm.TopologyRefused // by the Subnet Manager since something was given to it
-	refusedAt uint64              // viewed when it was
-	viewed    uint64              // views that came
-	broken    string              // why what the store wants cannot be followed
+	refused   *declared.TopologyRefused // by the Subnet Manager since something was given to it
+	refusedAt uint64                    // viewed when it was
+	viewed    uint64                    // views that came
+	broken    string                    // why what the store wants cannot be followed
 }
 
 // New makes a Service.

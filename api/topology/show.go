@@ -8,7 +8,7 @@ import (
 
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec/forms"
 	"portcullis/fabricsm/topospec/history"
 	"portcullis/fabricsm/topospec/simulate"
@@ -51,7 +51,7 @@ func (s *Service) Status(ctx context.Context) (*v1.Topospec, error) {
 }
 
 // placed returns what the Subnet Manager compares the fabric with, nil without one.
-func (s *Service) placed() *sm.TopologyView {
+func (s *Service) placed() *declared.TopologyView {
 	if s.o.Look == nil {
 		return nil
 	}
@@ -64,14 +64,14 @@ func (s *Service) placed() *sm.TopologyView {
 
 // isPlaced reports whether the Subnet Manager has what the head wants. In which mode it may be in force its own guards
 // decide, too.
-func (h *Head) isPlaced(v *sm.TopologyView) bool {
+func (h *Head) isPlaced(v *declared.TopologyView) bool {
 	if h.Revision == 0 || v == nil {
 		return h.Revision == 0 && v == nil
 	}
 	return v.Digest == h.Digest && v.Wanted == h.Mode
 }
 
-func (s *Service) problem(h *Head, placed *sm.TopologyView) string {
+func (s *Service) problem(h *Head, placed *declared.TopologyView) string {
 	s.mu.Lock()
 	broken := s.broken
 	s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *Service) problem(h *Head, placed *sm.TopologyView) string {
 	return ""
 }
 
-func showPlaced(v *sm.TopologyView) *v1.TopospecPlaced {
+func showPlaced(v *declared.TopologyView) *v1.TopospecPlaced {
 	if v == nil {
 		return nil
 	}

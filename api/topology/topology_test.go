@@ -19,7 +19,7 @@ import (
 	"portcullis/api/topology"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/native"
@@ -43,7 +43,7 @@ type site struct {
 	now    time.Time
 	fabric *topo.Fabric
 	sm     topo.PortID
-	placed *sm.TopologyView
+	placed *declared.TopologyView
 	blind  error
 	file   bool
 }

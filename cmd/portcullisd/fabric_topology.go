@@ -9,6 +9,7 @@ import (
 
 	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/forms"
 )
@@ -111,9 +112,9 @@ func (t *topologyTold) event(e sm.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch e := e.(type) {
-	case *sm.TopologyInForce:
+	case *declared.TopologyInForce:
 		t.inForce = true
-	case *sm.TopologyRefused:
+	case *declared.TopologyRefused:
 		t.refused = e.Reason
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
 )
@@ -28,7 +29,7 @@ type breach struct {
 
 // finding returns a test for the event about a port that is not as declared.
 func finding(at ib.Place, v judge.Verdict) func(sm.Event) bool {
-	return is(func(e *sm.TopologyChanged) bool { return e.Place == at && e.Verdict == v })
+	return is(func(e *declared.TopologyChanged) bool { return e.Place == at && e.Verdict == v })
 }
 
 // at7 is where h7 belongs.

@@ -19,7 +19,7 @@ func (c *Core) newPeer(p topo.PortID) {
 func (c *Core) link(p, q topo.PortID) {
 	c.topo.Connect(p, q)
 	c.moved()
-	c.sawBoth(p, q)
+	c.law.SawBoth(p, q)
 	if id := c.ports[q].node; c.nodes[id].up == topo.None && id != c.root {
 		c.nodes[id].up = p
 		c.treeEpoch++
@@ -69,8 +69,8 @@ func (c *Core) cut(p topo.PortID) {
 	c.notSlow(c.linkKey(p, q))
 	c.topo.Disconnect(p)
 	c.moved()
-	c.lawDown(p, false)
-	c.lawDown(q, false)
+	c.law.Down(p, false)
+	c.law.Down(q, false)
 	c.lostKeys(p, q)
 	for _, x := range [2]topo.PortID{p, q} {
 		pt := &c.ports[x]

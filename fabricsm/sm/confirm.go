@@ -29,7 +29,7 @@ func (c *Core) noteArmed(p topo.PortID) {
 
 // asksTwice reports whether the host behind a switch port has to be asked once more before it is let in. That is so where
 // something is granted, or where the declared topology is enforced.
-func (c *Core) asksTwice(p topo.PortID) bool { return c.law.enforces() || c.concerns(p) }
+func (c *Core) asksTwice(p topo.PortID) bool { return c.law.Enforces() || c.concerns(p) }
 
 // confirm handles a probe that found the expected node.
 func (c *Core) confirm(p topo.PortID, r *work.Request) {
@@ -77,7 +77,7 @@ func (c *Core) mayActivate(p topo.PortID) bool {
 	}
 	h := c.topo.Peer(sp)
 	if h != topo.None && c.topo.IsExternal(h) {
-		return !c.law.enforces() || c.confirmed(min(sp, h))
+		return !c.law.Enforces() || c.confirmed(min(sp, h))
 	}
 	if h != topo.None && c.topo.IsEndPort(h) && (!c.keyed(h) || c.nodes[c.ports[sp].node].unsure) {
 		return false

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/sm/bruteforce"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/multicast"
@@ -74,7 +75,7 @@ type Core struct {
 	guessing *bruteforce.Detector
 	health   *health.Records
 	subtrees *subtree.Tracker
-	law      law
+	law      *declared.Law
 
 	deadLinks []silentLink // that fell silent last, of devices with M_Keys
 
@@ -120,6 +121,7 @@ func New(cfg Config) *Core {
 	}
 	c.refusals = newRefusals()
 	c.aliases = aliases.New(aliasFabric{desk{c}}, &c.topo, &c.q)
+	c.law = declared.New(lawFabric{desk{c}}, lawActions{desk{c}}, &c.topo, &c.q, &c.faults, cfg.PortGUID)
 	c.health = health.New(healthCore{desk{c}}, &c.cfg.Health, &c.faults)
 	c.groups = multicast.New(groupFabric{desk{c}}, &c.topo, &c.q)
 	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, LogsAll: cfg.Weakness.TellsAll})
@@ -164,9 +166,9 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	case *TablesReady:
 		c.gotTables(in)
 	case *TopologySet:
-		c.setTopology(in)
+		c.law.Set(&declared.Order{Spec: in.Spec, Mode: in.Mode, By: in.By, Back: in.Back}, c.state != ib.SMDiscovering)
 	case *TopologyRelease:
-		c.releaseLaw(in)
+		c.law.Release(in.Place, in.By, in.Why)
 	case *PortCounted:
 		c.portCounted(in)
 	case *ClassTrapJudged:

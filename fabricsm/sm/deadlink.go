@@ -9,7 +9,6 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
-	"portcullis/fabricsm/topospec"
 )
 
 // A device that has an M_Key does not answer a request without it, and keys are shown only where they belong. So a cable
@@ -40,12 +39,7 @@ func (c *Core) tellUnreachable(p topo.PortID) {
 	if c.ownCable(p) {
 		c.ownUnreachable(e)
 	}
-	if l := &c.law; l.on() && !at.IsZero() {
-		spec := l.judge.Spec()
-		if link, peer := spec.LinkAt(spec.SlotOf(topospec.EndAt(at))); link != nil {
-			e.Where, e.Declared = spec.Where(topospec.EndAt(at)), l.words(peer)
-		}
-	}
+	e.Where, e.Declared = c.law.Describe(at)
 	if len(e.Keyed) > 0 {
 		e.With = c.deadWith(at)
 	}

@@ -32,7 +32,7 @@ func (c *Core) workRoot() {
 func (c *Core) workProbe(p topo.PortID) {
 	pt := &c.ports[p]
 	n := &c.nodes[pt.node]
-	if !n.alive || n.silent || !c.probes(p) || c.dark(p) || !linkUp(&pt.info) || c.lawHolds(p) {
+	if !n.alive || n.silent || !c.probes(p) || c.dark(p) || !linkUp(&pt.info) || c.law.Holds(p) {
 		return
 	}
 	if peer := c.topo.Peer(p); peer != topo.None && !pt.verify && !pt.confirming && !c.nodes[c.ports[peer].node].silent {
@@ -64,7 +64,7 @@ func (c *Core) gotNodeInfo(r *work.Request, m *mad.MAD, status mad.Status) {
 		c.refused(r, status.String())
 		return
 	}
-	if r.Ref.Class == work.Probe && (c.dark(r.Ref.Port()) || !c.allows(r.Ref.Port(), r, &ni)) {
+	if r.Ref.Class == work.Probe && (c.dark(r.Ref.Port()) || !c.law.Allows(r.Ref.Port(), r.Sent, &ni)) {
 		return
 	}
 	if reason := checkNodeInfo(&ni); reason != "" {
@@ -142,7 +142,7 @@ func (c *Core) foundRoot(ni *mad.NodeInfo) {
 		c.heard(c.root)
 		return
 	}
-	c.foundOwn(ni)
+	c.law.FoundOwn(ni)
 	c.root = c.addNode(ni, topo.None)
 	c.rootPort = c.topo.PortOf(c.root, ni.LocalPortNum)
 	c.treeEpoch++

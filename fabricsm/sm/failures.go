@@ -196,11 +196,11 @@ func (c *Core) noProbe(r *work.Request) {
 	}
 	p := r.Ref.Port()
 	c.nobodyTold(p)
-	if c.perjured(p, r) {
+	if c.law.ConvictsSilent(p, r.Sent) {
 		return
 	}
-	c.wavered(p)
-	c.acquit(p)
+	c.law.Wavered(p)
+	c.law.Acquit(p)
 	pt := &c.ports[p]
 	if !linkUp(&pt.info) {
 		return

@@ -23,12 +23,12 @@ func (f guessFabric) Root() topo.NodeID                { return f.root }
 func (f guessFabric) Own() topo.PortID                 { return f.own() }
 func (f guessFabric) PlaceOf(end topo.PortID) ib.Place { return f.topo.PlaceOf(end) }
 func (f guessFabric) LeadsOn(p topo.PortID) bool       { return f.probes(p) }
-func (f guessFabric) IsDeclared(at ib.Place) bool      { return f.lawful(at) }
+func (f guessFabric) IsDeclared(at ib.Place) bool      { return f.law.IsLawful(at) }
 func (f guessFabric) IsManager(end topo.PortID) bool   { return f.listed(end) }
 func (f guessFabric) Accuse(at ib.Place, node ib.GUID) { f.health.Strike(at, node, health.Guessing) }
 
 func (f guessFabric) VouchesFor(sw topo.NodeID) bool {
-	return f.law.on() && f.topo.Node(sw).Type == ib.NodeSwitch && f.law.judge.Trusts(f.topo.NodeGUID(sw))
+	return f.law.IsOn() && f.topo.Node(sw).Type == ib.NodeSwitch && f.law.Trusts(f.topo.NodeGUID(sw))
 }
 
 // readNotices reads the notices that a device has queued, which was shown wrong keys.

@@ -45,7 +45,7 @@ func (c *Core) loadHealth(f *Fact) {
 // marked takes the mark of an operator.
 func (c *Core) marked(in *HealthMarked) {
 	if in.Mark == health.MarkNone {
-		c.releaseMarked(in)
+		c.law.ReleaseMarked(in.Place, in.Reason)
 	}
 	m := &health.Marking{Place: in.Place, Mark: in.Mark, Reason: in.Reason}
 	if p := c.topo.SwitchPortAt(in.Place); p != topo.None && c.topo.Peer(p) != topo.None {

@@ -222,7 +222,7 @@ func (c *Core) refuseMember(h topo.PortID, ms *membership, plan *partition.PortP
 	if reason == "" && sp != topo.None && c.topo.PlaceOf(h) == ms.Place && c.forgetsEnforcement(sp) {
 		reason = fmt.Sprintf("switch %v does not keep the partition enforcement bits of PortInfo; use a switch that does", ms.Place.Switch)
 	}
-	if reason == "" && sp != topo.None && !c.mayBelong(sp) {
+	if reason == "" && sp != topo.None && !c.law.MayBelong(sp) {
 		reason = fmt.Sprintf("what is at %v is not what the declared topology has there", ms.Place)
 	}
 	if reason == "" {

@@ -9,7 +9,6 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
-	"portcullis/fabricsm/topospec"
 )
 
 // MKeyConfig is about the M_Keys of devices: one for each end port, that of port
@@ -68,7 +67,7 @@ func (c *Core) keyPlaces() KeyPlaces {
 	switch {
 	case c.cfg.MKey.Places != PlacesAuto:
 		return c.cfg.MKey.Places
-	case c.law.on() && c.law.wanted == topospec.Enforce:
+	case c.law.WantsEnforcement():
 		return PlacesDeclared
 	default:
 		return PlacesSeen
@@ -188,7 +187,7 @@ func (c *Core) verified(p topo.PortID) bool {
 	} else if !c.wayKnown(c.ports[p].node) {
 		return false
 	}
-	return (c.keyPlaces() == PlacesSeen || c.declared(p)) && !c.disputed(p)
+	return (c.keyPlaces() == PlacesSeen || c.law.IsDeclared(p)) && !c.disputed(p)
 }
 
 // disputed reports whether another port contests the place, or identity, of an end port.
@@ -327,7 +326,7 @@ func (c *Core) candidates(x work.Ref) (out []candidate) {
 			return out
 		}
 	}
-	if c.keyPlaces() != PlacesSeen && !c.expected(p) || c.dark(p) {
+	if c.keyPlaces() != PlacesSeen && !c.law.Expects(p) || c.dark(p) {
 		return nil
 	}
 	if c.topo.Peer(p) != topo.None {
@@ -393,7 +392,7 @@ func (c *Core) linkedKeys(p topo.PortID) {
 // provenSwitch reports whether a port is of a switch that answers under its key, or never had one, and its cable is as
 // declared.
 func (c *Core) provenSwitch(p topo.PortID) bool {
-	if c.law.on() && c.topo.IsExternal(p) && !c.lawful(c.topo.PlaceOf(p)) && c.keyPlaces() == PlacesDeclared {
+	if c.law.IsOn() && c.topo.IsExternal(p) && !c.law.IsLawful(c.topo.PlaceOf(p)) && c.keyPlaces() == PlacesDeclared {
 		return false
 	}
 	port0 := c.topo.EntryPort(p)

@@ -75,7 +75,7 @@ func (c *Core) imported(p topo.PortID) (out []candidate) {
 // importedAt reports whether the import has an end port at a place with a key of its own, under which it was asked there.
 func (c *Core) importedAt(guid ib.GUID, place ib.Place) bool {
 	in, p := c.cfg.MKey.Import, c.topo.SwitchPortAt(place)
-	if in == nil || p == topo.None || c.keyPlaces() != PlacesSeen && !c.expected(p) {
+	if in == nil || p == topo.None || c.keyPlaces() != PlacesSeen && !c.law.Expects(p) {
 		return false
 	}
 	_, keyed := in.key(guid)

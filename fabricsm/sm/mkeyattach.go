@@ -63,10 +63,10 @@ func (c *Core) neighbour() neighbour {
 // declaredNeighbour returns the end port of the switch that the declared topology has
 // behind our own port, 0 for none.
 func (c *Core) declaredNeighbour(own ib.Place) ib.GUID {
-	if !c.law.on() {
+	if !c.law.IsOn() {
 		return 0
 	}
-	spec := c.law.judge.Spec()
+	spec := c.law.Spec()
 	peer := spec.Belongs(topospec.EndAt(own))
 	if id := spec.DeviceByGUID(peer.GUID); id == topospec.None || spec.Device(id).Kind != topospec.KindSwitch {
 		return 0

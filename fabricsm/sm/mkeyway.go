@@ -42,15 +42,15 @@ func (c *Core) hopKnown(up topo.PortID, id topo.NodeID) bool {
 		}
 		return !c.keptKey(guid)
 	}
-	if !c.law.on() {
+	if !c.law.IsOn() {
 		return false
 	}
 	if !c.topo.IsExternal(up) {
-		return c.law.judge.Trusts(c.topo.NodeGUID(id))
+		return c.law.Trusts(c.topo.NodeGUID(id))
 	}
-	if at := c.topo.PlaceOf(up); !c.lawful(at) {
+	if at := c.topo.PlaceOf(up); !c.law.IsLawful(at) {
 		// Even if something else is wrong there, the device is the one that belongs there.
-		_, v, _ := c.law.judge.At(at)
+		v := c.law.VerdictAt(at)
 		return v == judge.WrongPort || v == judge.Attributes
 	}
 	return true

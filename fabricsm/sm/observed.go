@@ -170,7 +170,7 @@ func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.q.ForgetPort(p)
 	c.ports[p] = port{node: id, num: num, challenger: topo.None, due: c.ports[p].due}
 	c.showPort(p)
-	c.acquit(p)
+	c.law.Acquit(p)
 	c.shownKeys.Set(int32(p), nil)
 	c.mkeys.states.shown.Set(int32(p), nil)
 }
@@ -207,7 +207,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.groups.RemoveSwitch(id)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, due: c.nodes[id].due}
 	if tn.Type == ib.NodeSwitch {
-		c.lawForget(tn.GUID)
+		c.law.Forget(tn.GUID)
 		c.wantRoutes()
 	}
 	c.tombstone(id)

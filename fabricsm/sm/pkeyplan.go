@@ -31,7 +31,7 @@ func (c *Core) planFor(h topo.PortID) partition.PortPlan {
 		now.Switch = c.ports[sp].pkeys.table()
 	}
 	wishes := c.members.wishesOf(c.topo.GUIDOf(h))
-	if sp != topo.None && len(wishes) > 0 && (c.forgetsEnforcement(sp) || !c.mayBelong(sp)) {
+	if sp != topo.None && len(wishes) > 0 && (c.forgetsEnforcement(sp) || !c.law.MayBelong(sp)) {
 		wishes = nil
 	}
 	return partition.PlanPort(c.members.plan, rules, h, wishes, now)

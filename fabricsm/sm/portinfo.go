@@ -87,7 +87,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	epoch := c.nodes[pt.node].epoch
 	hasLink := pt.num != 0
 	if byGet {
-		c.reread(p)
+		c.law.Reread(p)
 	}
 	if !was {
 		c.lawFirst(p)
@@ -180,7 +180,7 @@ func (c *Core) copyPort(p topo.PortID) {
 // linkDown takes that a port has no link.
 func (c *Core) linkDown(p topo.PortID) {
 	pt := &c.ports[p]
-	c.lawDown(p, true)
+	c.law.Down(p, true)
 	c.closedLinkDown(p)
 	c.unfence(p)
 	c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.topo.PlaceOf(p)})
@@ -203,7 +203,7 @@ func (c *Core) bounced(p topo.PortID) {
 	pt.fresh, pt.retuned = true, false
 	q := c.topo.Peer(p)
 	if q == topo.None {
-		c.lawDown(p, true)
+		c.law.Down(p, true)
 		c.linkFound(p)
 		return
 	}

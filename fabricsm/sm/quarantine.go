@@ -96,12 +96,12 @@ func (c *Core) workQuarantine(p topo.PortID) bool {
 			c.forceLink(p, ib.PhysPolling)
 			return true
 		}
-		if c.mayBeOff(p) {
+		if c.law.MayBeOff(p) {
 			c.q.MarkPort(work.Info, p)
 			return true
 		}
 		pt.reopen = false
-		c.isOpen(p)
+		c.law.IsOpen(p)
 	}
 	switch {
 	case !c.dark(p):

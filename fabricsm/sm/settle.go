@@ -13,7 +13,7 @@ import (
 // is new work.
 func (c *Core) settle() bool {
 	if c.state == ib.SMDiscovering && c.quiet() && !c.mayShowMore() && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
-		if c.lawFalls() || c.lawElects() && (c.readUnread() || c.elect()) {
+		if c.law.Falls() || c.law.MayElect() && (c.readUnread() || c.elect()) {
 			return true
 		}
 	}
@@ -32,7 +32,7 @@ func (c *Core) settle() bool {
 		return true
 	}
 	if c.idle() && c.unsettled && c.writing() && !c.alone() {
-		if c.lawPromotes() {
+		if c.law.Promotes() {
 			return true
 		}
 		c.tellSettled()
@@ -193,7 +193,7 @@ func (c *Core) publishAll() {
 	c.showDevices(v)
 	v.MKeys, v.mkeys = c.showMKeys()
 	v.aliases, v.Health = c.aliases.Show(), c.health.States()
-	v.Topology, v.Violations = c.showLaw(), c.reports.Snapshot()
+	v.Topology, v.Violations = c.law.Show(), c.reports.Snapshot()
 	v.Refusing = c.refusing()
 	if c.writing() {
 		v.Multicast = c.groups.View()

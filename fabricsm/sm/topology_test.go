@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
 )
@@ -218,7 +219,7 @@ func TestSpoofsHitNobodyElse(t *testing.T) {
 				if got := e.disabled(); !slices.Equal(got, []string{dark}) {
 					t.Errorf("off are %q, want %q; view %q, problems %q", got, dark, e.verdicts(), e.problems())
 				}
-				i := slices.IndexFunc(e.view.Topology.Ports, func(p sm.TopologyPort) bool { return p.Place == h.place })
+				i := slices.IndexFunc(e.view.Topology.Ports, func(p declared.TopologyPort) bool { return p.Place == h.place })
 				if i < 0 || e.view.Topology.Ports[i].Verdict != tt.verdict {
 					t.Errorf("the view says %q, want %v at %s", e.verdicts(), tt.verdict, dark)
 				}

@@ -41,10 +41,10 @@ func (c *Core) keysFollow(was, now *topospec.Spec, m topospec.Mode) {
 // keyBelongs reports whether the key of a port GUID may be that of the device which the declared topology has at a place.
 // Where a revision has replaced a device, the key of the old one is not shown to the new one.
 func (c *Core) keyBelongs(p topo.PortID, guid ib.GUID) bool {
-	if !c.law.on() || !c.topo.IsExternal(p) {
+	if !c.law.IsOn() || !c.topo.IsExternal(p) {
 		return true
 	}
-	spec := c.law.judge.Spec()
+	spec := c.law.Spec()
 	_, peer := spec.LinkAt(spec.SlotOf(topospec.EndAt(c.topo.PlaceOf(p))))
 	own := spec.DeviceByGUID(peer.GUID)
 	return own == topospec.None || spec.Other(own, guid) == topospec.None

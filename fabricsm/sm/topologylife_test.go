@@ -15,6 +15,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
 )
 
@@ -206,7 +207,7 @@ func TestEnforcementDoesNotBegin(t *testing.T) {
 			if e.view.Topology.Digest != digest || len(e.disabled()) > 0 {
 				t.Errorf("%v is in force, off are %q", e.view.Topology.Digest, e.disabled())
 			}
-			if !slices.ContainsFunc(e.takeEvents(), func(ev sm.Event) bool { _, ok := ev.(*sm.TopologyRefused); return ok }) {
+			if !slices.ContainsFunc(e.takeEvents(), func(ev sm.Event) bool { _, ok := ev.(*declared.TopologyRefused); return ok }) {
 				t.Error("nobody was told")
 			}
 		})

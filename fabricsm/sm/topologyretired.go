@@ -12,10 +12,10 @@ import (
 // retired reports whether a GUID, of a node or a port, is of a device that the declared topology has retired and
 // enforcement keeps out wherever it is shown.
 func (c *Core) retired(guid ib.GUID) bool {
-	if !c.law.enforces() {
+	if !c.law.Enforces() {
 		return false
 	}
-	spec := c.law.judge.Spec()
+	spec := c.law.Spec()
 	id := spec.Other(topospec.None, guid)
 	return id != topospec.None && spec.Device(id).Stock == topospec.Retired
 }

@@ -190,7 +190,7 @@ func (c *Core) verifyDue(id topo.NodeID) {
 	for i := 1; i <= int(tn.NumPorts); i++ {
 		if p := tn.FirstPort + topo.PortID(i); c.topo.GUIDOf(p) != 0 && c.topo.Peer(p) != topo.None {
 			c.background(p)
-			if c.law.on() && c.topo.IsExternal(c.topo.Peer(p)) {
+			if c.law.IsOn() && c.topo.IsExternal(c.topo.Peer(p)) {
 				c.ports[c.topo.Peer(p)].confirming = true // is it still the same device?
 				c.q.MarkPort(work.Probe, c.topo.Peer(p))
 			}

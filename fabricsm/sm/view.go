@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/sm/aliases"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/multicast"
@@ -54,7 +55,7 @@ type View struct {
 	Tables *route.Tables
 
 	// Topology is nil without a declared topology.
-	Topology *TopologyView
+	Topology *declared.TopologyView
 
 	// MKeys is nil if devices get no M_Keys. See MKey for each.
 	MKeys *MKeysView

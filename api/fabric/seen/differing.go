@@ -5,7 +5,7 @@ import (
 	"sort"
 
 	v1 "portcullis/api/v1"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
 )
 
@@ -35,7 +35,7 @@ func (o *Observer) Differing(_ context.Context, q v1.PageQuery) (*v1.Page[v1.Top
 	return page, nil
 }
 
-func (o *Observer) differing(x *index, t *sm.TopologyPort) v1.TopospecPort {
+func (o *Observer) differing(x *index, t *declared.TopologyPort) v1.TopospecPort {
 	end := func(e topospec.End) string {
 		if e.IsZero() {
 			return ""

@@ -10,7 +10,7 @@ import (
 	"portcullis/api/fabric/seen/seentest"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
 )
@@ -21,7 +21,7 @@ func TestDiffering(t *testing.T) {
 	v := *seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled()
 	leaf := ib.GUID(0x0010000100000002)
 	since := time.Unix(1_800_000_000, 0)
-	v.Topology = &sm.TopologyView{Ports: []sm.TopologyPort{
+	v.Topology = &declared.TopologyView{Ports: []declared.TopologyPort{
 		{
 			Place: ib.Place{Switch: leaf, Port: 1}, State: judge.StateDisabled, Verdict: judge.Spoof, Action: judge.Disable, Would: judge.Disable,
 			Seen: topospec.End{GUID: 0x0020000000000100, Port: 1}, Expected: topospec.End{GUID: 0x0020000000000200, Port: 1}, Since: since, Text: "spoof",

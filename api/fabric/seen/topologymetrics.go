@@ -3,7 +3,7 @@ package seen
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
 )
@@ -37,7 +37,7 @@ func (d *topologyDescs) describe(ch chan<- *prometheus.Desc) {
 
 // topology sends what is known by the declared topology. Every label has the same
 // values at all times.
-func (g *gauges) topology(v *sm.TopologyView) {
+func (g *gauges) topology(v *declared.TopologyView) {
 	if v == nil {
 		return
 	}

@@ -10,13 +10,13 @@ import (
 
 	"portcullis/api/fabric/seen"
 	"portcullis/api/fabric/seen/seentest"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
 )
 
 // underLaw is the settled fabric of seentest.Tree with a declared topology.
-func underLaw(t *testing.T, law *sm.TopologyView) *seen.Observer {
+func underLaw(t *testing.T, law *declared.TopologyView) *seen.Observer {
 	t.Helper()
 	v := *seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled()
 	v.Topology = law
@@ -26,7 +26,7 @@ func underLaw(t *testing.T, law *sm.TopologyView) *seen.Observer {
 }
 
 func TestTopologyMetrics(t *testing.T) {
-	law := &sm.TopologyView{
+	law := &declared.TopologyView{
 		Revision: 42, Mode: topospec.Warn, Wanted: topospec.Enforce, Rooted: true, Verified: 7, Expected: 9, Missing: 1,
 		Since: time.Unix(1_800_000_000, 0), Pages: 1, Told: map[judge.Verdict]uint64{judge.Spoof: 3, judge.Missing: 1},
 	}
@@ -78,7 +78,7 @@ func values(t *testing.T, o *seen.Observer) map[string]float64 {
 
 // TestTopologyMetricsAreBounded: their number does not depend on what is found.
 func TestTopologyMetricsAreBounded(t *testing.T) {
-	count := func(law *sm.TopologyView) (n int) {
+	count := func(law *declared.TopologyView) (n int) {
 		for name, all := range gather(t, underLaw(t, law)) {
 			if strings.HasPrefix(name, "portcullis_topology_") {
 				n += len(all)
@@ -86,11 +86,11 @@ func TestTopologyMetricsAreBounded(t *testing.T) {
 		}
 		return n
 	}
-	full := &sm.TopologyView{Told: map[judge.Verdict]uint64{}, Ports: make([]sm.TopologyPort, sm.MaxTopologyPorts), More: 1 << 20}
+	full := &declared.TopologyView{Told: map[judge.Verdict]uint64{}, Ports: make([]declared.TopologyPort, declared.MaxTopologyPorts), More: 1 << 20}
 	for v := range judge.NumVerdicts {
 		full.Told[v], full.Verdicts[v] = 1, 1
 	}
-	if a, b := count(&sm.TopologyView{}), count(full); a != b || a == 0 {
+	if a, b := count(&declared.TopologyView{}), count(full); a != b || a == 0 {
 		t.Errorf("%d series when nothing is wrong, %d when all is", a, b)
 	}
 	if n := count(nil); n != 0 {

@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/record"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/discovered"
@@ -74,7 +75,7 @@ func TestReplayOfTopology(t *testing.T) {
 			Port: port, Record: record.NewWriter(&file, 1<<30, noFailure(t)), Inputs: inputs,
 			Core: sm.Config{AuditPeriod: -1, Topology: sm.TopologyConfig{Spec: first, Mode: topospec.Enforce}},
 			OnEvent: func(e sm.Event) {
-				if c, ok := e.(*sm.TopologyChanged); ok {
+				if c, ok := e.(*declared.TopologyChanged); ok {
 					found = append(found, c.Verdict)
 					released = released || c.State == judge.StateReleased
 				}
