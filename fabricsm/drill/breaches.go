@@ -9,8 +9,7 @@ import (
 	"portcullis/fabricsm/topospec/judge"
 )
 
-// breaches are what the drills of identity and cables do where the topology is
-// declared, by the threat.
+// breaches are what the drills of identity and cables do where the topology is declared, by the threat.
 func breaches(threat string) []breach {
 	switch threat {
 	case "T17":
@@ -272,8 +271,8 @@ func (t *Site) alternate(times int, done func() bool) {
 	}
 }
 
-// declared returns a play that goes through the breaches of a threat.
-func declared(threat string, also ...func(*Scene)) func(*Scene) {
+// playBreaches returns a play that goes through the breaches of a threat.
+func playBreaches(threat string, also ...func(*Scene)) func(*Scene) {
 	return func(s *Scene) {
 		for _, b := range breaches(threat) {
 			b.play(s)

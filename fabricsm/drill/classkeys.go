@@ -82,8 +82,7 @@ func (t *Site) keyAttr(c mad.Class) mad.AttrID {
 	return k.KeyAttr
 }
 
-// shutOut is how an attack of h1 from inside a partition ends: an operator marks the
-// port that was reported.
+// shutOut is how an attack of h1 from inside a partition ends: an operator marks the port that was reported.
 func (t *Site) shutOut(server string) {
 	const host = "h1"
 	place := t.Place(host, 1)

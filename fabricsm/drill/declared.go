@@ -13,8 +13,7 @@ import (
 	"portcullis/fabricsm/topospec/judge"
 )
 
-// breach is something on a fabric with a declared topology that is not as it was
-// declared.
+// breach is something on a fabric with a declared topology that is not as it was declared.
 type breach struct {
 	tried   string
 	netlist *netlist.Netlist                 // nil: that of all sites
@@ -105,8 +104,7 @@ func (t *Site) switchedOff() (out []ib.Place) {
 	return out
 }
 
-// gotNothing demands that devices that do not belong to the fabric got neither LID
-// nor M_Key.
+// gotNothing demands that devices that do not belong to the fabric got neither LID nor M_Key.
 func gotNothing(ends ...sim.Endpoint) func(*Site, []ib.Place) {
 	return func(t *Site, _ []ib.Place) {
 		for _, e := range ends {

@@ -14,22 +14,21 @@ import (
 	"portcullis/fabricsm/sm/violation"
 )
 
-// identityDrills are those of forged GUIDs and other lies about identity, T17 to
-// T28.
+// identityDrills are those of forged GUIDs and other lies about identity, T17 to T28.
 func identityDrills() []Drill {
 	return []Drill{
-		{ID: "T17", Threat: "take the GUID of a host that is running", Play: declared("T17", stolenGUID)},
-		{ID: "T18", Threat: "take the GUID of a host that is switched off, to inherit its partition", Play: declared("T18", idleGUID)},
-		{ID: "T19", Threat: "use a GUID that inventory does not know", Play: declared("T19")},
-		{ID: "T20", Threat: "take the GUID of the Subnet Manager's port", Play: declared("T20", managerGUID)},
-		{ID: "T21", Threat: "claim to be a switch, and show a fabric behind an adapter", Play: declared("T21", fakeSwitch)},
-		{ID: "T22", Threat: "change the GUID while the link stays up", Play: declared("T22", quietGUID)},
-		{ID: "T23", Threat: "show the right GUID now and a wrong one then", Play: declared("T23", flipFlop)},
-		{ID: "T24", Threat: "swap the GUIDs of two hosts", Play: declared("T24")},
+		{ID: "T17", Threat: "take the GUID of a host that is running", Play: playBreaches("T17", stolenGUID)},
+		{ID: "T18", Threat: "take the GUID of a host that is switched off, to inherit its partition", Play: playBreaches("T18", idleGUID)},
+		{ID: "T19", Threat: "use a GUID that inventory does not know", Play: playBreaches("T19")},
+		{ID: "T20", Threat: "take the GUID of the Subnet Manager's port", Play: playBreaches("T20", managerGUID)},
+		{ID: "T21", Threat: "claim to be a switch, and show a fabric behind an adapter", Play: playBreaches("T21", fakeSwitch)},
+		{ID: "T22", Threat: "change the GUID while the link stays up", Play: playBreaches("T22", quietGUID)},
+		{ID: "T23", Threat: "show the right GUID now and a wrong one then", Play: playBreaches("T23", flipFlop)},
+		{ID: "T24", Threat: "swap the GUIDs of two hosts", Play: playBreaches("T24")},
 		{ID: "T25", Threat: "take the name and the system image GUID of another machine", Play: borrowedName},
-		{ID: "T26", Threat: "show GUIDs that no device may have", Play: declared("T26", oddGUIDs)},
+		{ID: "T26", Threat: "show GUIDs that no device may have", Play: playBreaches("T26", oddGUIDs)},
 		{ID: "T27", Threat: "send requests to the Subnet Administrator with another's source GID", Play: falseSources},
-		{ID: "T28", Threat: "cross the cables of one host's adapters", Play: declared("T28")},
+		{ID: "T28", Threat: "cross the cables of one host's adapters", Play: playBreaches("T28")},
 	}
 }
 
@@ -172,8 +171,7 @@ func fakeHost(name string, guid ib.GUID) netlist.Node {
 	return netlist.NewNode(ib.NodeCA, name, guid, 1)
 }
 
-// replace takes a host off its cable and puts a switch there with a GUID, and other
-// nodes behind it.
+// replace takes a host off its cable and puts a switch there with a GUID, and other nodes behind it.
 func (t *Site) replace(host string, guid ib.GUID, behind []netlist.Node) {
 	at := t.SwitchPort(host, 1)
 	t.pull(host)
@@ -190,8 +188,7 @@ func (t *Site) replace(host string, guid ib.GUID, behind []netlist.Node) {
 
 func treeName(i int) string { return fmt.Sprintf("fake%d", i) }
 
-// tree takes a host off its cable and puts a tree of switches there, each with
-// three below it.
+// tree takes a host off its cable and puts a tree of switches there, each with three below it.
 func (t *Site) tree(host string, size int) {
 	at := t.SwitchPort(host, 1)
 	t.pull(host)

@@ -12,10 +12,10 @@ import (
 // physicalDrills are those of cables and devices, T148 to T153.
 func physicalDrills() []Drill {
 	return []Drill{
-		{ID: "T148", Threat: "swap two cables", Play: declared("T148", swappedRunning)},
-		{ID: "T149", Threat: "plug in a cable to another fabric", Play: declared("T149")},
-		{ID: "T150", Threat: "insert a switch, or a loopback plug", Play: declared("T150", loopback)},
-		{ID: "T151", Threat: "replace an HCA without an announcement", Play: declared("T151", announcedRMA)},
+		{ID: "T148", Threat: "swap two cables", Play: playBreaches("T148", swappedRunning)},
+		{ID: "T149", Threat: "plug in a cable to another fabric", Play: playBreaches("T149")},
+		{ID: "T150", Threat: "insert a switch, or a loopback plug", Play: playBreaches("T150", loopback)},
+		{ID: "T151", Threat: "replace an HCA without an announcement", Play: playBreaches("T151", announcedRMA)},
 		{ID: "T152", Threat: "forget the devices inside switches in the declared topology", Play: insideSwitches},
 		{ID: "T153", Threat: "make a link flap, to have things discovered again and again", Play: flappingLink},
 	}
