@@ -51,8 +51,7 @@ type clusterCommand struct {
 	yes                                                    bool
 }
 
-// clusterVerbs lists the commands with the options of each, and those it cannot do
-// without.
+// clusterVerbs lists the commands with the options of each, and those it cannot do without.
 var clusterVerbs = map[string]struct {
 	run            func(*clusterCommand, context.Context) error
 	takes, demands string

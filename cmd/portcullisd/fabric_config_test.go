@@ -10,6 +10,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/portpolicy"
 )
 
 // An empty configuration sets what the core does by default, so that operators need not look up two sets of defaults.
@@ -47,10 +48,10 @@ func TestPortsReachTheCore(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := sm.DefaultConfig().Ports
-	want.Link = sm.LinkPolicy{MaxSpeed: ib.NDR, MaxWidth: ib.Width12x}
+	want.Link = portpolicy.Link{MaxSpeed: ib.NDR, MaxWidth: ib.Width12x}
 	want.Retrain, want.NoReregister = true, true
-	want.Rules = []sm.PortRule{
-		{GUID: 0x10, Port: 3, Link: sm.LinkPolicy{MaxSpeed: ib.XDR, MaxWidth: ib.Width1x}, MaxMTU: ib.MTU1024, MaxVLs: 4},
+	want.Rules = []portpolicy.Rule{
+		{GUID: 0x10, Port: 3, Link: portpolicy.Link{MaxSpeed: ib.XDR, MaxWidth: ib.Width1x}, MaxMTU: ib.MTU1024, MaxVLs: 4},
 		{GUID: 0x11, Port: 4, Disabled: true},
 	}
 	if d := cmp.Diff(want, core.Ports); d != "" {

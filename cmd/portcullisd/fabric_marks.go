@@ -94,13 +94,11 @@ func (k *marks) apply(ctx context.Context, in *sm.HealthMarked) (*v1.FabricHealt
 	return &row, nil
 }
 
-// applied has the subnet manager do something, and waits until a view shows it and
-// it is saved.
+// applied has the subnet manager do something, and waits until a view shows it and it is saved.
 func (k *marks) applied(ctx context.Context, in sm.Input, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, maxMarkWait)
 	defer cancel()
-	// An input is taken only after the facts of the one before are saved, and one may
-	// be on its way.
+	// An input is taken only after the facts of the one before are saved, and one may be on its way.
 	for _, in := range []sm.Input{in, &sm.Woken{}, &sm.Woken{}} {
 		if err := k.give(ctx, in); err != nil {
 			return err

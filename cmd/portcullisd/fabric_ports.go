@@ -5,10 +5,10 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/portpolicy"
 )
 
-// portsConfig holds the parameters of ports that are policy. Times are codes of
-// the standard: 4.096 us * 2^code.
+// portsConfig holds the parameters of ports that are policy. Times are codes of the standard: 4.096 us * 2^code.
 type portsConfig struct {
 	Prefix           ib.Prefix    `yaml:"prefix"`
 	MaxMTU           int          `yaml:"max_mtu"`
@@ -70,14 +70,14 @@ func (s *portsConfig) check(k *checker, key string) {
 	within(k, key+".phy_errors", s.PhyErrors, 1, 15)
 	within(k, key+".overrun_errors", s.OverrunErrors, 1, 15)
 	k.link(key, s.LinkSpeed, s.LinkWidth)
-	seen := make(map[sm.PortRule]int)
+	seen := make(map[portpolicy.Rule]int)
 	for i := range s.Rules {
 		s.Rules[i].check(k, fmt.Sprintf("%s.rules.%d", key, i), i, seen)
 	}
 }
 
 // check checks a rule, of which seen holds those before it by port.
-func (r *ruleConfig) check(k *checker, key string, i int, seen map[sm.PortRule]int) {
+func (r *ruleConfig) check(k *checker, key string, i int, seen map[portpolicy.Rule]int) {
 	if !r.GUID.Valid() {
 		k.wrong(key+".guid", "%v: want the GUID of a node or of an end port", r.GUID)
 	}
@@ -91,7 +91,7 @@ func (r *ruleConfig) check(k *checker, key string, i int, seen map[sm.PortRule]i
 	if r.Disabled && r.Port == 0 {
 		k.wrong(key+".disabled", "want the port of a switch with it, not all of its ports")
 	}
-	which := sm.PortRule{GUID: r.GUID, Port: r.Port}
+	which := portpolicy.Rule{GUID: r.GUID, Port: r.Port}
 	if before, again := seen[which]; again {
 		k.wrong(key+".guid", "%v port %d has a rule already, number %d: join the two", r.GUID, r.Port, before+1)
 	}
@@ -168,7 +168,7 @@ func (s *portsConfig) apply(to *sm.Config, _ func(string) string) error {
 	p.Link = linkPolicy(s.LinkSpeed, s.LinkWidth)
 	p.Retrain, p.LMCPort0, p.NoReregister = s.Retrain, s.LMCPort0, !s.Reregister
 	for _, r := range s.Rules {
-		p.Rules = append(p.Rules, sm.PortRule{
+		p.Rules = append(p.Rules, portpolicy.Rule{
 			GUID: r.GUID, Port: r.Port, Link: linkPolicy(r.LinkSpeed, r.LinkWidth),
 			MaxMTU: ib.MTUFromBytes(r.MaxMTU), MaxVLs: vlCap(r.MaxVLs), Disabled: r.Disabled,
 		})
@@ -177,7 +177,7 @@ func (s *portsConfig) apply(to *sm.Config, _ func(string) string) error {
 }
 
 // linkPolicy makes a policy of words that were checked.
-func linkPolicy(speed, width string) (l sm.LinkPolicy) {
+func linkPolicy(speed, width string) (l portpolicy.Link) {
 	l.MaxSpeed, _ = linkSpeed(speed)
 	l.MaxWidth, _ = linkWidth(width)
 	return l

@@ -93,8 +93,7 @@ func newTopology(ctx context.Context, k *marks, log *slog.Logger, was, now *sm.T
 	return *now
 }
 
-// topologyTold is what the subnet manager said last of a declared topology that it was
-// given.
+// topologyTold is what the subnet manager said last of a declared topology that it was given.
 type topologyTold struct {
 	mu      sync.Mutex
 	refused string

@@ -66,9 +66,8 @@ type aliasFabric struct{ desk }
 
 var _ aliases.Fabric = aliasFabric{}
 
-func (f aliasFabric) Longer(d time.Duration) time.Duration { return f.longer(d) }
-func (f aliasFabric) IsPlaced(p topo.PortID) bool          { return f.ports[p].placed }
-func (f aliasFabric) Room(p topo.PortID) int               { return int(f.ports[p].info.GUIDCap) }
+func (f aliasFabric) IsPlaced(p topo.PortID) bool { return f.ports[p].placed }
+func (f aliasFabric) Room(p topo.PortID) int      { return int(f.ports[p].info.GUIDCap) }
 
 func (f aliasFabric) IsMember(g ib.GUID) bool                         { return len(f.members.byGUID[g]) > 0 }
 func (f aliasFabric) IsEntitled(g ib.GUID, at ib.Place) bool          { return f.entitled(g, at) }

@@ -66,7 +66,7 @@ func (c *Core) touch(p topo.PortID) {
 // cut forgets a cable without asking which nodes can still be reached.
 func (c *Core) cut(p topo.PortID) {
 	q := c.topo.Peer(p)
-	c.notSlow(c.linkKey(p, q))
+	c.notSlow(linkKey(&c.topo, p, q))
 	c.topo.Disconnect(p)
 	c.moved()
 	c.law.Down(p, false)

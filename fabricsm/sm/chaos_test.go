@@ -18,6 +18,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/portpolicy"
 )
 
 var (
@@ -119,7 +120,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	cfg.Health.Flapping = health.Rule{Count: 6, Window: time.Minute, Action: []health.Action{health.Isolate, health.Disable, health.NoDiscover, health.Report}[seed/3%4]}
 	cfg.Health.Recover, cfg.Health.RecoverMax = 10*time.Second, time.Minute
 	if seed%7 == 0 || *allQoS {
-		cfg.Ports.Link, cfg.Ports.Retrain = sm.LinkPolicy{MaxSpeed: ib.QDR, MaxWidth: ib.Width12x}, true
+		cfg.Ports.Link, cfg.Ports.Retrain = portpolicy.Link{MaxSpeed: ib.QDR, MaxWidth: ib.Width12x}, true
 	}
 	e := newEnv(t, l, sim.Options{Seed: seed, LoseSilently: seed%2 == 0, MulticastTop: seed%5 == 0, SLtoVLWildcard: seed%8 == 1}, cfg, seed)
 	all := cables(l)

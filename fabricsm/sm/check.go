@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/violation"
 )
 
@@ -66,7 +67,7 @@ func (k *configChecker) notNegative(what string, v int64) {
 
 // ports checks what goes into fields of PortInfo and SwitchInfo, by their widths
 // (IBTA volume 1, 14.2.5.4 and 14.2.5.6).
-func (k *configChecker) ports(p *PortConfig) {
+func (k *configChecker) ports(p *portpolicy.Config) {
 	const expTime = 31 // five bits
 	k.atMost("largest MTU", int(p.MaxMTU), int(ib.MTU4096))
 	k.atMost("most VLs", int(p.MaxOperationalVLs), 5)

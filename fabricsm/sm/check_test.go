@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/portpolicy"
 )
 
 func TestConfigCheck(t *testing.T) {
@@ -25,16 +26,16 @@ func TestConfigCheck(t *testing.T) {
 		{"retries", sm.Config{RetryMin: time.Hour, RetryMax: time.Minute}, "shortest retry 1h0m0s: want at most the longest, 1m0s"},
 		{"enforcement", sm.Config{Enforcement: 7}, "enforcement 7"},
 		{"SL to VL", sm.Config{SLtoVL: 9}, "SL-to-VL mode 9"},
-		{"MTU", sm.Config{Ports: sm.PortConfig{MaxMTU: 6}}, "largest MTU 6: want 0 to 5"},
-		{"VLs", sm.Config{Ports: sm.PortConfig{MaxOperationalVLs: 6}}, "most VLs 6"},
-		{"subnet timeout", sm.Config{Ports: sm.PortConfig{SubnetTimeOut: 32}}, "subnet timeout 32: want 0 to 31"},
-		{"packet lifetime", sm.Config{Ports: sm.PortConfig{PacketLifetime: 32}}, "packet lifetime 32"},
-		{"HOQ life", sm.Config{Ports: sm.PortConfig{HOQLife: 40}}, "head-of-queue lifetime 40"},
-		{"leaf HOQ life", sm.Config{Ports: sm.PortConfig{LeafHOQLife: 40}}, "head-of-queue lifetime towards hosts 40"},
-		{"stall count", sm.Config{Ports: sm.PortConfig{VLStallCount: 8}}, "VL stall count 8: want 0 to 7"},
-		{"SL", sm.Config{Ports: sm.PortConfig{MasterSMSL: 16}}, "SL to the subnet manager 16"},
-		{"errors", sm.Config{Ports: sm.PortConfig{LocalPhyErrors: 16}}, "threshold of local physical errors 16"},
-		{"overruns", sm.Config{Ports: sm.PortConfig{OverrunErrors: 16}}, "threshold of overrun errors 16"},
+		{"MTU", sm.Config{Ports: portpolicy.Config{MaxMTU: 6}}, "largest MTU 6: want 0 to 5"},
+		{"VLs", sm.Config{Ports: portpolicy.Config{MaxOperationalVLs: 6}}, "most VLs 6"},
+		{"subnet timeout", sm.Config{Ports: portpolicy.Config{SubnetTimeOut: 32}}, "subnet timeout 32: want 0 to 31"},
+		{"packet lifetime", sm.Config{Ports: portpolicy.Config{PacketLifetime: 32}}, "packet lifetime 32"},
+		{"HOQ life", sm.Config{Ports: portpolicy.Config{HOQLife: 40}}, "head-of-queue lifetime 40"},
+		{"leaf HOQ life", sm.Config{Ports: portpolicy.Config{LeafHOQLife: 40}}, "head-of-queue lifetime towards hosts 40"},
+		{"stall count", sm.Config{Ports: portpolicy.Config{VLStallCount: 8}}, "VL stall count 8: want 0 to 7"},
+		{"SL", sm.Config{Ports: portpolicy.Config{MasterSMSL: 16}}, "SL to the subnet manager 16"},
+		{"errors", sm.Config{Ports: portpolicy.Config{LocalPhyErrors: 16}}, "threshold of local physical errors 16"},
+		{"overruns", sm.Config{Ports: portpolicy.Config{OverrunErrors: 16}}, "threshold of overrun errors 16"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -55,7 +56,7 @@ func TestConfigCheck(t *testing.T) {
 // TestLargestConfig: the largest values that Check lets through fit into their
 // fields.
 func TestLargestConfig(t *testing.T) {
-	cfg := sm.Config{Priority: 15, AuditPeriod: -1, SLtoVL: sm.SLtoVLOff, Ports: sm.PortConfig{
+	cfg := sm.Config{Priority: 15, AuditPeriod: -1, SLtoVL: sm.SLtoVLOff, Ports: portpolicy.Config{
 		MaxMTU: ib.MTU4096, MaxOperationalVLs: 5, SubnetTimeOut: 31, PacketLifetime: 31, HOQLife: 31, LeafHOQLife: 31,
 		VLStallCount: 7, MasterSMSL: 15, LocalPhyErrors: 15, OverrunErrors: 15,
 	}}

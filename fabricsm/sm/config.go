@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/updn"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
 )
@@ -74,7 +75,7 @@ type Config struct {
 	Engines []route.Engine
 
 	LIDs   LIDConfig
-	Ports  PortConfig
+	Ports  portpolicy.Config
 	SLtoVL SLtoVLMode // default SLtoVLAuto
 	QoS    qos.Options
 	Health health.Config

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/multicast"
+	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
@@ -19,7 +20,7 @@ import (
 // Core is the Subnet Manager. Use New. It is not safe for concurrent use.
 type Core struct {
 	cfg     Config
-	rules   map[ruleKey]*PortRule
+	rules   portpolicy.Rules
 	now     time.Time
 	born    time.Time // when it was started
 	started bool
@@ -101,7 +102,6 @@ func New(cfg Config) *Core {
 	c := &Core{
 		lanes:    newLanes(&cfg),
 		cfg:      cfg,
-		rules:    indexRules(cfg.Ports.Rules),
 		state:    ib.SMDiscovering,
 		root:     topo.None,
 		rootPort: topo.None,
@@ -117,10 +117,11 @@ func New(cfg Config) *Core {
 		lids:     newLIDSpace(),
 		members:  newMembers(),
 		mkeys:    newMKeys(),
-		wire:     work.NewWindow(),
+		wire:     work.NewWindow(cfg.Window),
 	}
 	c.refusals = newRefusals()
-	c.aliases = aliases.New(aliasFabric{desk{c}}, &c.topo, &c.q)
+	c.aliases = aliases.New(aliasFabric{desk{c}}, &c.topo, &c.q, aliases.Pauses{Min: cfg.RetryMin, Max: cfg.RetryMax})
+	c.rules = portpolicy.New(&c.topo, &c.cfg.Ports)
 	c.law = declared.New(lawFabric{desk{c}}, lawActions{desk{c}}, &c.topo, &c.q, &c.faults, cfg.PortGUID)
 	c.health = health.New(healthCore{desk{c}}, &c.cfg.Health, &c.faults)
 	c.groups = multicast.New(groupFabric{desk{c}}, &c.topo, &c.q)
@@ -160,9 +161,11 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	case *PolicySet:
 		c.setPolicy(&in.Policy)
 	case *GroupsSet:
-		c.setGroups(in)
+		c.viewDue = true
+		c.groups.Set(in.MLIDs, in.Joins)
 	case *GroupsChanged:
-		c.changeGroups(in)
+		c.viewDue = true
+		c.groups.Change(in.Gone, in.Made, in.Joins)
 	case *TablesReady:
 		c.gotTables(in)
 	case *TopologySet:

@@ -14,9 +14,6 @@ type desk struct{ *Core }
 // Now returns the time of the step.
 func (d desk) Now() time.Time { return d.now }
 
-// CanWrite reports whether this SM may change devices.
-func (d desk) CanWrite() bool { return d.writing() }
-
 // PortByGUID returns the end port that shows a GUID.
 func (d desk) PortByGUID(guid ib.GUID) (topo.PortID, bool) {
 	p, ok := d.byPort[guid]

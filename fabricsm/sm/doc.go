@@ -27,21 +27,21 @@
 //
 // One concern has one file, or a few with the same beginning:
 //
-//	core input output config weakness        the contract with the owner
-//	queue background timers wire failures    the work, with packages work and blocks: next requests, requests that are out, failures
+//	core input output config weakness        the contract with the owner;  desk: what packages ask of the core
+//	queue background timers wire failures    the work, with packages work and blocks: next requests, those that are out, failures
 //	allowance settle progress view events    how much of it, how far it is, reports to the owner;  problems: with package fault
 //	discovery cables description retree      nodes and links, and how they are reached
 //	confirm duplicate sure unread            identity of nodes
 //	growth throttle                          how much one port may show, with package subtree
-//	portinfo portpolicy slowlink fdr10       ports and links
-//	lids lidprefs aliases                    addresses
+//	portinfo portpolicy slowlink fdr10       ports and links, with package portpolicy
+//	lids lidprefs                            addresses;  aliases: with package aliases
 //	members intent review pkeys pkeyplan pkeytable  which ports may talk to each other
-//	routing forwarding rollout               unicast;  mcast groups: multicast
+//	routing forwarding rollout               unicast;  mcast: multicast, with the package of that name
 //	lanes lanesundo sltovl vlarb             virtual lanes
 //	mkey...                                  keys of devices;  classkeys: what package keymgr needs
-//	topology...                              the declared topology, as law
+//	topology...                              the declared topology, with package declared
 //	traps violations statechange             reports of devices, with package violation
-//	health healthmark quarantine             misbehaving devices
+//	health quarantine                        misbehaving devices, with package health
 //	audit notkept inherit                    changes by other managers, and values that devices forget
 //	election handover resign sminfo smtrust  other subnet managers
 package sm

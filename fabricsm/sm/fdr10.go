@@ -47,7 +47,7 @@ func (c *Core) workVendor(p topo.PortID) {
 	if pt.fdr10&fdr10Due != 0 && c.writing() {
 		pt.fdr10 = pt.fdr10&^fdr10Due | fdr10Set
 		want := mad.MlnxExtendedPortInfo{StateChangeEnable: mad.MlnxSetSpeedEnabled}
-		if enable, _ := c.wantFDR10(p); enable {
+		if enable, _ := c.rules.FDR10(p); enable {
 			want.LinkSpeedEnabled = mad.MlnxSpeedFDR10
 		}
 		m := c.ask(work.OnPort(work.Vendor, p), pt.node, mad.MethodSet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
@@ -57,13 +57,6 @@ func (c *Core) workVendor(p topo.PortID) {
 	c.auditing = true // what is asked for later unsettles nothing
 	c.ask(work.OnPort(work.Vendor, p), pt.node, mad.MethodGet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
 	c.auditing = false
-}
-
-// wantFDR10 says whether policy enables FDR10 on a port, or disables it; has is
-// false if it leaves that as it is.
-func (c *Core) wantFDR10(p topo.PortID) (enable, has bool) {
-	most := c.linkPolicy(p).MaxSpeed
-	return most >= ib.FDR10, most != 0
 }
 
 // gotVendor takes the answer. An error is the answer of a device that knows no such
@@ -87,7 +80,7 @@ func (c *Core) gotVendor(r *work.Request, m *mad.MAD, status mad.Status) {
 	if e.LinkSpeedActive&mad.MlnxSpeedFDR10 != 0 {
 		pt.fdr10 |= fdr10Active
 	}
-	enable, has := c.wantFDR10(p)
+	enable, has := c.rules.FDR10(p)
 	can := e.LinkSpeedSupported&mad.MlnxSpeedFDR10 != 0
 	if has && can && was&fdr10Set == 0 && enable != (pt.fdr10&fdr10Enabled != 0) {
 		pt.fdr10 |= fdr10Due

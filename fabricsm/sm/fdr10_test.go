@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/topo"
 )
 
@@ -90,16 +91,16 @@ func TestFDR10IsShown(t *testing.T) {
 // TestFDR10Policy: a policy of link speeds that reaches up to FDR10 enables it, one
 // that ends at QDR disables it, and the link is trained to it if that is wanted.
 func TestFDR10Policy(t *testing.T) {
-	ports := func(most ib.Speed, retrain bool) sm.PortConfig {
-		return sm.PortConfig{Link: sm.LinkPolicy{MaxSpeed: most}, Retrain: retrain}
+	ports := func(most ib.Speed, retrain bool) portpolicy.Config {
+		return portpolicy.Config{Link: portpolicy.Link{MaxSpeed: most}, Retrain: retrain}
 	}
 	for _, tt := range []struct {
 		name  string
-		ports sm.PortConfig
+		ports portpolicy.Config
 		sets  int
 		speed ib.Speed // of the hosts' links
 	}{
-		{"as found", sm.PortConfig{}, 0, ib.FDR10},
+		{"as found", portpolicy.Config{}, 0, ib.FDR10},
 		{"enabled already", ports(ib.FDR10, true), 0, ib.FDR10},
 		{"all", ports(ib.XDR, true), 0, ib.FDR10},
 		{"up to QDR", ports(ib.QDR, true), 6, ib.QDR},

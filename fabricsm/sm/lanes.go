@@ -105,7 +105,7 @@ func (c *Core) lanesOf(p topo.PortID, in ib.PortNum) [16]ib.VL {
 	l := &c.lanes
 	pt := &c.ports[p]
 	if !l.layered {
-		return l.qos[c.kindOf(p)].Lanes(c.vlsOf(p))
+		return l.qos[kindOf(&c.topo, p)].Lanes(c.vlsOf(p))
 	}
 	want := l.base
 	if c.topo.IsExternal(p) && c.routing.tables.LanesByPort() {
@@ -138,8 +138,9 @@ func (c *Core) vlsOf(p topo.PortID) ib.VLCap {
 }
 
 // kindOf returns the kind of a port for quality of service.
-func (c *Core) kindOf(p topo.PortID) qos.Kind {
-	return kindOfPort(c.topo.Node(c.ports[p].node).Type, c.ports[p].num)
+func kindOf(t *topo.Builder, p topo.PortID) qos.Kind {
+	tp := t.Port(p)
+	return kindOfPort(t.Node(tp.Node).Type, tp.Num)
 }
 
 func kindOfPort(node ib.NodeType, num ib.PortNum) qos.Kind {
@@ -271,7 +272,7 @@ func (c *Core) laneCap(p topo.PortID) ib.VLCap {
 	if pt.num == 0 || !c.topo.IsExternal(p) {
 		return most
 	}
-	if _, vls := c.maxima(p); vls != 0 {
+	if _, vls := c.rules.Maxima(p); vls != 0 {
 		most = min(most, vls)
 	}
 	if c.nodes[pt.node].notKept&FieldOperationalVLs != 0 {

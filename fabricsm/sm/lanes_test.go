@@ -19,6 +19,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/topo"
 )
 
@@ -146,7 +147,7 @@ func TestMulticastOnALaneOfItsOwn(t *testing.T) {
 
 func TestTooFewLanesAreRefused(t *testing.T) {
 	for name, cfg := range map[string]sm.Config{
-		"by policy":          {Ports: sm.PortConfig{MaxOperationalVLs: 1}},
+		"by policy":          {Ports: portpolicy.Config{MaxOperationalVLs: 1}},
 		"tables not written": {SLtoVL: sm.SLtoVLOff},
 	} {
 		t.Run(name, func(t *testing.T) {

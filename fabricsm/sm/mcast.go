@@ -55,17 +55,6 @@ func (f groupFabric) SwitchOf(id topo.NodeID) multicast.Switch {
 	return multicast.Switch{Cap: int(n.info.MulticastFDBCap), IsReset: n.reset}
 }
 
-// setGroups takes all groups that there are.
-func (c *Core) setGroups(in *GroupsSet) {
-	c.viewDue = true
-	c.groups.Set(in.MLIDs, in.Joins)
-}
-
-func (c *Core) changeGroups(in *GroupsChanged) {
-	c.viewDue = true
-	c.groups.Change(in.Gone, in.Made, in.Joins)
-}
-
 // plant plans what changed of the trees, and what follows for virtual lanes.
 func (c *Core) plant() {
 	if !c.groups.HasRoutes() {
@@ -127,7 +116,7 @@ func (c *Core) wantMulticast(id topo.NodeID, want *mad.SwitchInfo) {
 // learnMulticast remembers which of those fields a switch did not keep in a Set.
 func (c *Core) learnMulticast(id topo.NodeID) {
 	var missed PortFields
-	top, ports := c.groups.Missed(id, &c.nodes[id].info)
+	top, ports := c.nodes[id].mcAsked.Missed(&c.nodes[id].info)
 	if top {
 		missed |= FieldMulticastFDBTop
 	}

@@ -42,10 +42,10 @@ func parseModel(s string) (m model) {
 }
 
 // deviceAt returns the device that answers behind a port; topo.None is for our own node.
-func (c *Core) deviceAt(ni *mad.NodeInfo, up topo.PortID) device {
+func deviceAt(t *topo.Builder, ni *mad.NodeInfo, up topo.PortID) device {
 	d := device{guid: ni.NodeGUID, model: model{ni.VendorID, ni.Revision, ni.DeviceID, ni.NumPorts}}
 	if ni.NodeType != ib.NodeSwitch && up != topo.None {
-		d.place = c.topo.PlaceOf(up)
+		d.place = t.PlaceOf(up)
 	}
 	return d
 }

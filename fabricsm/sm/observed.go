@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -30,6 +31,7 @@ type node struct {
 	pause     time.Duration // before it is asked again while silent
 	back      time.Time     // when it last answered again
 	described bool
+	mcAsked   multicast.Asked // of a switch: what the last Set of SwitchInfo asked for
 	device    device
 	notKept   PortFields
 
@@ -148,7 +150,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.q.Extend(c.topo.NumNodes(), c.topo.NumPorts())
 	c.shownKeys.Grow(c.topo.NumPorts())
 	c.mkeys.states.shown.Grow(c.topo.NumPorts())
-	d := c.deviceAt(ni, up)
+	d := deviceAt(&c.topo, ni, up)
 	c.q.ForgetNode(id)
 	c.groups.RemoveSwitch(id)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d], due: c.nodes[id].due}

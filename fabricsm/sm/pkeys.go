@@ -103,15 +103,7 @@ func (c *Core) keysDone(p topo.PortID) {
 
 func (c *Core) readKeys(p topo.PortID, block int) {
 	pt := &c.ports[p]
-	c.ask(work.OnPort(work.PKey, p), pt.node, mad.MethodGet, mad.AttrPKeyTable, c.keyMod(p, block))
-}
-
-func (c *Core) keyMod(p topo.PortID, block int) uint32 {
-	num := ib.PortNum(0)
-	if c.topo.IsExternal(p) {
-		num = c.ports[p].num
-	}
-	return mad.PKeyTableMod(num, uint16(block))
+	c.ask(work.OnPort(work.PKey, p), pt.node, mad.MethodGet, mad.AttrPKeyTable, mad.PKeyTableMod(c.topo.ExternalNum(p), uint16(block)))
 }
 
 // writeKeys writes the first block that differs from the wanted one.
@@ -146,7 +138,7 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 		// From here on it is not known what the block holds, even if no answer
 		// comes.
 		c.setKeys(p, c.members.tableWith(pt.pkeys, b, have, blockUnknown))
-		m := c.ask(work.OnPort(work.PKey, p), pt.node, mad.MethodSet, mad.AttrPKeyTable, c.keyMod(p, b))
+		m := c.ask(work.OnPort(work.PKey, p), pt.node, mad.MethodSet, mad.AttrPKeyTable, mad.PKeyTableMod(c.topo.ExternalNum(p), uint16(b)))
 		c.encode(mad.Encode(m.Data(), &table))
 		return true
 	}

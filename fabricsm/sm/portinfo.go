@@ -5,6 +5,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -262,7 +263,7 @@ func (c *Core) workSwitch(id topo.NodeID) {
 		return // joined with LinearFDBTop, which follows from the tables
 	}
 	n.topAsked = want.LinearFDBTop
-	c.groups.Asked(id, &want)
+	n.mcAsked = multicast.AskedBy(&want)
 	m := c.ask(x, id, mad.MethodSet, mad.AttrSwitchInfo, 0)
 	c.encode(mad.Encode(m.Data(), &want))
 }

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/portpolicy"
 )
 
 // linked is a fat tree whose cables are all of one kind.
@@ -53,23 +54,23 @@ func (e *env) runsAt(node string, num ib.PortNum) enabled {
 func TestLinkPolicy(t *testing.T) {
 	for _, tt := range []struct {
 		name, link string
-		policy     sm.LinkPolicy
+		policy     portpolicy.Link
 		want       enabled
 		writes     bool
 	}{
-		{"as found", "4xEDR", sm.LinkPolicy{}, enabled{3, ib.EDR}, false},
-		{"supported", "4xEDR", sm.LinkPolicy{MaxSpeed: ib.XDR, MaxWidth: ib.Width12x}, enabled{31, ib.NDR}, true},
-		{"slower", "4xHDR", sm.LinkPolicy{MaxSpeed: ib.EDR}, enabled{3, ib.EDR}, true},
-		{"what runs", "4xHDR", sm.LinkPolicy{MaxSpeed: ib.HDR}, enabled{3, ib.HDR}, false},
-		{"no extended speed", "4xHDR", sm.LinkPolicy{MaxSpeed: ib.QDR}, enabled{3, ib.QDR}, true},
-		{"slowest", "4xSDR", sm.LinkPolicy{MaxSpeed: ib.SDR}, enabled{3, ib.SDR}, false},
-		{"narrower", "4xEDR", sm.LinkPolicy{MaxWidth: ib.Width1x}, enabled{1, ib.EDR}, true},
-		{"XDR", "4xXDR", sm.LinkPolicy{MaxSpeed: ib.XDR, MaxWidth: ib.Width4x}, enabled{19, ib.XDR}, true},
-		{"fastest and widest", "4xXDR", sm.LinkPolicy{MaxSpeed: ib.XDR, MaxWidth: ib.Width12x}, enabled{31, ib.XDR}, true},
+		{"as found", "4xEDR", portpolicy.Link{}, enabled{3, ib.EDR}, false},
+		{"supported", "4xEDR", portpolicy.Link{MaxSpeed: ib.XDR, MaxWidth: ib.Width12x}, enabled{31, ib.NDR}, true},
+		{"slower", "4xHDR", portpolicy.Link{MaxSpeed: ib.EDR}, enabled{3, ib.EDR}, true},
+		{"what runs", "4xHDR", portpolicy.Link{MaxSpeed: ib.HDR}, enabled{3, ib.HDR}, false},
+		{"no extended speed", "4xHDR", portpolicy.Link{MaxSpeed: ib.QDR}, enabled{3, ib.QDR}, true},
+		{"slowest", "4xSDR", portpolicy.Link{MaxSpeed: ib.SDR}, enabled{3, ib.SDR}, false},
+		{"narrower", "4xEDR", portpolicy.Link{MaxWidth: ib.Width1x}, enabled{1, ib.EDR}, true},
+		{"XDR", "4xXDR", portpolicy.Link{MaxSpeed: ib.XDR, MaxWidth: ib.Width4x}, enabled{19, ib.XDR}, true},
+		{"fastest and widest", "4xXDR", portpolicy.Link{MaxSpeed: ib.XDR, MaxWidth: ib.Width12x}, enabled{31, ib.XDR}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := linked(t, 8, 8, tt.link)
-			e := newEnv(t, l, sim.Options{}, sm.Config{Ports: sm.PortConfig{Link: tt.policy}}, 1)
+			e := newEnv(t, l, sim.Options{}, sm.Config{Ports: portpolicy.Config{Link: tt.policy}}, 1)
 			wrote := 0
 			e.logSend = func(r *sm.Request) {
 				var pi mad.PortInfo
@@ -106,7 +107,7 @@ func TestLinkPolicy(t *testing.T) {
 // taken down once.
 func TestRetrain(t *testing.T) {
 	l := linked(t, 8, 8, "4xHDR")
-	e := newEnv(t, l, sim.Options{}, sm.Config{Ports: sm.PortConfig{Link: sm.LinkPolicy{MaxSpeed: ib.EDR}, Retrain: true}}, 1)
+	e := newEnv(t, l, sim.Options{}, sm.Config{Ports: portpolicy.Config{Link: portpolicy.Link{MaxSpeed: ib.EDR}, Retrain: true}}, 1)
 	down := map[string]int{}
 	e.logSend = func(r *sm.Request) {
 		var pi mad.PortInfo
@@ -186,12 +187,12 @@ func TestPortRules(t *testing.T) {
 	hs := hosts(l)
 	byPort, byNode, byPlace, off, spine := hs[0], hs[1], hs[2], hs[3], l.Find("spine1")
 	own := l.Find("sm").Ports[1]
-	e := newEnv(t, l, sim.Options{}, sm.Config{Ports: sm.PortConfig{
+	e := newEnv(t, l, sim.Options{}, sm.Config{Ports: portpolicy.Config{
 		MaxMTU: ib.MTU2048,
-		Rules: []sm.PortRule{
+		Rules: []portpolicy.Rule{
 			{GUID: byPort.node.PortGUID(1), MaxMTU: ib.MTU1024},
 			{GUID: byNode.node.GUID, MaxVLs: 1},
-			{GUID: byPlace.place.Switch, Port: byPlace.place.Port, MaxMTU: ib.MTU512, Link: sm.LinkPolicy{MaxSpeed: ib.FDR}},
+			{GUID: byPlace.place.Switch, Port: byPlace.place.Port, MaxMTU: ib.MTU512, Link: portpolicy.Link{MaxSpeed: ib.FDR}},
 			{GUID: off.place.Switch, Port: off.place.Port, Disabled: true},
 			{GUID: spine.GUID, MaxMTU: ib.MTU4096, MaxVLs: 2},
 			{GUID: l.Find(own.Peer).GUID, Port: own.PeerPort, Disabled: true}, // would cut us off
@@ -255,7 +256,7 @@ func mixed(t testing.TB) *netlist.Netlist {
 
 func TestRareDevices(t *testing.T) {
 	l := mixed(t)
-	e := newEnv(t, l, sim.Options{}, sm.Config{Ports: sm.PortConfig{MaxMTU: ib.MTU2048, MaxOperationalVLs: 2, HOQLife: 17, LeafHOQLife: 15, VLStallCount: 5, LeafVLStallCount: 3}}, 1)
+	e := newEnv(t, l, sim.Options{}, sm.Config{Ports: portpolicy.Config{MaxMTU: ib.MTU2048, MaxOperationalVLs: 2, HOQLife: 17, LeafHOQLife: 15, VLStallCount: 5, LeafVLStallCount: 3}}, 1)
 	e.start()
 	e.mustSettle(10 * time.Second)
 	if bad := inactive(e.view); len(bad) > 0 {
@@ -296,7 +297,7 @@ func TestRareDevices(t *testing.T) {
 func TestLMCOfPort0(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		l := mixed(t)
-		e := newEnv(t, l, sim.Options{}, sm.Config{LMC: 2, Ports: sm.PortConfig{LMCPort0: asked}}, 1)
+		e := newEnv(t, l, sim.Options{}, sm.Config{LMC: 2, Ports: portpolicy.Config{LMCPort0: asked}}, 1)
 		e.start()
 		e.mustSettle(10 * time.Second)
 		want := ib.LMC(0)

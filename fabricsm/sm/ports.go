@@ -5,6 +5,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -60,7 +61,7 @@ func (c *Core) workSet(p topo.PortID) {
 		return // joined with the step to Armed
 	}
 	want.PortState, want.PortPhysicalState = state, ib.PhysNop
-	setLink(&want, differ)
+	portpolicy.SetLink(&want, differ&FieldLinkWidth != 0, differ&FieldLinkSpeed != 0)
 	want.ClientReregister = c.renews(p, differ, state)
 
 	pt.setTried, pt.setState, pt.setRenews = differ, state, want.ClientReregister
@@ -134,19 +135,26 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	}
 	peer := &c.ports[c.topo.Peer(p)]
 	fields |= FieldNeighborMTU | FieldOperationalVLs | FieldLinkDownDefaultState | FieldErrorThresholds
-	mtu, vls := c.maxima(p)
-	if len(c.rules) > 0 {
-		far, farVLs := c.maxima(c.topo.Peer(p)) // one value for both ends
+	mtu, vls := c.rules.Maxima(p)
+	if c.rules.Any() {
+		far, farVLs := c.rules.Maxima(c.topo.Peer(p)) // one value for both ends
 		mtu, vls = min(mtu, far), min(vls, farVLs)
 	}
 	w.NeighborMTU = max(ib.MTU256, min(pt.info.MTUCap, peer.info.MTUCap, mtu))
 	w.OperationalVLs = max(1, min(pt.info.VLCap, peer.info.VLCap, vls))
 	w.LinkDownDefaultState = ib.PhysPolling
 	w.LocalPhyErrors, w.OverrunErrors = cfg.LocalPhyErrors, cfg.OverrunErrors
-	fields |= c.wantLink(p, &w) | c.wantHOQ(p, &w)
+	width, speed := c.rules.WantLink(p, &w)
+	if width {
+		fields |= FieldLinkWidth
+	}
+	if speed {
+		fields |= FieldLinkSpeed
+	}
+	fields |= c.wantHOQ(p, &w)
 	if c.arbitrates(p) {
 		fields |= FieldVLHighLimit
-		w.VLHighLimit = c.lanes.qos[c.kindOf(p)].HighLimit
+		w.VLHighLimit = c.lanes.qos[kindOf(&c.topo, p)].HighLimit
 	}
 	if c.topo.IsEndPort(p) {
 		return w, fields

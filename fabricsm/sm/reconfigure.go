@@ -1,19 +1,18 @@
 package sm
 
 import (
-	"slices"
-
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/qos"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
 // Policy is the part of Config that may change while a Core runs.
 type Policy struct {
-	Ports   PortConfig // but for LMCPort0, which stays as it was
+	Ports   portpolicy.Config // but for LMCPort0, which stays as it was
 	QoS     qos.Options
 	Health  health.Config // devices in quarantine stay there for their time
 	Allowed []AllowedSM   // of ElectionConfig
@@ -47,7 +46,7 @@ func (c *Core) setPolicy(in *Policy) {
 	}
 	c.cfg = now
 	c.disturb()
-	if !samePorts(&was.Ports, &now.Ports) {
+	if !was.Ports.Equal(&now.Ports) {
 		c.newPortPolicy()
 	}
 	if !was.QoS.Equal(now.QoS) {
@@ -59,26 +58,11 @@ func (c *Core) setPolicy(in *Policy) {
 	}
 }
 
-func samePorts(a, b *PortConfig) bool {
-	x, y := *a, *b
-	x.Rules, y.Rules = nil, nil
-	return x.equal(&y) && slices.Equal(a.Rules, b.Rules)
-}
-
-// equal compares all but Rules.
-func (p *PortConfig) equal(o *PortConfig) bool {
-	return p.MaxMTU == o.MaxMTU && p.MaxOperationalVLs == o.MaxOperationalVLs && p.SubnetTimeOut == o.SubnetTimeOut &&
-		p.PacketLifetime == o.PacketLifetime && p.HOQLife == o.HOQLife && p.LeafHOQLife == o.LeafHOQLife &&
-		p.VLStallCount == o.VLStallCount && p.LeafVLStallCount == o.LeafVLStallCount && p.MasterSMSL == o.MasterSMSL &&
-		p.LocalPhyErrors == o.LocalPhyErrors && p.OverrunErrors == o.OverrunErrors && p.Link == o.Link &&
-		p.Retrain == o.Retrain && p.NoReregister == o.NoReregister
-}
-
 // newPortPolicy looks at all ports again under other rules. One that a rule held
 // down is switched on when none does any longer.
 func (c *Core) newPortPolicy() {
 	before := c.rules
-	c.rules = indexRules(c.cfg.Ports.Rules)
+	c.rules = portpolicy.New(&c.topo, &c.cfg.Ports)
 	lanes := false
 	for i := range c.ports {
 		p := topo.PortID(i)
@@ -86,7 +70,7 @@ func (c *Core) newPortPolicy() {
 		if !c.nodes[pt.node].alive || !pt.known {
 			continue
 		}
-		if held := c.heldBy(before, p); held && !c.heldBy(c.rules, p) && !c.dark(p) {
+		if before.SwitchesOff(p) && !c.rules.SwitchesOff(p) && !c.dark(p) {
 			pt.reopen = true
 		}
 		pt.fdr10 = 0 // whether it is as wanted
@@ -104,12 +88,6 @@ func (c *Core) newPortPolicy() {
 	if lanes {
 		c.wantRoutes()
 	}
-}
-
-// heldBy reports whether rules keep a switch port switched off.
-func (c *Core) heldBy(rules map[ruleKey]*PortRule, p topo.PortID) bool {
-	rule := c.ruleIn(rules, p)
-	return rule != nil && rule.Disabled && c.topo.IsExternal(p)
 }
 
 // newQoS programs lanes and their shares again, or has them undone.

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/route/updn"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/portpolicy"
 )
 
 // TestPolicySet changes policies of a settled fabric, one after the other. The final state of the devices is the one that a
@@ -33,7 +34,7 @@ func TestPolicySet(t *testing.T) {
 		}},
 		{"back", func(*sm.Policy) {}, func() bool { return e.fab.PortInfo(h.peer, h.pnum).NeighborMTU == ib.MTU4096 }},
 		{"a port held down", func(p *sm.Policy) {
-			p.Ports.Rules = []sm.PortRule{{GUID: h.place.Switch, Port: h.place.Port, Disabled: true}}
+			p.Ports.Rules = []portpolicy.Rule{{GUID: h.place.Switch, Port: h.place.Port, Disabled: true}}
 		}, func() bool { return info() == ib.PortDown }},
 		{"and no longer", func(*sm.Policy) {}, func() bool { return info() == ib.PortActive }},
 		{"quality of service", func(p *sm.Policy) { p.QoS = qosOptions(t, oddQoS...) }, func() bool {

@@ -26,8 +26,8 @@ func (e *SlowLink) String() string {
 }
 
 // linkKey names the problem of a link by the end that is known by the lower id.
-func (c *Core) linkKey(p, q topo.PortID) fault.Key {
-	return fault.Key{Kind: fault.LinkSlow, Place: c.topo.LinkEnd(min(p, q))}
+func linkKey(t *topo.Builder, p, q topo.PortID) fault.Key {
+	return fault.Key{Kind: fault.LinkSlow, Place: t.LinkEnd(min(p, q))}
 }
 
 // enabledFor returns the best speed and width that both ends of a link are enabled for.
@@ -54,7 +54,7 @@ func (c *Core) judgeLink(p topo.PortID) {
 	if q == topo.None || !c.ports[p].known || !c.ports[q].known {
 		return
 	}
-	k := c.linkKey(p, q)
+	k := linkKey(&c.topo, p, q)
 	speed, width := c.ports[p].running()
 	if far, lanes := c.ports[q].running(); far < speed || lanes.Lanes() < width.Lanes() {
 		speed, width = min(speed, far), lanes

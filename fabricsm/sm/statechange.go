@@ -23,11 +23,12 @@ const (
 	neighbourhoods
 )
 
-func (c *Core) neighbourhood(p topo.PortID) neighbourhood {
-	switch peer := c.topo.Peer(p); {
+// neighbourhoodOf returns what a port leads to.
+func neighbourhoodOf(t *topo.Builder, p topo.PortID) neighbourhood {
+	switch peer := t.Peer(p); {
 	case peer == topo.None:
 		return toNobody
-	case c.topo.IsEndPort(peer):
+	case t.IsEndPort(peer):
 		return toHosts
 	default:
 		return toSwitches
@@ -46,7 +47,7 @@ func (c *Core) readNext(id topo.NodeID) {
 	n := &c.nodes[id]
 	for ; n.looking < neighbourhoods && n.suspects == 0; n.looking++ {
 		c.topo.EachExternal(id, func(p topo.PortID) {
-			if c.neighbourhood(p) != n.looking {
+			if neighbourhoodOf(&c.topo, p) != n.looking {
 				return
 			}
 			if pt := &c.ports[p]; !pt.suspect {
@@ -103,7 +104,7 @@ func (c *Core) auditLeft() {
 
 func (c *Core) readQuietly(id topo.NodeID, at neighbourhood) {
 	c.topo.EachExternal(id, func(p topo.PortID) {
-		if c.neighbourhood(p) == at {
+		if neighbourhoodOf(&c.topo, p) == at {
 			c.background(p)
 		}
 	})

@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -54,7 +55,7 @@ func guessInfo(peer *mad.PortInfo) mad.PortInfo {
 func (c *Core) mayWriteUnread(q topo.PortID) bool {
 	peer := c.topo.Peer(q)
 	return !c.cfg.MKey.on() && peer != topo.None && c.topo.IsExternal(peer) && c.ports[peer].known && c.ports[peer].info.PortState == ib.PortInit &&
-		!c.concerns(q) && c.linkPolicy(q) == (LinkPolicy{})
+		!c.concerns(q) && c.rules.LinkOf(q) == (portpolicy.Link{})
 }
 
 // readAfterAll reads a port that was left unread.

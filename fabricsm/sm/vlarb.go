@@ -38,14 +38,6 @@ func (c *Core) arbDone(p topo.PortID) bool {
 	return !c.arbitrates(p) || c.ports[p].unread || c.ports[p].arb != nil && c.ports[p].arb.done()
 }
 
-// arbPort returns the port number in the modifier of a port's tables.
-func (c *Core) arbPort(p topo.PortID) ib.PortNum {
-	if c.topo.IsExternal(p) {
-		return c.ports[p].num
-	}
-	return 0
-}
-
 // roomOf returns how many entries a port has in the table that a half belongs to, and the entry at which the half begins.
 func roomOf(pi *mad.PortInfo, half mad.VLArbHalf) (room, from uint8) {
 	room = pi.VLArbitrationLowCap
@@ -61,7 +53,7 @@ func roomOf(pi *mad.PortInfo, half mad.VLArbHalf) (room, from uint8) {
 // wantHalf returns half of an arbitration table of a port.
 func (c *Core) wantHalf(p topo.PortID, half mad.VLArbHalf) (want mad.VLArbitration) {
 	room, from := roomOf(&c.ports[p].info, half)
-	return halfOf(&c.lanes.qos[c.kindOf(p)], half, room, from, c.vlsOf(p))
+	return halfOf(&c.lanes.qos[kindOf(&c.topo, p)], half, room, from, c.vlsOf(p))
 }
 
 // halfOf returns half of an arbitration table for a port with some virtual lanes; see roomOf.
@@ -95,7 +87,7 @@ func (c *Core) workVLArb(p topo.PortID) {
 			a.right |= bit
 			continue
 		}
-		x, mod := work.OnPort(work.VLArb, p), mad.VLArbitrationMod(half, c.arbPort(p))
+		x, mod := work.OnPort(work.VLArb, p), mad.VLArbitrationMod(half, c.topo.ExternalNum(p))
 		if a.differ&bit == 0 && !pt.fresh {
 			c.ask(x, pt.node, mad.MethodGet, mad.AttrVLArbitration, mod)
 		} else if c.writing() {
@@ -108,7 +100,7 @@ func (c *Core) workVLArb(p topo.PortID) {
 	}
 	if a.first != 0 {
 		half := mad.VLArbHalf(bits.TrailingZeros8(a.first))
-		c.ask(work.OnPort(work.VLArb, p), pt.node, mad.MethodGet, mad.AttrVLArbitration, mad.VLArbitrationMod(half, c.arbPort(p)))
+		c.ask(work.OnPort(work.VLArb, p), pt.node, mad.MethodGet, mad.AttrVLArbitration, mad.VLArbitrationMod(half, c.topo.ExternalNum(p)))
 		return
 	}
 	c.q.MarkPort(work.Set, p)
@@ -184,6 +176,6 @@ func (c *Core) auditVLArb(p topo.PortID, turn int) {
 		return
 	}
 	c.auditing = true
-	c.ask(work.OnPort(work.VLArb, p), pt.node, mad.MethodGet, mad.AttrVLArbitration, mad.VLArbitrationMod(half, c.arbPort(p)))
+	c.ask(work.OnPort(work.VLArb, p), pt.node, mad.MethodGet, mad.AttrVLArbitration, mad.VLArbitrationMod(half, c.topo.ExternalNum(p)))
 	c.auditing = false
 }

@@ -17,6 +17,14 @@ func (b *Builder) IsExternal(id PortID) bool {
 	return p.Num != 0 && b.node(p.Node).Type == ib.NodeSwitch
 }
 
+// ExternalNum returns the number of an external port of a switch, and 0 for another port.
+func (b *Builder) ExternalNum(id PortID) ib.PortNum {
+	if b.IsExternal(id) {
+		return b.port(id).Num
+	}
+	return 0
+}
+
 // IsEndPort reports whether a port is that of a CA or router, or port 0 of a switch. Other than in a [Fabric], a removed
 // node counts as a CA.
 func (b *Builder) IsEndPort(id PortID) bool {

@@ -1,7 +1,7 @@
 // Package declared compares the fabric with the topology that an operator declared, and says what follows: which ports are
 // held or switched off, which devices may be part of the fabric, and which differences are reported.
 //
-// Package judge gives the verdicts. A Law feeds it what answers, looks twice before a device is cut off, keeps what has to
+// Package judge finds the verdicts. A Law feeds it what answers, looks twice before a device is cut off, keeps what has to
 // survive a restart, and describes differences for people. It sends nothing, and has no clock.
 package declared
 
@@ -183,4 +183,15 @@ func (l *Law) Describe(at ib.Place) (where, peer string) {
 		return "", ""
 	}
 	return spec.Where(topospec.EndAt(at)), l.words(other)
+}
+
+// IsRetired reports whether a GUID, of a node or a port, is of a device that the declared topology has retired and
+// enforcement keeps out wherever it is shown.
+func (l *Law) IsRetired(guid ib.GUID) bool {
+	if !l.Enforces() {
+		return false
+	}
+	spec := l.judge.Spec()
+	id := spec.Other(topospec.None, guid)
+	return id != topospec.None && spec.Device(id).Stock == topospec.Retired
 }

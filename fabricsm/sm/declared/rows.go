@@ -70,15 +70,15 @@ func (l *Law) record(ch *judge.Change) {
 		return
 	}
 	l.rows.put(row)
-	l.tell(row, ch)
+	l.reportRow(row, ch)
 }
 
 func (l *Law) changed(row TopologyPort, ch *judge.Change) *TopologyChanged {
 	return &TopologyChanged{TopologyPort: row, From: ch.From, Revision: l.judge.Spec().Revision().Number, By: ch.By, Why: ch.Why}
 }
 
-// tell reports once that a port is not as declared.
-func (l *Law) tell(row TopologyPort, ch *judge.Change) {
+// reportRow reports once that a port is not as declared.
+func (l *Law) reportRow(row TopologyPort, ch *judge.Change) {
 	if l.silent || l.trial || row.Verdict == judge.Held {
 		return
 	}
@@ -107,7 +107,7 @@ func (l *Law) tell(row TopologyPort, ch *judge.Change) {
 // retell reports all ports that are not as declared and were not reported yet.
 func (l *Law) retell() {
 	for _, row := range l.rows.list() {
-		l.tell(row, &judge.Change{At: row.Place, From: row.State, To: row.State})
+		l.reportRow(row, &judge.Change{At: row.Place, From: row.State, To: row.State})
 	}
 }
 

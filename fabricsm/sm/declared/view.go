@@ -31,7 +31,7 @@ type TopologyView struct {
 	// MaxTopologyPorts; More is how many there are beyond those.
 	Ports []TopologyPort
 	More  int
-	// Told counts the findings that were reported, by verdict, since the start.
+	// Told counts findings that were reported, by verdict, since the start.
 	Told map[judge.Verdict]uint64
 }
 

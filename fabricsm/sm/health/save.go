@@ -60,7 +60,7 @@ func (h *Records) Load(f *Saved) {
 	h.watch()
 }
 
-// IsMarked reports whether an operator gave a place a mark.
+// IsMarked reports whether an operator has put a mark on a place.
 func (h *Records) IsMarked(pl ib.Place, m Mark) bool {
 	r := h.at[pl]
 	return r != nil && r.mark == m

@@ -1,7 +1,7 @@
 // Package multicast keeps which end ports take part in which multicast groups, plans the trees that packets of groups go
 // along, and finds out which blocks of multicast forwarding tables have to be read and written for that.
 //
-// It has no clock and sends nothing. The core tells it what there is, and asks it for the next block of a switch.
+// It has no clock and sends nothing. The core says what there is, and asks for the next block of a switch.
 package multicast
 
 import (
@@ -60,7 +60,6 @@ type Groups struct {
 	joins  map[ib.GUID][]Join // by port GUID, each by multicast LID
 	seated map[ib.GUID]Seat   // where its joins are counted
 	tables []*table           // by topo.NodeID, nil before anything is wanted of it
-	asked  []asked            // by topo.NodeID: what the last Set of SwitchInfo asked for
 
 	ready  bool // the first groups have arrived
 	stale  bool // the ground is not that of the routes

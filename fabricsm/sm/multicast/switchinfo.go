@@ -3,17 +3,23 @@ package multicast
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/topo"
 )
 
-// asked is what a Set of SwitchInfo asks for.
-type asked struct {
+// Asked is what a Set of SwitchInfo asked for.
+type Asked struct {
 	top                 ib.LID
 	primary, notPrimary ib.PortNum
 }
 
-func askedBy(si *mad.SwitchInfo) asked {
-	return asked{si.MulticastFDBTop, si.DefaultMulticastPrimaryPort, si.DefaultMulticastNotPrimaryPort}
+// AskedBy returns what a SwitchInfo asks for.
+func AskedBy(si *mad.SwitchInfo) Asked {
+	return Asked{si.MulticastFDBTop, si.DefaultMulticastPrimaryPort, si.DefaultMulticastNotPrimaryPort}
+}
+
+// Missed reports which of those fields a switch did not keep.
+func (a Asked) Missed(got *mad.SwitchInfo) (top, ports bool) {
+	is := AskedBy(got)
+	return is.top != a.top, is.primary != a.primary || is.notPrimary != a.notPrimary
 }
 
 // Want fills in the fields of SwitchInfo that are about multicast, once the first groups have arrived. These are the end of
@@ -30,20 +36,4 @@ func (g *Groups) Want(want *mad.SwitchInfo, hasTop, keepsPorts bool) {
 	if keepsPorts {
 		want.DefaultMulticastPrimaryPort, want.DefaultMulticastNotPrimaryPort = ib.NoPort, ib.NoPort
 	}
-}
-
-// Asked records those fields of a Set of SwitchInfo that goes out.
-func (g *Groups) Asked(id topo.NodeID, want *mad.SwitchInfo) {
-	g.asked = topo.ExtendNodes(g.asked, int(id)+1)
-	g.asked[id] = askedBy(want)
-}
-
-// Missed reports which of those fields a switch did not keep.
-func (g *Groups) Missed(id topo.NodeID, got *mad.SwitchInfo) (top, ports bool) {
-	var was asked
-	if int(id) < len(g.asked) {
-		was = g.asked[id]
-	}
-	is := askedBy(got)
-	return is.top != was.top, is.primary != was.primary || is.notPrimary != was.notPrimary
 }

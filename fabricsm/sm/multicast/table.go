@@ -64,9 +64,6 @@ func (g *Groups) RemoveSwitch(id topo.NodeID) {
 	if int(id) < len(g.tables) {
 		g.tables[id] = nil
 	}
-	if int(id) < len(g.asked) {
-		g.asked[id] = asked{}
-	}
 }
 
 // widen makes room in the tables of all switches when a multicast LID comes into

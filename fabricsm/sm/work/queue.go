@@ -22,10 +22,16 @@ type marks struct {
 	held   uint16 // over its allowance: waits until it is freed
 }
 
+// fewNodes and fewPorts are what there is room for at least.
+const (
+	fewNodes = 64
+	fewPorts = 128
+)
+
 // Extend makes room for nodes and ports.
 func (q *Queue) Extend(nodes, ports int) {
-	q.nodes = topo.ExtendNodes(q.nodes, nodes)
-	q.ports = topo.ExtendPorts(q.ports, ports)
+	q.nodes = topo.ExtendNodes(q.nodes, max(nodes, fewNodes))
+	q.ports = topo.ExtendPorts(q.ports, max(ports, fewPorts))
 }
 
 // ForgetNode removes the marks of a node, but not those of its ports.

@@ -51,12 +51,18 @@ type Timers struct {
 	near int
 }
 
+// fewTimers is how many timers there is room for at least.
+const fewTimers = 16
+
 // Add adds a timer.
 func (h *Timers) Add(t Timer) {
 	h.seq++
 	t.seq = h.seq
 	if t.Alarm == Near {
 		h.near++
+	}
+	if h.heap == nil {
+		h.heap = make([]Timer, 0, fewTimers)
 	}
 	h.heap = append(h.heap, t)
 	i := len(h.heap) - 1

@@ -62,8 +62,13 @@ type Window struct {
 	all  uint64
 }
 
-// NewWindow returns a window without requests.
-func NewWindow() Window { return Window{sent: make(map[Kind]uint64)} }
+// NewWindow returns a window without requests, with memory for as many as may count.
+func NewWindow(size int) Window {
+	return Window{
+		slots: make([]Request, 0, size), free: make([]uint16, 0, size), order: make([]uint32, 0, 2*size),
+		sent: make(map[Kind]uint64),
+	}
+}
 
 // HasRoom reports whether one more request may be sent where some may count. Late ones do not count, so that silent nodes
 // cannot stall the others; but they are bounded.

@@ -66,7 +66,7 @@ func TestMarks(t *testing.T) {
 
 // TestWindow checks that late requests make room, and that an answer to an earlier request of a slot is not taken.
 func TestWindow(t *testing.T) {
-	w := NewWindow()
+	w := NewWindow(1)
 	now := time.Unix(0, 0)
 	first := w.Add(&Request{Ref: OnPort(Probe, 0), Method: mad.MethodGet, Sent: now}, false)
 	if w.HasRoom(1) || !w.MayFind() || w.Fresh() != 1 {
