@@ -27,7 +27,7 @@ type Progress struct {
 }
 
 // NumWork is the number of kinds of work, see WorkName.
-const NumWork = int(work.NumClasses)
+const NumWork = work.NumClasses
 
 // WorkName names a kind of work by what it asks for: "PortInfo". i is below
 // NumWork.

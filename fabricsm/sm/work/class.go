@@ -27,11 +27,15 @@ const (
 	VLArb               // port: VL arbitration tables, read and write
 	Vendor              // port: MlnxExtendedPortInfo
 	Notice              // port: Notice, read and taken away
-	NumClasses
+)
+
+const (
+	// NumClasses is how many classes there are.
+	NumClasses = int(Notice) + 1
 
 	// urgent is the level before all classes: a P_Key is to be taken away.
 	urgent = 0
-	levels = 1 + int(NumClasses)
+	levels = 1 + NumClasses
 )
 
 // IsOnNode reports whether work of a class is about a node.
