@@ -15,6 +15,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/admission/admissiontest"
 	"portcullis/api/apitest"
+	"portcullis/api/attestation"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/limit"
@@ -49,7 +50,7 @@ func newRealSite(t *testing.T) *realSite {
 		o.Policy.RequireLock, o.Now = false, s.now
 		o.SourceRate, o.AttemptRate, o.HostRate = many, many, many
 	})
-	server := apitest.Start(t, &called{Service: s.service.Service(), s: s}, func(o *api.Options) {
+	server := apitest.Start(t, &called{Service: s.service.Service().Attestation(), s: s}, func(o *api.Options) {
 		o.Limits.Requests, o.Limits.Attestations = many, many
 	})
 	l := &lab{t: t, tpm: s.dev}
@@ -150,12 +151,19 @@ func (s *realSite) observe(f func(n int, name string) bool) {
 
 // called is the service as agents call it.
 type called struct {
-	*admission.Service // what agents do not call
-	s                  *realSite
+	*attestation.Service // what agents do not call
+	s                    *realSite
 }
 
 // now returns the service that answers at present.
-func (c *called) now() *admission.Service { return c.s.service.Service() }
+func (c *called) now() *attestation.Service { return c.s.service.Service().Attestation() }
+
+// Parts implements apitest.Served.
+func (c *called) Parts() (api.Backend, api.Tenancy) {
+	parts, clusters := apitest.Real{Service: c.s.service.Service()}.Parts()
+	parts.Attestation = c
+	return parts, clusters
+}
 
 var errCut = &refusal.Error{Code: "cut", Status: refusal.Unavailable, Detail: "cut"}
 

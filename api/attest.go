@@ -52,7 +52,7 @@ func (s *Server) attestRoutes(a huma.API) {
 		summary: "Open an attestation session and get its challenge",
 		access:  accessHost, status: http.StatusCreated, maxBody: maxSession,
 	}, func(ctx context.Context, in *sessionInput) (*sessionOutput, error) {
-		session, err := s.backend.OpenSession(ctx, &in.Body, noteOf(ctx).source)
+		session, err := s.backend.Attestation.OpenSession(ctx, &in.Body, noteOf(ctx).source)
 		return &sessionOutput{session}, err
 	})
 	register(s, a, operation{
@@ -60,14 +60,14 @@ func (s *Server) attestRoutes(a huma.API) {
 		summary: "Answer the challenge; the session is used up once the proof shows that the TPM opened the credential",
 		access:  accessHost, maxBody: maxEvidence,
 		expects: func(s *Server, r *http.Request) error {
-			return s.backend.AwaitsEvidence(r.Context(), chi.URLParam(r, "id"))
+			return s.backend.Attestation.AwaitsEvidence(r.Context(), chi.URLParam(r, "id"))
 		},
 	}, func(ctx context.Context, in *evidenceInput) (*evidenceOutput, error) {
 		channel, err := s.binding(noteOf(ctx).tls)
 		if err != nil {
 			return nil, err
 		}
-		result, err := s.backend.SubmitEvidence(ctx, in.ID, channel, &in.Body)
+		result, err := s.backend.Attestation.SubmitEvidence(ctx, in.ID, channel, &in.Body)
 		return &evidenceOutput{result}, err
 	})
 	register(s, a, operation{
@@ -75,14 +75,14 @@ func (s *Server) attestRoutes(a huma.API) {
 		summary: "Hand the host over: show that it can attest nothing more in this boot",
 		access:  accessHost, maxBody: maxSeal,
 		expects: func(s *Server, r *http.Request) error {
-			return s.backend.AwaitsSeal(r.Context(), chi.URLParam(r, "id"))
+			return s.backend.Attestation.AwaitsSeal(r.Context(), chi.URLParam(r, "id"))
 		},
 	}, func(ctx context.Context, in *sealInput) (*sealOutput, error) {
 		channel, err := s.binding(noteOf(ctx).tls)
 		if err != nil {
 			return nil, err
 		}
-		result, err := s.backend.SubmitSeal(ctx, in.ID, channel, noteOf(ctx).source, &in.Body)
+		result, err := s.backend.Attestation.SubmitSeal(ctx, in.ID, channel, noteOf(ctx).source, &in.Body)
 		return &sealOutput{result}, err
 	})
 	register(s, a, operation{
@@ -128,7 +128,7 @@ func withoutCredential(ctx context.Context, err error) error {
 // renewSeal answers a host whether its seal can still be had. The reason why it cannot is for operators.
 func (s *Server) renewSeal(ctx context.Context, in *renewSealInput) (*renewSealOutput, error) {
 	seal, err := byStatusToken(ctx, in.Authorization, func(ctx context.Context, token string) (*attest.Seal, error) {
-		seal, err := s.backend.RenewSeal(ctx, token, in.ID)
+		seal, err := s.backend.Attestation.RenewSeal(ctx, token, in.ID)
 		if e, ok := errors.AsType[*refusal.Error](err); ok && e.Code == v1.CodeSealClosed {
 			return nil, newProblem(http.StatusConflict, v1.CodeSealClosed, "this host's evidence can not be sealed any more",
 				"reboot the host into its provisioning image and attest again")
@@ -145,11 +145,11 @@ func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput
 	var host *v1.Host
 	var err error
 	if who := peerOf(ctx); who.cert != nil {
-		if host, err = s.backend.HostStatusByCertificate(ctx, who.host, who.cert.Raw); err != nil {
+		if host, err = s.backend.Attestation.HostStatusByCertificate(ctx, who.host, who.cert.Raw); err != nil {
 			err = withoutCredential(ctx, err)
 		}
 	} else {
-		host, err = byStatusToken(ctx, in.Authorization, s.backend.HostStatusByToken)
+		host, err = byStatusToken(ctx, in.Authorization, s.backend.Attestation.HostStatusByToken)
 	}
 	if err != nil {
 		return nil, err

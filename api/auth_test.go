@@ -300,7 +300,7 @@ func TestEndedToken(t *testing.T) {
 // the next one has twice the time.
 func TestStreamEndsWithItsToken(t *testing.T) {
 	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) {
-		o.Backend.(*apitest.Backend).SetHost(v1.Host{ID: "host-1", HCAs: []v1.HCA{}, Status: v1.HostStatus{Guards: []v1.Guard{}}})
+		o.Backend.Lifecycle.(*apitest.Backend).SetHost(v1.Host{ID: "host-1", HCAs: []v1.HCA{}, Status: v1.HostStatus{Guards: []v1.Guard{}}})
 	})
 	for life := 2 * time.Second; ; life *= 2 {
 		token, digest := api.NewToken()

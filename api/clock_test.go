@@ -45,7 +45,7 @@ func (c *clocked) start() {
 	c.site = admissiontest.New(c.t, func(o *admission.Options) {
 		o.Store, o.Policy, o.Now, o.Clock = c.store, c.policy, c.keeper.Now, c.keeper
 	})
-	c.server = apitest.Start(c.t, c.site.Service(), unlimited, func(o *api.Options) { o.Clock = c.keeper })
+	c.server = apitest.Start(c.t, apitest.Real{Service: c.site.Service()}, unlimited, func(o *api.Options) { o.Clock = c.keeper })
 }
 
 // restart ends the service, which records the time, and begins it where the machine shows another time.

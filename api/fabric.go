@@ -20,14 +20,14 @@ func (s *Server) fabricRoutes(a huma.API) {
 		id: "get-fabric", method: http.MethodGet, path: "/v1/fabric", tag: "fabric",
 		summary: "Show the fabric as the subnet manager last saw it", access: accessView,
 	}, func(ctx context.Context, _ *struct{}) (*fabricOutput, error) {
-		f, err := s.backend.Fabric(ctx)
+		f, err := s.backend.State.Fabric(ctx)
 		return &fabricOutput{f}, err
 	})
 	register(s, a, operation{
 		id: "get-sm", method: http.MethodGet, path: "/v1/sm", tag: "fabric",
 		summary: "Show the state of the subnet manager", access: accessView,
 	}, func(ctx context.Context, _ *struct{}) (*smOutput, error) {
-		state, err := s.backend.SM(ctx)
+		state, err := s.backend.State.SM(ctx)
 		if err == nil && s.leadership != nil {
 			state.Leadership, err = s.leadership.Leadership(ctx)
 		}
@@ -37,7 +37,7 @@ func (s *Server) fabricRoutes(a huma.API) {
 		id: "forget-unseen", method: http.MethodPost, path: "/v1/sm/forget", tag: "fabric",
 		summary: "Hold the nodes that are out of sight for gone, so that the subnet manager is partly blind no longer", access: accessOperate,
 	}, func(ctx context.Context, in *forgetInput) (*bodyOutput[v1.Sight], error) {
-		was, err := s.backend.ForgetUnseen(ctx, actor(ctx), in.Body)
+		was, err := s.backend.State.ForgetUnseen(ctx, actor(ctx), in.Body)
 		return &bodyOutput[v1.Sight]{was}, err
 	})
 }

@@ -57,7 +57,7 @@ func TestFormerTenant(t *testing.T) {
 	})
 	admissiontest.Trust(t, site.Store, attesttest.References()...)
 	site.Expect("host-1", inventoryOf(host.Expected()))
-	server := apitest.Start(t, site.Service())
+	server := apitest.Start(t, apitest.Real{Service: site.Service()})
 	ca, err := os.ReadFile(server.CAFile)
 	fatal(t, err)
 	c, err := client.New(client.Options{URL: server.URL, CA: ca})

@@ -53,7 +53,7 @@ func TestShortStoreTakesRemovals(t *testing.T) {
   hcas:
   - {node_guid: 0x10, ports: [{port: 1, guid: 0x11, cable: 0x20/1}]}
 `, 1))
-	server := apitest.Start(t, site.Service(), func(o *api.Options) { unlimited(o) })
+	server := apitest.Start(t, apitest.Real{Service: site.Service()}, func(o *api.Options) { unlimited(o) })
 	f := &fixture{server: server.API, operator: server.Operator}
 	do := func(method, path, body string, want int) {
 		t.Helper()

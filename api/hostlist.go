@@ -38,11 +38,11 @@ func (s *Server) hostListRoute(a huma.API) {
 		var err error
 		switch in.View {
 		case v1.ViewID:
-			page, err = s.backend.HostIDs(ctx, in.HostQuery)
+			page, err = s.backend.Lifecycle.HostIDs(ctx, in.HostQuery)
 		case v1.ViewSummary:
-			page, err = s.backend.HostSummaries(ctx, in.HostQuery)
+			page, err = s.backend.Lifecycle.HostSummaries(ctx, in.HostQuery)
 		default:
-			page, err = s.backend.Hosts(ctx, in.HostQuery)
+			page, err = s.backend.Lifecycle.Hosts(ctx, in.HostQuery)
 		}
 		return &hostPage{page}, err
 	})

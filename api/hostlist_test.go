@@ -136,7 +136,7 @@ func BenchmarkHostList(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	o, operator, _, err := apitest.Options(svc)
+	o, operator, _, err := apitest.Options(apitest.Real{Service: svc})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -64,42 +64,42 @@ func (s *Server) hostRoutes(a huma.API) {
 		id: "get-host", method: http.MethodGet, path: "/v1/hosts/{id}", tag: "hosts",
 		summary: "Show a host, its guards and why it is not admitted", access: accessView,
 	}, func(ctx context.Context, in *hostInput) (*taggedOutput[v1.Host], error) {
-		return taggedHost(s.backend.Host(ctx, in.ID))
+		return taggedHost(s.backend.Lifecycle.Host(ctx, in.ID))
 	})
 	register(s, a, operation{
 		id: "assign-host", method: http.MethodPost, path: "/v1/hosts/{id}/assign", tag: "hosts",
 		summary: "Want the host in a cluster and open its provisioning window",
 		access:  accessTenancy, status: http.StatusAccepted,
 	}, func(ctx context.Context, in *assignInput) (*taggedOutput[v1.Host], error) {
-		return taggedHost(s.backend.Assign(ctx, actor(ctx), in.ID, in.Body))
+		return taggedHost(s.backend.Lifecycle.Assign(ctx, actor(ctx), in.ID, in.Body))
 	})
 	register(s, a, operation{
 		id: "release-host", method: http.MethodPost, path: "/v1/hosts/{id}/release", tag: "hosts",
 		summary: "Withdraw the host's admission; it is released once its absence was read back",
 		access:  accessTenancy, status: http.StatusAccepted,
 	}, func(ctx context.Context, in *changeHostInput) (*taggedOutput[v1.Host], error) {
-		return taggedHost(s.backend.Release(ctx, actor(ctx), in.ID))
+		return taggedHost(s.backend.Lifecycle.Release(ctx, actor(ctx), in.ID))
 	})
 	register(s, a, operation{
 		id: "acknowledge-tpm-clear", method: http.MethodPost, path: "/v1/hosts/{id}/tpm-cleared", tag: "hosts",
 		summary: "Acknowledge that the host's TPM was cleared, so that it may count boots from the beginning",
 		access:  accessOperate,
 	}, func(ctx context.Context, in *clearedInput) (*taggedOutput[v1.Host], error) {
-		return taggedHost(s.backend.AcknowledgeClear(ctx, actor(ctx), in.ID, in.Body))
+		return taggedHost(s.backend.Attestation.AcknowledgeClear(ctx, actor(ctx), in.ID, in.Body))
 	})
 	register(s, a, operation{
 		id: "resolve-guid-conflict", method: http.MethodPost, path: "/v1/hosts/{id}/guid-resolved", tag: "hosts",
 		summary: "Say that it was found out who has the GUIDs that the host and others claim, so that none is held for them any longer",
 		access:  accessOperate,
 	}, func(ctx context.Context, in *resolvedInput) (*taggedOutput[v1.Host], error) {
-		return taggedHost(s.backend.ResolveGUID(ctx, actor(ctx), in.ID, in.Body))
+		return taggedHost(s.backend.Lifecycle.ResolveGUID(ctx, actor(ctx), in.ID, in.Body))
 	})
 	register(s, a, operation{
 		id: "remove-host", method: http.MethodDelete, path: "/v1/hosts/{id}", tag: "hosts",
 		summary: "Take a host out of inventory that was released and left for good: its adapters, EK and switch ports are free",
 		access:  accessOperate,
 	}, func(ctx context.Context, in *removeHostInput) (*struct{}, error) {
-		return nil, s.backend.RemoveHost(ctx, actor(ctx), in.ID, in.Body)
+		return nil, s.backend.Lifecycle.RemoveHost(ctx, actor(ctx), in.ID, in.Body)
 	})
 	s.watchRoute(a)
 }

@@ -42,27 +42,27 @@ func (s *Server) inventoryRoutes(a huma.API) {
 		for i, f := range in.Body.Files {
 			files[i] = inventory.File{Name: f.Name, Data: []byte(f.Content)}
 		}
-		report, err := s.backend.ImportInventory(ctx, actor(ctx), files, in.Body.RepairTicket, in.DryRun)
+		report, err := s.backend.Inventory.ImportInventory(ctx, actor(ctx), files, in.Body.RepairTicket, in.DryRun)
 		return &importOutput{report}, err
 	})
 	register(s, a, operation{
 		id: "export-inventory", method: http.MethodGet, path: "/v1/inventory/export", tag: "inventory",
 		summary: "Write all inventory as a file that can be imported", access: accessView,
 	}, func(ctx context.Context, _ *struct{}) (*exportOutput, error) {
-		file, err := s.backend.ExportInventory(ctx)
+		file, err := s.backend.Inventory.ExportInventory(ctx)
 		return &exportOutput{"application/yaml", file}, err
 	})
 	register(s, a, operation{
 		id: "list-repairs", method: http.MethodGet, path: "/v1/inventory/repairs", tag: "inventory",
 		summary: "List rows of inventory that wait for a second person, by host, a page at a time", access: accessView,
 	}, func(ctx context.Context, in *pageInput) (*listOutput[v1.Repair], error) {
-		return list(s.backend.Repairs(ctx, in.PageQuery))
+		return list(s.backend.Inventory.Repairs(ctx, in.PageQuery))
 	})
 	register(s, a, operation{
 		id: "get-repair", method: http.MethodGet, path: "/v1/inventory/repairs/{id}", tag: "inventory",
 		summary: "Show a row of inventory that waits for a second person", access: accessView,
 	}, func(ctx context.Context, in *hostInput) (*bodyOutput[v1.Repair], error) {
-		r, err := s.backend.Repair(ctx, in.ID)
+		r, err := s.backend.Inventory.Repair(ctx, in.ID)
 		return &bodyOutput[v1.Repair]{r}, err
 	})
 	register(s, a, operation{
@@ -70,20 +70,20 @@ func (s *Server) inventoryRoutes(a huma.API) {
 		summary: "Put a row of inventory that somebody else staged into force: the EK that the host had is denied, and all that it showed is void",
 		access:  accessOperate,
 	}, func(ctx context.Context, in *confirmRepairInput) (*bodyOutput[v1.Repair], error) {
-		r, err := s.backend.ConfirmRepair(ctx, actor(ctx), in.ID, in.Body)
+		r, err := s.backend.Inventory.ConfirmRepair(ctx, actor(ctx), in.ID, in.Body)
 		return &bodyOutput[v1.Repair]{r}, err
 	})
 	register(s, a, operation{
 		id: "cancel-repair", method: http.MethodPost, path: "/v1/inventory/repairs/{id}/cancel", tag: "inventory",
 		summary: "End a row of inventory that waits for a second person", access: accessOperate,
 	}, func(ctx context.Context, in *cancelRepairInput) (*bodyOutput[v1.Repair], error) {
-		r, err := s.backend.CancelRepair(ctx, actor(ctx), in.ID, in.Body)
+		r, err := s.backend.Inventory.CancelRepair(ctx, actor(ctx), in.ID, in.Body)
 		return &bodyOutput[v1.Repair]{r}, err
 	})
 	register(s, a, operation{
 		id: "list-denied-eks", method: http.MethodGet, path: "/v1/inventory/denied", tag: "inventory",
 		summary: "List the EKs of TPMs that were replaced, the newest first, a page at a time", access: accessView,
 	}, func(ctx context.Context, in *pageInput) (*listOutput[v1.DeniedEK], error) {
-		return list(s.backend.DeniedEKs(ctx, in.PageQuery))
+		return list(s.backend.Inventory.DeniedEKs(ctx, in.PageQuery))
 	})
 }

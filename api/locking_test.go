@@ -84,7 +84,7 @@ func newBoundSite(t *testing.T, signed bool, least locks.Binding, traits card.Tr
 func (s *lockSite) serve() {
 	t := s.t
 	t.Helper()
-	server := apitest.Start(t, s.service.Service(), func(o *api.Options) { o.Locks = s.keeper })
+	server := apitest.Start(t, apitest.Real{Service: s.service.Service()}, func(o *api.Options) { o.Locks = s.keeper })
 	dir, err := os.MkdirTemp("", "cards") // short: a socket's path has 107 bytes at most
 	fatal(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })

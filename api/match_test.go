@@ -10,6 +10,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/admission/admissiontest"
+	"portcullis/api/apitest"
 	"portcullis/api/inventory"
 	v1 "portcullis/api/v1"
 )
@@ -104,7 +105,7 @@ func TestConditionsAreNeverIgnored(t *testing.T) {
 // decided is a fixture whose backend really decides.
 func decided(t *testing.T, site *admissiontest.Site, edit ...func(*api.Options)) *fixture {
 	t.Helper()
-	return newFixture(t, append([]func(*api.Options){unlimited, func(o *api.Options) { o.Backend, o.Tenancy = site.Service(), site.Service().Tenancy() }}, edit...)...)
+	return newFixture(t, append([]func(*api.Options){unlimited, func(o *api.Options) { o.Backend, o.Tenancy = apitest.Real{Service: site.Service()}.Parts() }}, edit...)...)
 }
 
 // change sends a request of the operator with a body and, unless it is empty, If-Match.

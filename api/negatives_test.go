@@ -42,7 +42,7 @@ func newAttacked(t *testing.T, a *attesttest.Attempt, expected attest.Expected) 
 	admissiontest.Trust(t, site.Store, expected.References...)
 	site.Expect(expected.Host, inventoryOf(expected))
 	svc := site.Service()
-	server := apitest.Start(t, svc)
+	server := apitest.Start(t, apitest.Real{Service: svc})
 	x := &attacked{t: t, a: a, svc: svc}
 	x.channel = openChannel(t, server)
 	a.Channel = x.channel.Binding()

@@ -10,6 +10,8 @@ import (
 	"portcullis/api"
 	"portcullis/api/admission"
 	"portcullis/api/admission/admissiontest"
+	"portcullis/api/apitest"
+	"portcullis/api/hostrecord"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	v1 "portcullis/api/v1"
@@ -23,7 +25,7 @@ func TestRepairsOverTheAPI(t *testing.T) {
 	now := func() time.Time { return attesttest.Epoch }
 	site := admissiontest.New(t, func(o *admission.Options) { o.Store, o.Now = store.New(memory.New(now), ""), now })
 	svc := site.Service()
-	f := newFixture(t, unlimited, func(o *api.Options) { o.Backend, o.Tenancy = svc, svc.Tenancy() })
+	f := newFixture(t, unlimited, func(o *api.Options) { o.Backend, o.Tenancy = apitest.Real{Service: svc}.Parts() })
 	tokens, file := map[string]string{}, "tokens:\n"
 	for _, name := range []string{"olga", "peter"} {
 		token, digest := api.NewToken()
@@ -54,7 +56,7 @@ func TestRepairsOverTheAPI(t *testing.T) {
 		}
 	}
 	_, err = site.Store.Update(t.Context(), func(tx *store.Tx) error {
-		return admission.Verdicts().Put(tx, "h1", attest.Verdict{OK: true, Facts: attest.Facts{Host: "h1"}})
+		return hostrecord.Verdicts().Put(tx, "h1", attest.Verdict{OK: true, Facts: attest.Facts{Host: "h1"}})
 	})
 	fatal(t, err)
 

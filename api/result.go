@@ -73,7 +73,7 @@ func (s *Server) resultRoutes(a huma.API) {
 		if in.Body != nil {
 			nonce = in.Body.Nonce
 		}
-		r, err := s.backend.AttestationResult(ctx, in.ID, nonce)
+		r, err := s.backend.Attestation.AttestationResult(ctx, in.ID, nonce)
 		return &resultOutput{"no-store", r}, err
 	})
 	register(s, a, operation{

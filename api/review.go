@@ -19,7 +19,7 @@ func (s *Server) reviewRoutes(a huma.API) {
 		id: "get-review", method: http.MethodGet, path: "/v1/review", tag: "backup", access: accessAudit,
 		summary: "Show what a restored state and the fabric differ in",
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[v1.Review], error) {
-		body, err := s.backend.Review(ctx)
+		body, err := s.backend.Reviews.Review(ctx)
 		return &bodyOutput[v1.Review]{body}, err
 	})
 	decides := func(verb, summary string, do func(context.Context, string, v1.ReviewDecision) (*v1.Review, error)) {
@@ -31,16 +31,16 @@ func (s *Server) reviewRoutes(a huma.API) {
 		})
 	}
 	decides("approve", "Have the restored state count for hosts", func(ctx context.Context, actor string, in v1.ReviewDecision) (*v1.Review, error) {
-		return s.backend.Approve(ctx, actor, in)
+		return s.backend.Reviews.Approve(ctx, actor, in)
 	})
 	decides("reject", "Release hosts of a restored state, and take all P_Keys of tenants off their ports", func(ctx context.Context, actor string, in v1.ReviewDecision) (*v1.Review, error) {
-		return s.backend.Reject(ctx, actor, in)
+		return s.backend.Reviews.Reject(ctx, actor, in)
 	})
 	register(s, a, operation{
 		id: "end-review", method: http.MethodPost, path: "/v1/review/end", tag: "backup", access: accessOperate,
 		summary: "End the review of a restored state",
 	}, func(ctx context.Context, in *reviewEndInput) (*bodyOutput[v1.Review], error) {
-		body, err := s.backend.EndReview(ctx, actor(ctx), in.Body)
+		body, err := s.backend.Reviews.EndReview(ctx, actor(ctx), in.Body)
 		return &bodyOutput[v1.Review]{body}, err
 	})
 }

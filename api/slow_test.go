@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 
+	"portcullis/api"
 	"portcullis/api/apitest"
 	v1 "portcullis/api/v1"
 )
@@ -15,6 +16,12 @@ type slowBackend struct {
 
 func newSlowBackend() *slowBackend {
 	return &slowBackend{apitest.NewBackend(), make(chan struct{}), make(chan struct{})}
+}
+
+func (b *slowBackend) Parts() (api.Backend, api.Tenancy) {
+	parts, clusters := b.Backend.Parts()
+	parts.State = b
+	return parts, clusters
 }
 
 func (b *slowBackend) SM(ctx context.Context) (*v1.SM, error) {

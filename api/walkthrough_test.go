@@ -37,7 +37,7 @@ func TestWalkthrough(t *testing.T) {
 		signer = apitest.NewResults(t, o.Store)
 		o.Results, o.Policy.RequireLock = signer, false
 	})
-	server := apitest.Start(t, site.Service(), func(o *api.Options) { o.Results = signer })
+	server := apitest.Start(t, apitest.Real{Service: site.Service()}, func(o *api.Options) { o.Results = signer })
 
 	run := walkthrough(t, dev, server)
 	out, err := run.CombinedOutput()

@@ -44,7 +44,7 @@ func (s *Server) watchRoute(a huma.API) {
 	huma.Register(a, op, func(ctx context.Context, in *hostInput) (*huma.StreamResponse, error) {
 		// Ends the watch even when the response is never streamed.
 		ctx, cancel := whileGood(ctx)
-		hosts, err := s.backend.Watch(ctx, in.ID)
+		hosts, err := s.backend.Lifecycle.Watch(ctx, in.ID)
 		if err != nil {
 			cancel()
 			p, fault := problemOf(err)

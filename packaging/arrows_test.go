@@ -125,8 +125,26 @@ var arrows = []arrow{
 		why:  "judges the version that a caller means",
 	},
 	{
+		from: "api/hostrecord",
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/ifmatch", "api/fabric/ledger"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm"},
+		why:  "what is on record of a host is the same whichever part writes it",
+	},
+	{
+		from: "api/attestation/session",
+		may:  []string{"attest", "fabricsm/ib", "api/store", "api/refusal", "fabricsm/vault"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm"},
+		why:  "a session is a token, whatever its evidence shows",
+	},
+	{
+		from: "api/attestation",
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/events", "api/tenancy", "api/fabric/ledger", "fabricsm/vault"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm"},
+		why:  "attestation knows no HTTP, and asks who decides about hosts by an interface",
+	},
+	{
 		from: "api/admission",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/ifmatch", "api/inventory", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/ledger", "fabricsm/vault"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/ledger", "fabricsm/vault"},
 		not: []string{
 			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
 			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",

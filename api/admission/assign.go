@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/audit"
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/tenancy"
@@ -37,7 +38,7 @@ func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignmen
 		if err != nil {
 			return err
 		}
-		if err := sameTenancy(ctx, f); err != nil {
+		if err := f.rec.SameTenancy(ctx, f.host.ID); err != nil {
 			return err
 		}
 		if err := assignable(f, a.Cluster); err != nil {
@@ -73,13 +74,13 @@ func assignable(f *facts, cluster string) error {
 	id := f.host.ID
 	switch {
 	case len(f.rec.Conflicts) > 0:
-		return refusal.New(refusal.Conflict, "host_held", f.rec.Conflicts[0].remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].fact())
+		return refusal.New(refusal.Conflict, "host_held", f.rec.Conflicts[0].Remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].Fact())
 	case d.phase == v1.PhaseReleasing:
 		return refusal.New(refusal.Conflict, "host_releasing", "wait until the host is quarantined",
 			"host %s is being released: %s", id, d.guards[len(d.guards)-1].Detail)
 	case f.rec.Cluster != "" && (f.rec.Cluster != cluster || f.rec.Granted):
 		return refusal.New(refusal.Conflict, "host_assigned", "release the host first",
-			"host %s is assigned to cluster %s (%s)", id, f.rec.Cluster, phaseOf(f.rec))
+			"host %s is assigned to cluster %s (%s)", id, f.rec.Cluster, hostrecord.PhaseOf(f.rec))
 	default:
 		return nil
 	}
@@ -106,18 +107,18 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 		}
 	}
 	was := f.rec
-	f.rec.Phase = phaseOf(f.rec)
+	f.rec.Phase = hostrecord.PhaseOf(f.rec)
 	if f.rec.Since.IsZero() {
 		f.rec.Since = f.now
 	}
 	f.rec.Cluster, f.rec.Tenant, f.rec.PKey = c.Name, c.Tenant, c.PKey
 	f.rec.Epoch++
 	f.rec.Window = f.now.Add(window)
-	f.rec.dropToken(tx)
-	f.rec.unseal(tx)
+	f.rec.DropToken(tx)
+	f.rec.Unseal(tx)
 	f.rec.Evidence, f.rec.Granted, f.rec.Admitted, f.rec.Denial = nil, false, false, nil
 	return errors.Join(
-		Records().Put(tx, id, f.rec),
+		hostrecord.Records().Put(tx, id, f.rec),
 		s.log(ctx, tx, &audit.Change{
 			Actor: actor, Action: "host.assign", Object: "host/" + id, Before: []any{was, before}, After: []any{f.rec, c},
 			Detail: fmt.Sprintf("to cluster %s of tenant %s, P_Key %v; provisioning window until %s", c.Name, c.Tenant, c.PKey, f.rec.Window.Format(time.RFC3339)),
@@ -137,12 +138,12 @@ func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, er
 		if err != nil {
 			return err
 		}
-		if err := sameTenancy(ctx, f); err != nil {
+		if err := f.rec.SameTenancy(ctx, f.host.ID); err != nil {
 			return err
 		}
 		if f.rec.Cluster != "" {
 			err = s.release(ctx, tx, f, actor)
-		} else if phaseOf(f.rec) != v1.PhaseReleasing {
+		} else if hostrecord.PhaseOf(f.rec) != v1.PhaseReleasing {
 			err = refusal.New(refusal.Conflict, "host_not_assigned", "nothing is left to do; a release that was asked for before is done", "host %s is not assigned to a cluster", host)
 		}
 		if err != nil {
@@ -168,12 +169,12 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 	}
 	before := c
 	c.Hosts = slices.DeleteFunc(slices.Clone(c.Hosts), func(h string) bool { return h == id })
-	f.rec.dropToken(tx)
-	f.rec.unseal(tx)
-	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, DenialProof: was.DenialProof, Conflicts: was.Conflicts}
+	f.rec.DropToken(tx)
+	f.rec.Unseal(tx)
+	f.rec = hostrecord.Record{Phase: hostrecord.PhaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, DenialProof: was.DenialProof, Conflicts: was.Conflicts}
 	return errors.Join(
 		tenancy.Clusters().Put(tx, c.Name, c),
-		Records().Put(tx, id, f.rec),
+		hostrecord.Records().Put(tx, id, f.rec),
 		s.log(ctx, tx, &audit.Change{
 			Actor: actor, Action: "host.release", Object: "host/" + id, Before: []any{was, before}, After: []any{f.rec, c},
 			Detail: fmt.Sprintf("from cluster %s of tenant %s, P_Key %v", was.Cluster, was.Tenant, was.PKey),

@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
-	"portcullis/api/inventory"
+	"portcullis/api/hostrecord"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -47,7 +48,7 @@ func (l *lab) refused(err error, want attest.Reason) {
 // keptBoot is what is kept of a host's last boot, nil if nothing is.
 func (l *lab) keptBoot(host string) *reference.Boot {
 	l.t.Helper()
-	rec, err := MeasuredBoots().Get(l.ctx(), l.store, host)
+	rec, err := attestation.MeasuredBoots().Get(l.ctx(), l.store, host)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -91,7 +92,7 @@ func TestBootIsHeldAgainstReferences(t *testing.T) {
 	if _, err := l.attest("host-1"); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := Verdicts().Get(l.ctx(), l.store, "host-1"); err != nil || v.Value.Facts.Reference != "default/2" {
+	if v, err := hostrecord.Verdicts().Get(l.ctx(), l.store, "host-1"); err != nil || v.Value.Facts.Reference != "default/2" {
 		t.Errorf("accepted by %q, %v", v.Value.Facts.Reference, err)
 	}
 	if l.keptBoot("host-1") != nil {
@@ -105,7 +106,7 @@ func TestRefusedBootIsKeptOnce(t *testing.T) {
 	l := assigned(t)
 	h := l.hosts["host-1"]
 	modified := func() int64 {
-		rec, err := MeasuredBoots().Get(l.ctx(), l.store, "host-1")
+		rec, err := attestation.MeasuredBoots().Get(l.ctx(), l.store, "host-1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +121,7 @@ func TestRefusedBootIsKeptOnce(t *testing.T) {
 	}
 	refuse(updated())
 	first := modified()
-	rec, err := MeasuredBoots().Get(l.ctx(), l.store, "host-1")
+	rec, err := attestation.MeasuredBoots().Get(l.ctx(), l.store, "host-1")
 	if err != nil || len(rec.Value.Events) == 0 {
 		t.Fatalf("%d events are kept, %v", len(rec.Value.Events), err)
 	}
@@ -147,30 +148,13 @@ func TestRefusedBootIsKeptOnce(t *testing.T) {
 	if wrote == 0 || wrote > 4 {
 		t.Errorf("%d of 8 other boots within a minute were written, want a few", wrote)
 	}
-	l.clock = l.clock.Add(5 * time.Minute)
-	l.assign("host-1", "train")
-	boot := reference.Boot{Log: &eventlog.Log{}, Quoted: []eventlog.Quoted{{PCR: 0}}}
-	for range 4000 {
-		boot.Log.Events = append(boot.Log.Events, eventlog.Event{PCR: 0, Digest: eventlog.Digest{1}}, eventlog.Event{PCR: 9})
-	}
-	if kept := keepBoot(&boot, "default", l.clock); len(kept.Events) != 4000 {
-		t.Errorf("%d events are kept", len(kept.Events))
-	}
-	host, _, err := l.svc.inventoryRow(l.ctx(), l.store, "host-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.svc.keepRefusedBoot(l.ctx(), &host, &attest.Verdict{Code: attest.ReasonReference, Measured: &boot})
-	if modified() != last {
-		t.Error("a boot of more bytes than may be was kept")
-	}
 }
 
 // TestNoReferences: without reference values no host is admitted, whatever it shows.
 func TestNoReferences(t *testing.T) {
 	l := assigned(t)
 	if _, err := l.store.Update(l.ctx(), func(tx *store.Tx) error {
-		References().Delete(tx, ReferenceKey(reference.DefaultClass, 1))
+		attestation.References().Delete(tx, attestation.ReferenceKey(reference.DefaultClass, 1))
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -213,7 +197,7 @@ func TestWaiverIsSeen(t *testing.T) {
 	if _, err := l.attest("host-1"); err != nil {
 		t.Fatal(err)
 	}
-	v, err := Verdicts().Get(l.ctx(), l.store, "host-1")
+	v, err := hostrecord.Verdicts().Get(l.ctx(), l.store, "host-1")
 	if err != nil || v.Value.Facts.Reference != "default/2" || !slices.ContainsFunc(v.Value.Facts.Waived, func(s string) bool { return s == "the boot is not compared with reference values (waiver default/2)" }) {
 		t.Errorf("facts: %q, %q, %v", v.Value.Facts.Reference, v.Value.Facts.Waived, err)
 	}
@@ -237,43 +221,4 @@ func TestWaiverIsSeen(t *testing.T) {
 	l.assign("host-1", "train")
 	_, err = l.attest("host-1")
 	l.refused(err, attest.ReasonReference)
-}
-
-// TestReferencesEndDuringSession: the reference values that trusted a boot must still do so when the evidence is recorded.
-func TestReferencesEndDuringSession(t *testing.T) {
-	l := assigned(t)
-	good := attesttest.References()[0]
-	v := attest.Verdict{OK: true, Facts: attest.Facts{Reference: "default/1"}, Measured: &reference.Boot{Log: &eventlog.Log{}}}
-	host := inventory.Host{ID: "host-1"}
-	other := host
-	other.Class = "gpu-node"
-	for name, tc := range map[string]struct {
-		set    func(*reference.Set)
-		judged inventory.Host
-		by     string
-		want   bool
-	}{
-		"still in force":     {set: func(*reference.Set) {}, judged: host, by: "default/1", want: true},
-		"ended":              {set: func(s *reference.Set) { s.State = reference.Ended }, judged: host, by: "default/1"},
-		"expired":            {set: func(s *reference.Set) { s.Expires = l.clock }, judged: host, by: "default/1"},
-		"gone":               {set: func(*reference.Set) {}, judged: host, by: "default/7"},
-		"class changed":      {set: func(*reference.Set) {}, judged: other, by: "default/1"},
-		"of another class":   {set: func(*reference.Set) {}, judged: host, by: "gpu-node/1"},
-		"nothing trusted it": {set: func(*reference.Set) {}, judged: host},
-	} {
-		set := good
-		tc.set(&set)
-		l.trust(set)
-		v.Facts.Reference = tc.by
-		_, err := l.store.Update(l.ctx(), func(tx *store.Tx) error { return l.svc.acceptBoot(l.ctx(), tx, &tc.judged, &host, &v) })
-		if tc.want {
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			continue
-		}
-		if no, ok := errors.AsType[*attest.Refusal](err); !ok || no.Code != ReasonChanged {
-			t.Errorf("%s: %v, want %s", name, err, ReasonChanged)
-		}
-	}
 }

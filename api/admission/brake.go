@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/events"
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -227,7 +229,7 @@ func countMembers(ctx context.Context, tx *store.Tx) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	list, _, err := Records().List(ctx, snap, "")
+	list, _, err := hostrecord.Records().List(ctx, snap, "")
 	for i := range list {
 		if list[i].Value.Cluster != "" && list[i].Value.Granted {
 			n++
@@ -241,7 +243,7 @@ var errForeseen = errors.New("foreseen")
 
 // foresee returns which of the hosts would lose memberships by automatic causes if they were settled now, by class. One
 // that cannot be looked at is left out.
-func (s *Service) foresee(ctx context.Context, refs references, ids []string) map[string][]string {
+func (s *Service) foresee(ctx context.Context, refs attestation.Trust, ids []string) map[string][]string {
 	out := map[string][]string{}
 	if len(ids) < 2 {
 		return out
@@ -294,7 +296,7 @@ func (s *Service) BrakeState(ctx context.Context) (*v1.Brakes, error) {
 		return nil, refusal.Explain(err)
 	}
 	for _, class := range brakeClasses() {
-		b, err := optional(Brakes().Get(ctx, snap, class))
+		b, err := store.Optional(Brakes().Get(ctx, snap, class))
 		if err != nil {
 			return nil, refusal.Explain(err)
 		}
@@ -327,7 +329,7 @@ func (s *Service) ReleaseBrake(ctx context.Context, actor string, in v1.BrakeRel
 		return nil, refusal.New(refusal.Invalid, "class_unknown", "the classes are: "+strings.Join(brakeClasses(), ", "), "no class of causes %q", refusal.Clip(in.Class))
 	}
 	err := s.update(ctx, func(tx *store.Tx) error {
-		b, err := optional(Brakes().Get(ctx, tx, in.Class))
+		b, err := store.Optional(Brakes().Get(ctx, tx, in.Class))
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"portcullis/api/events"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -282,11 +283,11 @@ func TestOrdersAreNeverStopped(t *testing.T) {
 			f.grants[ledger.Key{PKey: 5, GUID: 2, Place: place(i + 1)}] = ledger.Standing{Grant: ledger.Grant{Host: "h", Withdrawn: rapid.Bool().Draw(rt, "withdrawn")}}
 		}
 		if rapid.Bool().Draw(rt, "assigned") {
-			f.rec = Record{Cluster: "c", PKey: 5, Granted: true, Admitted: true, Sealed: f.now}
+			f.rec = hostrecord.Record{Cluster: "c", PKey: 5, Granted: true, Admitted: true, Sealed: f.now}
 			if rapid.Bool().Draw(rt, "attested") {
-				f.rec.Evidence = &Evidence{Time: f.now}
+				f.rec.Evidence = &hostrecord.Evidence{Time: f.now}
 				if rapid.Bool().Draw(rt, "denied") {
-					f.rec.Evidence.Lapses = []Lapse{{Cause: "ek", Detail: "denied"}}
+					f.rec.Evidence.Lapses = []hostrecord.Lapse{{Cause: "ek", Detail: "denied"}}
 				}
 			}
 		}

@@ -39,13 +39,13 @@ func (b *braking) why(class string) string {
 // gatherBraking reads what decides about a host beside its own facts.
 func gatherBraking(ctx context.Context, r store.Reader, host string) (braking, error) {
 	out := braking{brakes: map[string]Brake{}, held: map[string]*HeldHost{}}
-	seen, err := optional(ledger.Sights().Get(ctx, r, ledger.Master))
+	seen, err := store.Optional(ledger.Sights().Get(ctx, r, ledger.Master))
 	if err != nil {
 		return out, err
 	}
 	out.frozen = seen.Frozen()
 	for _, class := range brakeClasses() {
-		if out.brakes[class], err = optional(Brakes().Get(ctx, r, class)); err != nil {
+		if out.brakes[class], err = store.Optional(Brakes().Get(ctx, r, class)); err != nil {
 			return out, err
 		}
 		held, err := HeldHosts().Get(ctx, r, heldKey(class, host))
@@ -85,7 +85,7 @@ func gatherSomeBraking(ctx context.Context, n store.Snapshot, hosts []string) (f
 }
 
 func gatherHeld(ctx context.Context, r store.Reader, held map[string]store.Record[HeldHost]) (func(host string) braking, error) {
-	seen, err := optional(ledger.Sights().Get(ctx, r, ledger.Master))
+	seen, err := store.Optional(ledger.Sights().Get(ctx, r, ledger.Master))
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,10 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/events"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
+	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/reference"
@@ -94,7 +96,7 @@ func TestTwoHostsClaimOneGUID(t *testing.T) {
 		if errs["host-1"] != nil {
 			t.Errorf("host-1, whose GUID it is: %v", errs["host-1"])
 		}
-		wantRefusal(t, errs["host-2"], ReasonConflict)
+		wantRefusal(t, errs["host-2"], attestation.ReasonConflict)
 		for id, other := range map[string]string{"host-1": "host-2", "host-2": "host-1"} {
 			l.wantConflicts(id, other)
 			l.wantHeld(id)
@@ -159,7 +161,7 @@ func disputed(t *testing.T, rule ConflictRule) *lab {
 	l.hosts["host-2"].Statement.HCAs = l.hosts["host-1"].Statement.HCAs
 	for range 2 {
 		_, err := l.attest("host-2")
-		wantRefusal(t, err, ReasonConflict)
+		wantRefusal(t, err, attestation.ReasonConflict)
 	}
 	l.settle()
 	l.wantConflicts("host-1", "host-2")
@@ -223,6 +225,9 @@ func TestImpostorIsNotKept(t *testing.T) {
 	}
 }
 
+// maxDisputes bounds the conflicts of one host.
+const maxDisputes = 16
+
 // TestHostThatClaimsManyGUIDs: each host whose GUID is shown is held, and released from
 // it by itself; the number of conflicts is bounded.
 func TestHostThatClaimsManyGUIDs(t *testing.T) {
@@ -238,7 +243,7 @@ func TestHostThatClaimsManyGUIDs(t *testing.T) {
 	l.hosts["host-3"].Statement.HCAs[0].Ports[1].GUID = l.ports("host-2")[1].GUID
 	for _, id := range []string{"host-2", "host-3"} {
 		_, err := l.attest(id)
-		wantRefusal(t, err, ReasonConflict)
+		wantRefusal(t, err, attestation.ReasonConflict)
 	}
 	l.wantConflicts("host-1", "host-2", "host-3")
 	l.wantConflicts("host-2", "host-1", "host-3")
@@ -265,7 +270,7 @@ func TestHostThatClaimsManyGUIDs(t *testing.T) {
 	}
 	l.hosts["host-2"].Statement.HCAs = all
 	_, err := l.attest("host-2")
-	wantRefusal(t, err, ReasonConflict)
+	wantRefusal(t, err, attestation.ReasonConflict)
 	if n := len(l.host("host-2").Status.Conflicts); n != maxDisputes {
 		t.Errorf("a host that claims GUIDs of %d others has %d conflicts, want %d", maxDisputes+2, n, maxDisputes)
 	}
@@ -290,7 +295,7 @@ func TestConflictWithAHostNobodyWants(t *testing.T) {
 	honest := l.hosts["host-1"].Statement.HCAs
 	l.hosts["host-1"].Statement.HCAs = l.hosts["host-2"].Statement.HCAs
 	_, err := l.attest("host-1")
-	wantRefusal(t, err, ReasonConflict)
+	wantRefusal(t, err, attestation.ReasonConflict)
 	l.wantConflicts("host-1", "host-2")
 	l.wantConflicts("host-2", "host-1")
 	if p := l.host("host-2").Status.Phase; p != v1.PhaseQuarantined {
@@ -334,7 +339,7 @@ func TestConflictWithAHostNobodyWants(t *testing.T) {
 func TestLateSessionHoldsNobody(t *testing.T) {
 	l := awaiting(t)
 	l.hosts["host-2"].Statement.HCAs[0].Ports[1].GUID = l.hosts["host-1"].Statement.HCAs[0].Ports[1].GUID
-	window, err := optional(Records().Get(l.ctx(), l.store, "host-2"))
+	window, err := store.Optional(hostrecord.Records().Get(l.ctx(), l.store, "host-2"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +367,7 @@ func TestHeldHostGetsNoOrders(t *testing.T) {
 	l.addHosts(2) // with other TPMs: no host was accepted so far
 	l.hosts["host-1"].Statement.HCAs = l.hosts["host-2"].Statement.HCAs
 	_, err = l.attested("host-1")
-	wantRefusal(t, err, ReasonConflict)
+	wantRefusal(t, err, attestation.ReasonConflict)
 	if _, err := l.use(early); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("the ticket of before is good: %v", err)
 	}
@@ -373,25 +378,6 @@ func TestHeldHostGetsNoOrders(t *testing.T) {
 	l.resolve("host-1")
 	if r, err = l.attested("host-1"); err != nil || r.LockTicket == "" {
 		t.Errorf("after the conflict was resolved: %+v, %v, want a ticket", r, err)
-	}
-}
-
-// TestUpgradeConflict: a host that an older service held is held.
-func TestUpgradeConflict(t *testing.T) {
-	t.Parallel()
-	b, err := upgradeConflict([]byte(`{"phase":"awaiting","epoch":9007199254740993,"conflict":{"time":"2026-01-02T03:04:05Z","guid":"0x0002c90300000102","with":"host-2"}}`))
-	var r Record
-	if err == nil {
-		err = json.Unmarshal(b, &r)
-	}
-	if err != nil || len(r.Conflicts) != 1 || r.Conflicts[0].With != "host-2" || r.Conflicts[0].GUID != 0x0002_c903_0000_0102 || r.Epoch != 1<<53+1 {
-		t.Errorf("got %+v, %v", r, err)
-	}
-	if b, err = upgradeConflict([]byte(`{"phase":"admitted","epoch":1}`)); err != nil || strings.Contains(string(b), "conflict") {
-		t.Errorf("got %s, %v", b, err)
-	}
-	if _, err := upgradeConflict([]byte(`{"phase":`)); err == nil {
-		t.Error("broken JSON was lifted")
 	}
 }
 
@@ -407,7 +393,7 @@ func TestWaivedBootHoldsNobodyElse(t *testing.T) {
 	l.hosts["host-2"].PowerOn(updated())
 	l.hosts["host-2"].Statement.HCAs[0].Ports[1].GUID = l.hosts["host-1"].Statement.HCAs[0].Ports[1].GUID
 	_, err := l.attest("host-2")
-	wantRefusal(t, err, ReasonConflict)
+	wantRefusal(t, err, attestation.ReasonConflict)
 	l.wantConflicts("host-2", "host-1")
 	l.wantHeld("host-2")
 	l.wantConflicts("host-1")

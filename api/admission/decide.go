@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/review"
 	v1 "portcullis/api/v1"
@@ -29,7 +30,7 @@ type facts struct {
 	review      *review.Mark    // the state was restored and is in review; nil: it is not
 	approved    bool            // an operator has approved the host in this review
 	host        inventory.Host
-	rec         Record
+	rec         hostrecord.Record
 	uses        []ib.PKey                      // of shared clusters of which its ports are limited members
 	ports       map[ib.GUID]ledger.Port        // what the fabric shows of the host's ports
 	grants      map[ledger.Key]ledger.Standing // every grant of the host
@@ -250,13 +251,13 @@ func checkAttested(f *facts) string {
 	case f.rec.Cluster == "":
 		return "evidence is taken only from an assigned host"
 	case f.held() && ev == nil:
-		return f.rec.Conflicts[0].explain(f.host.ID)
+		return f.rec.Conflicts[0].Explain(f.host.ID)
 	case ev == nil && open:
 		return "no evidence accepted yet: run the agent on the host before the provisioning window closes"
 	case ev == nil:
 		return "no evidence accepted; " + what
 	case f.held():
-		return f.rec.Conflicts[0].explain(f.host.ID)
+		return f.rec.Conflicts[0].Explain(f.host.ID)
 	case !f.rec.Admitted && f.now.Sub(ev.Time) > f.evidenceAge:
 		return fmt.Sprintf("evidence is older than %v; %s", f.evidenceAge, what)
 	case f.lapsed() != "":
@@ -272,17 +273,23 @@ func (f *facts) held() bool {
 	return len(f.rec.Conflicts) > 0 && (!f.rec.Admitted || f.cutOff)
 }
 
-// fact says what a conflict is.
-func (c *Dispute) fact() string {
-	return fmt.Sprintf("GUID %v is claimed by host %s too, since %s", c.GUID, c.With, c.Time.Format(time.RFC3339))
+// lapsed says why the accepted evidence does not lead to a membership now: for a host
+// that was admitted only causes count that the site wants memberships withdrawn for.
+func (f *facts) lapsed() string {
+	for _, l := range f.rec.Evidence.Lapses {
+		if !f.rec.Admitted || f.withdraw[l.Cause] {
+			return fmt.Sprintf("the accepted evidence no longer meets policy since %s: %s", l.Since.Format(time.RFC3339), l.Detail)
+		}
+	}
+	return ""
 }
 
-// remedy says what to do about a conflict of a host.
-func (*Dispute) remedy(host string) string {
-	return "find out which of them has the adapter, correct cable or inventory, then: portcullis host guid-resolved " + host + " --reason TEXT"
+// inPartition reports whether every port was read back with the P_Key of the host's cluster, and none was taken back since.
+func (f *facts) inPartition() bool {
+	return !slices.ContainsFunc(f.host.Ports(), func(p inventory.Port) bool {
+		return !f.grants[ledger.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable}].Applied()
+	})
 }
-
-func (c *Dispute) explain(host string) string { return c.fact() + ": " + c.remedy(host) }
 
 // checkSealed requires that a host can attest nothing more in this boot: its next user cannot speak for it.
 func checkSealed(f *facts) string {

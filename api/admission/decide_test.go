@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -30,9 +31,9 @@ func admitted() *facts {
 			{NodeGUID: 0xa0, Ports: []inventory.Port{{Num: 1, GUID: 0xa1, Cable: placeA}}},
 			{NodeGUID: 0xb0, Ports: []inventory.Port{{Num: 1, GUID: 0xb1, Cable: placeB}}},
 		}},
-		rec: Record{
+		rec: hostrecord.Record{
 			Phase: v1.PhaseAdmitted, Cluster: "c", Tenant: "t", PKey: 5, Window: noon.Add(time.Hour), Granted: true, Admitted: true,
-			Evidence: &Evidence{Time: noon.Add(-time.Minute)}, Sealed: noon.Add(-time.Minute),
+			Evidence: &hostrecord.Evidence{Time: noon.Add(-time.Minute)}, Sealed: noon.Add(-time.Minute),
 		},
 		ports: map[ib.GUID]ledger.Port{
 			0xa1: {NodeGUID: 0xa0, Place: placeA, HCACap: 128, SwitchCap: 32}, 0xb1: {NodeGUID: 0xb0, Place: placeB, HCACap: 128, SwitchCap: 32},
@@ -54,10 +55,10 @@ func fresh(f *facts) { f.grants, f.rec.Granted, f.rec.Admitted = nil, false, fal
 // unread: the subnet manager has forgotten what it read of the second port.
 func unread(f *facts) { alter(keyB, func(s *ledger.Standing) { s.Found = ledger.Membership{} })(f) }
 
-func claimedToo(f *facts) { f.rec.Conflicts = []Dispute{{GUID: 0xa1, With: "other"}} }
+func claimedToo(f *facts) { f.rec.Conflicts = []hostrecord.Dispute{{GUID: 0xa1, With: "other"}} }
 
 func released(f *facts) {
-	f.rec = Record{Phase: v1.PhaseAdmitted}
+	f.rec = hostrecord.Record{Phase: v1.PhaseAdmitted}
 	for k, s := range f.grants {
 		s.Grant.Withdrawn = true
 		f.grants[k] = s
@@ -86,7 +87,7 @@ func TestDecide(t *testing.T) {
 		want  int      // grants
 	}{
 		{"everything holds", func(*facts) {}, v1.PhaseAdmitted, nil, 2},
-		{"never assigned", func(f *facts) { f.rec, f.grants = Record{}, nil }, v1.PhaseQuarantined, []string{"assigned", "attested", "sealed", "programmed"}, 0},
+		{"never assigned", func(f *facts) { f.rec, f.grants = hostrecord.Record{}, nil }, v1.PhaseQuarantined, []string{"assigned", "attested", "sealed", "programmed"}, 0},
 		{"no evidence", all(fresh, func(f *facts) { f.rec.Evidence = nil }), v1.PhaseAwaiting, []string{"attested", "sealed", "programmed"}, 0},
 		{"evidence not sealed", all(fresh, func(f *facts) { f.rec.Sealed = time.Time{} }), v1.PhaseVerified, []string{"sealed", "programmed"}, 0},
 		{"a GUID that another host claims", all(fresh, claimedToo), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},

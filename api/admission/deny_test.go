@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/limit"
 	"portcullis/api/refusal"
@@ -103,7 +104,7 @@ func TestStrangersSuppressNoAudit(t *testing.T) {
 	if wrote := l.revision() - before; wrote != 120 {
 		t.Fatalf("strangers wrote %d times, want all of theirs: 120", wrote)
 	}
-	wantRefusal(t, l.ask("host-2", "host-2", 251), ReasonWindow)
+	wantRefusal(t, l.ask("host-2", "host-2", 251), attestation.ReasonWindow)
 	if got := l.refusals(); !slices.Equal(got, []string{"source:203.0.113.251 window"}) {
 		t.Errorf("the audit log has %q of who knows the EK", got)
 	}
@@ -145,7 +146,7 @@ func TestStrangersHideNoDenial(t *testing.T) {
 	shown(attest.ReasonNonce)
 	l.clock = l.clock.Add(l.svc.o.Window)
 	l.stranger("host-1", 1)
-	shown(ReasonWindow)
+	shown(attestation.ReasonWindow)
 }
 
 func TestActorOfRefusals(t *testing.T) {
@@ -174,18 +175,6 @@ func TestActorOfRefusals(t *testing.T) {
 	}
 	if got := l.refusals(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestDetailIsBounded(t *testing.T) {
-	l := awaiting(t)
-	for _, long := range []string{strings.Repeat("x", 60_000), strings.Repeat("ü", 30_000)} {
-		err := l.svc.deny(t.Context(), denial{host: "host-1", source: "192.0.2.1", proven: provenTPM}, &attest.Refusal{Code: "statement", Detail: long})
-		var no *attest.Refusal
-		d := l.host("host-1").Status.LastDenial
-		if !errors.As(err, &no) || len(no.Detail) > maxDetail+3 || d == nil || d.Detail != no.Detail || strings.ContainsRune(d.Detail, '\uFFFD') {
-			t.Errorf("got %v, status shows %+v, want both the first %d bytes", err, d, maxDetail)
-		}
 	}
 }
 

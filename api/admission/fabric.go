@@ -33,7 +33,7 @@ func (s *Service) Fabric(ctx context.Context) (*v1.Fabric, error) {
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	sm, err := optional(ledger.SMs().Get(ctx, snap, ledger.Master))
+	sm, err := store.Optional(ledger.SMs().Get(ctx, snap, ledger.Master))
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
-	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/tenancy"
 	"portcullis/fabricsm/ib"
@@ -16,11 +16,11 @@ import (
 // gather reads the facts about one host through r. With a transaction each of
 // them becomes a condition of its commit.
 func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts, error) {
-	host, err := s.inventoryHost(ctx, r, id)
+	host, _, err := inventory.Find(ctx, r, id)
 	if err != nil {
 		return nil, err
 	}
-	rec, err := optional(Records().Get(ctx, r, id))
+	rec, err := store.Optional(hostrecord.Records().Get(ctx, r, id))
 	if err != nil {
 		return nil, err
 	}
@@ -35,13 +35,13 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 		return nil, err
 	}
 	for _, p := range host.Ports() {
-		port, err := optional(ledger.Ports().Get(ctx, r, p.GUID.String()))
+		port, err := store.Optional(ledger.Ports().Get(ctx, r, p.GUID.String()))
 		if err != nil {
 			return nil, err
 		}
 		f.ports[p.GUID] = port
 	}
-	keys, err := rec.keys()
+	keys, err := rec.Keys()
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 		f.addGrant(k, st)
 	}
 	for _, k := range f.unknown() {
-		g, err := optional(ledger.Grants().Get(ctx, r, k.String()))
+		g, err := store.Optional(ledger.Grants().Get(ctx, r, k.String()))
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (s *Service) gatherUses(ctx context.Context, r store.Reader, cluster string
 	if cluster == "" {
 		return nil, nil
 	}
-	c, err := optional(tenancy.Clusters().Get(ctx, r, cluster))
+	c, err := store.Optional(tenancy.Clusters().Get(ctx, r, cluster))
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (f *facts) unknown() []ledger.Key {
 	return slices.DeleteFunc(f.memberships(), func(k ledger.Key) bool { _, ours := f.grants[k]; return ours })
 }
 
-func (s *Service) newFacts(h inventory.Host, rec Record) *facts {
+func (s *Service) newFacts(h inventory.Host, rec hostrecord.Record) *facts {
 	short := ""
 	if err := s.o.Store.Room(); err != nil {
 		short = err.Error()
@@ -117,33 +117,4 @@ func (s *Service) newFacts(h inventory.Host, rec Record) *facts {
 		cutOff: s.o.GUIDConflict == WithdrawAdmitted, unseenFor: s.o.UnseenFor, host: h, rec: rec,
 		ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]ledger.Standing{}, foreign: map[ledger.Key]string{},
 	}
-}
-
-// optional returns the value of a record, zero when there is none.
-func optional[T any](rec store.Record[T], err error) (T, error) {
-	if errors.Is(err, store.ErrNotFound) {
-		err = nil
-	}
-	return rec.Value, err
-}
-
-func (s *Service) inventoryHost(ctx context.Context, r store.Reader, id string) (inventory.Host, error) {
-	host, _, err := s.inventoryRow(ctx, r, id)
-	return host, err
-}
-
-// inventoryRow returns a host, and the revision of its record.
-func (s *Service) inventoryRow(ctx context.Context, r store.Reader, id string) (inventory.Host, int64, error) {
-	if !inventory.ValidHostID(id) {
-		return inventory.Host{}, 0, noHost(id)
-	}
-	rec, err := inventory.Hosts().Get(ctx, r, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return inventory.Host{}, 0, noHost(id)
-	}
-	return rec.Value, rec.Modified, err
-}
-
-func noHost(id string) *refusal.Error {
-	return refusal.New(refusal.NotFound, "host_unknown", "list hosts to see their ids, or import the host's inventory", "no host %q in inventory", refusal.Clip(id))
 }

@@ -20,7 +20,7 @@ func (s *Service) ForgetUnseen(ctx context.Context, actor string, a v1.SightAcce
 	}
 	var out v1.Sight
 	err := s.update(ctx, func(tx *store.Tx) error {
-		seen, err := optional(ledger.Sights().Get(ctx, tx, ledger.Master))
+		seen, err := store.Optional(ledger.Sights().Get(ctx, tx, ledger.Master))
 		switch {
 		case err != nil:
 			return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -37,9 +38,9 @@ func hostView(f *facts, d decision) *v1.Host {
 	h := &v1.Host{
 		ID: f.host.ID, EK: f.host.EK, Class: f.host.ReferenceClass(), HCAs: make([]v1.HCA, 0, len(f.host.HCAs)),
 		Cluster: f.rec.Cluster, Tenant: f.rec.Tenant, Epoch: f.rec.Epoch, Rack: f.host.Rack,
-		Status: v1.HostStatus{Phase: d.phase, Guards: d.guards, Since: f.rec.Since, LastDenial: f.rec.denial()},
+		Status: v1.HostStatus{Phase: d.phase, Guards: d.guards, Since: f.rec.Since, LastDenial: f.rec.LastDenial()},
 	}
-	switch recorded := phaseOf(f.rec); {
+	switch recorded := hostrecord.PhaseOf(f.rec); {
 	case d.phase == v1.PhaseAdmitted && recorded != v1.PhaseAdmitted:
 		h.Status.Phase = v1.PhaseGranting
 	case d.phase == v1.PhaseQuarantined && recorded == v1.PhaseReleasing:

@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -70,7 +71,7 @@ func invalidInventory(err error) error {
 // plan compares the files with the whole inventory, and returns the plan to apply and the rows to stage. Reading the head
 // through tx makes it conflict with every other import, so that what it found unique stays unique.
 func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declaration, actor string, t v1.RepairTicket, dryRun bool) (*inventory.Plan, []staged, error) {
-	if _, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey)); err != nil {
+	if _, err := store.Optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey)); err != nil {
 		return nil, nil, err
 	}
 	snap, err := tx.Snapshot(ctx)
@@ -119,11 +120,11 @@ func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.P
 		if !c.Identity {
 			continue
 		}
-		rec, err := optional(Records().Get(ctx, tx, c.After.ID))
+		rec, err := store.Optional(hostrecord.Records().Get(ctx, tx, c.After.ID))
 		if err != nil {
 			return err
 		}
-		if phase := phaseOf(rec); rec.Granted || phase == v1.PhaseReleasing {
+		if phase := hostrecord.PhaseOf(rec); rec.Granted || phase == v1.PhaseReleasing {
 			problems = append(problems, fmt.Sprintf("host %s is %s: %s", c.After.ID, phase, c.Fields[0]))
 		}
 	}
@@ -205,7 +206,7 @@ func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, fi
 
 // voidEvidence makes a host attest again, and brings its phase up to date.
 func (s *Service) voidEvidence(ctx context.Context, tx *store.Tx, id string) error {
-	rec, err := Records().Get(ctx, tx, id)
+	rec, err := hostrecord.Records().Get(ctx, tx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -213,7 +214,7 @@ func (s *Service) voidEvidence(ctx context.Context, tx *store.Tx, id string) err
 		return err
 	}
 	rec.Value.Evidence, rec.Value.Certificate = nil, nil
-	if err := Records().Put(tx, id, rec.Value); err != nil {
+	if err := hostrecord.Records().Put(tx, id, rec.Value); err != nil {
 		return err
 	}
 	_, _, err = s.settle(ctx, tx, id)

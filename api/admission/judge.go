@@ -1,15 +1,13 @@
 package admission
 
-import "portcullis/attest"
+import (
+	"portcullis/api/attestation"
+	"portcullis/attest"
+)
 
 // Judge decides what admission relies on. Services use Strict. Drills inject others, to show what it prevents.
 type Judge interface {
-	// Review may change a verdict on evidence.
-	Review(v *attest.Verdict)
-	// Matters reports whether accepted evidence ends when it no longer meets policy for a reason.
-	Matters(r attest.Reason) bool
-	// NeedsReference reports whether accepted evidence must rest on reference values.
-	NeedsReference() bool
+	attestation.Judge
 	// NeedsSeal reports whether a host is admitted only after it was handed over and can attest nothing more.
 	NeedsSeal() bool
 	// KeepsUnseen reports whether a host keeps its memberships while a port of it is not seen.

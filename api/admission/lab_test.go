@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
@@ -27,12 +28,20 @@ var member storetest.Shared
 
 func TestMain(m *testing.M) { os.Exit(storetest.Run(m, &member)) }
 
+type verifier = attestation.Service
+
+// services are those that a lab asks.
+type services struct {
+	*Service
+	*verifier
+}
+
 // lab is a site with hosts whose TPMs are software, and a fabric that is a few
 // maps, over a real store.
 type lab struct {
 	t       testing.TB
 	store   *store.Store
-	svc     *Service
+	svc     services
 	clock   time.Time
 	root    vault.Root // of the keys of sessions
 	policy  *attest.Policy
@@ -81,7 +90,7 @@ func (l *lab) trust(sets ...reference.Set) {
 	l.t.Helper()
 	if _, err := healthy(l.store).Update(l.ctx(), func(tx *store.Tx) (err error) {
 		for i := range sets {
-			err = errors.Join(err, References().Put(tx, ReferenceKey(sets[i].Class, sets[i].Version), sets[i]))
+			err = errors.Join(err, attestation.References().Put(tx, attestation.ReferenceKey(sets[i].Class, sets[i].Version), sets[i]))
 		}
 		return err
 	}); err != nil {
@@ -103,7 +112,8 @@ func (l *lab) restart() {
 	if l.options != nil {
 		l.options(&o)
 	}
-	l.svc = New(o)
+	s := New(o)
+	l.svc = services{s, s.Attestation()}
 }
 
 // addHosts makes n hosts host-1 to host-n with two ports each, cabled to switch

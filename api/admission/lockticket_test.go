@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -99,9 +100,9 @@ func (l *lab) program(host string) {
 	l.settle()
 }
 
-func (l *lab) use(ticket string) (used *LockTicket, err error) {
+func (l *lab) use(ticket string) (used *attestation.LockTicket, err error) {
 	_, err = l.store.Update(l.ctx(), func(tx *store.Tx) (err error) {
-		used, err = UseLockTicket(l.ctx(), tx, ticket, l.svc.now())
+		used, err = attestation.UseLockTicket(l.ctx(), tx, ticket, l.svc.now())
 		return err
 	})
 	return used, err
@@ -130,7 +131,7 @@ func TestLockTicket(t *testing.T) {
 		t.Errorf("the host counts as attested: %+v", h.Status)
 	}
 	h := &l.hosts["host-1"].Statement.HCAs[0]
-	want := AttestedAdapter{NodeGUID: h.NodeGUID, PSID: h.PSID, BaseMAC: h.BaseMAC}
+	want := attestation.AttestedAdapter{NodeGUID: h.NodeGUID, PSID: h.PSID, BaseMAC: h.BaseMAC}
 	if used, err := l.use(r.LockTicket); err != nil || used.Host.ID != "host-1" || used.Adapters[0] != want || want.PSID == "" || want.BaseMAC == "" {
 		t.Errorf("used: %+v, %v", used, err)
 	}
@@ -145,7 +146,7 @@ func TestLockTicket(t *testing.T) {
 	if err != nil || !again.DrawChallenges {
 		t.Fatalf("%+v, %v", again, err)
 	}
-	l.clock = l.clock.Add(ticketLife)
+	l.clock = l.clock.Add(5 * time.Minute)
 	if _, err := l.use(again.LockTicket); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("used late: %v", err)
 	}

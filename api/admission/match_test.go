@@ -6,9 +6,8 @@ import (
 	"testing"
 
 	"portcullis/api/ifmatch"
-	v1 "portcullis/api/v1"
-
 	"portcullis/api/refusal"
+	v1 "portcullis/api/v1"
 )
 
 // TestEpochNamesOneTenancy repeats commands of one tenancy in the next one. None changes it.

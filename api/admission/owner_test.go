@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -235,9 +236,9 @@ func TestOneHostHoldsUpNoOther(t *testing.T) {
 		l.fabric.place(t, l.ports(h)...)
 	}
 	l.write(func(tx *store.Tx) error {
-		rec, err := Records().Get(t.Context(), tx, "host-1")
+		rec, err := hostrecord.Records().Get(t.Context(), tx, "host-1")
 		rec.Value.Grants = []string{"not a grant"}
-		return errors.Join(err, Records().Put(tx, "host-1", rec.Value))
+		return errors.Join(err, hostrecord.Records().Put(tx, "host-1", rec.Value))
 	})
 	o := newOwners()
 	err := l.svc.settleSome(t.Context(), o, []string{"host-1", "host-2"})

@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +14,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
@@ -152,29 +155,33 @@ func (h *history) push(host, cluster string) (string, error) {
 	return what, err
 }
 
-// vouch does what accepted evidence does, without the arithmetic of a TPM.
+// vouch records what accepted evidence does, without a TPM.
 func (h *history) vouch(host string) error {
-	f, err := h.svc.gather(h.ctx(), h.store, host)
-	if err != nil {
-		return err
-	}
 	h.boots++
-	id, boot := fmt.Sprintf("%032x", h.boots), attest.Boot{Reset: h.boots}
-	ses := sessionRecord{Challenge: &attest.Challenge{ID: id}, Host: host, Epoch: f.rec.Epoch}
-	sc := &attest.SealChallenge{Session: id, Host: host, EKDigest: f.host.EK, Expires: h.clock.Add(time.Minute)}
-	_, err = h.svc.accept(h.ctx(), ses, &f.host, attest.Verdict{OK: true, Facts: attest.Facts{EKDigest: f.host.EK, Boot: boot}}, sc)
+	id := fmt.Sprintf("%032x", h.boots)
+	text, err := h.policy.Judging()
 	if err != nil {
 		return err
 	}
-	rec, err := h.svc.awaitedSeal(h.ctx(), id)
-	if err != nil {
+	judged := sha256.Sum256([]byte(text))
+	return h.svc.update(h.ctx(), func(tx *store.Tx) error {
+		f, err := h.svc.gather(h.ctx(), tx, host)
+		if err != nil {
+			return err
+		}
+		if why := f.rec.WindowClosed(h.clock); why != "" {
+			return errors.New(why)
+		}
+		f.rec.Evidence, f.rec.Sealed = &hostrecord.Evidence{Time: f.now, Session: id, Judged: hex.EncodeToString(judged[:8])}, f.now
+		if err := errors.Join(
+			hostrecord.Records().Put(tx, host, f.rec),
+			hostrecord.Verdicts().Put(tx, host, attest.Verdict{OK: true, Facts: attest.Facts{Session: id, EKDigest: f.host.EK}}),
+		); err != nil {
+			return err
+		}
+		_, _, err = h.svc.settle(h.ctx(), tx, host)
 		return err
-	}
-	if err := h.svc.consumeSeal(h.ctx(), id, rec); err != nil {
-		return err
-	}
-	_, err = h.svc.acceptSeal(h.ctx(), rec, boot, nil)
-	return err
+	})
 }
 
 // create makes a cluster; its P_Key must be nowhere in the fabric.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
@@ -87,7 +88,7 @@ func TestEvidence(t *testing.T) {
 	l.admit("host-1", "c1")
 	p, err := l.svc.Evidence(l.ctx(), "host-1")
 	hca := l.hosts["host-1"].Statement.HCAs[0]
-	if err != nil || p.Host != "host-1" || p.Verified.IsZero() || len(p.HCAs) == 0 || p.HCAs[0] != (ProvenHCA{hca.NodeGUID, hca.PSID}) {
+	if err != nil || p.Host != "host-1" || p.Verified.IsZero() || len(p.HCAs) == 0 || p.HCAs[0] != (attestation.ProvenHCA{NodeGUID: hca.NodeGUID, PSID: hca.PSID}) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	l.clock = l.clock.Add(time.Minute)

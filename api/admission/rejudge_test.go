@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/events"
+	"portcullis/api/hostrecord"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -33,7 +35,7 @@ func (l *lab) told(kind string) (out []string) {
 
 func (l *lab) facts(host string) attest.Facts {
 	l.t.Helper()
-	v, err := Verdicts().Get(l.ctx(), l.store.Twin(), host)
+	v, err := hostrecord.Verdicts().Get(l.ctx(), l.store.Twin(), host)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -50,6 +52,7 @@ func allAdmitted(t *testing.T, hosts int, k *keeper) *lab {
 	t.Helper()
 	l := newLab(t, member.Open(t))
 	l.options = func(o *Options) {
+		o.Results = &signer{t: t, now: func() time.Time { return l.clock }}
 		if k != nil {
 			o.Locks = k
 		}
@@ -113,8 +116,8 @@ func TestAcceptedEvidenceIsJudgedAgain(t *testing.T) {
 			if told := l.told(events.EvidenceOutdated); !slices.Equal(told, []string{"host-1 " + tt.cause}) {
 				t.Errorf("told %q", told)
 			}
-			if c, _, err := l.svc.appraise(l.ctx(), "host-1"); err != nil || c.Status == result.Affirming {
-				t.Errorf("its result is %v (%v), want nothing affirmed", c.Status, err)
+			if c := l.result("host-1"); c.Status == result.Affirming {
+				t.Errorf("its result is %v, want nothing affirmed", c.Status)
 			}
 			l.settlesNothing()
 			tt.undo(l, k)
@@ -182,7 +185,7 @@ func TestEndOfReferencesIsNoOutage(t *testing.T) {
 func TestReferencesYoungerThanFollowed(t *testing.T) {
 	l := allAdmitted(t, 2, nil)
 	name := attesttest.References()[0].Name()
-	for _, refs := range []references{{}, {name: "it is a draft"}} {
+	for _, refs := range []attestation.Trust{{}, {name: "it is a draft"}} {
 		o := newOwners()
 		o.refs = refs
 		if err := l.svc.settleSome(l.ctx(), o, []string{"host-1", "host-2"}); err != nil {
@@ -228,7 +231,7 @@ func TestNothingIsGrantedOnEndedReferences(t *testing.T) {
 		}
 		l.settle()
 		o := newOwners()
-		o.refs = references{attesttest.References()[0].Name(): ""}
+		o.refs = attestation.Trust{attesttest.References()[0].Name(): ""}
 		l.trust(ended(attesttest.References()[0]))
 		if noticed {
 			l.settle()
@@ -254,15 +257,15 @@ func TestRunNoticesTheEndOfReferences(t *testing.T) {
 	l.write(func(tx *store.Tx) error { // host-2 rests on another set
 		other := attesttest.References()[0]
 		other.Version = 7
-		if err := References().Put(tx, ReferenceKey(other.Class, other.Version), other); err != nil {
+		if err := attestation.References().Put(tx, attestation.ReferenceKey(other.Class, other.Version), other); err != nil {
 			return err
 		}
-		rec, err := Records().Get(l.ctx(), tx, "host-2")
+		rec, err := hostrecord.Records().Get(l.ctx(), tx, "host-2")
 		if err != nil {
 			return err
 		}
 		rec.Value.Evidence.Reference = other.Name()
-		return Records().Put(tx, "host-2", rec.Value)
+		return hostrecord.Records().Put(tx, "host-2", rec.Value)
 	})
 	l.settle()
 	l.running()
@@ -291,19 +294,22 @@ func TestRunNoticesTheEndOfReferences(t *testing.T) {
 // admitted with it. It is judged once the verdict is there again.
 func TestVerdictThatIsGoneClearsNothing(t *testing.T) {
 	for name, lose := range map[string]func(*lab, *store.Tx, attest.Verdict) error{
-		"gone": func(_ *lab, tx *store.Tx, _ attest.Verdict) error { Verdicts().Delete(tx, "host-1"); return nil },
+		"gone": func(_ *lab, tx *store.Tx, _ attest.Verdict) error {
+			hostrecord.Verdicts().Delete(tx, "host-1")
+			return nil
+		},
 		"of other evidence": func(_ *lab, tx *store.Tx, v attest.Verdict) error {
 			v.Facts.Session = "another"
-			return Verdicts().Put(tx, "host-1", v)
+			return hostrecord.Verdicts().Put(tx, "host-1", v)
 		},
 		"not accepted": func(_ *lab, tx *store.Tx, v attest.Verdict) error {
 			v.OK = false
-			return Verdicts().Put(tx, "host-1", v)
+			return hostrecord.Verdicts().Put(tx, "host-1", v)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := allAdmitted(t, 1, nil)
-			kept, err := Verdicts().Get(l.ctx(), l.store.Twin(), "host-1")
+			kept, err := hostrecord.Verdicts().Get(l.ctx(), l.store.Twin(), "host-1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -331,7 +337,7 @@ func TestVerdictThatIsGoneClearsNothing(t *testing.T) {
 			if got := causes(); !slices.Equal(got, []string{attest.LapseAdapter, attest.LapseCA}) {
 				t.Errorf("without a verdict, under the first policy: outdated by %q", got)
 			}
-			l.write(func(tx *store.Tx) error { return Verdicts().Put(tx, "host-1", kept.Value) })
+			l.write(func(tx *store.Tx) error { return hostrecord.Verdicts().Put(tx, "host-1", kept.Value) })
 			if got := causes(); len(got) != 0 {
 				t.Errorf("when it is there again: outdated by %q", got)
 			}

@@ -8,17 +8,12 @@ import (
 	"time"
 
 	"portcullis/api/audit"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
-
-// Removal is what stays of a host that inventory has no longer.
-type Removal struct {
-	Time time.Time `json:"time"`
-	EK   string    `json:"ek,omitempty"` // that it had
-}
 
 // RemoveHost removes a host that left permanently from inventory, so that its adapters, its EK and its switch ports can be
 // those of other hosts. It is refused while the host is assigned, while a P_Key of it is not proven absent, while it is
@@ -32,7 +27,7 @@ func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.Host
 		return refusal.New(refusal.Invalid, "reason_missing", "say why the host leaves", "no reason given")
 	}
 	return s.refusals.Note(ctx, what, s.update(ctx, func(tx *store.Tx) error {
-		head, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey))
+		head, err := store.Optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey))
 		if err != nil {
 			return err
 		}
@@ -40,19 +35,19 @@ func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.Host
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(sameTenancy(ctx, f), removable(f), s.nothingStaged(ctx, tx, host)); err != nil {
+		if err := errors.Join(f.rec.SameTenancy(ctx, f.host.ID), removable(f), s.nothingStaged(ctx, tx, host)); err != nil {
 			return err
 		}
 		rec, now := f.rec, s.now()
-		rec.dropToken(tx)
-		rec.unseal(tx)
+		rec.DropToken(tx)
+		rec.Unseal(tx)
 		inventory.Hosts().Delete(tx, host)
-		what.Before, what.After = []any{f.host, f.rec}, Record{
-			Phase: v1.PhaseQuarantined, Since: now, Epoch: f.rec.Epoch, Removed: &Removal{Time: now, EK: f.host.EK},
+		what.Before, what.After = []any{f.host, f.rec}, hostrecord.Record{
+			Phase: v1.PhaseQuarantined, Since: now, Epoch: f.rec.Epoch, Removed: &hostrecord.Removal{Time: now, EK: f.host.EK},
 		}
 		what.Detail = refusal.ClipTo(fmt.Sprintf("with %d adapters, rack %q: %s", len(f.host.HCAs), f.host.Rack, why), maxDetail)
 		return errors.Join(
-			Records().Put(tx, host, what.After.(Record)),
+			hostrecord.Records().Put(tx, host, what.After.(hostrecord.Record)),
 			inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: actor, Hosts: max(head.Hosts-1, 0)}),
 			s.log(ctx, tx, &what),
 		)
@@ -64,7 +59,7 @@ func removable(f *facts) error {
 	id := f.host.ID
 	switch {
 	case f.rec.Cluster != "":
-		return refusal.New(refusal.Conflict, "host_assigned", "release the host first", "host %s is assigned to cluster %s (%s)", id, f.rec.Cluster, phaseOf(f.rec))
+		return refusal.New(refusal.Conflict, "host_assigned", "release the host first", "host %s is assigned to cluster %s (%s)", id, f.rec.Cluster, hostrecord.PhaseOf(f.rec))
 	case len(f.rec.Grants) > 0:
 		var left []string
 		for _, k := range f.sortedGrants() {
@@ -77,7 +72,7 @@ func removable(f *facts) error {
 		return refusal.New(refusal.Conflict, "host_granted", "wait until it is; of an adapter that is gone for good: portcullis fabric keys retire, or topospec rma",
 			"host %s cannot be removed: %s", id, refusal.Some(left))
 	case len(f.rec.Conflicts) > 0:
-		return refusal.New(refusal.Conflict, "host_held", f.rec.Conflicts[0].remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].fact())
+		return refusal.New(refusal.Conflict, "host_held", f.rec.Conflicts[0].Remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].Fact())
 	default:
 		return nil
 	}
@@ -101,7 +96,7 @@ func (s *Service) comeBack(ctx context.Context, tx *store.Tx, added []inventory.
 	var problems []string
 	for i := range added {
 		h := &added[i]
-		rec, err := optional(Records().Get(ctx, tx, h.ID))
+		rec, err := store.Optional(hostrecord.Records().Get(ctx, tx, h.ID))
 		if err != nil {
 			return err
 		}
@@ -117,7 +112,7 @@ func (s *Service) comeBack(ctx context.Context, tx *store.Tx, added []inventory.
 			continue
 		}
 		rec.Removed = nil
-		if err := Records().Put(tx, h.ID, rec); err != nil {
+		if err := hostrecord.Records().Put(tx, h.ID, rec); err != nil {
 			return err
 		}
 	}

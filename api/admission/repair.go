@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/api/audit"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -96,7 +97,7 @@ func (s *Service) stage(ctx context.Context, tx *store.Tx, p *inventory.Plan, ac
 
 // isKnown reports whether evidence of the host was ever accepted.
 func isKnown(ctx context.Context, r store.Reader, host string) (bool, error) {
-	_, err := Verdicts().Get(ctx, r, host)
+	_, err := hostrecord.Verdicts().Get(ctx, r, host)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}

@@ -406,7 +406,7 @@ func TestDeniedEKInInventory(t *testing.T) {
 	l := awaiting(t)
 	ek := l.hosts["host-2"].EKDigest()
 	if _, err := healthy(l.store).Update(t.Context(), func(tx *store.Tx) error {
-		return DeniedEKs().Put(tx, ek, DeniedEK{Time: time.Unix(0, 0).UTC(), Host: "host-2", Ticket: "RMA-1", By: "peter"})
+		return inventory.DeniedEKs().Put(tx, ek, inventory.DeniedEK{Time: time.Unix(0, 0).UTC(), Host: "host-2", Ticket: "RMA-1", By: "peter"})
 	}); err != nil {
 		t.Fatal(err)
 	}

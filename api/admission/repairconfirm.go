@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/page"
 	"portcullis/api/refusal"
@@ -47,7 +49,7 @@ func (s *Service) repairView(ctx context.Context, r store.Reader, rec *Repair) (
 	if err != nil {
 		return nil, err
 	}
-	back, err := DeniedEKs().Get(ctx, r, cmp.Or(rec.After.EK, noEK))
+	back, err := inventory.DeniedEKs().Get(ctx, r, cmp.Or(rec.After.EK, inventory.NoEK))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
@@ -82,7 +84,7 @@ func getRepair(ctx context.Context, r store.Reader, host string) (*Repair, error
 func (s *Service) ConfirmRepair(ctx context.Context, actor, host string, in v1.RepairConfirm) (*v1.Repair, error) {
 	var out *v1.Repair
 	err := s.update(ctx, func(tx *store.Tx) error {
-		if _, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey)); err != nil {
+		if _, err := store.Optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey)); err != nil {
 			return err
 		}
 		r, err := getRepair(ctx, tx, host)
@@ -160,7 +162,7 @@ func (s *Service) replaceEK(ctx context.Context, tx *store.Tx, actor, why string
 	detail := fmt.Sprintf("staged by %s: %s", r.By, strings.Join(r.fields(), "; "))
 	if r.Before != nil && r.Before.EK != "" && r.Before.EK != r.After.EK {
 		detail += "; the old EK is denied" // its digest is among the fields, and the audit log cuts long texts
-		if err := DeniedEKs().Put(tx, r.Before.EK, DeniedEK{Time: s.now(), Host: id, Ticket: r.Ticket, By: actor}); err != nil {
+		if err := inventory.DeniedEKs().Put(tx, r.Before.EK, inventory.DeniedEK{Time: s.now(), Host: id, Ticket: r.Ticket, By: actor}); err != nil {
 			return err
 		}
 	}
@@ -168,7 +170,7 @@ func (s *Service) replaceEK(ctx context.Context, tx *store.Tx, actor, why string
 		detail += "; confirmed: " + why
 	}
 	if r.After.EK != "" {
-		DeniedEKs().Delete(tx, r.After.EK)
+		inventory.DeniedEKs().Delete(tx, r.After.EK)
 	}
 	Repairs().Delete(tx, id)
 	if err := errors.Join(
@@ -187,7 +189,7 @@ func (s *Service) replaceEK(ctx context.Context, tx *store.Tx, actor, why string
 // forget voids all that a host showed with another TPM: its evidence, its sessions, its
 // seal, its tickets and its token. Its window closes.
 func (s *Service) forget(ctx context.Context, tx *store.Tx, id string) error {
-	rec, err := Records().Get(ctx, tx, id)
+	rec, err := hostrecord.Records().Get(ctx, tx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -195,12 +197,12 @@ func (s *Service) forget(ctx context.Context, tx *store.Tx, id string) error {
 		return err
 	}
 	r := rec.Value
-	r.dropToken(tx)
-	r.unseal(tx)
+	r.DropToken(tx)
+	r.Unseal(tx)
 	r.Evidence, r.Window = nil, time.Time{}
 	r.Epoch++ // of which sessions, seals and tickets are
-	MeasuredBoots().Delete(tx, id)
-	if err := Records().Put(tx, id, r); err != nil {
+	attestation.MeasuredBoots().Delete(tx, id)
+	if err := hostrecord.Records().Put(tx, id, r); err != nil {
 		return err
 	}
 	_, _, err = s.settle(ctx, tx, id)
@@ -215,7 +217,7 @@ func (s *Service) CancelRepair(ctx context.Context, actor, host string, in v1.Re
 	}
 	var out *v1.Repair
 	err := s.update(ctx, func(tx *store.Tx) error {
-		head, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey))
+		head, err := store.Optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey))
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/attestation"
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -54,9 +56,7 @@ func TestSealIsAskedForAgain(t *testing.T) {
 			wantCode(l, err, attest.ReasonParse)
 		}, true},
 		{"the service ended after it had used it up", func(l *lab, s *attest.Session, _ *v1.AttestResult) {
-			rec, err := l.svc.awaitedSeal(l.ctx(), s.ID)
-			l.must(nil, err)
-			l.must(nil, l.svc.consumeSeal(l.ctx(), s.ID, rec))
+			l.useSealUp(s)
 			l.restart()
 		}, false},
 		{"another service took over", func(l *lab, _ *attest.Session, _ *v1.AttestResult) {
@@ -94,7 +94,7 @@ func TestSealIsAskedForAgain(t *testing.T) {
 			}
 			_, err = l.svc.RenewSeal(t.Context(), r.StatusToken, s.ID) // it is sealed
 			wantClosed(t, err)
-			if history, err := optional(boots().Get(t.Context(), l.store, l.hosts["host-1"].EKDigest())); err != nil || history.Sealed == nil {
+			if history, err := store.Optional(attestation.Boots().Get(t.Context(), l.store, l.hosts["host-1"].EKDigest())); err != nil || history.Sealed == nil {
 				t.Errorf("the boot is not spent: %+v, %v", history, err)
 			}
 		})
@@ -161,7 +161,7 @@ func TestSealIsNotAskedForAgain(t *testing.T) {
 		{"when the host is held", func(l *lab, s *attest.Session, r *v1.AttestResult) (string, string) {
 			l.hosts["host-2"].Statement.HCAs = l.hosts["host-1"].Statement.HCAs
 			_, err := l.attest("host-2")
-			wantCode(l, err, ReasonConflict)
+			wantCode(l, err, attestation.ReasonConflict)
 			return r.StatusToken, s.ID
 		}, closed},
 		{"after the TPM has shown another boot", func(l *lab, s *attest.Session, r *v1.AttestResult) (string, string) {
@@ -208,26 +208,14 @@ func TestRenewalsAreBounded(t *testing.T) {
 	for i := range maxRenewals {
 		if i > 0 {
 			wantRefusal(t, use(), attest.ReasonNonce)
-			rec, err := l.svc.awaitedSeal(t.Context(), s.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.svc.consumeSeal(t.Context(), s.ID, rec); err != nil { // as the host's own answer does
-				t.Fatal(err)
-			}
+			l.useSealUp(s)
 		}
 		if _, err := l.svc.RenewSeal(t.Context(), r.StatusToken, s.ID); err != nil {
 			t.Fatalf("renewal %d: %v", i+1, err)
 		}
 	}
 	wantRefusal(t, use(), attest.ReasonNonce)
-	rec, err := l.svc.awaitedSeal(t.Context(), s.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.svc.consumeSeal(t.Context(), s.ID, rec); err != nil {
-		t.Fatal(err)
-	}
+	l.useSealUp(s)
 	_, err = l.svc.RenewSeal(t.Context(), r.StatusToken, s.ID)
 	wantClosed(t, err)
 	l.fabric.place(t, l.ports("host-1")...)
@@ -236,6 +224,20 @@ func TestRenewalsAreBounded(t *testing.T) {
 	if n := l.audited("evidence.seal-nonce"); n != maxRenewals {
 		t.Errorf("%d further nonces in the audit log, want %d", n, maxRenewals)
 	}
+}
+
+// maxRenewals is how often a seal is asked for again.
+const maxRenewals = 32
+
+// useSealUp deletes the challenge of a seal, as the host's own answer does.
+func (l *lab) useSealUp(s *attest.Session) {
+	l.t.Helper()
+	number := s.ID[:32]
+	l.must(nil, l.svc.update(l.ctx(), func(tx *store.Tx) error {
+		_, err := hostrecord.Seals().Get(l.ctx(), tx, number)
+		hostrecord.Seals().Delete(tx, number)
+		return err
+	}))
 }
 
 // leases counts those that a store is asked for.

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -154,11 +156,11 @@ func TestResultFollowsAHost(t *testing.T) {
 	}
 	c = l.result("host-1")
 	want(t, c, result.StateSealed, result.Affirming)
-	rec, err := Records().Get(l.ctx(), l.store, "host-1")
+	rec, err := hostrecord.Records().Get(l.ctx(), l.store, "host-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := Verdicts().Get(l.ctx(), l.store, "host-1")
+	v, err := hostrecord.Verdicts().Get(l.ctx(), l.store, "host-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,9 +263,9 @@ func TestResultOfVoidedEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = l.store.Update(l.ctx(), func(tx *store.Tx) error {
-		v, err := Verdicts().Get(l.ctx(), tx, "host-1")
+		v, err := hostrecord.Verdicts().Get(l.ctx(), tx, "host-1")
 		v.Value.Facts.Session = strings.Repeat("0", 32)
-		return errors.Join(err, Verdicts().Put(tx, "host-1", v.Value))
+		return errors.Join(err, hostrecord.Verdicts().Put(tx, "host-1", v.Value))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +283,7 @@ func TestResultOfHeldHosts(t *testing.T) {
 	}
 	l.hosts["host-2"].Statement.HCAs = l.hosts["host-1"].Statement.HCAs
 	_, err := l.attest("host-2")
-	wantRefusal(t, err, ReasonConflict)
+	wantRefusal(t, err, attestation.ReasonConflict)
 	for _, id := range []string{"host-1", "host-2"} {
 		c := l.result(id)
 		want(t, c, result.StateHeld, result.Contraindicated)
@@ -299,7 +301,7 @@ func TestResultOfHeldHosts(t *testing.T) {
 	l.must(l.svc.Release(t.Context(), "alice", "host-1"))
 	l.admit("host-1", "c1")
 	_, err = l.attest("host-2")
-	wantRefusal(t, err, ReasonConflict)
+	wantRefusal(t, err, attestation.ReasonConflict)
 	want(t, l.result("host-1"), result.StateAdmitted, result.Warning, "another host claims")
 }
 
@@ -358,9 +360,9 @@ func TestWeaknessesAreNeverAffirmed(t *testing.T) {
 			name: "reference values ended since",
 			after: func(l *lab, _ *keeper) {
 				_, err := l.store.Update(l.ctx(), func(tx *store.Tx) error {
-					r, err := References().Get(l.ctx(), tx, ReferenceKey(reference.DefaultClass, 1))
+					r, err := attestation.References().Get(l.ctx(), tx, attestation.ReferenceKey(reference.DefaultClass, 1))
 					r.Value.State = reference.Ended
-					return errors.Join(err, References().Put(tx, r.Key, r.Value))
+					return errors.Join(err, attestation.References().Put(tx, r.Key, r.Value))
 				})
 				if err != nil {
 					l.t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/audit/chain"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/review"
@@ -39,7 +40,7 @@ func (f *facts) gatherReview(ctx context.Context, r store.Reader) (err error) {
 	if f.review, err = review.Current(ctx, r); err != nil || f.review == nil {
 		return err
 	}
-	d, err := optional(review.Decisions().Get(ctx, r, f.host.ID))
+	d, err := store.Optional(review.Decisions().Get(ctx, r, f.host.ID))
 	f.approved = d.Approved
 	return err
 }
@@ -290,7 +291,7 @@ func (c *comparison) free(f *facts) error {
 
 // withdrawFound has what no record explains at a host's ports proven absent.
 func (s *Service) withdrawFound(ctx context.Context, tx *store.Tx, c *comparison, id string) error {
-	rec, err := optional(Records().Get(ctx, tx, id))
+	rec, err := store.Optional(hostrecord.Records().Get(ctx, tx, id))
 	if err != nil {
 		return err
 	}
@@ -316,12 +317,12 @@ func (s *Service) withdrawFound(ctx context.Context, tx *store.Tx, c *comparison
 	if rec.Phase == "" {
 		rec.Phase, rec.Since = v1.PhaseQuarantined, s.now()
 	}
-	return Records().Put(tx, id, rec)
+	return hostrecord.Records().Put(tx, id, rec)
 }
 
 // restPKey has a P_Key that the state takes for free rest before its next use.
 func (s *Service) restPKey(ctx context.Context, tx *store.Tx, k ib.PKey) error {
-	rec, err := optional(tenancy.PKeys().Get(ctx, tx, k.String()))
+	rec, err := store.Optional(tenancy.PKeys().Get(ctx, tx, k.String()))
 	if err != nil || rec.State != "" && rec.State != tenancy.PKeyAbsent {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/audit/chain"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/review"
@@ -137,7 +138,7 @@ func restored(t *testing.T) *lab {
 			inventory.Hosts().Put(tx, "h1", host("h1", 1, 1)), inventory.Hosts().Put(tx, "h2", host("h2", 2, 2)),
 			tenancy.Clusters().Put(tx, "c", tenancy.Cluster{Name: "c", Tenant: "t", PKey: 5, Hosts: []string{"h1"}}),
 			tenancy.PKeys().Put(tx, ib.PKey(5).String(), tenancy.PKeyRecord{State: tenancy.PKeyUsed, Cluster: "c"}),
-			Records().Put(tx, "h1", rec),
+			hostrecord.Records().Put(tx, "h1", rec),
 			ledger.Grants().Put(tx, key.String(), ledger.Grant{Host: "h1", Cluster: "c", Tenant: "t"}),
 			ledger.Ports().Put(tx, ib.GUID(1).String(), ledger.Port{Place: key.Place}),
 			review.Marks().Put(tx, review.Key, review.Mark{Since: noon, Taken: noon}),

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/review"
@@ -102,7 +104,7 @@ type owners struct {
 	frozen      bool             // the subnet manager does not see the fabric that it knows
 	generations map[string]int64 // of brakes, by class
 
-	refs          references
+	refs          attestation.Trust
 	nextReference time.Time                  // when one of them ends by itself; zero: never
 	rests         map[string]string          // hosts to the set that their evidence rests on
 	restedOn      map[string]map[string]bool // and the other way round
@@ -154,7 +156,7 @@ func ofReview(c store.Change) bool {
 }
 
 func ofReferences(c store.Change) bool {
-	_, ok := References().KeyOf(c.Key)
+	_, ok := attestation.References().KeyOf(c.Key)
 	return ok
 }
 
@@ -164,14 +166,14 @@ func (s *Service) followReferences(ctx context.Context, o *owners, may bool) err
 	if !may {
 		return nil
 	}
-	refs, next, err := allReferences(ctx, s.o.Store, s.now())
+	refs, next, err := s.evidence.Trusted(ctx, s.o.Store)
 	if err != nil {
 		return err
 	}
 	was := o.refs
 	o.refs, o.nextReference = refs, next
 	for name, hosts := range o.restedOn {
-		if was.standing(name) != refs.standing(name) {
+		if was.Standing(name) != refs.Standing(name) {
 			for id := range hosts {
 				o.deadlines[id] = s.now()
 			}
@@ -190,7 +192,7 @@ func (s *Service) settleAll(ctx context.Context, snap store.Snapshot) (*owners, 
 		return nil, err
 	}
 	o := newOwners()
-	if o.refs, o.nextReference, err = allReferences(ctx, snap, s.now()); err != nil {
+	if o.refs, o.nextReference, err = s.evidence.Trusted(ctx, snap); err != nil {
 		return nil, err
 	}
 	clusters, _, err := tenancy.Clusters().List(ctx, snap, "")
@@ -211,7 +213,7 @@ func (s *Service) settleAll(ctx context.Context, snap store.Snapshot) (*owners, 
 	for _, f := range all {
 		o.learn(f)
 		o.frozen = f.braking.frozen
-		if unsettled(f, decide(f)) || s.stale(&f.rec, o.refs) {
+		if unsettled(f, decide(f)) || s.evidence.Stale(f.rec.Evidence, o.refs) {
 			ids = append(ids, f.host.ID)
 		}
 	}
@@ -220,7 +222,7 @@ func (s *Service) settleAll(ctx context.Context, snap store.Snapshot) (*owners, 
 
 // unsettled reports whether settle would write something.
 func unsettled(f *facts, d decision) bool {
-	if d.phase != phaseOf(f.rec) || len(f.grants) != len(f.rec.Grants) {
+	if d.phase != hostrecord.PhaseOf(f.rec) || len(f.grants) != len(f.rec.Grants) {
 		return true
 	}
 	for k, st := range f.grants {
@@ -271,12 +273,12 @@ func (s *Service) settleSome(ctx context.Context, o *owners, ids []string) error
 
 // settleIfStale settles a host, and judges its evidence again if what it was judged by
 // has changed.
-func (s *Service) settleIfStale(ctx context.Context, tx *store.Tx, id string, refs references) (*facts, decision, error) {
-	rec, err := optional(Records().Get(ctx, tx, id))
+func (s *Service) settleIfStale(ctx context.Context, tx *store.Tx, id string, refs attestation.Trust) (*facts, decision, error) {
+	rec, err := store.Optional(hostrecord.Records().Get(ctx, tx, id))
 	if err != nil {
 		return nil, decision{}, err
 	}
-	if refs, err = s.rejudgeBy(ctx, tx, &rec, refs); err != nil {
+	if refs, err = s.evidence.RejudgeBy(ctx, tx, rec.Evidence, refs); err != nil {
 		return nil, decision{}, err
 	}
 	return s.settleBy(ctx, tx, id, refs)
@@ -313,7 +315,7 @@ func (o *owners) learn(f *facts) {
 		set = f.rec.Evidence.Reference
 	}
 	o.rest(id, set)
-	phase := phaseOf(f.rec)
+	phase := hostrecord.PhaseOf(f.rec)
 	if ev := f.rec.Evidence; ev != nil && !f.rec.Admitted && (phase == v1.PhaseVerified || phase == v1.PhaseGranting) {
 		o.deadlines[id] = ev.Time.Add(f.evidenceAge + time.Second)
 		if again := f.now.Add(roomPause); (f.short != "" || f.halted != "") && again.Before(o.deadlines[id]) {
@@ -387,7 +389,7 @@ func (o *owners) hostsOf(key string) map[string]bool {
 	if id, ok := inventory.Hosts().KeyOf(key); ok {
 		return map[string]bool{id: true}
 	}
-	if id, ok := Records().KeyOf(key); ok {
+	if id, ok := hostrecord.Records().KeyOf(key); ok {
 		return map[string]bool{id: true}
 	}
 	if id, ok := review.Decisions().KeyOf(key); ok {

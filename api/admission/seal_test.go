@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
@@ -72,7 +73,7 @@ func TestSealIsRefused(t *testing.T) {
 		}, attest.ReasonSession, false},
 		{"after the inventory changed", func(l *lab, _ *attest.Session, _ *v1.AttestResult) {
 			l.importText("cables: [{guid: 0x0002c90300000101, switch: 0x10, port: 99}]", false)
-		}, ReasonChanged, false},
+		}, attestation.ReasonChanged, false},
 		{"after newer evidence", func(l *lab, _ *attest.Session, _ *v1.AttestResult) {
 			s := l.open("host-1")
 			if _, err := l.svc.SubmitEvidence(l.ctx(), s.ID, l.channel, l.answer("host-1", s)); err != nil {

@@ -3,12 +3,11 @@ package admission
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"io"
 	"log/slog"
-	"net/netip"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/limit"
 	"portcullis/api/store"
 	"portcullis/api/tenancy"
@@ -23,14 +22,14 @@ type Options struct {
 	Store   *store.Store
 	Policy  *attest.Policy // for evidence
 	Log     *slog.Logger
-	Locks   Locks   // of adapters; nil: the service locks none
-	Results Results // signs attestation results; nil: none are signed
+	Locks   attestation.Locks   // of adapters; nil: the service locks none
+	Results attestation.Results // signs attestation results; nil: none are signed
 
 	// Declared returns how many external ports each switch of the declared topology has, 0 where that is not said, and nil
 	// where none is declared; nil: there are no topologies.
 	Declared func(ctx context.Context, r store.Reader) (map[ib.GUID]int, error)
 
-	Certifier Certifier // for keys of hosts; nil: hosts get no certificates
+	Certifier attestation.Certifier // for keys of hosts; nil: hosts get no certificates
 
 	// Root seals the keys of sessions in the store. nil: they are in the memory of this Service alone, and a session that was
 	// opened by another one, or before a restart, counts no more.
@@ -98,29 +97,14 @@ const (
 func (r ConflictRule) Valid() bool { return r == KeepAdmitted || r == WithdrawAdmitted }
 
 // Service is the API's work without its protocol. Methods are safe for concurrent use, and several Services may share one
-// store. Refusals are *refusal.Error, except that evidence which is not accepted is an *attest.Refusal: its text is for the
-// operator, the host must learn only that it was refused.
-//
-// A Service holds no state but its rate limits, and without Options.Root the keys of sessions. Run keeps phases and grants
-// up with what the fabric shows; one instance must run it.
+// store. Refusals are *refusal.Error. Run keeps phases and grants up with what the fabric shows; one instance must run it.
 type Service struct {
-	o        Options
-	judging  string // names what evidence is judged by
-	withdraw map[string]bool
-	tenancy  *tenancy.Service
-	refusals *tenancy.Refusals // of credentials that reach for another's object
-	sources  *limit.Limiter[netip.Addr]
-	attempts *limit.Limiter[attempt]
-	hosts    *limit.Limiter[string]
-	sessions sessionRing            // keys that are open
-	boots    *limit.Limiter[string] // refused boots that are kept, by host
-	tries    *limit.Limiter[string] // bodies of evidence that are read, by session
-	notes    *limit.Limiter[noted]
-	// strangerNotes limits what is noted of hosts that are not in inventory, in the same way,
-	// so that neither timing nor records distinguish the two.
-	strangerNotes *limit.Limiter[noted]
-	allNotes      *limit.Limiter[proof]
-	lines         *limit.Limiter[proof] // of the log, about refused attestations
+	o           Options
+	withdraw    map[string]bool
+	tenancy     *tenancy.Service
+	refusals    *tenancy.Refusals // of credentials that reach for another's object
+	attestation *attestation.Service
+	evidence    Evidence // the same, as far as decisions about hosts need it
 }
 
 // New makes a Service.
@@ -130,24 +114,14 @@ func New(o Options) *Service {
 	o.PKeyFirst = cmp.Or(o.PKeyFirst, 0x0001)
 	o.PKeyLast = cmp.Or(o.PKeyLast, ib.DefaultPKeyLimited-1)
 	o.PKeyMinAge = cmp.Or(o.PKeyMinAge, 10*time.Minute)
-	// Several hosts may sit behind one address, so sources get more than hosts.
-	o.SourceRate = cmp.Or(o.SourceRate, limit.Rate{PerSecond: 20, Burst: 200})
-	o.AttemptRate = cmp.Or(o.AttemptRate, limit.Rate{PerSecond: 1.0 / 6, Burst: 10})
-	o.HostRate = cmp.Or(o.HostRate, limit.Rate{PerSecond: 2, Burst: 60})
 	o.Brake = o.Brake.withDefaults()
 	o.GUIDConflict = cmp.Or(o.GUIDConflict, KeepAdmitted)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Rand == nil {
-		o.Rand = rand.Reader
-	}
 	if o.Judge == nil {
 		o.Judge = Strict{}
 	}
-	// The store takes one refusal of a kind a minute of those that any sender can cause. There is also a limit for all
-	// senders who proved the same: a sender who proves less uses up nothing of others. All refusals are in the log.
-	note, notes := limit.Rate{PerSecond: 1.0 / 60, Burst: 1}, limit.Rate{PerSecond: 2, Burst: 120}
 	if o.Withdraw == nil {
 		o.Withdraw = []string{attest.LapseEK}
 	}
@@ -155,19 +129,25 @@ func New(o Options) *Service {
 	for _, cause := range o.Withdraw {
 		withdraw[cause] = true
 	}
-	s := &Service{
-		o: o, judging: o.judging(), withdraw: withdraw, sources: limit.New[netip.Addr](o.SourceRate), attempts: limit.New[attempt](o.AttemptRate),
-		hosts: limit.New[string](o.HostRate), boots: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 3}), tries: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 4}), notes: limit.New[noted](note), strangerNotes: limit.New[noted](note), allNotes: limit.New[proof](notes),
-		lines: limit.New[proof](limit.Rate{PerSecond: 1, Burst: 120}),
-	}
+	s := &Service{o: o, withdraw: withdraw}
 	s.refusals = tenancy.NewRefusals(o.Store, o.Log, s.now)
 	s.tenancy = tenancy.New(tenancy.Options{
 		Store: o.Store, Log: o.Log, Refusals: s.refusals, Room: s.roomFor, Now: s.now,
 		PKeyFirst: o.PKeyFirst, PKeyLast: o.PKeyLast, PKeyReserved: o.PKeyReserved, PKeyMinAge: o.PKeyMinAge,
 		Policy: o.Tenant,
 	})
+	s.attestation = attestation.New(attestation.Options{
+		Store: o.Store, Policy: o.Policy, Log: o.Log, Admission: forAttestation{s}, Refusals: s.refusals, Judge: o.Judge,
+		Locks: o.Locks, Results: o.Results, Certifier: o.Certifier, Root: o.Root,
+		Window: o.Window, EvidenceAge: o.EvidenceAge, Withdraw: withdraw,
+		SourceRate: o.SourceRate, AttemptRate: o.AttemptRate, HostRate: o.HostRate, Now: s.now, Rand: o.Rand,
+	})
+	s.evidence = s.attestation
 	return s
 }
+
+// Attestation returns what verifies what hosts say.
+func (s *Service) Attestation() *attestation.Service { return s.attestation }
 
 // Tenancy returns what keeps the clusters that hosts are assigned to.
 func (s *Service) Tenancy() *tenancy.Service { return s.tenancy }

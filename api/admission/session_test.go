@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/attestation"
+	"portcullis/api/hostrecord"
 	"portcullis/api/limit"
 	"portcullis/api/refusal"
 	"portcullis/api/store/storetest"
@@ -159,7 +161,7 @@ func TestUnknownSessionsAndHosts(t *testing.T) {
 		req := l.hosts["host-1"].Request()
 		req.Host = host
 		_, err := l.svc.OpenSession(t.Context(), req, "192.0.2.1")
-		wantRefusal(t, err, ReasonUnknownHost)
+		wantRefusal(t, err, attestation.ReasonUnknownHost)
 	}
 	_, err := l.svc.OpenSession(t.Context(), nil, "192.0.2.1")
 	wantRefusal(t, err, attest.ReasonRequest)
@@ -237,17 +239,16 @@ func TestStatusToken(t *testing.T) {
 	if second == first {
 		t.Error("two tokens are the same")
 	}
-	for _, token := range []string{first, "", second + "x", hashToken(second)} {
+	for _, token := range []string{first, "", second + "x", hashOf(second)} {
 		if _, err := l.svc.HostStatusByToken(t.Context(), token); !refusal.IsKind(err, refusal.Refused) {
 			t.Errorf("token %q: got %v, want it refused", token, err)
 		}
 	}
-	stored, _, err := tokens().List(t.Context(), l.store, "")
+	stored, _, err := hostrecord.Tokens().List(t.Context(), l.store, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := sha256.Sum256([]byte(second))
-	if len(stored) != 1 || stored[0].Key != hex.EncodeToString(sum[:]) {
+	if len(stored) != 1 || stored[0].Key != hashOf(second) {
 		t.Errorf("stored tokens %v, want the hash of the newest alone", stored)
 	}
 	l.must(l.svc.Release(t.Context(), "alice", "host-1"))
@@ -302,4 +303,10 @@ func TestStoreFailureIsUnavailable(t *testing.T) {
 	if _, err := l.svc.Hosts(t.Context(), v1.HostQuery{}); !refusal.IsKind(err, refusal.Unavailable) {
 		t.Errorf("got %v, want unavailable", err)
 	}
+}
+
+// hashOf is what the store has of a status token.
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
 }

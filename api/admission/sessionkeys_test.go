@@ -1,57 +1,12 @@
 package admission
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"portcullis/attest"
 	"portcullis/fabricsm/vault"
 )
-
-// texts are the forms in which a secret might stand in a text.
-func texts(secret string) []string {
-	b := []byte(secret)
-	return []string{secret, hex.EncodeToString(b), base64.StdEncoding.EncodeToString(b), base64.RawURLEncoding.EncodeToString(b), fmt.Sprintf("%d", b)}
-}
-
-// TestSessionKeysAreSealed: the store has no key of sessions in clear, and no key is printed.
-func TestSessionKeysAreSealed(t *testing.T) {
-	l := awaiting(t)
-	s := l.open("host-1")
-	keys, err := l.svc.sessionKeys(t.Context())
-	if err != nil || len(keys) != 1 {
-		t.Fatalf("%d keys, %v", len(keys), err)
-	}
-	if _, ok := openToken(keys, s.ID); !ok {
-		t.Error("the key that is stored does not open the token")
-	}
-	secret := keys[0].secret.Reveal()
-	if len(secret) != keySecretSize {
-		t.Fatalf("a secret of %d bytes", len(secret))
-	}
-	_, values := l.items()
-	asJSON, err := json.Marshal(keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	slog.New(slog.NewTextHandler(&log, nil)).Info("keys", "keys", keys, "key", keys[0])
-	printed := fmt.Sprintf("%v %+v %#v %s %x", keys, keys, keys, keys[0], keys[0]) + string(asJSON) + log.String()
-	for _, text := range texts(secret) {
-		if bytes.Contains(values, []byte(text)) {
-			t.Errorf("the store has a key of sessions in clear, as %d bytes", len(text))
-		}
-		if strings.Contains(printed, text) {
-			t.Errorf("a key of sessions is printed: %s", printed)
-		}
-	}
-}
 
 // TestSessionKeysOfAnotherRoot: keys that do not open are replaced; sessions that they sealed are void.
 func TestSessionKeysOfAnotherRoot(t *testing.T) {
@@ -87,8 +42,4 @@ func TestSessionKeysWithoutRoot(t *testing.T) {
 	_, err := l.svc.SubmitEvidence(t.Context(), other.ID, l.channel, l.answer("host-2", other))
 	wantRefusal(t, err, attest.ReasonSession)
 	l.open("host-1")
-	l.clock = l.clock.Add(sessionKeyLife)
-	if k, err := l.svc.sealingKey(t.Context()); err != nil || k.made != l.clock {
-		t.Errorf("after its life: %v, %v, want another key", k, err)
-	}
 }

@@ -6,8 +6,10 @@ import (
 	"reflect"
 	"slices"
 
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -17,6 +19,9 @@ import (
 // service is the actor of changes that no caller requested.
 const service = "service"
 
+// maxDetail bounds what is kept of a reason.
+const maxDetail = 512
+
 // settle makes the host's records agree with the decision about it: grants recorded or withdrawn, proven ones dropped, the
 // phase reported. It reads what tx wrote before, so callers change the Record first and settle last.
 func (s *Service) settle(ctx context.Context, tx *store.Tx, id string) (*facts, decision, error) {
@@ -25,7 +30,7 @@ func (s *Service) settle(ctx context.Context, tx *store.Tx, id string) (*facts, 
 
 // settleBy is settle of a host whose evidence is first judged by policy and references, unless these are nil. Before its
 // first grant it always is.
-func (s *Service) settleBy(ctx context.Context, tx *store.Tx, id string, refs references) (*facts, decision, error) {
+func (s *Service) settleBy(ctx context.Context, tx *store.Tx, id string, refs attestation.Trust) (*facts, decision, error) {
 	f, err := s.gather(ctx, tx, id)
 	if err != nil {
 		return nil, decision{}, err
@@ -54,7 +59,7 @@ func (s *Service) settleBy(ctx context.Context, tx *store.Tx, id string, refs re
 	if d.phase == v1.PhaseAdmitted {
 		f.rec.Admitted = true
 	}
-	was := phaseOf(before)
+	was := hostrecord.PhaseOf(before)
 	if d.phase != was {
 		f.rec.Phase, f.rec.Since = d.phase, f.now
 		if err := s.tellPhase(ctx, tx, f, d, was); err != nil {
@@ -62,43 +67,35 @@ func (s *Service) settleBy(ctx context.Context, tx *store.Tx, id string, refs re
 		}
 	}
 	if !reflect.DeepEqual(before, f.rec) {
-		err = Records().Put(tx, id, f.rec)
+		err = hostrecord.Records().Put(tx, id, f.rec)
 	}
 	return f, d, err
 }
 
 // judge decides about a host. It first compares the evidence with policy and references, unless these are nil. Before
 // its first grant it always is.
-func (s *Service) judge(ctx context.Context, tx *store.Tx, f *facts, refs references) (decision, error) {
+func (s *Service) judge(ctx context.Context, tx *store.Tx, f *facts, refs attestation.Trust) (decision, error) {
 	d := decide(f)
 	if refs == nil && (len(d.want) == 0 || f.rec.Granted) {
 		return d, nil
 	}
-	if err := s.rejudge(ctx, tx, f, refs); err != nil {
+	if err := s.evidence.Rejudge(ctx, tx, f.host.ID, &f.rec, refs); err != nil {
 		return decision{}, err
 	}
 	return decide(f), nil
 }
 
 // judged gathers the facts about a host, and decides as settleIfStale does.
-func (s *Service) judged(ctx context.Context, tx *store.Tx, id string, refs references) (*facts, decision, error) {
+func (s *Service) judged(ctx context.Context, tx *store.Tx, id string, refs attestation.Trust) (*facts, decision, error) {
 	f, err := s.gather(ctx, tx, id)
 	if err != nil {
 		return nil, decision{}, err
 	}
-	if refs, err = s.rejudgeBy(ctx, tx, &f.rec, refs); err != nil {
+	if refs, err = s.evidence.RejudgeBy(ctx, tx, f.rec.Evidence, refs); err != nil {
 		return nil, decision{}, err
 	}
 	d, err := s.judge(ctx, tx, f, refs)
 	return f, d, err
-}
-
-// phaseOf returns the recorded phase; a host without a record is quarantined.
-func phaseOf(r Record) v1.Phase {
-	if r.Phase == "" {
-		return v1.PhaseQuarantined
-	}
-	return r.Phase
 }
 
 func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d decision) error {

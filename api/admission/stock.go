@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/review"
 	"portcullis/api/store"
@@ -17,7 +18,7 @@ import (
 // some (stockOf).
 type stock struct {
 	hosts     []store.Record[inventory.Host]
-	records   map[string]store.Record[Record]
+	records   map[string]store.Record[hostrecord.Record]
 	ports     map[string]store.Record[ledger.Port]
 	grants    map[string]store.Record[ledger.Grant]
 	found     map[string]store.Record[ledger.Membership]
@@ -53,7 +54,7 @@ func takeStock(ctx context.Context, n store.Snapshot) (*stock, error) {
 	if st.hosts, _, err = inventory.Hosts().List(ctx, n, ""); err != nil {
 		return nil, err
 	}
-	if st.records, err = index(Records().List(ctx, n, "")); err != nil {
+	if st.records, err = index(hostrecord.Records().List(ctx, n, "")); err != nil {
 		return nil, err
 	}
 	if st.ports, err = index(ledger.Ports().List(ctx, n, "")); err != nil {
@@ -89,7 +90,7 @@ func (s *Service) stockOf(ctx context.Context, n store.Snapshot, hosts []store.R
 		}
 	}
 	var err error
-	if st.records, err = byKey(Records().Of(ctx, n, ids)); err != nil {
+	if st.records, err = byKey(hostrecord.Records().Of(ctx, n, ids)); err != nil {
 		return nil, err
 	}
 	if st.ports, err = byKey(ledger.Ports().Of(ctx, n, guids)); err != nil {
@@ -121,7 +122,7 @@ func (s *Service) stockOf(ctx context.Context, n store.Snapshot, hosts []store.R
 }
 
 // clustersOf reads the clusters that hosts are in, and those that these use.
-func clustersOf(ctx context.Context, n store.Snapshot, records map[string]store.Record[Record]) (map[string]store.Record[tenancy.Cluster], error) {
+func clustersOf(ctx context.Context, n store.Snapshot, records map[string]store.Record[hostrecord.Record]) (map[string]store.Record[tenancy.Cluster], error) {
 	own := map[string]bool{}
 	for _, r := range records {
 		if r.Value.Cluster != "" {
@@ -170,7 +171,7 @@ func (s *Service) allFacts(st *stock) ([]*facts, error) {
 		if err != nil {
 			return nil, err
 		}
-		keys, err := f.rec.keys()
+		keys, err := f.rec.Keys()
 		if err != nil {
 			return nil, err
 		}

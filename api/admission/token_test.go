@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -39,14 +40,9 @@ func TestStatusTokenEnds(t *testing.T) {
 			l.policy.Denied = map[string]bool{l.hosts["host-1"].EKDigest(): true}
 		}, false},
 		{"when its evidence is spent by adapters that are not so any more", func(l *lab) {
-			l.must(nil, l.svc.update(l.ctx(), func(tx *store.Tx) error {
-				f, err := l.svc.gather(l.ctx(), tx, "host-1")
-				if err != nil {
-					return err
-				}
-				return l.svc.note(l.ctx(), tx, denial{host: "host-1", epoch: f.rec.Epoch, adapters: true, proven: provenTPM},
-					&attest.Refusal{Code: attest.ReasonLock, Detail: "open"})
-			}))
+			unlocked(l.hosts["host-1"])
+			_, err := l.attest("host-1")
+			wantCode(l, err, attest.ReasonLock)
 		}, false},
 
 		{"not when somebody else is refused in its name", func(l *lab) {
@@ -75,7 +71,7 @@ func TestStatusTokenEnds(t *testing.T) {
 			for _, left := range []bool{false, true} {
 				if left {
 					l.must(nil, l.svc.update(t.Context(), func(tx *store.Tx) error {
-						return tokens().Put(tx, hashToken(r.StatusToken), tokenRef{Host: "host-1"})
+						return hostrecord.Tokens().Put(tx, hashOf(r.StatusToken), hostrecord.TokenRef{Host: "host-1"})
 					}))
 				}
 				h, err := l.svc.HostStatusByToken(t.Context(), r.StatusToken)
@@ -98,7 +94,7 @@ func TestStatusTokenIsOneHosts(t *testing.T) {
 	l.accepted("host-2")
 	for _, host := range []string{"host-2", "host-9"} {
 		l.must(nil, l.svc.update(t.Context(), func(tx *store.Tx) error {
-			return tokens().Put(tx, hashToken(r.StatusToken), tokenRef{Host: host})
+			return hostrecord.Tokens().Put(tx, hashOf(r.StatusToken), hostrecord.TokenRef{Host: host})
 		}))
 		if h, err := l.svc.HostStatusByToken(t.Context(), r.StatusToken); !refusal.IsKind(err, refusal.Refused) {
 			t.Errorf("as %s: got %+v, %v; want it refused", host, h, err)

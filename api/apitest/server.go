@@ -14,9 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api"
+	"portcullis/api/admission"
 	"portcullis/api/ca"
 	"portcullis/api/limit"
-	"portcullis/api/tenancy"
 )
 
 // Server is the real API over TLS on a loopback address.
@@ -34,18 +34,29 @@ type Server struct {
 	Stop func() error
 }
 
-// tenancyOf returns the tenancy service of a backend: the fake is one, and the real service has one.
-func tenancyOf(b api.Backend) api.Tenancy {
-	if real, ok := b.(interface{ Tenancy() *tenancy.Service }); ok {
-		return real.Tenancy()
-	}
-	fake, _ := b.(api.Tenancy)
-	return fake
+// Served is what a server answers from.
+type Served interface {
+	Parts() (api.Backend, api.Tenancy)
+}
+
+// Real has a server answer from a service that really decides.
+type Real struct{ *admission.Service }
+
+// Parts implements Served.
+func (r Real) Parts() (api.Backend, api.Tenancy) {
+	return api.Backend{
+		Attestation: r.Attestation(), Inventory: r.Service, Lifecycle: r.Service, Brakes: r.Service, Reviews: r.Service, State: r.Service,
+	}, r.Tenancy()
+}
+
+// Parts implements Served.
+func (b *Backend) Parts() (api.Backend, api.Tenancy) {
+	return api.Backend{Attestation: b, Inventory: b, Lifecycle: b, Brakes: b, Reviews: b, State: b}, b
 }
 
 // Options returns api.Options for b with a discarding log, one token for each role, and the default
 // limits but that of refusals: a test is refused as often as it likes.
-func Options(b api.Backend) (o api.Options, operator, viewer string, err error) {
+func Options(b Served) (o api.Options, operator, viewer string, err error) {
 	operator, operatorDigest := api.NewToken()
 	viewer, viewerDigest := api.NewToken()
 	tokens, err := api.ParseTokens("tokens.yaml", fmt.Appendf(nil, `tokens:
@@ -54,8 +65,9 @@ func Options(b api.Backend) (o api.Options, operator, viewer string, err error) 
 `, operatorDigest, viewerDigest))
 	limits := api.DefaultLimits()
 	limits.Refusals = limit.Rate{PerSecond: 1e6, Burst: 1e6}
+	backend, clusters := b.Parts()
 	o = api.Options{
-		Backend: b, Tenancy: tenancyOf(b), Tokens: tokens, ChannelBinding: api.ChannelRequired, Limits: limits,
+		Backend: backend, Tenancy: clusters, Tokens: tokens, ChannelBinding: api.ChannelRequired, Limits: limits,
 		Version: "v0.0.0-test", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewPedanticRegistry(),
 	}
 	return o, operator, viewer, err
@@ -63,7 +75,7 @@ func Options(b api.Backend) (o api.Options, operator, viewer string, err error) 
 
 // Start serves b until the test ends. Each of edit may change the options
 // before.
-func Start(t testing.TB, b api.Backend, edit ...func(*api.Options)) *Server {
+func Start(t testing.TB, b Served, edit ...func(*api.Options)) *Server {
 	t.Helper()
 	o, operator, viewer, err := Options(b)
 	if err != nil {

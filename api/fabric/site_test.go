@@ -203,7 +203,7 @@ func (s *site) provision(id, cluster string) {
 	h := s.hosts[id]
 	h.Reboot()
 	h.Statement.CollectedAt = attesttest.Epoch.Add(time.Since(began)).Truncate(time.Second).UTC()
-	ses, err := s.svc.OpenSession(s.t.Context(), h.Request(), "192.0.2.1")
+	ses, err := s.svc.Attestation().OpenSession(s.t.Context(), h.Request(), "192.0.2.1")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -211,13 +211,13 @@ func (s *site) provision(id, cluster string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	result, err := s.svc.SubmitEvidence(s.t.Context(), ses.ID, s.channel, ev)
+	result, err := s.svc.Attestation().SubmitEvidence(s.t.Context(), ses.ID, s.channel, ev)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	seal, err := h.Seal(ses, result.Seal, s.channel)
 	if err == nil {
-		_, err = s.svc.SubmitSeal(s.t.Context(), ses.ID, s.channel, "192.0.2.1", seal)
+		_, err = s.svc.Attestation().SubmitSeal(s.t.Context(), ses.ID, s.channel, "192.0.2.1", seal)
 	}
 	if err != nil {
 		s.t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -62,7 +62,7 @@ type offer struct {
 // readOffer reads it. Nothing of it is believed that attested evidence does not say as
 // well: PSID and base MAC. Whether a card drew the challenge only that card knows; if it
 // did not, no card takes the file.
-func readOffer(a *v1.LockAdapter, attested *admission.AttestedAdapter) (o offer, err error) {
+func readOffer(a *v1.LockAdapter, attested *attestation.AttestedAdapter) (o offer, err error) {
 	malformed := func(format string, args ...any) (offer, error) {
 		return offer{}, refuse(refusal.Invalid, "lock_challenge", "update the agent", "adapter %v: "+format, append([]any{a.NodeGUID}, args...)...)
 	}

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/events"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -61,7 +62,7 @@ func (s *site) refused(what string, in v1.LockRequest, code string, kind refusal
 	if after, err := optional(Records().Get(s.t.Context(), s.store, guid.String())); err != nil || after.Version != before.Version || after.Epoch != before.Epoch {
 		s.t.Errorf("%s: what was refused counted: %+v, %v", what, after, err)
 	}
-	host, err := admission.Records().Get(s.t.Context(), s.store, "h1")
+	host, err := hostrecord.Records().Get(s.t.Context(), s.store, "h1")
 	if d := host.Value.Denial; err != nil || d == nil || d.Code != code || !strings.Contains(d.Detail, text) {
 		s.t.Errorf("%s: operators are told %+v, %v", what, d, err)
 	}
@@ -187,10 +188,10 @@ func TestChallengeOfAnotherHost(t *testing.T) {
 func TestUnattestedAdapter(t *testing.T) {
 	s := newSite(t, bindingTo(t, BoundChallenge))
 	a := drew(cardA, macA, nonceOf(1)).Adapters[0]
-	if _, err := readOffer(&a, &admission.AttestedAdapter{NodeGUID: cardA, PSID: psid}); !refusal.IsKind(err, refusal.Refused) {
+	if _, err := readOffer(&a, &attestation.AttestedAdapter{NodeGUID: cardA, PSID: psid}); !refusal.IsKind(err, refusal.Refused) {
 		t.Errorf("without a MAC: %v", err)
 	}
-	if o, err := readOffer(&a, &admission.AttestedAdapter{NodeGUID: cardA, PSID: psid, BaseMAC: macA}); err != nil || o.to != BoundChallenge {
+	if o, err := readOffer(&a, &attestation.AttestedAdapter{NodeGUID: cardA, PSID: psid, BaseMAC: macA}); err != nil || o.to != BoundChallenge {
 		t.Errorf("in the evidence: %+v, %v", o, err)
 	}
 	s.refused("no PSID", changed(drew(cardA, macA, nonceOf(1)), func(a *v1.LockAdapter) { a.PSID, a.Challenge.PSID = "", "" }), "lock_adapter", refusal.Refused, "by the evidence")

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"portcullis/api/admission"
+	"portcullis/api/hostrecord"
 	"portcullis/api/locks/lockkey"
 	"portcullis/api/page"
 	"portcullis/api/refusal"
@@ -50,7 +50,7 @@ func (s *Service) Release(ctx context.Context, actor string, guid ib.GUID, in v1
 		if rec.Open != nil {
 			return "", refuse(refusal.Conflict, "lock_opening", "", "%s decided so at %v: %s", rec.Open.By, rec.Open.Time, rec.Open.Reason)
 		}
-		host, err := admission.Records().Get(ctx, tx, rec.Host)
+		host, err := hostrecord.Records().Get(ctx, tx, rec.Host)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return "", err
 		}

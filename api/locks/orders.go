@@ -12,8 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/locks/lockkey"
 	"portcullis/api/refusal"
@@ -26,11 +27,11 @@ import (
 
 // AwaitsOrders refuses a ticket that is unknown or used, as Orders would.
 func (s *Service) AwaitsOrders(ctx context.Context, ticket string) error {
-	return admission.AwaitsLockTicket(ctx, s.o.Store, ticket)
+	return attestation.AwaitsLockTicket(ctx, s.o.Store, ticket)
 }
 
 // Orders returns the orders to the agent of a host about its adapters. ticket is what evidence of the host's boot earned
-// (admission.Service.SubmitEvidence); it is used up, also where orders are refused. Each adapter must be the host's by
+// (attestation.Service.SubmitEvidence); it is used up, also where orders are refused. Each adapter must be the host's by
 // inventory, and in that evidence, as what it is there. An adapter that is locked and shall draw a challenge first is only
 // ordered to be opened.
 //
@@ -41,7 +42,7 @@ func (s *Service) Orders(ctx context.Context, ticket string, in v1.LockRequest) 
 	host := ""
 	_, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
 		out.Orders, host = nil, ""
-		of, err := admission.UseLockTicket(ctx, tx, ticket, s.now())
+		of, err := attestation.UseLockTicket(ctx, tx, ticket, s.now())
 		if err != nil {
 			return err
 		}
@@ -86,15 +87,15 @@ const maxDetail = 512
 func (s *Service) note(ctx context.Context, ticket, host string, no *refusal.Error) {
 	detail := strings.ToValidUTF8(no.Detail[:min(len(no.Detail), maxDetail)], "")
 	_, _ = s.o.Store.Update(ctx, func(tx *store.Tx) error {
-		if _, err := admission.UseLockTicket(ctx, tx, ticket, s.now()); err != nil {
+		if _, err := attestation.UseLockTicket(ctx, tx, ticket, s.now()); err != nil {
 			return err
 		}
-		rec, err := admission.Records().Get(ctx, tx, host)
+		rec, err := hostrecord.Records().Get(ctx, tx, host)
 		if err != nil {
 			return err
 		}
 		rec.Value.Deny(v1.Denial{Time: s.now(), Code: no.Code, Detail: detail})
-		if err := admission.Records().Put(tx, host, rec.Value); err != nil {
+		if err := hostrecord.Records().Put(tx, host, rec.Value); err != nil {
 			return err
 		}
 		return audit.Append(ctx, tx, audit.Entry{
@@ -104,7 +105,7 @@ func (s *Service) note(ctx context.Context, ticket, host string, no *refusal.Err
 }
 
 // check requires each adapter once, and all of them the host's and as attested.
-func (s *Service) check(t *admission.LockTicket, adapters []v1.LockAdapter) error {
+func (s *Service) check(t *attestation.LockTicket, adapters []v1.LockAdapter) error {
 	host := t.Host
 	for i, a := range adapters {
 		attested := attestedOf(t, a.NodeGUID)
@@ -126,7 +127,7 @@ func (s *Service) check(t *admission.LockTicket, adapters []v1.LockAdapter) erro
 }
 
 // attestedOf returns an adapter as evidence had it; nil: it had not.
-func attestedOf(t *admission.LockTicket, guid ib.GUID) *admission.AttestedAdapter {
+func attestedOf(t *attestation.LockTicket, guid ib.GUID) *attestation.AttestedAdapter {
 	for i := range t.Adapters {
 		if t.Adapters[i].NodeGUID == guid {
 			return &t.Adapters[i]
@@ -136,7 +137,7 @@ func attestedOf(t *admission.LockTicket, guid ib.GUID) *admission.AttestedAdapte
 }
 
 // order decides on one adapter and writes it down.
-func (s *Service) order(ctx context.Context, tx *store.Tx, t *admission.LockTicket, a *v1.LockAdapter) (*v1.LockOrder, error) {
+func (s *Service) order(ctx context.Context, tx *store.Tx, t *attestation.LockTicket, a *v1.LockAdapter) (*v1.LockOrder, error) {
 	rec, err := optional(Records().Get(ctx, tx, a.NodeGUID.String()))
 	if err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (s *Service) order(ctx context.Context, tx *store.Tx, t *admission.LockTick
 }
 
 // lock fills in key and file.
-func (s *Service) lock(ctx context.Context, tx *store.Tx, rec *Record, order *v1.LockOrder, a *v1.LockAdapter, attested *admission.AttestedAdapter) error {
+func (s *Service) lock(ctx context.Context, tx *store.Tx, rec *Record, order *v1.LockOrder, a *v1.LockAdapter, attested *attestation.AttestedAdapter) error {
 	rec.Epoch, rec.Opened, rec.Drawing = rec.next(), false, false
 	key, err := s.keys(a.NodeGUID, []lockkey.Epoch{rec.Epoch})
 	if err != nil {

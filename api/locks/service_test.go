@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/events"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/locks/lockkey"
 	"portcullis/api/refusal"
@@ -71,7 +72,7 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 				{NodeGUID: cardA, Ports: []inventory.Port{{Num: 1, GUID: cardA + 1}}},
 				{NodeGUID: cardB, Ports: []inventory.Port{{Num: 1, GUID: cardB + 1}}},
 			}}),
-			admission.Records().Put(tx, "h1", admission.Record{Cluster: "c", Epoch: 4, Window: s.now.Add(time.Hour)}),
+			hostrecord.Records().Put(tx, "h1", hostrecord.Record{Cluster: "c", Epoch: 4, Window: s.now.Add(time.Hour)}),
 		)
 	})
 	return s
@@ -100,9 +101,9 @@ func (s *site) ticket(epoch int64) string {
 		Host     string                      `json:"host"`
 		Epoch    int64                       `json:"epoch"`
 		Expires  time.Time                   `json:"expires"`
-		Adapters []admission.AttestedAdapter `json:"adapters"`
+		Adapters []attestation.AttestedAdapter `json:"adapters"`
 	}
-	of := []admission.AttestedAdapter{{NodeGUID: cardA, PSID: psid, BaseMAC: macA}, {NodeGUID: cardB, PSID: psid, BaseMAC: macB}}
+	of := []attestation.AttestedAdapter{{NodeGUID: cardA, PSID: psid, BaseMAC: macA}, {NodeGUID: cardB, PSID: psid, BaseMAC: macB}}
 	s.update(func(tx *store.Tx) error {
 		return store.NewCollection[record]("lock-tickets", 1).Put(tx, hex.EncodeToString(sum[:]), record{"h1", epoch, s.now.Add(5 * time.Minute), of})
 	})
@@ -270,13 +271,13 @@ func TestRelease(t *testing.T) {
 		t.Errorf("without a reason: %v", err)
 	}
 	s.update(func(tx *store.Tx) error {
-		return admission.Records().Put(tx, "h1", admission.Record{Cluster: "c", Epoch: 4, Window: s.now.Add(time.Hour), Granted: true})
+		return hostrecord.Records().Put(tx, "h1", hostrecord.Record{Cluster: "c", Epoch: 4, Window: s.now.Add(time.Hour), Granted: true})
 	})
 	if _, err := s.Release(t.Context(), "alice", cardA, v1.LockRelease{Reason: "RMA 17"}); !refusal.IsKind(err, refusal.Conflict) {
 		t.Errorf("of a host in a partition: %v", err)
 	}
 	s.update(func(tx *store.Tx) error {
-		return admission.Records().Put(tx, "h1", admission.Record{Cluster: "c", Epoch: 4, Window: s.now.Add(time.Hour)})
+		return hostrecord.Records().Put(tx, "h1", hostrecord.Record{Cluster: "c", Epoch: 4, Window: s.now.Add(time.Hour)})
 	})
 	if l, err := s.Release(t.Context(), "alice", cardA, v1.LockRelease{Reason: "RMA 17"}); err != nil || l.State != "opening" || l.OpenedBy != "alice" {
 		t.Fatalf("%+v, %v", l, err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -146,7 +146,7 @@ func differences(d []reference.Difference) []reference.Difference {
 
 // Waivers counts the waivers in force, and those that ended by themselves and that no operator has ended since.
 func (s *Service) Waivers(ctx context.Context) (inForce, expired int, err error) {
-	list, _, err := admission.References().List(ctx, s.o.Store, "")
+	list, _, err := attestation.References().List(ctx, s.o.Store, "")
 	if err != nil {
 		return 0, 0, err
 	}

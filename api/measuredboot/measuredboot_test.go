@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/inventory"
 	"portcullis/api/measuredboot"
@@ -49,7 +49,7 @@ func newSite(t *testing.T, alone bool) *site {
 func (s *site) shown(host string, m eventlogtest.Machine) {
 	s.t.Helper()
 	w := m.Boot()
-	kept := admission.MeasuredBoot{Time: s.now, Class: "gpu-node"}
+	kept := attestation.MeasuredBoot{Time: s.now, Class: "gpu-node"}
 	all := w.Registers()
 	for _, pcr := range []int{0, 1, 2, 3, 4, 5, 6, 7, 9} {
 		kept.Quoted = append(kept.Quoted, eventlog.Quoted{PCR: pcr, Value: all[pcr]})
@@ -59,10 +59,10 @@ func (s *site) shown(host string, m eventlogtest.Machine) {
 		s.t.Fatal(err)
 	}
 	for _, e := range l.Events {
-		kept.Events = append(kept.Events, admission.MeasuredEvent{PCR: e.PCR, Type: e.Type, Digest: e.Digest, Data: e.Brief()})
+		kept.Events = append(kept.Events, attestation.MeasuredEvent{PCR: e.PCR, Type: e.Type, Digest: e.Digest, Data: e.Brief()})
 	}
 	if _, err := s.store.Update(s.t.Context(), func(tx *store.Tx) error {
-		return errors.Join(admission.MeasuredBoots().Put(tx, host, kept), inventory.Hosts().Put(tx, host, inventory.Host{ID: host, Class: "gpu-node"}))
+		return errors.Join(attestation.MeasuredBoots().Put(tx, host, kept), inventory.Hosts().Put(tx, host, inventory.Host{ID: host, Class: "gpu-node"}))
 	}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -71,12 +71,12 @@ func (s *site) shown(host string, m eventlogtest.Machine) {
 // trusts asks as admission does.
 func (s *site) trusts(m eventlogtest.Machine) string {
 	s.t.Helper()
-	sets, err := admission.ReferencesOf(s.t.Context(), s.store, "gpu-node")
+	sets, err := attestation.ReferencesOf(s.t.Context(), s.store, "gpu-node")
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.shown("asked", m)
-	rec, err := admission.MeasuredBoots().Get(s.t.Context(), s.store, "asked")
+	rec, err := attestation.MeasuredBoots().Get(s.t.Context(), s.store, "asked")
 	if err != nil {
 		s.t.Fatal(err)
 	}

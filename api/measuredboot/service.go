@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
@@ -61,7 +61,7 @@ func (s *Service) List(ctx context.Context, class string) (*v1.References, error
 		}
 		prefix = class + "/"
 	}
-	list, _, err := admission.References().List(ctx, s.o.Store, prefix)
+	list, _, err := attestation.References().List(ctx, s.o.Store, prefix)
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -102,7 +102,7 @@ func get(ctx context.Context, r store.Reader, class string, version uint64) (*re
 	if reference.CheckClass(class) != nil {
 		return nil, unknown
 	}
-	rec, err := admission.References().Get(ctx, r, admission.ReferenceKey(class, version))
+	rec, err := attestation.References().Get(ctx, r, attestation.ReferenceKey(class, version))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, unknown
 	}
@@ -256,8 +256,8 @@ func bootsOf(ctx context.Context, r store.Reader, class string, hosts []string) 
 	return out, nil
 }
 
-func bootRecord(ctx context.Context, r store.Reader, host string) (*admission.MeasuredBoot, error) {
-	rec, err := admission.MeasuredBoots().Get(ctx, r, host)
+func bootRecord(ctx context.Context, r store.Reader, host string) (*attestation.MeasuredBoot, error) {
+	rec, err := attestation.MeasuredBoots().Get(ctx, r, host)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, refuse(refusal.NotFound, "boot_unknown", "assign the host and run its agent: what it measured is kept if it is refused for it",
 			"host %.80q has shown no boot that differs from its class", host)
@@ -310,7 +310,7 @@ func (s *Service) add(ctx context.Context, actor, action string, fill func(*stor
 
 // number assigns a draft its version, and makes room.
 func (s *Service) number(ctx context.Context, tx *store.Tx, set *reference.Set) error {
-	all, err := admission.ReferencesOf(ctx, tx, set.Class)
+	all, err := attestation.ReferencesOf(ctx, tx, set.Class)
 	if err != nil {
 		return err
 	}
@@ -323,7 +323,7 @@ func (s *Service) number(ctx context.Context, tx *store.Tx, set *reference.Set) 
 	}
 	for i := range all[:len(all)-1] {
 		if old := &all[i]; old.State == reference.Ended || old.State == reference.Approved && !old.Valid(s.now()) {
-			admission.References().Delete(tx, admission.ReferenceKey(old.Class, old.Version))
+			attestation.References().Delete(tx, attestation.ReferenceKey(old.Class, old.Version))
 			return nil
 		}
 	}
@@ -348,7 +348,7 @@ func (s *Service) put(ctx context.Context, tx *store.Tx, was, set *reference.Set
 	}
 	s.o.Log.Warn("reference values of measured boots", "set", set.Name(), "step", action, "state", set.State, "waiver", set.Waiver, "actor", actor, "why", detail)
 	return errors.Join(
-		admission.References().Put(tx, admission.ReferenceKey(set.Class, set.Version), *set),
+		attestation.References().Put(tx, attestation.ReferenceKey(set.Class, set.Version), *set),
 		audit.Append(ctx, tx, audit.Entry{
 			Time: s.now(), Actor: actor, Action: "reference." + action, Object: "reference/" + set.Name(), Code: code,
 			Detail: detail, Before: before, After: after,

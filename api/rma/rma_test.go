@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/refusal"
 	"portcullis/api/rma"
@@ -49,7 +49,7 @@ type site struct {
 	rev   *topospec.Revision
 	now   time.Time
 	rows  []declared.TopologyPort
-	proof admission.Proof
+	proof attestation.Proof
 	moved []ib.GUID
 	alone bool
 }
@@ -63,7 +63,7 @@ func newSite(t *testing.T, alone bool) *site {
 	clock := func() time.Time { return s.now }
 	log := slog.New(slog.DiscardHandler)
 	s.keep = topology.New(topology.Options{Store: s.store, Log: log, Look: s.look, Now: clock, Rules: topology.Rules{Alone: alone}})
-	s.rma = rma.New(rma.Options{Store: s.store, Log: log, Revisions: s.keep, Hosts: s, Look: s.look, Now: clock})
+	s.rma = rma.New(rma.Options{Store: s.store, Log: log, Revisions: s.keep, Proofs: s, Hosts: s, Look: s.look, Now: clock})
 	d, err := s.keep.Draft(t.Context(), "ada", v1.NewTopospec{Name: "f", Content: string(native.AppendTo(nil, s.rev, native.JSON)), Reason: "first"})
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func (s *site) look() (*topology.Sight, error) {
 }
 
 // Evidence implements rma.Hosts.
-func (s *site) Evidence(context.Context, string) (admission.Proof, error) { return s.proof, nil }
+func (s *site) Evidence(context.Context, string) (attestation.Proof, error) { return s.proof, nil }
 
 // MoveCables implements rma.Hosts.
 func (s *site) MoveCables(_ context.Context, _ string, from, to ib.GUID, _ string) (int, error) {
@@ -124,8 +124,8 @@ func (s *site) candidate(at topospec.End, g ib.GUID) {
 }
 
 // attests has a host prove that it has an adapter.
-func (s *site) attests(host string, at time.Time, hcas ...admission.ProvenHCA) {
-	s.proof = admission.Proof{Host: host, Verified: at, HCAs: hcas}
+func (s *site) attests(host string, at time.Time, hcas ...attestation.ProvenHCA) {
+	s.proof = attestation.Proof{Host: host, Verified: at, HCAs: hcas}
 }
 
 func (s *site) start(kind string, old, now ib.GUID) {
@@ -189,7 +189,7 @@ func TestAdapter(t *testing.T) {
 	s.state("candidate")
 	s.confirm("bob", "not_attested")
 	s.now = s.now.Add(time.Minute)
-	s.attests(host, s.now, admission.ProvenHCA{NodeGUID: spare1})
+	s.attests(host, s.now, attestation.ProvenHCA{NodeGUID: spare1})
 	if r := s.state("attested"); r.New != spare1 || !r.Attested.Equal(s.now) {
 		t.Errorf("%+v", r)
 	}
@@ -238,7 +238,7 @@ func TestAdapter(t *testing.T) {
 
 // TestAdapterIsNotTaken: a host says what it wants; none of it is enough.
 func TestAdapterIsNotTaken(t *testing.T) {
-	mine := admission.ProvenHCA{NodeGUID: spare1}
+	mine := attestation.ProvenHCA{NodeGUID: spare1}
 	for _, tt := range []struct {
 		name string
 		do   func(s *site, old ib.GUID, at topospec.End)
@@ -250,7 +250,7 @@ func TestAdapterIsNotTaken(t *testing.T) {
 		}, "not_attested"},
 		{"proof of another adapter", func(s *site, _ ib.GUID, at topospec.End) {
 			s.candidate(at, spare1)
-			s.attests(host, s.now, admission.ProvenHCA{NodeGUID: spare2})
+			s.attests(host, s.now, attestation.ProvenHCA{NodeGUID: spare2})
 		}, "not_attested"},
 		{"proof of another host", func(s *site, _ ib.GUID, at topospec.End) {
 			s.candidate(at, spare1)
@@ -258,19 +258,19 @@ func TestAdapterIsNotTaken(t *testing.T) {
 		}, "rma_refused"},
 		{"the old adapter is still in the host", func(s *site, old ib.GUID, at topospec.End) {
 			s.candidate(at, spare1)
-			s.attests(host, s.now, mine, admission.ProvenHCA{NodeGUID: old})
+			s.attests(host, s.now, mine, attestation.ProvenHCA{NodeGUID: old})
 		}, "old_attested"},
 		{"another parameter set than inventory has", func(s *site, _ ib.GUID, at topospec.End) {
 			s.candidate(at, spare2)
-			s.attests(host, s.now, admission.ProvenHCA{NodeGUID: spare2, PSID: "MT_0000000999"})
+			s.attests(host, s.now, attestation.ProvenHCA{NodeGUID: spare2, PSID: "MT_0000000999"})
 		}, "rma_refused"},
 		{"another model", func(s *site, _ ib.GUID, at topospec.End) {
 			s.candidate(at, otherHCA)
-			s.attests(host, s.now, admission.ProvenHCA{NodeGUID: otherHCA})
+			s.attests(host, s.now, attestation.ProvenHCA{NodeGUID: otherHCA})
 		}, "rma_refused"},
 		{"no spare", func(s *site, _ ib.GUID, at topospec.End) {
 			s.candidate(at, 0x99)
-			s.attests(host, s.now, admission.ProvenHCA{NodeGUID: 0x99})
+			s.attests(host, s.now, attestation.ProvenHCA{NodeGUID: 0x99})
 		}, "rma_refused"},
 		{"at another place", func(s *site, _ ib.GUID, at topospec.End) {
 			at.Port++

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -32,20 +33,25 @@ type Revisions interface {
 	Activate(ctx context.Context, actor string, number uint64, match string, in v1.TopospecActivate) (*v1.Topospec, error)
 }
 
-// Hosts is what knows hosts. Package admission implements it.
-type Hosts interface {
+// Proofs knows what hosts have shown. Package attestation implements it.
+type Proofs interface {
 	// Evidence returns the last proof of the host, if that still counts; the zero Evidence if there is none.
-	Evidence(ctx context.Context, host string) (admission.Proof, error)
+	Evidence(ctx context.Context, host string) (attestation.Proof, error)
+}
+
+// Hosts keeps inventory. Package admission implements it.
+type Hosts interface {
 	// MoveCables changes inventory so that the cables at one switch are at another, and returns the number of hosts
 	// concerned.
 	MoveCables(ctx context.Context, actor string, from, to ib.GUID, why string) (hosts int, err error)
 }
 
-// Options configure a Service. Store, Log, Revisions and Hosts are required.
+// Options configure a Service. Store, Log, Revisions, Proofs and Hosts are required.
 type Options struct {
 	Store     *store.Store
 	Log       *slog.Logger
 	Revisions Revisions
+	Proofs    Proofs
 	Hosts     Hosts
 	// Look returns the fabric as it is seen; nil: another process has the Subnet Manager.
 	Look func() (*topology.Sight, error)

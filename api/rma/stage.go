@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/refusal"
 	"portcullis/api/topology"
 	v1 "portcullis/api/v1"
@@ -117,7 +117,7 @@ func (s *Service) lookAdapter(ctx context.Context, st *stage) error {
 		st.missing = explain(err)
 		return nil
 	}
-	proof, err := s.o.Hosts.Evidence(ctx, a.Host)
+	proof, err := s.o.Proofs.Evidence(ctx, a.Host)
 	if err != nil {
 		return err
 	}
@@ -126,10 +126,10 @@ func (s *Service) lookAdapter(ctx context.Context, st *stage) error {
 }
 
 // attest takes what the host of an adapter proved since the window was opened.
-func (st *stage) attest(proof admission.Proof, now time.Time) {
+func (st *stage) attest(proof attestation.Proof, now time.Time) {
 	a := st.rec.Adapter
 	fresh := proof.Verified.After(a.Opened)
-	var has *admission.ProvenHCA
+	var has *attestation.ProvenHCA
 	for i := range proof.HCAs {
 		h := &proof.HCAs[i]
 		switch {

@@ -1,6 +1,8 @@
 package store
 
-import "errors"
+import (
+	"errors"
+)
 
 // Errors a caller may branch on.
 var (
@@ -27,3 +29,11 @@ var (
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store is closed")
 )
+
+// Optional returns the value of a record that was read, zero when there is none.
+func Optional[T any](rec Record[T], err error) (T, error) {
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	return rec.Value, err
+}

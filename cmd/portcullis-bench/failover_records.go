@@ -9,8 +9,8 @@ import (
 	"log/slog"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
@@ -117,7 +117,7 @@ func complete(ctx context.Context, state string) (n int, like *alike, err error)
 		return 0, nil, err
 	}
 	like = &alike{port: ports[0].Value}
-	hosts, _, err := admission.Records().List(ctx, s, "")
+	hosts, _, err := hostrecord.Records().List(ctx, s, "")
 	for i := range hosts {
 		h := &hosts[i].Value
 		if h.Phase != v1.PhaseAdmitted || h.Evidence == nil || h.Evidence.Judged == "" || len(h.Grants) != 1 || !applied[h.Grants[0]] {
@@ -161,11 +161,11 @@ func (g *ground) admit(tx *store.Tx, host int, c *tenancy.Cluster, judged string
 		inventory.Hosts().Put(tx, id, inventory.Host{ID: id, EK: ek, HCAs: []inventory.HCA{{
 			NodeGUID: node, Ports: []inventory.Port{{Num: 1, GUID: key.GUID, Cable: key.Place}},
 		}}}),
-		admission.Records().Put(tx, id, admission.Record{
+		hostrecord.Records().Put(tx, id, hostrecord.Record{
 			Phase: v1.PhaseAdmitted, Since: now, Cluster: c.Name, Tenant: c.Tenant, PKey: c.PKey, Epoch: 1, Window: now,
-			Evidence: &admission.Evidence{Time: now, Session: session, Judged: judged}, Sealed: now, Granted: true, Admitted: true, Grants: []string{key.String()},
+			Evidence: &hostrecord.Evidence{Time: now, Session: session, Judged: judged}, Sealed: now, Granted: true, Admitted: true, Grants: []string{key.String()},
 		}),
-		admission.Verdicts().Put(tx, id, attest.Verdict{OK: true, Facts: attest.Facts{
+		hostrecord.Verdicts().Put(tx, id, attest.Verdict{OK: true, Facts: attest.Facts{
 			Host: id, Session: session, EKDigest: ek,
 			Statement: &attest.Statement{Host: id, HCAs: []attest.HCA{attesttest.HCA("mlx5_0", node, node, key.GUID)}},
 		}}),

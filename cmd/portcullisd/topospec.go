@@ -48,8 +48,8 @@ func (s *service) startTopospec(ctx context.Context, group *errgroup.Group) erro
 }
 
 // newRMA makes what replaces devices of the declared topology.
-func (s *service) newRMA(hosts rma.Hosts) *rma.Service {
-	o := rma.Options{Store: s.store, Log: s.log, Now: s.clock.Now, Revisions: s.topospec, Hosts: hosts}
+func (s *service) newRMA(proofs rma.Proofs, hosts rma.Hosts) *rma.Service {
+	o := rma.Options{Store: s.store, Log: s.log, Now: s.clock.Now, Revisions: s.topospec, Proofs: proofs, Hosts: hosts}
 	if s.observer != nil {
 		o.Look = func() (*topology.Sight, error) { return sight(s.observer) }
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
@@ -96,7 +97,7 @@ func Trust(t testing.TB, s *store.Store, sets ...reference.Set) {
 	t.Helper()
 	_, err := s.Update(t.Context(), func(tx *store.Tx) (err error) {
 		for i := range sets {
-			err = errors.Join(err, admission.References().Put(tx, admission.ReferenceKey(sets[i].Class, sets[i].Version), sets[i]))
+			err = errors.Join(err, attestation.References().Put(tx, attestation.ReferenceKey(sets[i].Class, sets[i].Version), sets[i]))
 		}
 		return err
 	})

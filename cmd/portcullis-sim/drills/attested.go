@@ -11,6 +11,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/limit"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -44,11 +45,11 @@ func recordedEvidence(s *drill.Scene) {
 	m := e.hosts[suspect]
 	m.Statement.CollectedAt = e.clock().Truncate(time.Second)
 	request := m.Request()
-	first, err := e.admission.OpenSession(e.ctx(), request, e.from)
+	first, err := e.admission.Attestation().OpenSession(e.ctx(), request, e.from)
 	s.Must(err)
 	evidence, err := m.Answer(first, e.channel)
 	s.Must(err)
-	accepted, err := e.admission.SubmitEvidence(e.ctx(), first.ID, e.channel, evidence)
+	accepted, err := e.admission.Attestation().SubmitEvidence(e.ctx(), first.ID, e.channel, evidence)
 	s.Must(err)
 	seal, err := m.Seal(first, accepted.Seal, e.channel)
 	s.Must(err)
@@ -57,13 +58,13 @@ func recordedEvidence(s *drill.Scene) {
 	boot(m, "root's own")
 	e.reassign("acme")
 	e.mark()
-	_, err = e.admission.SubmitEvidence(e.ctx(), first.ID, e.channel, evidence)
+	_, err = e.admission.Attestation().SubmitEvidence(e.ctx(), first.ID, e.channel, evidence)
 	e.answered(err, attest.ReasonSession)
-	second, err := e.admission.OpenSession(e.ctx(), request, e.from)
+	second, err := e.admission.Attestation().OpenSession(e.ctx(), request, e.from)
 	s.Must(err)
-	_, err = e.admission.SubmitEvidence(e.ctx(), second.ID, e.channel, evidence)
+	_, err = e.admission.Attestation().SubmitEvidence(e.ctx(), second.ID, e.channel, evidence)
 	// The seal of a refused session makes no difference.
-	_, _ = e.admission.SubmitSeal(e.ctx(), second.ID, e.channel, "192.0.2.1", seal)
+	_, _ = e.admission.Attestation().SubmitSeal(e.ctx(), second.ID, e.channel, "192.0.2.1", seal)
 	e.refused(err, attest.ReasonProof, unproven(e.from), "which runs root's own system")
 }
 
@@ -162,7 +163,7 @@ func copiedKeys(s *drill.Scene) {
 	m := e.hosts[suspect]
 	m.Statement.CollectedAt = e.clock().Truncate(time.Second)
 	request := m.Request()
-	own, err := e.admission.OpenSession(e.ctx(), request, e.from)
+	own, err := e.admission.Attestation().OpenSession(e.ctx(), request, e.from)
 	s.Must(err)
 
 	s.Tried("an attacker has both attestation keys of %s, as if a TPM exported keys, and all that was sent; from another machine the attacker opens a session for it, and quotes made-up values", suspect)
@@ -170,14 +171,14 @@ func copiedKeys(s *drill.Scene) {
 	thief.EK, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	s.Must(err)
 	e.mark()
-	ses, err := e.admission.OpenSession(e.ctx(), request, desk)
+	ses, err := e.admission.Attestation().OpenSession(e.ctx(), request, desk)
 	s.Must(err)
 	_, opened := thief.Activate(ses)
 	s.Check(opened != nil, "the credential opens without the EK that it is for")
 	guess := bytes.Repeat([]byte{known}, len(ses.Nonce))
 	evidence, err := thief.Evidence(ses, e.channel, guess, nil)
 	s.Must(err)
-	result, err := e.admission.SubmitEvidence(e.ctx(), ses.ID, e.channel, evidence)
+	result, err := e.admission.Attestation().SubmitEvidence(e.ctx(), ses.ID, e.channel, evidence)
 	if err == nil {
 		s.Must(e.seal(&thief, ses, result.Seal))
 	}
@@ -188,7 +189,7 @@ func copiedKeys(s *drill.Scene) {
 	s.Tried("the host itself answers the session that it had opened before")
 	answer, err := m.Answer(own, e.channel)
 	s.Must(err)
-	_, err = e.admission.SubmitEvidence(e.ctx(), own.ID, e.channel, answer)
+	_, err = e.admission.Attestation().SubmitEvidence(e.ctx(), own.ID, e.channel, answer)
 	if s.Check(err == nil, "the host itself is refused: %v", err) {
 		s.Stopped("a session belongs to the address that opened it: no other address ends it")
 	}
@@ -212,7 +213,7 @@ func lyingAgent(s *drill.Scene) {
 	s.Tried("it shows the adapter of h1")
 	boot(m, eventlogtest.Example().Image)
 	m.Statement.HCAs = []attest.HCA{e.adapterOf("h1")}
-	e.refused(e.attest(m), admission.ReasonConflict, proven, "whose evidence is of the adapter of h1")
+	e.refused(e.attest(m), attestation.ReasonConflict, proven, "whose evidence is of the adapter of h1")
 	e.told("service", "event.guid.conflict", "claims")
 	e.told("service", "event.guid.conflict", "claimed")
 	for _, h := range []string{"h1", suspect} {
@@ -360,10 +361,10 @@ func oldEvidence(s *drill.Scene) {
 	boot(m, eventlogtest.Example().Image)
 	e.reassign("acme")
 	m.Statement.CollectedAt = e.clock().Add(-20 * time.Minute).Truncate(time.Second)
-	ses, err := e.admission.OpenSession(e.ctx(), m.Request(), e.from)
+	ses, err := e.admission.Attestation().OpenSession(e.ctx(), m.Request(), e.from)
 	s.Must(err)
 	evidence, err := m.Answer(ses, e.channel)
 	s.Must(err)
-	_, err = e.admission.SubmitEvidence(e.ctx(), ses.ID, e.channel, evidence)
+	_, err = e.admission.Attestation().SubmitEvidence(e.ctx(), ses.ID, e.channel, evidence)
 	e.refused(err, attest.ReasonStatementAge, proven, "whose statement is twenty minutes old")
 }

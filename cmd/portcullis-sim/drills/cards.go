@@ -148,13 +148,13 @@ func (c *cardSite) provision(meanwhile func()) error {
 	m.Statement.CollectedAt = c.clock().Truncate(time.Second)
 	request := m.Request()
 	request.Locks = true
-	ses, err := c.admission.OpenSession(c.ctx(), request, c.from)
+	ses, err := c.admission.Attestation().OpenSession(c.ctx(), request, c.from)
 	if err != nil {
 		return err
 	}
 	ev, err := m.Answer(ses, c.channel)
 	c.scene.Must(err)
-	r, err := c.admission.SubmitEvidence(c.ctx(), ses.ID, c.channel, ev)
+	r, err := c.admission.Attestation().SubmitEvidence(c.ctx(), ses.ID, c.channel, ev)
 	if err != nil {
 		return err
 	}

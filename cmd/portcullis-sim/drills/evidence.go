@@ -9,6 +9,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/admission"
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -108,7 +109,7 @@ func (e *evidenceSite) adapterOf(host string) attest.HCA {
 func (e *evidenceSite) trust(set reference.Set) {
 	set.Made, set.Trusted = e.clock(), e.clock()
 	_, err := e.store.Update(e.ctx(), func(tx *store.Tx) error {
-		return admission.References().Put(tx, admission.ReferenceKey(set.Class, set.Version), set)
+		return attestation.References().Put(tx, attestation.ReferenceKey(set.Class, set.Version), set)
 	})
 	e.scene.Must(err)
 }
@@ -138,7 +139,7 @@ func (e *evidenceSite) attest(m *attesttest.Host) error {
 func (e *evidenceSite) seal(m *attesttest.Host, ses *attest.Session, seal *attest.Seal) error {
 	answer, err := m.Seal(ses, seal, e.channel)
 	e.scene.Must(err)
-	_, err = e.admission.SubmitSeal(e.ctx(), ses.ID, e.channel, "192.0.2.1", answer)
+	_, err = e.admission.Attestation().SubmitSeal(e.ctx(), ses.ID, e.channel, "192.0.2.1", answer)
 	e.sync()
 	return err
 }
@@ -150,13 +151,13 @@ func (e *evidenceSite) show(m *attesttest.Host) (*attest.Session, *attest.Seal, 
 		now = e.agents
 	}
 	m.Statement.CollectedAt = now().Truncate(time.Second)
-	ses, err := e.admission.OpenSession(e.ctx(), m.Request(), e.from)
+	ses, err := e.admission.Attestation().OpenSession(e.ctx(), m.Request(), e.from)
 	if err != nil {
 		return nil, nil, err
 	}
 	ev, err := m.Answer(ses, e.channel)
 	e.scene.Must(err)
-	r, err := e.admission.SubmitEvidence(e.ctx(), ses.ID, e.channel, ev)
+	r, err := e.admission.Attestation().SubmitEvidence(e.ctx(), ses.ID, e.channel, ev)
 	e.sync()
 	if err != nil {
 		return nil, nil, err

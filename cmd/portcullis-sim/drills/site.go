@@ -19,6 +19,7 @@ import (
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/fabric/owed"
 	"portcullis/api/fabric/seen"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
@@ -109,7 +110,10 @@ func (v *site) restartService() {
 // serveAPI makes the API over what the site has.
 func (v *site) serveAPI(log *slog.Logger) {
 	v.api = api.New(api.Options{
-		Backend: v.admission, Tenancy: v.admission.Tenancy(), Fabric: v.seen, Operator: v.operator(log), Tokens: v.known, ChannelBinding: api.ChannelOff,
+		Backend: api.Backend{
+			Attestation: v.admission.Attestation(), Inventory: v.admission, Lifecycle: v.admission, Brakes: v.admission, Reviews: v.admission, State: v.admission,
+		},
+		Tenancy: v.admission.Tenancy(), Fabric: v.seen, Operator: v.operator(log), Tokens: v.known, ChannelBinding: api.ChannelOff,
 		Limits: v.limits, Version: "drill", Log: log, Registry: prometheus.NewRegistry(),
 	})
 }
@@ -238,7 +242,7 @@ func (v *site) sync() {
 
 // decided returns all that determines which host is in which partition, as far as it can be compared.
 func (v *site) decided() string {
-	return revisions(v, ledger.Grants()) + revisions(v, ledger.Memberships()) + revisions(v, admission.Records())
+	return revisions(v, ledger.Grants()) + revisions(v, ledger.Memberships()) + revisions(v, hostrecord.Records())
 }
 
 // revisions lists the records of a collection with when they were last changed.
@@ -257,14 +261,14 @@ func (v *site) attested(list ...string) {
 	ctx := context.Background()
 	_, err := v.store.Update(ctx, func(tx *store.Tx) error {
 		for _, h := range list {
-			rec, err := admission.Records().Get(ctx, tx, h)
+			rec, err := hostrecord.Records().Get(ctx, tx, h)
 			if err != nil {
 				return err
 			}
 			const session = "drill"
-			rec.Value.Evidence, rec.Value.Sealed = &admission.Evidence{Time: v.clock(), Session: session}, v.clock()
+			rec.Value.Evidence, rec.Value.Sealed = &hostrecord.Evidence{Time: v.clock(), Session: session}, v.clock()
 			verdict := attest.Verdict{OK: true, Facts: attest.Facts{Host: h, Session: session, Statement: new(attest.Statement)}}
-			if err := errors.Join(admission.Records().Put(tx, h, rec.Value), admission.Verdicts().Put(tx, h, verdict)); err != nil {
+			if err := errors.Join(hostrecord.Records().Put(tx, h, rec.Value), hostrecord.Verdicts().Put(tx, h, verdict)); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-package admission
+package attestation
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -22,37 +23,24 @@ func (s *Service) HostStatusByToken(ctx context.Context, token string) (*v1.Host
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	ref, err := tokens().Get(ctx, snap, hashToken(token))
+	ref, err := hostrecord.Tokens().Get(ctx, snap, hashToken(token))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, unknownToken()
 	}
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	f, err := s.gather(ctx, snap, ref.Value.Host)
+	f, err := s.o.Admission.Look(ctx, snap, ref.Value.Host)
 	if refusal.IsKind(err, refusal.NotFound) || errors.Is(err, store.ErrNotFound) {
 		return nil, unknownToken()
 	}
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	if !f.rec.earned(hashToken(token)) || s.o.Policy.Denied[strings.ToLower(f.host.EK)] {
+	if !f.Record.Earned(hashToken(token)) || s.o.Policy.Denied[strings.ToLower(f.Host.EK)] {
 		return nil, unknownToken()
 	}
-	return hostView(f, decide(f)), nil
-}
-
-// earned reports whether the evidence that counts earned a token, given as its hash.
-func (r *Record) earned(hash string) bool {
-	return r.Token != "" && r.Token == hash && r.Cluster != "" && r.Evidence != nil
-}
-
-// dropToken ends the token that the host has.
-func (r *Record) dropToken(tx *store.Tx) {
-	if r.Token != "" {
-		tokens().Delete(tx, r.Token)
-	}
-	r.Token = ""
+	return f.Shown, nil
 }
 
 func unknownToken() *refusal.Error {

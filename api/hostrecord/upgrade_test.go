@@ -1,7 +1,8 @@
-package admission
+package hostrecord
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"portcullis/attest"
@@ -30,5 +31,24 @@ func TestUpgradeVerdict(t *testing.T) {
 	}
 	if _, err := upgradeVerdict([]byte(`{"ok":false,"facts":{"host":"a"}}`)); err != nil {
 		t.Errorf("a verdict without statement: %v", err)
+	}
+}
+
+// TestUpgradeConflict: a host that an older service held is held.
+func TestUpgradeConflict(t *testing.T) {
+	t.Parallel()
+	b, err := upgradeConflict([]byte(`{"phase":"awaiting","epoch":9007199254740993,"conflict":{"time":"2026-01-02T03:04:05Z","guid":"0x0002c90300000102","with":"host-2"}}`))
+	var r Record
+	if err == nil {
+		err = json.Unmarshal(b, &r)
+	}
+	if err != nil || len(r.Conflicts) != 1 || r.Conflicts[0].With != "host-2" || r.Conflicts[0].GUID != 0x0002_c903_0000_0102 || r.Epoch != 1<<53+1 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if b, err = upgradeConflict([]byte(`{"phase":"admitted","epoch":1}`)); err != nil || strings.Contains(string(b), "conflict") {
+		t.Errorf("got %s, %v", b, err)
+	}
+	if _, err := upgradeConflict([]byte(`{"phase":`)); err == nil {
+		t.Error("broken JSON was lifted")
 	}
 }

@@ -1,4 +1,4 @@
-package admission
+package attestation
 
 import (
 	"context"
@@ -6,20 +6,11 @@ import (
 	"log/slog"
 
 	"portcullis/api/audit"
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
-)
-
-// proof is how much the sender of a refused request had shown to be the host
-// it named.
-type proof uint8
-
-const (
-	provenNothing proof = iota // it knows the host's name
-	provenEK                   // and its EK certificate, which is no secret
-	provenTPM                  // the host's TPM answered
 )
 
 // denial is a request to be refused.
@@ -27,7 +18,7 @@ type denial struct {
 	host     string
 	epoch    int64
 	source   string
-	proven   proof
+	proven   hostrecord.Proven
 	attempt  attest.Reason // what was wrong with the request itself, "" if nothing
 	stranger bool          // no such host in inventory
 	adapters bool          // a boot that is trusted shows adapters that policy refuses
@@ -39,8 +30,14 @@ type noted struct {
 	host    string
 	epoch   int64
 	attempt attest.Reason
-	proven  proof
+	proven  hostrecord.Proven
 }
+
+// lastStranger is the key of the one record in strangers.
+const lastStranger = "last"
+
+// strangers holds the last refusal of a host that is not in inventory.
+func strangers() store.Collection[v1.Denial] { return store.NewCollection[v1.Denial]("strangers", 1) }
 
 // maxDetail bounds what is kept of a refusal's detail, which may repeat what
 // the host said.
@@ -50,7 +47,7 @@ const maxDetail = 512
 func (s *Service) deny(ctx context.Context, d denial, no *attest.Refusal) error {
 	no = &attest.Refusal{Code: no.Code, Detail: refusal.ClipTo(no.Detail, maxDetail)}
 	level := slog.LevelInfo
-	if d.proven != provenTPM && !s.lines.Allow(d.proven, s.now()) {
+	if d.proven != hostrecord.ProvenTPM && !s.lines.Allow(d.proven, s.now()) {
 		level = slog.LevelDebug // a journal that is flooded drops lines of other programs
 	}
 	s.o.Log.Log(ctx, level, "attestation refused", "host", d.host, "code", no.Code, "detail", no.Detail, "source", d.source)
@@ -70,7 +67,7 @@ func (s *Service) worthNoting(d denial) bool {
 	if d.stranger {
 		notes = s.strangerNotes // names that no host has take no place of one that there is
 	}
-	return d.proven == provenTPM ||
+	return d.proven == hostrecord.ProvenTPM ||
 		notes.Allow(noted{d.host, d.epoch, d.attempt, d.proven}, now) && s.allNotes.Allow(d.proven, now)
 }
 
@@ -81,19 +78,19 @@ func (s *Service) worthNoting(d denial) bool {
 func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.Refusal) error {
 	last := v1.Denial{Time: s.now(), Code: string(no.Code), Detail: no.Detail}
 	if d.stranger {
-		if _, err := optional(strangers().Get(ctx, tx, lastStranger)); err != nil {
+		if _, err := store.Optional(strangers().Get(ctx, tx, lastStranger)); err != nil {
 			return err
 		}
 		return strangers().Put(tx, lastStranger, last)
 	}
-	rec, err := optional(Records().Get(ctx, tx, d.host))
+	rec, err := store.Optional(hostrecord.Records().Get(ctx, tx, d.host))
 	if err != nil {
 		return err
 	}
 	if rec.Denial == nil || d.proven >= rec.DenialProof || last.Time.Sub(rec.Denial.Time) >= s.o.Window {
 		rec.Denial, rec.DenialProof = &last, d.proven
 	}
-	if d.proven == provenTPM { // only the host itself can do that to it
+	if d.proven == hostrecord.ProvenTPM { // only the host itself can do that to it
 		rec.Certificate = nil
 	}
 	// Evidence accepted before, of adapters that are not so any more, admits no host.
@@ -101,14 +98,14 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 	detail := fmt.Sprintf("%s (from %s)", no.Detail, refusal.Clip(d.source))
 	if spent {
 		detail += "; evidence of session " + rec.Evidence.Session + " counts no more"
-		rec.unseal(tx)
+		rec.Unseal(tx)
 		rec.Evidence = nil
 	}
-	if err := Records().Put(tx, d.host, rec); err != nil || d.proven == provenNothing {
+	if err := hostrecord.Records().Put(tx, d.host, rec); err != nil || d.proven == hostrecord.ProvenNothing {
 		return err
 	}
 	actor := "source:" + refusal.Clip(d.source)
-	if d.proven == provenTPM {
+	if d.proven == hostrecord.ProvenTPM {
 		actor = "agent:" + d.host
 	}
 	if err := s.log(ctx, tx, &audit.Change{
@@ -116,6 +113,6 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 	}); err != nil || !spent {
 		return err
 	}
-	_, _, err = s.settle(ctx, tx, d.host)
+	_, err = s.o.Admission.Settle(ctx, tx, d.host)
 	return err
 }

@@ -1,4 +1,4 @@
-package admission
+package attestation
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	"portcullis/attest"
@@ -117,7 +118,7 @@ func (s *Service) keepRefusedBoot(ctx context.Context, h *inventory.Host, v *att
 		return
 	}
 	kept := keepBoot(v.Measured, h.ReferenceClass(), s.now())
-	before, err := optional(MeasuredBoots().Get(ctx, s.o.Store, h.ID))
+	before, err := store.Optional(MeasuredBoots().Get(ctx, s.o.Store, h.ID))
 	if err == nil {
 		var same bool
 		var size int
@@ -134,7 +135,7 @@ func (s *Service) keepRefusedBoot(ctx context.Context, h *inventory.Host, v *att
 		}
 		err = s.update(ctx, func(tx *store.Tx) error { return MeasuredBoots().Put(tx, h.ID, kept) })
 	}
-	if err != nil && s.lines.Allow(provenTPM, s.now()) {
+	if err != nil && s.lines.Allow(hostrecord.ProvenTPM, s.now()) {
 		s.o.Log.Error("a measured boot could not be kept to learn from", "host", h.ID, "err", err)
 	}
 }

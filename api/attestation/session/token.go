@@ -1,4 +1,4 @@
-package admission
+package session
 
 import (
 	"bytes"
@@ -20,19 +20,19 @@ import (
 // certificate of a host takes nothing from the host. The number of a used session is kept until the token has expired.
 //
 // The bearer of a token has not opened the credential yet, so the secret in it is encrypted, by a key that all instances
-// share by the store (sessionkeys.go).
+// share by the store (keys.go).
 
 const (
-	// sessionNumber is how many letters of a token name the session; the rest is sealed.
-	sessionNumber = 32
+	// numberSize is how many letters of a token name the session; the rest is sealed.
+	numberSize = 32
 	// maxToken bounds a token, which is part of a path.
 	maxToken = 8 << 10
 	// tokenLabel is bound into each token, with the number of the session.
 	tokenLabel = "portcullis/session/1"
 )
 
-// sessionRecord is an attestation session, as its token holds it.
-type sessionRecord struct {
+// Session is an attestation session, as its token holds it.
+type Session struct {
 	Challenge *attest.Challenge // its ID is the number, and the token once that is open
 	Host      string
 	Epoch     int64 // assignment the session belongs to
@@ -41,37 +41,37 @@ type sessionRecord struct {
 	Locks     bool // the agent can lock adapters
 }
 
-// number names the session.
-func (r *sessionRecord) number() string { return numberOf(r.Challenge.ID) }
+// Number names the session.
+func (s *Session) Number() string { return Number(s.Challenge.ID) }
 
-// numberOf returns the number of the session of a token.
-func numberOf(token string) string { return token[:min(len(token), sessionNumber)] }
+// Number returns the number of the session of a token.
+func Number(token string) string { return token[:min(len(token), numberSize)] }
 
-// usedSession says that a session was used.
-type usedSession struct {
+// usedRecord says that a session was used.
+type usedRecord struct {
 	Host string    `json:"host"`
 	Time time.Time `json:"time"`
 }
 
-// usedSessions holds the sessions that were used, by number, until their tokens have expired.
-func usedSessions() store.Collection[usedSession] {
-	return store.NewCollection[usedSession]("sessions-used", 1)
+// used holds the sessions that were used, by number, until their tokens have expired.
+func used() store.Collection[usedRecord] {
+	return store.NewCollection[usedRecord]("sessions-used", 1)
 }
 
-// sealSession returns the token of a session.
-func (s *Service) sealSession(ctx context.Context, ses *sessionRecord) (string, error) {
-	k, err := s.sealingKey(ctx)
+// Seal returns the token of a session.
+func (t *Tokens) Seal(ctx context.Context, ses *Session) (string, error) {
+	k, err := t.sealingKey(ctx)
 	if err != nil {
 		return "", err
 	}
-	token, err := k.seal(s.o.Rand, ses)
+	token, err := k.seal(t.o.Rand, ses)
 	if err != nil {
 		return "", &refusal.Error{Code: "internal", Status: refusal.Internal, Detail: "token of a session: " + err.Error(), Err: err}
 	}
 	return token, nil
 }
 
-func (k *sessionKey) seal(rnd io.Reader, ses *sessionRecord) (string, error) {
+func (k *key) seal(rnd io.Reader, ses *Session) (string, error) {
 	box, err := k.aead()
 	if err != nil {
 		return "", err
@@ -87,21 +87,21 @@ func (k *sessionKey) seal(rnd io.Reader, ses *sessionRecord) (string, error) {
 	number := ses.Challenge.ID
 	sealed := box.Seal(append(bytes.Clone(k.id), nonce...), nonce, text, []byte(tokenLabel+"\x00"+number))
 	token := number + "." + base64.RawURLEncoding.EncodeToString(sealed)
-	if len(number) != sessionNumber || len(token) > maxToken {
+	if len(number) != numberSize || len(token) > maxToken {
 		return "", fmt.Errorf("%d bytes, at most %d are sent", len(token), maxToken)
 	}
 	return token, nil
 }
 
 // openToken returns the session of a token that one of the keys sealed; false: none did.
-func openToken(keys []sessionKey, token string) (ses sessionRecord, ok bool) {
+func openToken(keys []key, token string) (ses Session, ok bool) {
 	number, text, cut := strings.Cut(token, ".")
-	if len(token) > maxToken || !cut || !sessionID.MatchString(number) {
-		return sessionRecord{}, false
+	if len(token) > maxToken || !cut || !numberForm.MatchString(number) {
+		return Session{}, false
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
-		return sessionRecord{}, false
+		return Session{}, false
 	}
 	for i := range keys {
 		box, err := keys[i].aead()
@@ -111,55 +111,55 @@ func openToken(keys []sessionKey, token string) (ses sessionRecord, ok bool) {
 		rest := sealed[keyIDSize:]
 		clear, err := box.Open(nil, rest[:box.NonceSize()], rest[box.NonceSize():], []byte(tokenLabel+"\x00"+number))
 		if err != nil {
-			return sessionRecord{}, false
+			return Session{}, false
 		}
-		if ses, err = decodeSession(clear); err != nil {
-			return sessionRecord{}, false
+		if ses, err = decode(clear); err != nil {
+			return Session{}, false
 		}
 		ses.Challenge.ID = token // what the host has as id, and signs
 		return ses, true
 	}
-	return sessionRecord{}, false
+	return Session{}, false
 }
 
-// openedSession returns the session of a token. One that is unknown, expired or used is refused.
-func (s *Service) openedSession(ctx context.Context, token string) (sessionRecord, error) {
-	if len(token) <= sessionNumber {
-		return sessionRecord{}, noSession()
+// Open returns the session of a token. One that is unknown, expired or used is refused.
+func (t *Tokens) Open(ctx context.Context, token string) (Session, error) {
+	if len(token) <= numberSize {
+		return Session{}, Unknown()
 	}
-	keys, err := s.sessionKeys(ctx)
+	keys, err := t.keys(ctx)
 	if err != nil {
-		return sessionRecord{}, err
+		return Session{}, err
 	}
 	ses, ok := openToken(keys, token)
-	if !ok || !s.now().Before(ses.Challenge.Expires) {
-		return sessionRecord{}, noSession()
+	if !ok || !t.now().Before(ses.Challenge.Expires) {
+		return Session{}, Unknown()
 	}
-	_, err = usedSessions().Get(ctx, s.o.Store, ses.number())
+	_, err = used().Get(ctx, t.o.Store, ses.Number())
 	if err == nil {
-		return sessionRecord{}, noSession()
+		return Session{}, Unknown()
 	}
 	if !errors.Is(err, store.ErrNotFound) {
-		return sessionRecord{}, refusal.Explain(err)
+		return Session{}, refusal.Explain(err)
 	}
 	return ses, nil
 }
 
-// consume records that a session was used. If several requests bring its token, only one succeeds.
-func (s *Service) consume(ctx context.Context, ses *sessionRecord) error {
+// Consume records that a session was used. If several requests bring its token, only one succeeds.
+func (t *Tokens) Consume(ctx context.Context, ses *Session) error {
 	// The lease only cleans up: the token says itself when it has expired.
-	lease, err := s.o.Store.NewLease(ctx, max(0, ses.Challenge.Expires.Sub(s.now()))+time.Hour)
+	lease, err := t.o.Store.NewLease(ctx, max(0, ses.Challenge.Expires.Sub(t.now()))+time.Hour)
 	if err != nil {
 		return refusal.Explain(err)
 	}
-	return s.update(ctx, func(tx *store.Tx) error {
-		_, err := usedSessions().Get(ctx, tx, ses.number())
+	return t.update(ctx, func(tx *store.Tx) error {
+		_, err := used().Get(ctx, tx, ses.Number())
 		if err == nil {
-			return noSession()
+			return Unknown()
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		return usedSessions().PutLeased(tx, ses.number(), usedSession{Host: ses.Host, Time: s.now()}, lease)
+		return used().PutLeased(tx, ses.Number(), usedRecord{Host: ses.Host, Time: t.now()}, lease)
 	})
 }

@@ -1,4 +1,4 @@
-package admission
+package attestation
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/attestation/session"
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -24,7 +26,7 @@ type Certifier interface {
 
 // certify checks the key that came with a seal, and returns its certificate. It returns nil where none was requested or the
 // service issues none. A valid host that gets no certificate is admitted all the same: it still has its status token.
-func (s *Service) certify(ctx context.Context, rec sealRecord, channel []byte, k *attest.HostKey) (*x509.Certificate, *attest.Refusal) {
+func (s *Service) certify(ctx context.Context, rec hostrecord.SealRecord, channel []byte, k *attest.HostKey) (*x509.Certificate, *attest.Refusal) {
 	if k == nil || s.o.Certifier == nil {
 		return nil, nil
 	}
@@ -49,11 +51,11 @@ func (s *Service) offering(seal *attest.Seal) *attest.Seal {
 }
 
 // held is how a certificate is kept.
-func held(c *x509.Certificate, rec *sealRecord) *Certificate {
+func held(c *x509.Certificate, rec *hostrecord.SealRecord) *hostrecord.Certificate {
 	if c == nil {
 		return nil
 	}
-	return &Certificate{SHA256: certificateDigest(c.Raw), Session: numberOf(rec.Challenge.Session), Epoch: rec.Epoch, Until: c.NotAfter.UTC()}
+	return &hostrecord.Certificate{SHA256: certificateDigest(c.Raw), Session: session.Number(rec.Challenge.Session), Epoch: rec.Epoch, Until: c.NotAfter.UTC()}
 }
 
 // certified describes a certificate for the audit log.
@@ -79,29 +81,20 @@ func (s *Service) HostStatusByCertificate(ctx context.Context, host string, der 
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	f, err := s.gather(ctx, snap, host)
+	f, err := s.o.Admission.Look(ctx, snap, host)
 	if refusal.IsKind(err, refusal.NotFound) || errors.Is(err, store.ErrNotFound) {
 		return nil, unknown
 	}
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	d := decide(f)
-	if !f.rec.holds(certificateDigest(der), f.now) || !onItsWay(d.phase) || s.o.Policy.Denied[strings.ToLower(f.host.EK)] {
+	if !f.Record.Holds(certificateDigest(der), f.Now) || !onItsWay(f.Phase) || s.o.Policy.Denied[strings.ToLower(f.Host.EK)] {
 		return nil, unknown
 	}
-	return hostView(f, d), nil
+	return f.Shown, nil
 }
 
 // onItsWay reports whether evidence of a host counts: it is not too old, and nothing took it back.
 func onItsWay(p v1.Phase) bool {
 	return p == v1.PhaseVerified || p == v1.PhaseGranting || p == v1.PhaseAdmitted
-}
-
-// holds reports whether the host holds a certificate now.
-func (r *Record) holds(digest string, now time.Time) bool {
-	c := r.Certificate
-	return c != nil && c.SHA256 == digest && now.Before(c.Until) &&
-		r.Cluster != "" && c.Epoch == r.Epoch && r.Evidence != nil && c.Session == r.Evidence.Session &&
-		!r.Sealed.IsZero() && len(r.Conflicts) == 0
 }

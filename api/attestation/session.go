@@ -1,17 +1,16 @@
-package admission
+package attestation
 
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
-	"strings"
 	"time"
 
+	"portcullis/api/attestation/session"
 	"portcullis/api/audit"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/limit"
 	"portcullis/api/refusal"
@@ -28,8 +27,6 @@ const (
 	ReasonChanged     attest.Reason = "changed"       // assignment or inventory changed during the session
 	ReasonConflict    attest.Reason = "guid-conflict" // a GUID of the evidence is another host's
 )
-
-var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // OpenSession starts an attestation of the host named in req: its EK must be the one inventory pins and its provisioning
 // window open. source is the network address the request came from. Nothing of the session is kept: its id holds it,
@@ -56,34 +53,34 @@ func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, s
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	challenge, session, err := attest.Begin(s.o.Rand, now, req, expected(&c.host), s.o.Policy)
+	challenge, opened, err := attest.Begin(s.o.Rand, now, req, expected(&c.host), s.o.Policy)
 	var no *attest.Refusal
 	if err != nil && !errors.As(err, &no) {
 		return nil, &refusal.Error{Code: "internal", Status: refusal.Internal, Detail: err.Error(), Err: err}
 	}
-	d := denial{host: c.host.ID, epoch: c.rec.Epoch, source: source, proven: provenEK, stranger: c.stranger}
+	d := denial{host: c.host.ID, epoch: c.rec.Epoch, source: source, proven: hostrecord.ProvenEK, stranger: c.stranger}
 	if denied != nil && (no == nil || no.Code == attest.ReasonEKPin) {
 		no = denied // says more
 	}
 	if no != nil {
-		d.proven, d.attempt = provenNothing, no.Code
+		d.proven, d.attempt = hostrecord.ProvenNothing, no.Code
 	}
 	if no = cmp.Or(c.closed(now), no); no != nil {
 		return nil, s.deny(ctx, d, no)
 	}
-	session.ID, err = s.sealSession(ctx, &sessionRecord{
+	opened.ID, err = s.sessions.Seal(ctx, &session.Session{
 		Challenge: challenge, Host: c.host.ID, Epoch: c.rec.Epoch, Row: c.row, Source: source, Locks: req.Locks,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return session, nil
+	return opened, nil
 }
 
 // deniedEK refuses an EK that was replaced; nil: it was not. It reads the same of all.
 func (s *Service) deniedEK(ctx context.Context, req *attest.SessionRequest) (*attest.Refusal, error) {
-	ek := cmp.Or(s.o.Policy.ClaimedEK(&req.EK), noEK)
-	was, err := DeniedEKs().Get(ctx, s.o.Store, ek)
+	ek := cmp.Or(s.o.Policy.ClaimedEK(&req.EK), inventory.NoEK)
+	was, err := inventory.DeniedEKs().Get(ctx, s.o.Store, ek)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
@@ -100,22 +97,19 @@ func (s *Service) deniedEK(ctx context.Context, req *attest.SessionRequest) (*at
 type candidate struct {
 	host     inventory.Host
 	row      int64 // revision of inventory's record
-	rec      Record
+	rec      hostrecord.Record
 	stranger bool // not in inventory: host is a decoy with an EK that no TPM has
 }
 
-// noEK is the EK digest of a decoy.
-var noEK = strings.Repeat("0", 2*sha256.Size)
-
 func (s *Service) candidate(ctx context.Context, id string) (candidate, error) {
-	host, row, err := s.inventoryRow(ctx, s.o.Store, id)
+	host, row, err := inventory.Find(ctx, s.o.Store, id)
 	c := candidate{host: host, row: row, stranger: refusal.IsKind(err, refusal.NotFound)}
 	if c.stranger {
-		c.host = inventory.Host{ID: id, EK: noEK, HCAs: []inventory.HCA{{NodeGUID: 1, Ports: []inventory.Port{{Num: 1, GUID: 2}}}}}
+		c.host = inventory.Host{ID: id, EK: inventory.NoEK, HCAs: []inventory.HCA{{NodeGUID: 1, Ports: []inventory.Port{{Num: 1, GUID: 2}}}}}
 	} else if err != nil {
 		return c, err
 	}
-	c.rec, err = optional(Records().Get(ctx, s.o.Store, id))
+	c.rec, err = store.Optional(hostrecord.Records().Get(ctx, s.o.Store, id))
 	return c, err
 }
 
@@ -124,7 +118,7 @@ func (c *candidate) closed(now time.Time) *attest.Refusal {
 	if c.stranger {
 		return unknownHost(c.host.ID)
 	}
-	if why := windowClosed(c.rec, now); why != "" {
+	if why := c.rec.WindowClosed(now); why != "" {
 		return &attest.Refusal{Code: ReasonWindow, Detail: why}
 	}
 	return nil
@@ -165,20 +159,6 @@ func sourceOf(host string) netip.Addr {
 	return limit.Source(a)
 }
 
-// windowClosed says why the host may not attest now, "" if it may.
-func windowClosed(rec Record, now time.Time) string {
-	switch {
-	case rec.Cluster == "":
-		return "the host is not assigned to a cluster: assign it to open a provisioning window"
-	case rec.Admitted:
-		return "the host was admitted, which closed its provisioning window: release it and assign it again"
-	case !now.Before(rec.Window):
-		return fmt.Sprintf("the provisioning window closed at %s: assign the host again to open one", rec.Window.Format(time.RFC3339))
-	default:
-		return ""
-	}
-}
-
 // SubmitEvidence judges the evidence for a session. The session is used up once
 // the proof in the evidence shows that the host's TPM opened its credential,
 // whatever comes of the rest. channel is the TLS exporter value of the connection.
@@ -187,8 +167,8 @@ func windowClosed(rec Record, now time.Time) string {
 // but locked adapters earns a ticket for orders to lock them. Evidence that is not
 // accepted is an *attest.Refusal; its reason is recorded in the host's status
 // and in the audit log.
-func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error) {
-	ses, err := s.openedSession(ctx, session)
+func (s *Service) SubmitEvidence(ctx context.Context, id string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error) {
+	ses, err := s.sessions.Open(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -201,13 +181,13 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 		return nil, refusal.Explain(err)
 	}
 	verdict := s.verify(ses, channel, ev, exp)
-	d := denial{host: ses.Host, epoch: ses.Epoch, source: ses.Source, proven: provenEK, attempt: verdict.Code}
+	d := denial{host: ses.Host, epoch: ses.Epoch, source: ses.Source, proven: hostrecord.ProvenEK, attempt: verdict.Code}
 	if verdict.Facts.AKName != "" { // set once the TPM has opened the credential
-		d.proven, d.adapters = provenTPM, aboutAdapters(&verdict)
+		d.proven, d.adapters = hostrecord.ProvenTPM, aboutAdapters(&verdict)
 		if !s.hosts.Allow(ses.Host, s.now()) {
 			return nil, tooMany("host " + ses.Host)
 		}
-		if err := s.consume(ctx, &ses); err != nil {
+		if err := s.sessions.Consume(ctx, &ses); err != nil {
 			return nil, err
 		}
 	}
@@ -240,41 +220,37 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 
 // AwaitsEvidence refuses a session that is unknown, expired or used, as SubmitEvidence
 // would: it takes no evidence to find that out.
-func (s *Service) AwaitsEvidence(ctx context.Context, session string) error {
-	ses, err := s.openedSession(ctx, session)
-	if err == nil && !s.tries.Allow(ses.number(), s.now()) {
-		return noSession()
+func (s *Service) AwaitsEvidence(ctx context.Context, id string) error {
+	ses, err := s.sessions.Open(ctx, id)
+	if err == nil && !s.tries.Allow(ses.Number(), s.now()) {
+		return session.Unknown()
 	}
 	return err
 }
 
 // stillAsked returns the host of a session. A session whose host was assigned, released or changed in inventory since
 // is refused.
-func (s *Service) stillAsked(ctx context.Context, ses *sessionRecord) (inventory.Host, error) {
-	host, row, err := s.inventoryRow(ctx, s.o.Store, ses.Host)
+func (s *Service) stillAsked(ctx context.Context, ses *session.Session) (inventory.Host, error) {
+	host, row, err := inventory.Find(ctx, s.o.Store, ses.Host)
 	if refusal.IsKind(err, refusal.NotFound) || err == nil && row != ses.Row {
-		return inventory.Host{}, noSession()
+		return inventory.Host{}, session.Unknown()
 	}
 	if err != nil {
 		return inventory.Host{}, refusal.Explain(err)
 	}
-	rec, err := optional(Records().Get(ctx, s.o.Store, ses.Host))
+	rec, err := store.Optional(hostrecord.Records().Get(ctx, s.o.Store, ses.Host))
 	if err != nil {
 		return inventory.Host{}, refusal.Explain(err)
 	}
 	if rec.Epoch != ses.Epoch || rec.Cluster == "" {
-		return inventory.Host{}, noSession()
+		return inventory.Host{}, session.Unknown()
 	}
 	return host, nil
 }
 
-func noSession() *attest.Refusal {
-	return &attest.Refusal{Code: attest.ReasonSession, Detail: "session is unknown, expired or used"}
-}
-
 // accept records the verdict, if nothing it rests on changed since, and what is
 // left to be shown before the host counts as handed over.
-func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *inventory.Host, v attest.Verdict, sc *attest.SealChallenge) (*v1.AttestResult, error) {
+func (s *Service) accept(ctx context.Context, ses session.Session, judged *inventory.Host, v attest.Verdict, sc *attest.SealChallenge) (*v1.AttestResult, error) {
 	token, err := s.newToken()
 	if err != nil {
 		return nil, err
@@ -287,58 +263,58 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	awaited := sealRecord{Challenge: sc, Host: ses.Host, Epoch: ses.Epoch, Source: ses.Source}
-	var d decision
+	awaited := hostrecord.SealRecord{Challenge: sc, Host: ses.Host, Epoch: ses.Epoch, Source: ses.Source}
+	var phase v1.Phase
 	err = s.update(ctx, func(tx *store.Tx) error {
-		f, err := s.gather(ctx, tx, ses.Host)
+		f, err := s.read(ctx, tx, ses.Host)
 		if err != nil {
 			return err
 		}
 		if _, identity := judged.Diff(&f.host); identity || f.rec.Epoch != ses.Epoch {
 			return &attest.Refusal{Code: ReasonChanged, Detail: "inventory or assignment of the host changed during the session"}
 		}
-		if why := windowClosed(f.rec, f.now); why != "" {
+		if why := f.rec.WindowClosed(f.now); why != "" {
 			return &attest.Refusal{Code: ReasonWindow, Detail: why}
 		}
 		if err := s.acceptBoot(ctx, tx, judged, &f.host, &v); err != nil {
 			return err
 		}
-		history, err := optional(boots().Get(ctx, tx, v.Facts.EKDigest))
+		history, err := store.Optional(Boots().Get(ctx, tx, v.Facts.EKDigest))
 		if err != nil {
 			return err
 		}
 		if no := history.Check(v.Facts.Boot); no != nil {
 			return no
 		}
-		f.rec.dropToken(tx)
+		f.rec.DropToken(tx)
 		f.rec.Token = hashToken(token)
-		f.rec.unseal(tx)
-		f.rec.Evidence = &Evidence{
-			Time: f.now, Session: ses.number(), Reference: v.Facts.Reference, Waived: v.Facts.Waived, Nonce: ses.Challenge.Nonce,
+		f.rec.Unseal(tx)
+		f.rec.Evidence = &hostrecord.Evidence{
+			Time: f.now, Session: ses.Number(), Reference: v.Facts.Reference, Waived: v.Facts.Waived, Nonce: ses.Challenge.Nonce,
 			Judged: s.judging,
 		}
 		if err := errors.Join(
-			boots().Put(tx, v.Facts.EKDigest, history.Accept(v.Facts.Boot)),
-			seals().PutLeased(tx, ses.number(), awaited, lease),
-			unsealed().PutLeased(tx, ses.number(), awaited, longer),
-			Records().Put(tx, ses.Host, f.rec),
-			Verdicts().Put(tx, ses.Host, v),
+			Boots().Put(tx, v.Facts.EKDigest, history.Accept(v.Facts.Boot)),
+			hostrecord.Seals().PutLeased(tx, ses.Number(), awaited, lease),
+			hostrecord.Unsealed().PutLeased(tx, ses.Number(), awaited, longer),
+			hostrecord.Records().Put(tx, ses.Host, f.rec),
+			hostrecord.Verdicts().Put(tx, ses.Host, v),
 			s.proveLocks(ctx, tx, &v),
-			tokens().Put(tx, f.rec.Token, tokenRef{Host: ses.Host}),
+			hostrecord.Tokens().Put(tx, f.rec.Token, hostrecord.TokenRef{Host: ses.Host}),
 			s.log(ctx, tx, acceptedChange(ses, v)),
 		); err != nil {
 			return err
 		}
-		_, d, err = s.settle(ctx, tx, ses.Host)
+		phase, err = s.o.Admission.Settle(ctx, tx, ses.Host)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &v1.AttestResult{Host: ses.Host, Phase: d.phase, StatusToken: token}, nil
+	return &v1.AttestResult{Host: ses.Host, Phase: phase, StatusToken: token}, nil
 }
 
-func acceptedChange(ses sessionRecord, v attest.Verdict) *audit.Change {
+func acceptedChange(ses session.Session, v attest.Verdict) *audit.Change {
 	return &audit.Change{
 		Actor: "agent:" + ses.Host, Action: "evidence.accept", Object: "host/" + ses.Host, Code: "ok", After: v,
 		Detail: fmt.Sprintf("session %s from %s; EK %s, AK %s, boot %d/%d, PCRs %s, reference %s, statement %s, policy %s",

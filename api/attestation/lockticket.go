@@ -1,4 +1,4 @@
-package admission
+package attestation
 
 import (
 	"context"
@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"portcullis/api/attestation/session"
 	"portcullis/api/audit"
+	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -69,9 +71,9 @@ func lockTickets() store.Collection[ticketRecord] {
 }
 
 // verify judges evidence, and the settings in it by the site's profile.
-func (s *Service) verify(ses sessionRecord, channel []byte, ev *attest.Evidence, exp attest.Expected) attest.Verdict {
+func (s *Service) verify(ses session.Session, channel []byte, ev *attest.Evidence, exp attest.Expected) attest.Verdict {
 	v := attest.Verify(s.now(), ses.Challenge, channel, ev, exp, s.o.Policy)
-	v.Facts.Session = numberOf(v.Facts.Session)
+	v.Facts.Session = session.Number(v.Facts.Session)
 	s.o.Judge.Review(&v)
 	if !v.OK || s.o.Locks == nil || !s.o.Policy.RequireLock {
 		return v
@@ -103,12 +105,12 @@ func (s *Service) lookAtLocks(ctx context.Context, v *attest.Verdict) {
 // lockFirst returns a ticket for evidence that shows the right host and boot and no more. Little can be known of a locked
 // adapter before it is open, and only evidence of one that was locked counts. "" means that there is nothing to lock, or
 // that it would not help.
-func (s *Service) lockFirst(ctx context.Context, ses sessionRecord, v *attest.Verdict, channel []byte, ev *attest.Evidence, exp attest.Expected) (string, error) {
+func (s *Service) lockFirst(ctx context.Context, ses session.Session, v *attest.Verdict, channel []byte, ev *attest.Evidence, exp attest.Expected) (string, error) {
 	if v.OK || !ses.Locks || s.o.Locks == nil || !s.o.Policy.RequireLock || v.Code != attest.ReasonLock && v.Code != attest.ReasonUnread {
 		return "", nil
 	}
 	booted := attest.Verify(s.now(), ses.Challenge, channel, ev, exp, s.o.Policy.BeforeLock())
-	booted.Facts.Session = numberOf(booted.Facts.Session)
+	booted.Facts.Session = session.Number(booted.Facts.Session)
 	if !booted.OK {
 		return "", nil
 	}
@@ -146,7 +148,7 @@ func (s *Service) expect(ctx context.Context, r store.Reader, host *inventory.Ho
 
 // ticket creates a ticket for a host whose boot was proven. why is what its adapters lack. Evidence that was accepted
 // before counts no more: its adapters are not as it says, and must be opened and locked again.
-func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdict, why string) (string, error) {
+func (s *Service) ticket(ctx context.Context, ses session.Session, v *attest.Verdict, why string) (string, error) {
 	token, err := s.newToken()
 	if err != nil {
 		return "", err
@@ -156,20 +158,20 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 		return "", refusal.Explain(err)
 	}
 	err = s.update(ctx, func(tx *store.Tx) error {
-		f, err := s.gather(ctx, tx, ses.Host)
+		f, err := s.read(ctx, tx, ses.Host)
 		if err != nil {
 			return err
 		}
 		if f.rec.Epoch != ses.Epoch {
 			return &attest.Refusal{Code: ReasonChanged, Detail: "the assignment of the host changed during the session"}
 		}
-		if why := windowClosed(f.rec, f.now); why != "" {
+		if why := f.rec.WindowClosed(f.now); why != "" {
 			return &attest.Refusal{Code: ReasonWindow, Detail: why}
 		}
 		if len(f.rec.Conflicts) > 0 {
-			return &attest.Refusal{Code: ReasonConflict, Detail: f.rec.Conflicts[0].explain(ses.Host)}
+			return &attest.Refusal{Code: ReasonConflict, Detail: f.rec.Conflicts[0].Explain(ses.Host)}
 		}
-		history, err := optional(boots().Get(ctx, tx, v.Facts.EKDigest))
+		history, err := store.Optional(Boots().Get(ctx, tx, v.Facts.EKDigest))
 		if err != nil {
 			return err
 		}
@@ -179,9 +181,9 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 		spent := ""
 		if f.rec.Evidence != nil {
 			spent = "; evidence of session " + f.rec.Evidence.Session + " counts no more"
-			f.rec.unseal(tx)
+			f.rec.Unseal(tx)
 			f.rec.Evidence = nil
-			if err := Records().Put(tx, ses.Host, f.rec); err != nil {
+			if err := hostrecord.Records().Put(tx, ses.Host, f.rec); err != nil {
 				return err
 			}
 		}
@@ -196,7 +198,7 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 		); err != nil || spent == "" {
 			return err
 		}
-		_, _, err = s.settle(ctx, tx, ses.Host)
+		_, err = s.o.Admission.Settle(ctx, tx, ses.Host)
 		return err
 	})
 	return token, err
@@ -227,11 +229,11 @@ func UseLockTicket(ctx context.Context, tx *store.Tx, token string, now time.Tim
 		return nil, err
 	}
 	lockTickets().Delete(tx, hashToken(token))
-	rec, err := optional(Records().Get(ctx, tx, t.Value.Host))
+	rec, err := store.Optional(hostrecord.Records().Get(ctx, tx, t.Value.Host))
 	if err != nil {
 		return nil, err
 	}
-	if !now.Before(t.Value.Expires) || rec.Epoch != t.Value.Epoch || windowClosed(rec, now) != "" || len(rec.Conflicts) > 0 {
+	if !now.Before(t.Value.Expires) || rec.Epoch != t.Value.Epoch || rec.WindowClosed(now) != "" || len(rec.Conflicts) > 0 {
 		return nil, unknown
 	}
 	host, err := inventory.Hosts().Get(ctx, tx, t.Value.Host)

@@ -1,4 +1,4 @@
-package admission
+package attestation
 
 import (
 	"context"
@@ -8,7 +8,13 @@ import (
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
+	"portcullis/attest"
 )
+
+// Boots holds what is known of the boots of each TPM, by the digest of its EK.
+func Boots() store.Collection[attest.BootHistory] {
+	return store.NewCollection[attest.BootHistory]("boots", 1)
+}
 
 // AcknowledgeClear says that an operator knows why the host's TPM was cleared:
 // the next evidence may show lower counts of boots than the last.
@@ -18,17 +24,17 @@ func (s *Service) AcknowledgeClear(ctx context.Context, actor, host string, a v1
 	}
 	var out *v1.Host
 	err := s.update(ctx, func(tx *store.Tx) error {
-		f, err := s.gather(ctx, tx, host)
+		f, err := s.o.Admission.Look(ctx, tx, host)
 		if err != nil {
 			return err
 		}
-		if err := sameTenancy(ctx, f); err != nil {
+		if err := f.Record.SameTenancy(ctx, host); err != nil {
 			return err
 		}
-		if f.host.EK == "" {
+		if f.Host.EK == "" {
 			return refusal.New(refusal.Conflict, "ek_missing", "import the host's EK", "inventory has no EK of host %s", host)
 		}
-		history, err := optional(boots().Get(ctx, tx, f.host.EK))
+		history, err := store.Optional(Boots().Get(ctx, tx, f.Host.EK))
 		if err != nil {
 			return err
 		}
@@ -37,14 +43,14 @@ func (s *Service) AcknowledgeClear(ctx context.Context, actor, host string, a v1
 		}
 		was := history
 		history.Cleared = true
-		if err := boots().Put(tx, f.host.EK, history); err != nil {
+		if err := Boots().Put(tx, f.Host.EK, history); err != nil {
 			return err
 		}
-		out = hostView(f, decide(f))
+		out = f.Shown
 		return s.log(ctx, tx, &audit.Change{
 			Actor: actor, Action: "host.tpm-cleared", Object: "host/" + host, Before: was, After: history,
 			Detail: "the TPM may count boots anew: " + refusal.ClipTo(a.Reason, maxDetail),
 		})
 	})
-	return out, s.refusals.Note(ctx, audit.Change{Actor: actor, Action: "host.tpm-cleared", Object: "host/" + refusal.Clip(host)}, err)
+	return out, s.o.Refusals.Note(ctx, audit.Change{Actor: actor, Action: "host.tpm-cleared", Object: "host/" + refusal.Clip(host)}, err)
 }

@@ -1,4 +1,4 @@
-package admission
+package session
 
 import (
 	"encoding/binary"
@@ -13,7 +13,7 @@ import (
 // The text of a token is binary and as short as can be: agents of the version before keep 1024 bytes of an id. It is a
 // row of numbers, and of fields with their length before them.
 
-var errSession = errors.New("no session that this version wrote")
+var errText = errors.New("no session that this version wrote")
 
 type fieldWriter struct{ out []byte }
 
@@ -76,14 +76,14 @@ func (r *fieldReader) count() int {
 }
 
 // encode returns the session without its number.
-func (r *sessionRecord) encode() ([]byte, error) {
-	c, w := r.Challenge, &fieldWriter{}
-	w.text(r.Host)
-	w.number(r.Epoch)
-	w.number(r.Row)
-	w.text(r.Source)
+func (s *Session) encode() ([]byte, error) {
+	c, w := s.Challenge, &fieldWriter{}
+	w.text(s.Host)
+	w.number(s.Epoch)
+	w.number(s.Row)
+	w.text(s.Source)
 	locks := int64(0)
-	if r.Locks {
+	if s.Locks {
 		locks = 1
 	}
 	w.number(locks)
@@ -105,8 +105,8 @@ func (r *sessionRecord) encode() ([]byte, error) {
 			return nil, err
 		}
 	}
-	for _, s := range []string{c.TPM.Maker, c.TPM.Name, c.TPM.Version, c.Start.Agent, c.Start.Image} {
-		w.text(s)
+	for _, text := range []string{c.TPM.Maker, c.TPM.Name, c.TPM.Version, c.Start.Agent, c.Start.Image} {
+		w.text(text)
 	}
 	w.number(int64(len(c.StatementDigests)))
 	for _, d := range c.StatementDigests {
@@ -123,11 +123,11 @@ func (r *sessionRecord) encode() ([]byte, error) {
 	return w.out, nil
 }
 
-// decodeSession reads what encode wrote.
-func decodeSession(b []byte) (sessionRecord, error) {
+// decode reads what encode wrote.
+func decode(b []byte) (Session, error) {
 	r := &fieldReader{in: b}
 	c := &attest.Challenge{}
-	ses := sessionRecord{Challenge: c, Host: r.text(), Epoch: r.number(), Row: r.number(), Source: r.text(), Locks: r.number() == 1}
+	ses := Session{Challenge: c, Host: r.text(), Epoch: r.number(), Row: r.number(), Source: r.text(), Locks: r.number() == 1}
 	c.Host = ses.Host
 	c.Issued, c.Expires = r.time(), r.time()
 	c.Secret, c.Nonce, c.EKDigest = r.bytes(), r.bytes(), r.digest()
@@ -149,7 +149,7 @@ func decodeSession(b []byte) (sessionRecord, error) {
 	}
 	c.AgentPCR, c.Channel = int(r.number()), r.text()
 	if r.bad || len(r.in) != 0 {
-		return sessionRecord{}, errSession
+		return Session{}, errText
 	}
 	return ses, nil
 }

@@ -1,4 +1,4 @@
-package admission
+package attestation
 
 import (
 	"bytes"
@@ -6,9 +6,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"time"
 
+	"portcullis/api/attestation/session"
 	"portcullis/api/audit"
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -23,22 +24,22 @@ const attemptSeal attest.Reason = "seal-unsigned"
 // channel is the TLS exporter value of the connection it came over, which may be another one than that of the evidence. A
 // sealed host can attest nothing more before it is rebooted, and only a sealed host is admitted. A seal that is not
 // accepted is an *attest.Refusal.
-func (s *Service) SubmitSeal(ctx context.Context, session string, channel []byte, source string, ev *attest.SealEvidence) (*v1.SealResult, error) {
-	rec, err := s.awaitedSeal(ctx, session)
+func (s *Service) SubmitSeal(ctx context.Context, id string, channel []byte, source string, ev *attest.SealEvidence) (*v1.SealResult, error) {
+	rec, err := s.awaitedSeal(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	d := denial{host: rec.Host, epoch: rec.Epoch, source: source, proven: provenNothing, attempt: attemptSeal}
+	d := denial{host: rec.Host, epoch: rec.Epoch, source: source, proven: hostrecord.ProvenNothing, attempt: attemptSeal}
 	boot, answered, no := attest.VerifySeal(s.now(), rec.Challenge, channel, ev, s.o.Policy)
 	if answered {
-		d.proven, d.attempt = provenTPM, ""
-		if err := s.consumeSeal(ctx, session, rec); err != nil {
+		d.proven, d.attempt = hostrecord.ProvenTPM, ""
+		if err := s.consumeSeal(ctx, id, rec); err != nil {
 			return nil, err
 		}
 	}
 	if no != nil {
 		if no.Code == attest.ReasonSeal || no.Code == attest.ReasonClock {
-			s.giveUpSeal(ctx, session)
+			s.giveUpSeal(ctx, id)
 		}
 		return nil, s.deny(ctx, d, no)
 	}
@@ -60,13 +61,13 @@ func (s *Service) SubmitSeal(ctx context.Context, session string, channel []byte
 // TPM has signed that it is in another state than when it quoted the evidence, and
 // there is no way back. That it cannot be forgotten changes nothing: every other
 // seal would be refused, too.
-func (s *Service) giveUpSeal(ctx context.Context, session string) {
+func (s *Service) giveUpSeal(ctx context.Context, id string) {
 	err := s.update(ctx, func(tx *store.Tx) error {
-		unsealed().Delete(tx, numberOf(session))
+		hostrecord.Unsealed().Delete(tx, session.Number(id))
 		return nil
 	})
 	if err != nil {
-		s.o.Log.Error("a seal that was refused could not be forgotten", "session", numberOf(session), "err", err)
+		s.o.Log.Error("a seal that was refused could not be forgotten", "session", session.Number(id), "err", err)
 	}
 }
 
@@ -76,89 +77,80 @@ func noSeal() *attest.Refusal {
 }
 
 // awaitedSeal returns the challenge that a seal of the session answers.
-func (s *Service) awaitedSeal(ctx context.Context, session string) (sealRecord, error) {
-	if len(session) > maxToken || !sessionID.MatchString(numberOf(session)) {
-		return sealRecord{}, noSeal()
+func (s *Service) awaitedSeal(ctx context.Context, id string) (hostrecord.SealRecord, error) {
+	if !session.ValidID(id) {
+		return hostrecord.SealRecord{}, noSeal()
 	}
-	rec, err := seals().Get(ctx, s.o.Store, numberOf(session))
-	if errors.Is(err, store.ErrNotFound) || err == nil && rec.Value.Challenge.Session != session {
-		return sealRecord{}, noSeal()
+	rec, err := hostrecord.Seals().Get(ctx, s.o.Store, session.Number(id))
+	if errors.Is(err, store.ErrNotFound) || err == nil && rec.Value.Challenge.Session != id {
+		return hostrecord.SealRecord{}, noSeal()
 	}
 	if err != nil {
-		return sealRecord{}, refusal.Explain(err)
+		return hostrecord.SealRecord{}, refusal.Explain(err)
 	}
 	return rec.Value, nil
 }
 
 // AwaitsSeal refuses a session that waits for no seal, as SubmitSeal would.
-func (s *Service) AwaitsSeal(ctx context.Context, session string) error {
-	_, err := s.awaitedSeal(ctx, session)
+func (s *Service) AwaitsSeal(ctx context.Context, id string) error {
+	_, err := s.awaitedSeal(ctx, id)
 	return err
 }
 
 // consumeSeal deletes the challenge that a seal answered. If several answers come, only one succeeds.
-func (s *Service) consumeSeal(ctx context.Context, session string, answered sealRecord) error {
+func (s *Service) consumeSeal(ctx context.Context, id string, answered hostrecord.SealRecord) error {
 	return s.update(ctx, func(tx *store.Tx) error {
-		rec, err := seals().Get(ctx, tx, numberOf(session))
+		rec, err := hostrecord.Seals().Get(ctx, tx, session.Number(id))
 		if errors.Is(err, store.ErrNotFound) || err == nil && !bytes.Equal(rec.Value.Challenge.Nonce, answered.Challenge.Nonce) {
 			return noSeal()
 		}
 		if err != nil {
 			return err
 		}
-		seals().Delete(tx, numberOf(session))
+		hostrecord.Seals().Delete(tx, session.Number(id))
 		return nil
 	})
 }
 
 // acceptSeal records that the host was handed over, if its evidence still counts, and
 // which certificate it holds, if any.
-func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Boot, cert *x509.Certificate) (*v1.SealResult, error) {
-	var d decision
+func (s *Service) acceptSeal(ctx context.Context, rec hostrecord.SealRecord, boot attest.Boot, cert *x509.Certificate) (*v1.SealResult, error) {
+	var phase v1.Phase
 	err := s.update(ctx, func(tx *store.Tx) error {
-		f, err := s.gather(ctx, tx, rec.Host)
+		f, err := s.read(ctx, tx, rec.Host)
 		if err != nil {
 			return err
 		}
-		if ev := f.rec.Evidence; f.rec.Epoch != rec.Epoch || ev == nil || ev.Session != numberOf(rec.Challenge.Session) {
+		if ev := f.rec.Evidence; f.rec.Epoch != rec.Epoch || ev == nil || ev.Session != session.Number(rec.Challenge.Session) {
 			return &attest.Refusal{Code: ReasonChanged, Detail: "the evidence does not count any more: inventory, assignment or a newer session replaced it"}
 		}
-		history, err := optional(boots().Get(ctx, tx, rec.Challenge.EKDigest))
+		history, err := store.Optional(Boots().Get(ctx, tx, rec.Challenge.EKDigest))
 		if err != nil {
 			return err
 		}
 		f.rec.Sealed = f.now
-		unsealed().Delete(tx, numberOf(rec.Challenge.Session))
+		hostrecord.Unsealed().Delete(tx, session.Number(rec.Challenge.Session))
 		f.rec.Certificate = held(cert, &rec)
 		if err := errors.Join(
-			boots().Put(tx, rec.Challenge.EKDigest, history.Seal(boot)),
-			Records().Put(tx, rec.Host, f.rec),
+			Boots().Put(tx, rec.Challenge.EKDigest, history.Seal(boot)),
+			hostrecord.Records().Put(tx, rec.Host, f.rec),
 			s.log(ctx, tx, &audit.Change{
 				Actor: "agent:" + rec.Host, Action: "evidence.seal", Object: "host/" + rec.Host, Code: "ok",
 				Detail: fmt.Sprintf("boot %d/%d: the host can attest nothing more until it is rebooted; EK %s, session %s%s",
-					boot.Reset, boot.Restart, rec.Challenge.EKDigest, numberOf(rec.Challenge.Session), certified(cert)),
+					boot.Reset, boot.Restart, rec.Challenge.EKDigest, session.Number(rec.Challenge.Session), certified(cert)),
 			}),
 		); err != nil {
 			return err
 		}
-		_, d, err = s.settle(ctx, tx, rec.Host)
+		phase, err = s.o.Admission.Settle(ctx, tx, rec.Host)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := &v1.SealResult{Host: rec.Host, Phase: d.phase}
+	out := &v1.SealResult{Host: rec.Host, Phase: phase}
 	if cert != nil {
 		out.Certificate = cert.Raw
 	}
 	return out, nil
-}
-
-// unseal forgets that the host was handed over, and a seal that is awaited: new evidence comes, or the old counts no more.
-func (r *Record) unseal(tx *store.Tx) {
-	r.Sealed, r.Certificate = time.Time{}, nil
-	if r.Evidence != nil {
-		seals().Delete(tx, r.Evidence.Session)
-		unsealed().Delete(tx, r.Evidence.Session)
-	}
 }

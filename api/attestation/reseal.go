@@ -1,4 +1,4 @@
-package admission
+package attestation
 
 import (
 	"context"
@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"portcullis/api/attestation/session"
 	"portcullis/api/audit"
+	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -25,8 +27,8 @@ const maxRenewals = 32
 // agent's PCR is capped, in the boot of the evidence and with its registers. So the evidence must still count, its
 // provisioning window be open, and no seal of it have been accepted. A challenge that is still good is returned again;
 // otherwise the error is a *refusal.Error of kind Conflict with code v1.CodeSealClosed, after which only a reboot helps.
-func (s *Service) RenewSeal(ctx context.Context, token, session string) (*attest.Seal, error) {
-	ref, err := tokens().Get(ctx, s.o.Store, hashToken(token))
+func (s *Service) RenewSeal(ctx context.Context, token, id string) (*attest.Seal, error) {
+	ref, err := hostrecord.Tokens().Get(ctx, s.o.Store, hashToken(token))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, unknownToken()
 	}
@@ -36,7 +38,7 @@ func (s *Service) RenewSeal(ctx context.Context, token, session string) (*attest
 	var out *attest.Seal
 	var lease store.Lease // only cleans up
 	err = s.update(ctx, func(tx *store.Tx) error {
-		next, err := s.nextSeal(ctx, tx, ref.Value.Host, hashToken(token), session)
+		next, err := s.nextSeal(ctx, tx, ref.Value.Host, hashToken(token), id)
 		if err != nil {
 			return err
 		}
@@ -49,10 +51,10 @@ func (s *Service) RenewSeal(ctx context.Context, token, session string) (*attest
 				return err
 			}
 		}
-		return s.keepSeal(ctx, tx, session, next, lease)
+		return s.keepSeal(ctx, tx, id, next, lease)
 	})
 	if refusal.IsKind(err, refusal.Conflict) {
-		s.o.Log.Info("seal not renewed", "host", ref.Value.Host, "session", refusal.Clip(session), "err", err)
+		s.o.Log.Info("seal not renewed", "host", ref.Value.Host, "session", refusal.Clip(id), "err", err)
 	}
 	return s.offering(out), err
 }
@@ -60,74 +62,74 @@ func (s *Service) RenewSeal(ctx context.Context, token, session string) (*attest
 // nextSeal is what a host is asked for again.
 type nextSeal struct {
 	seal   *attest.Seal
-	record *sealRecord // nil: the last one is still good
-	facts  *facts
+	record *hostrecord.SealRecord // nil: the last one is still good
+	host   *View
 }
 
-func (s *Service) nextSeal(ctx context.Context, tx *store.Tx, host, token, session string) (nextSeal, error) {
-	f, err := s.gather(ctx, tx, host)
+func (s *Service) nextSeal(ctx context.Context, tx *store.Tx, host, token, id string) (nextSeal, error) {
+	f, err := s.o.Admission.Look(ctx, tx, host)
 	if err != nil {
 		return nextSeal{}, err
 	}
-	if f.rec.Token != token { // a newer one replaced it since
+	if f.Record.Token != token { // a newer one replaced it since
 		return nextSeal{}, unknownToken()
 	}
-	if why := notSealable(f, session); why != "" {
+	if why := notSealable(f, id); why != "" {
 		return nextSeal{}, sealClosed(host, why)
 	}
-	first, err := unsealed().Get(ctx, tx, numberOf(session))
-	if errors.Is(err, store.ErrNotFound) || err == nil && (first.Value.Epoch != f.rec.Epoch || first.Value.Challenge.Session != session) {
+	first, err := hostrecord.Unsealed().Get(ctx, tx, session.Number(id))
+	if errors.Is(err, store.ErrNotFound) || err == nil && (first.Value.Epoch != f.Record.Epoch || first.Value.Challenge.Session != id) {
 		return nextSeal{}, sealClosed(host, "what its seal must show is not known any more")
 	}
 	if err != nil {
 		return nextSeal{}, err
 	}
-	last, err := optional(seals().Get(ctx, tx, numberOf(session)))
+	last, err := store.Optional(hostrecord.Seals().Get(ctx, tx, session.Number(id)))
 	if err != nil {
 		return nextSeal{}, err
 	}
-	if c := last.Challenge; c != nil && f.now.Before(c.Expires.Add(-s.o.Policy.SealLife/2)) {
+	if c := last.Challenge; c != nil && f.Now.Before(c.Expires.Add(-s.o.Policy.SealLife/2)) {
 		return nextSeal{seal: c.Seal()}, nil
 	}
-	if f.rec.Evidence.Renewals >= maxRenewals {
+	if f.Record.Evidence.Renewals >= maxRenewals {
 		return nextSeal{}, sealClosed(host, fmt.Sprintf("its seal was asked for %d times", maxRenewals))
 	}
-	out := nextSeal{record: &first.Value, facts: f}
-	if out.record.Challenge, out.seal, err = first.Value.Challenge.Renew(s.o.Rand, f.now, s.o.Policy); err != nil {
+	out := nextSeal{record: &first.Value, host: f}
+	if out.record.Challenge, out.seal, err = first.Value.Challenge.Renew(s.o.Rand, f.Now, s.o.Policy); err != nil {
 		return nextSeal{}, &refusal.Error{Code: "internal", Status: refusal.Internal, Detail: err.Error(), Err: err}
 	}
 	return out, nil
 }
 
 // keepSeal records the requested seal, and counts it.
-func (s *Service) keepSeal(ctx context.Context, tx *store.Tx, session string, next nextSeal, lease store.Lease) error {
-	host, rec := next.facts.host.ID, next.facts.rec
+func (s *Service) keepSeal(ctx context.Context, tx *store.Tx, id string, next nextSeal, lease store.Lease) error {
+	host, rec := next.host.Host.ID, *next.host.Record
 	ev := *rec.Evidence
 	ev.Renewals++
 	rec.Evidence = &ev
 	return errors.Join(
-		seals().PutLeased(tx, numberOf(session), *next.record, lease),
-		Records().Put(tx, host, rec),
+		hostrecord.Seals().PutLeased(tx, session.Number(id), *next.record, lease),
+		hostrecord.Records().Put(tx, host, rec),
 		s.log(ctx, tx, &audit.Change{
 			Actor: "agent:" + host, Action: "evidence.seal-nonce", Object: "host/" + host, Code: "ok",
-			Detail: fmt.Sprintf("the seal of session %s is asked for again (%d of %d)", numberOf(session), ev.Renewals, maxRenewals),
+			Detail: fmt.Sprintf("the seal of session %s is asked for again (%d of %d)", session.Number(id), ev.Renewals, maxRenewals),
 		}),
 	)
 }
 
 // notSealable says why evidence of a session can not be sealed any more, "" if it
 // can.
-func notSealable(f *facts, session string) string {
+func notSealable(f *View, id string) string {
 	switch {
-	case f.rec.Evidence == nil || f.rec.Evidence.Session != numberOf(session):
+	case f.Record.Evidence == nil || f.Record.Evidence.Session != session.Number(id):
 		return "its evidence does not count any more"
-	case !f.rec.Sealed.IsZero():
+	case !f.Record.Sealed.IsZero():
 		return "it is sealed"
 	}
-	if why := windowClosed(f.rec, f.now); why != "" {
+	if why := f.Record.WindowClosed(f.Now); why != "" {
 		return why
 	}
-	return checkAttested(f)
+	return f.Lacks
 }
 
 func sealClosed(host, why string) *refusal.Error {

@@ -1,17 +1,13 @@
-package admission
+package hostrecord
 
 import (
-	"slices"
 	"time"
 
-	"portcullis/api/fabric/ledger"
-	"portcullis/api/store"
 	v1 "portcullis/api/v1"
-	"portcullis/attest"
 	"portcullis/fabricsm/ib"
 )
 
-// Record is what admission knows of one host beyond its inventory. A host
+// Record is what is known of one host beyond its inventory. A host
 // without a Record is quarantined.
 type Record struct {
 	Phase v1.Phase  `json:"phase"` // as last reported and audited
@@ -39,14 +35,14 @@ type Record struct {
 	Removed *Removal `json:"removed,omitzero"` // inventory has the host no longer
 
 	Denial      *v1.Denial `json:"denial,omitzero"`
-	DenialProof proof      `json:"denial_proof,omitzero"` // of the sender that was refused
+	DenialProof Proven     `json:"denial_proof,omitzero"` // of the sender that was refused
 	Token       string     `json:"token,omitempty"`       // SHA-256 of the status token, hex
 
 	Certificate *Certificate `json:"certificate,omitzero"` // of the host's key; nil: it holds none
 }
 
-// denial returns the last refusal, nil if what was sent after it was accepted.
-func (r *Record) denial() *v1.Denial {
+// LastDenial returns the last refusal, nil if what was sent after it was accepted.
+func (r *Record) LastDenial() *v1.Denial {
 	if r.Denial == nil || r.Sealed.After(r.Denial.Time) || r.Evidence != nil && r.Evidence.Time.After(r.Denial.Time) {
 		return nil
 	}
@@ -54,7 +50,7 @@ func (r *Record) denial() *v1.Denial {
 }
 
 // Deny notes why a host whose TPM has answered was refused.
-func (r *Record) Deny(d v1.Denial) { r.Denial, r.DenialProof = &d, provenTPM }
+func (r *Record) Deny(d v1.Denial) { r.Denial, r.DenialProof = &d, ProvenTPM }
 
 // Certificate is the one that a host holds. It counts as long as it stands in the
 // Record with what it was given for.
@@ -76,7 +72,7 @@ type Evidence struct {
 
 	Renewals int `json:"renewals,omitempty"` // further nonces that were given for its seal
 
-	Judged string  `json:"judged,omitempty"` // names the policy and profile that it was judged by last (Options.judging)
+	Judged string  `json:"judged,omitempty"` // names the policy and profile that it was judged by last (attestation)
 	Lapses []Lapse `json:"lapses,omitempty"` // what of it no longer meets them
 }
 
@@ -88,68 +84,26 @@ type Dispute struct {
 	With string    `json:"with"` // the other host
 }
 
-// sealRecord is what a seal answers. Deleting it consumes it.
-type sealRecord struct {
-	Challenge *attest.SealChallenge `json:"challenge"`
-	Host      string                `json:"host"`
-	Epoch     int64                 `json:"epoch"`
-	Source    string                `json:"source"`
+// Removal is what stays of a host that inventory has no longer.
+type Removal struct {
+	Time time.Time `json:"time"`
+	EK   string    `json:"ek,omitempty"` // that it had
 }
 
-// tokenRef leads from a token's hash to its host.
-type tokenRef struct {
-	Host string `json:"host"`
+// Lapse is why evidence that was accepted no longer meets policy.
+type Lapse struct {
+	Cause  string    `json:"cause"` // of attest.LapseCauses
+	Detail string    `json:"detail"`
+	Since  time.Time `json:"since"`
 }
 
-// Records holds each host's Record by host id.
-func Records() store.Collection[Record] {
-	return store.NewCollection[Record]("hosts", 2, upgradeConflict)
-}
+// Proven is how much the sender of a refused request had shown to be the host
+// it named.
+type Proven uint8
 
-// Verdicts holds the last accepted verdict of each host by host id. It is never
-// forgotten: a host that has one is known (Repair).
-func Verdicts() store.Collection[attest.Verdict] {
-	return store.NewCollection[attest.Verdict]("verdicts", 2, upgradeVerdict)
-}
-
-func seals() store.Collection[sealRecord] { return store.NewCollection[sealRecord]("seals", 1) }
-
-// unsealed holds, by session, the first seal record of evidence that was accepted and not sealed yet: further ones are made
-// from it.
-func unsealed() store.Collection[sealRecord] { return store.NewCollection[sealRecord]("unsealed", 1) }
-
-// boots holds what is known of the boots of each TPM, by the digest of its EK.
-func boots() store.Collection[attest.BootHistory] {
-	return store.NewCollection[attest.BootHistory]("boots", 1)
-}
-
-// lastStranger is the key of the one record in strangers.
-const lastStranger = "last"
-
-// strangers holds the last refusal of a host that is not in inventory.
-func strangers() store.Collection[v1.Denial] { return store.NewCollection[v1.Denial]("strangers", 1) }
-
-func tokens() store.Collection[tokenRef] { return store.NewCollection[tokenRef]("tokens", 1) }
-
-// keys parses the record's grants. A key this service cannot read is an error,
-// not an absence.
-func (r *Record) keys() ([]ledger.Key, error) {
-	out := make([]ledger.Key, 0, len(r.Grants))
-	for _, g := range r.Grants {
-		k, err := ledger.ParseKey(g)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, k)
-	}
-	return out, nil
-}
-
-// insert returns a sorted list with name in it.
-func insert(list []string, name string) []string {
-	i, there := slices.BinarySearch(list, name)
-	if there {
-		return list
-	}
-	return slices.Insert(slices.Clone(list), i, name)
-}
+// Degrees of proof.
+const (
+	ProvenNothing Proven = iota // it knows the host's name
+	ProvenEK                    // and its EK certificate, which is no secret
+	ProvenTPM                   // the host's TPM answered
+)
