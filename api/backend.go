@@ -51,7 +51,7 @@ type Attestation interface {
 	AcknowledgeClear(ctx context.Context, actor, host string, a v1.TPMCleared) (*v1.Host, error)
 }
 
-// Inventory keeps which hosts there are, and the EK of each.
+// Inventory keeps which hosts there are, and the EK of each. Package inventory/register implements it.
 type Inventory interface {
 	// ImportInventory replaces what the files declare, all or nothing. Rows that need a
 	// second person are staged under the ticket.

@@ -121,7 +121,7 @@ func BenchmarkHostList(b *testing.B) {
 				fmt.Fprintf(&y, "  - {node_guid: 0x%016x, ports: [{port: 1, guid: 0x%016x, cable: 0x%x/%d}]}\n", guid, guid+1, 0x900000+i*8/32, i*8%32+a+1)
 			}
 		}
-		if _, err := svc.ImportInventory(b.Context(), "olga", []inventory.File{{Name: "hosts.yaml", Data: []byte(y.String())}}, v1.RepairTicket{}, false); err != nil {
+		if _, err := svc.Inventory().ImportInventory(b.Context(), "olga", []inventory.File{{Name: "hosts.yaml", Data: []byte(y.String())}}, v1.RepairTicket{}, false); err != nil {
 			b.Fatal(err)
 		}
 	}

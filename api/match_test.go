@@ -191,7 +191,7 @@ func site(t *testing.T, hosts ...string) *admissiontest.Site {
 	for i, id := range hosts {
 		fmt.Fprintf(&y, "- {id: %s, rack: r%d, hcas: [{node_guid: 0x%d00, ports: [{port: 1, guid: 0x%d01, cable: 0x10/%d}]}]}\n", id, i+1, i+1, i+1, i+1)
 	}
-	_, err := s.Service().ImportInventory(t.Context(), "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(y.String())}}, v1.RepairTicket{}, false)
+	_, err := s.Service().Inventory().ImportInventory(t.Context(), "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(y.String())}}, v1.RepairTicket{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

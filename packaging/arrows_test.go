@@ -125,6 +125,12 @@ var arrows = []arrow{
 		why:  "judges the version that a caller means",
 	},
 	{
+		from: "api/inventory/register",
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/fabric/ledger"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm"},
+		why:  "inventory knows no HTTP, and asks who decides about hosts by an interface",
+	},
+	{
 		from: "api/hostrecord",
 		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/ifmatch", "api/fabric/ledger"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},

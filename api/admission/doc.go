@@ -17,5 +17,6 @@
 //
 // The decision is one pure function (decide). The rest gathers its facts in a store transaction and writes the decision in
 // the same one, together with the audit entry, so that any number of services over one store, crashing at any moment,
-// agree.
+// agree. It rests on what hosts have shown (package attestation), which hosts there are (package register) and in which
+// clusters they may be (package tenancy). A Service makes these; each asks it back through an interface of its own.
 package admission

@@ -14,6 +14,7 @@ import (
 	"portcullis/api/attestation"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/inventory/register"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
@@ -28,12 +29,16 @@ var member storetest.Shared
 
 func TestMain(m *testing.M) { os.Exit(storetest.Run(m, &member)) }
 
-type verifier = attestation.Service
+type (
+	verifier  = attestation.Service
+	registrar = register.Service
+)
 
 // services are those that a lab asks.
 type services struct {
 	*Service
 	*verifier
+	*registrar
 }
 
 // lab is a site with hosts whose TPMs are software, and a fabric that is a few
@@ -113,7 +118,7 @@ func (l *lab) restart() {
 		l.options(&o)
 	}
 	s := New(o)
-	l.svc = services{s, s.Attestation()}
+	l.svc = services{s, s.Attestation(), s.Inventory()}
 }
 
 // addHosts makes n hosts host-1 to host-n with two ports each, cabled to switch

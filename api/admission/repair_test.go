@@ -372,7 +372,7 @@ func TestRepairEnds(t *testing.T) {
 	_, err = l.svc.CancelRepair(t.Context(), "olga", "host-1", v1.RepairCancel{Reason: "again"})
 	l.wantCode(err, "repair_unknown")
 	stage()
-	l.clock = l.clock.Add(repairLife)
+	l.clock = l.clock.Add(7 * 24 * time.Hour)
 	l.wantCode(l.confirm("peter", "host-1"), "repair_expired")
 	l.wantEK("host-1", l.hosts["host-1"].EKDigest())
 	stage() // again

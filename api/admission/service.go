@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/attestation"
+	"portcullis/api/inventory/register"
 	"portcullis/api/limit"
 	"portcullis/api/store"
 	"portcullis/api/tenancy"
@@ -104,6 +105,7 @@ type Service struct {
 	tenancy     *tenancy.Service
 	refusals    *tenancy.Refusals // of credentials that reach for another's object
 	attestation *attestation.Service
+	inventory   *register.Service
 	evidence    Evidence // the same, as far as decisions about hosts need it
 }
 
@@ -143,11 +145,17 @@ func New(o Options) *Service {
 		SourceRate: o.SourceRate, AttemptRate: o.AttemptRate, HostRate: o.HostRate, Now: s.now, Rand: o.Rand,
 	})
 	s.evidence = s.attestation
+	s.inventory = register.New(register.Options{
+		Store: o.Store, Log: o.Log, Admission: forInventory{s}, Declared: o.Declared, Alone: o.Alone, Now: s.now,
+	})
 	return s
 }
 
 // Attestation returns what verifies what hosts say.
 func (s *Service) Attestation() *attestation.Service { return s.attestation }
+
+// Inventory returns what keeps which hosts there are.
+func (s *Service) Inventory() *register.Service { return s.inventory }
 
 // Tenancy returns what keeps the clusters that hosts are assigned to.
 func (s *Service) Tenancy() *tenancy.Service { return s.tenancy }

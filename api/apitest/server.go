@@ -45,7 +45,7 @@ type Real struct{ *admission.Service }
 // Parts implements Served.
 func (r Real) Parts() (api.Backend, api.Tenancy) {
 	return api.Backend{
-		Attestation: r.Attestation(), Inventory: r.Service, Lifecycle: r.Service, Brakes: r.Service, Reviews: r.Service, State: r.Service,
+		Attestation: r.Attestation(), Inventory: r.Inventory(), Lifecycle: r.Service, Brakes: r.Service, Reviews: r.Service, State: r.Service,
 	}, r.Tenancy()
 }
 

@@ -147,7 +147,7 @@ func (s *site) importHosts(v *attesttest.Vendor) {
 		}
 		s.hosts[id] = h
 	}
-	if _, err := s.svc.ImportInventory(s.t.Context(), "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(y.String())}}, v1.RepairTicket{}, false); err != nil {
+	if _, err := s.svc.Inventory().ImportInventory(s.t.Context(), "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(y.String())}}, v1.RepairTicket{}, false); err != nil {
 		s.t.Fatal(err)
 	}
 }

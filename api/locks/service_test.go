@@ -98,9 +98,9 @@ func (s *site) ticket(epoch int64) string {
 	token := fmt.Sprintf("ticket-%d", s.n)
 	sum := sha256.Sum256([]byte(token))
 	type record struct {
-		Host     string                      `json:"host"`
-		Epoch    int64                       `json:"epoch"`
-		Expires  time.Time                   `json:"expires"`
+		Host     string                        `json:"host"`
+		Epoch    int64                         `json:"epoch"`
+		Expires  time.Time                     `json:"expires"`
 		Adapters []attestation.AttestedAdapter `json:"adapters"`
 	}
 	of := []attestation.AttestedAdapter{{NodeGUID: cardA, PSID: psid, BaseMAC: macA}, {NodeGUID: cardB, PSID: psid, BaseMAC: macB}}

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/admission"
 	"portcullis/api/attestation"
 	"portcullis/api/audit"
+	"portcullis/api/inventory/register"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/topology"
@@ -39,7 +39,7 @@ type Proofs interface {
 	Evidence(ctx context.Context, host string) (attestation.Proof, error)
 }
 
-// Hosts keeps inventory. Package admission implements it.
+// Hosts keeps inventory. Package register implements it.
 type Hosts interface {
 	// MoveCables changes inventory so that the cables at one switch are at another, and returns the number of hosts
 	// concerned.
@@ -77,8 +77,8 @@ func (s *Service) now() time.Time { return s.o.Now().UTC().Round(0) }
 func (s *Service) Start(ctx context.Context, actor string, in v1.NewRMA) (*v1.RMA, error) {
 	in.Reason = strings.TrimSpace(in.Reason)
 	switch {
-	case admission.CheckTicket(in.Ticket) != nil:
-		return nil, admission.CheckTicket(in.Ticket)
+	case register.CheckTicket(in.Ticket) != nil:
+		return nil, register.CheckTicket(in.Ticket)
 	case in.Reason == "":
 		return nil, refuse(refusal.Invalid, "reason_missing", "say it in a few words, for those who confirm", "no reason is given for the replacement")
 	case in.Kind == v1.RMASwitch && in.New == 0:
@@ -156,7 +156,7 @@ func (s *Service) records(ctx context.Context) ([]Record, error) {
 
 // get reads a record, and what it was modified at.
 func (s *Service) get(ctx context.Context, ticket string) (*store.Record[Record], error) {
-	if admission.CheckTicket(ticket) != nil {
+	if register.CheckTicket(ticket) != nil {
 		return nil, unknown(ticket)
 	}
 	rec, err := Records().Get(ctx, s.o.Store, ticket)

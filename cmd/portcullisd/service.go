@@ -199,7 +199,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	}
 	adm := s.newAdmission(keeper, hosts, signer)
 	s.told, s.brakes = newTold(), newBrakes(s.status)
-	s.server = s.newServer(adm, s.newRMA(adm.Attestation(), adm), keeper, hosts, signer)
+	s.server = s.newServer(adm, s.newRMA(adm.Attestation(), adm.Inventory()), keeper, hosts, signer)
 	for _, n := range s.config.Fabric.notices() {
 		s.log.Warn(n)
 	}
@@ -260,9 +260,7 @@ func (s *service) newServer(adm *admission.Service, r api.Replacer, keeper *lock
 	registry.MustRegister(newClockMetrics(s.clock)...)
 	registry.MustRegister(s.newInReview(), newAnchorMetrics(s.anchors), newAuditMetrics(s.verifier))
 	o := api.Options{
-		Backend: api.Backend{
-			Attestation: adm.Attestation(), Inventory: adm, Lifecycle: adm, Brakes: adm, Reviews: adm, State: adm,
-		},
+		Backend: api.Backend{Attestation: adm.Attestation(), Inventory: adm.Inventory(), Lifecycle: adm, Brakes: adm, Reviews: adm, State: adm},
 		Tenancy: adm.Tenancy(), Tokens: s.parts.tokens, Ended: s, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.conditions, Topospec: s.topospec, RMA: r, Reference: references,
 		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: s.newBackups(), Clock: s.clock,

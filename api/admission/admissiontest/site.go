@@ -109,7 +109,7 @@ func Trust(t testing.TB, s *store.Store, sets ...reference.Set) {
 func (s *Site) Expect(host string, file []byte) {
 	s.t.Helper()
 	ctx, svc := s.t.Context(), s.Service()
-	_, err := svc.ImportInventory(ctx, operator, []inventory.File{{Name: "hosts.yaml", Data: file}}, v1.RepairTicket{}, false)
+	_, err := svc.Inventory().ImportInventory(ctx, operator, []inventory.File{{Name: "hosts.yaml", Data: file}}, v1.RepairTicket{}, false)
 	fatal(s.t, err)
 	_, err = svc.Tenancy().CreateTenant(ctx, operator, v1.NewTenant{Name: tenant})
 	fatal(s.t, err)

@@ -95,7 +95,7 @@ func newSite(s *drill.Scene, o options) *site {
 	v.seen = seen.New(seen.Options{Now: v.clock})
 	v.known, v.limits = v.credentials(o.credentials), cmp.Or(o.limits, api.DefaultLimits())
 	v.serveAPI(log)
-	_, err = v.admission.ImportInventory(context.Background(), "drill", []inventory.File{{Name: "hosts.yaml", Data: v.inventory()}}, v1.RepairTicket{}, false)
+	_, err = v.admission.Inventory().ImportInventory(context.Background(), "drill", []inventory.File{{Name: "hosts.yaml", Data: v.inventory()}}, v1.RepairTicket{}, false)
 	s.Must(err)
 	v.sync()
 	return v
@@ -111,7 +111,7 @@ func (v *site) restartService() {
 func (v *site) serveAPI(log *slog.Logger) {
 	v.api = api.New(api.Options{
 		Backend: api.Backend{
-			Attestation: v.admission.Attestation(), Inventory: v.admission, Lifecycle: v.admission, Brakes: v.admission, Reviews: v.admission, State: v.admission,
+			Attestation: v.admission.Attestation(), Inventory: v.admission.Inventory(), Lifecycle: v.admission, Brakes: v.admission, Reviews: v.admission, State: v.admission,
 		},
 		Tenancy: v.admission.Tenancy(), Fabric: v.seen, Operator: v.operator(log), Tokens: v.known, ChannelBinding: api.ChannelOff,
 		Limits: v.limits, Version: "drill", Log: log, Registry: prometheus.NewRegistry(),

@@ -1,4 +1,4 @@
-package admission
+package register
 
 import (
 	"context"
@@ -183,7 +183,7 @@ func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, fi
 			return err
 		}
 		if c.Identity {
-			if err := s.voidEvidence(ctx, tx, c.After.ID); err != nil {
+			if err := s.o.Admission.Void(ctx, tx, c.After.ID); err != nil {
 				return err
 			}
 		}
@@ -202,23 +202,6 @@ func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, fi
 			Detail: fmt.Sprintf("%d hosts added, %d changed, from %s", len(p.Added), len(p.Changed), refusal.Some(names)),
 		}),
 	)
-}
-
-// voidEvidence makes a host attest again, and brings its phase up to date.
-func (s *Service) voidEvidence(ctx context.Context, tx *store.Tx, id string) error {
-	rec, err := hostrecord.Records().Get(ctx, tx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	rec.Value.Evidence, rec.Value.Certificate = nil, nil
-	if err := hostrecord.Records().Put(tx, id, rec.Value); err != nil {
-		return err
-	}
-	_, _, err = s.settle(ctx, tx, id)
-	return err
 }
 
 func (s *Service) importReport(ctx context.Context, tx *store.Tx, p *inventory.Plan, rows []staged, dryRun bool) (*v1.ImportReport, error) {

@@ -1,4 +1,4 @@
-package admission
+package register
 
 import (
 	"context"
@@ -73,7 +73,7 @@ func (s *Service) putMoved(ctx context.Context, tx *store.Tx, actor string, move
 		return err
 	}
 	for _, h := range moved {
-		if _, _, err := s.settle(ctx, tx, h.ID); err != nil {
+		if err := s.o.Admission.Settle(ctx, tx, h.ID); err != nil {
 			return err
 		}
 	}

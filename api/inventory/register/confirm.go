@@ -1,4 +1,4 @@
-package admission
+package register
 
 import (
 	"cmp"
@@ -8,10 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
-	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/page"
 	"portcullis/api/refusal"
@@ -183,30 +181,7 @@ func (s *Service) replaceEK(ctx context.Context, tx *store.Tx, actor, why string
 	); err != nil {
 		return err
 	}
-	return s.forget(ctx, tx, id)
-}
-
-// forget voids all that a host showed with another TPM: its evidence, its sessions, its
-// seal, its tickets and its token. Its window closes.
-func (s *Service) forget(ctx context.Context, tx *store.Tx, id string) error {
-	rec, err := hostrecord.Records().Get(ctx, tx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	r := rec.Value
-	r.DropToken(tx)
-	r.Unseal(tx)
-	r.Evidence, r.Window = nil, time.Time{}
-	r.Epoch++ // of which sessions, seals and tickets are
-	attestation.MeasuredBoots().Delete(tx, id)
-	if err := hostrecord.Records().Put(tx, id, r); err != nil {
-		return err
-	}
-	_, _, err = s.settle(ctx, tx, id)
-	return err
+	return s.o.Admission.Forget(ctx, tx, id)
 }
 
 // CancelRepair ends a change that waits for a second person.
