@@ -104,8 +104,8 @@ type Service struct {
 	withdraw    map[string]bool
 	tenancy     *tenancy.Service
 	refusals    *tenancy.Refusals // of credentials that reach for another's object
-	attestation *attestation.Service
 	inventory   *register.Service
+	attestation *attestation.Service
 	evidence    Evidence // the same, as far as decisions about hosts need it
 }
 

@@ -24,7 +24,7 @@ func Records() store.Collection[Record] {
 }
 
 // Verdicts holds the last accepted verdict of each host by host id. It is never
-// forgotten: a host that has one is known (Repair).
+// forgotten: a host that has one is known (package register).
 func Verdicts() store.Collection[attest.Verdict] {
 	return store.NewCollection[attest.Verdict]("verdicts", 2, upgradeVerdict)
 }

@@ -107,7 +107,7 @@ func (s *Service) Prepare(ctx context.Context) error {
 	return err
 }
 
-// Sign implements admission.Results.
+// Sign implements attestation.Results.
 func (s *Service) Sign(ctx context.Context, c *result.Claims, until time.Time) (string, error) {
 	k, private, err := s.ring.Signer(ctx)
 	if err != nil {
