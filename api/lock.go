@@ -57,20 +57,28 @@ func locksUp[I, T any](s *Server, a huma.API, op operation, do func(LockKeeper, 
 	op.tag = "lock"
 	register(s, a, op, func(ctx context.Context, in *I) (*bodyOutput[T], error) {
 		if s.locks == nil {
-			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
-				"the service locks no adapters", "give it a root for lock keys (locks.root) and start it again")
+			return nil, noLocks()
 		}
 		body, err := do(s.locks, ctx, in)
 		return &bodyOutput[T]{body}, err
 	})
 }
 
-// ticket has a keeper check the ticket of a request. The handler refuses a request without one.
-func ticket(awaits func(LockKeeper, context.Context, string) error) func(*Server, *http.Request) error {
+// noLocks refuses what needs a LockKeeper.
+func noLocks() *problem {
+	return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+		"the service locks no adapters", "give it a root for lock keys (locks.root) and start it again")
+}
+
+// ticket has a keeper check the ticket of a request. A request without one is refused with a hint.
+func ticket(hint string, awaits func(LockKeeper, context.Context, string) error) func(*Server, *http.Request) error {
 	return func(s *Server, r *http.Request) error {
+		if s.locks == nil {
+			return noLocks()
+		}
 		t := bearer(r.Header.Get("Authorization"))
-		if s.locks == nil || t == "" {
-			return nil
+		if t == "" {
+			return newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no ticket was sent", hint)
 		}
 		return awaits(s.locks, r.Context(), t)
 	}
@@ -79,28 +87,17 @@ func ticket(awaits func(LockKeeper, context.Context, string) error) func(*Server
 func (s *Server) lockRoutes(a huma.API) {
 	locksUp(s, a, operation{
 		id: "order-locks", method: http.MethodPost, path: "/v1/attest/locks", access: accessHost, maxBody: maxLockRequest,
-		expects: ticket(LockKeeper.AwaitsOrders),
+		expects: ticket("attest; evidence that lacks only locked adapters earns a ticket", LockKeeper.AwaitsOrders),
 		summary: "Get keys and settings for the adapters of the host that holds this ticket, once",
 	}, func(k LockKeeper, ctx context.Context, in *lockOrdersInput) (*v1.LockOrders, error) {
-		ticket := bearer(in.Authorization)
-		if ticket == "" {
-			return nil, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no ticket was sent", "attest; evidence that lacks only locked adapters earns a ticket")
-		}
-		return k.Orders(ctx, ticket, in.Body)
+		return k.Orders(ctx, bearer(in.Authorization), in.Body)
 	})
 	register(s, a, operation{
 		id: "report-locks", method: http.MethodPost, path: "/v1/attest/locks/report", tag: "lock", access: accessHost, status: http.StatusNoContent,
-		expects: ticket(LockKeeper.AwaitsReport),
+		expects: ticket("orders come with one", LockKeeper.AwaitsReport),
 		summary: "Say once what became of orders for adapters: it is told to operators, and grants nothing",
 	}, func(ctx context.Context, in *lockReportInput) (*struct{}, error) {
-		ticket := bearer(in.Authorization)
-		switch {
-		case s.locks == nil:
-			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "the service locks no adapters", "give it a root for lock keys (locks.root) and start it again")
-		case ticket == "":
-			return nil, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no ticket was sent", "orders come with one")
-		}
-		return nil, s.locks.Report(ctx, ticket, in.Body)
+		return nil, s.locks.Report(ctx, bearer(in.Authorization), in.Body)
 	})
 	locksUp(s, a, operation{
 		id: "list-locks", method: http.MethodGet, path: "/v1/locks", access: accessView,

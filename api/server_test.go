@@ -466,7 +466,7 @@ func TestBodiesThatDoNotEnd(t *testing.T) {
 	})
 	const places = 128
 	post := func(source string, body io.Reader) *httptest.ResponseRecorder {
-		r := httptest.NewRequest("POST", "/v1/attest/locks", body)
+		r := httptest.NewRequest("PUT", "/v1/attest/sessions/"+strings.Repeat("0", 32)+"/evidence", body)
 		r.RemoteAddr, r.ContentLength = source, 12<<10 // 128 of them are within the share of a source
 		r.Header.Set("Content-Type", "application/json")
 		return f.send(r)

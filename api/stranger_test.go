@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -13,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api"
 	"portcullis/api/apitest"
+	"portcullis/api/refusal"
 	"portcullis/attest"
 )
 
@@ -68,24 +71,44 @@ func head(method, path string, length int, more ...string) string {
 	return strings.Join(lines, "\r\n") + "\r\n\r\n"
 }
 
-// TestRefusedBeforeTheBody: evidence for an unknown session, and a body that is too large, is
-// refused before the body has come.
+// noTickets is a LockKeeper that knows no ticket.
+type noTickets struct{ api.LockKeeper }
+
+func (noTickets) AwaitsOrders(context.Context, string) error {
+	return refusal.New(refusal.Refused, "ticket_unknown", "attest again", "the ticket is not known")
+}
+
+func (noTickets) AwaitsReport(context.Context, string) error {
+	return refusal.New(refusal.Refused, "ticket_unknown", "attest again", "the ticket is not known")
+}
+
+// TestRefusedBeforeTheBody: evidence for an unknown session, orders without a ticket or for an unknown one, and a body that
+// is too large, are refused before the body has come.
 func TestRefusedBeforeTheBody(t *testing.T) {
 	t.Parallel()
 	b := apitest.NewBackend()
 	b.Fail(&attest.Refusal{Code: attest.ReasonSession, Detail: "unknown"})
-	s := apitest.Start(t, b)
+	s := apitest.Start(t, b, func(o *api.Options) { o.Locks = noTickets{} })
+	bare := apitest.Start(t, b)
 	id := strings.Repeat("0", 32)
+	const ticket = "Authorization: Bearer guessed"
 	for _, tt := range []struct {
+		server       *apitest.Server
 		method, path string
 		length, want int
+		more         []string
 	}{
-		{"PUT", "/v1/attest/sessions/" + id + "/evidence", 1 << 20, http.StatusForbidden},
-		{"PUT", "/v1/attest/sessions/" + id + "/seal", 16 << 10, http.StatusForbidden},
-		{"POST", "/v1/attest/sessions", 1 << 20, http.StatusRequestEntityTooLarge},
+		{s, "PUT", "/v1/attest/sessions/" + id + "/evidence", 1 << 20, http.StatusForbidden, nil},
+		{s, "PUT", "/v1/attest/sessions/" + id + "/seal", 16 << 10, http.StatusForbidden, nil},
+		{s, "POST", "/v1/attest/sessions", 1 << 20, http.StatusRequestEntityTooLarge, nil},
+		{s, "POST", "/v1/attest/locks", 1 << 20, http.StatusForbidden, []string{ticket}},
+		{s, "POST", "/v1/attest/locks", 1 << 20, http.StatusUnauthorized, nil},
+		{s, "POST", "/v1/attest/locks/report", 16 << 10, http.StatusUnauthorized, nil},
+		{s, "POST", "/v1/attest/locks/report", 16 << 10, http.StatusForbidden, []string{ticket}},
+		{bare, "POST", "/v1/attest/locks", 1 << 20, http.StatusServiceUnavailable, nil},
 	} {
-		r := dialRaw(t, s, "127.0.0.1")
-		r.send(head(tt.method, tt.path, tt.length))
+		r := dialRaw(t, tt.server, "127.0.0.1")
+		r.send(head(tt.method, tt.path, tt.length, tt.more...))
 		if got := r.status(); got != tt.want {
 			t.Errorf("%s %s with %d bytes to come: %d, want %d", tt.method, tt.path, tt.length, got, tt.want)
 		}
