@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -114,6 +115,58 @@ func TestStrangersSuppressNoAudit(t *testing.T) {
 	}
 	if n := l.audited("cluster.create"); n == 0 || !l.auditHas("mallory", "p_key_out_of_scope") {
 		t.Error("the audit log has nothing of a credential that reached for what is not its")
+	}
+}
+
+// TestRefusedAttestationsFloodNoLog: of strangers' refusals 120 lines are in the log, then one a second. They take no line
+// of a sender who knows the EK.
+func TestRefusedAttestationsFloodNoLog(t *testing.T) {
+	l := awaiting(t)
+	l.must(l.svc.Release(t.Context(), "alice", "host-2"))
+	var log strings.Builder
+	l.options = func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) }
+	l.restart()
+	lines := func() int { return strings.Count(log.String(), "attestation refused") }
+	for n := range 500 {
+		l.stranger("host-1", n%250)
+	}
+	if got := lines(); got != 120 {
+		t.Errorf("%d lines of 500 refusals, want 120", got)
+	}
+	l.clock = l.clock.Add(time.Second)
+	for n := range 10 {
+		l.stranger("host-1", n)
+	}
+	if got := lines(); got != 121 {
+		t.Errorf("%d lines a second later, want one more", got)
+	}
+	wantRefusal(t, l.ask("host-2", "host-2", 251), attestation.ReasonWindow)
+	if got := lines(); got != 122 {
+		t.Errorf("%d lines with that of the sender who knows the EK, want 122", got)
+	}
+}
+
+// TestAuditLogGrowsSlowly: the audit log, which is never cut, takes a share of refusals. The host's record has the last one
+// all the same.
+func TestAuditLogGrowsSlowly(t *testing.T) {
+	const day, entry, most = 24 * 60 * 60, 1 << 10, 4 << 20 // seconds, bytes, bytes
+	rate := attestation.AuditRate()
+	if perDay := entry * (float64(rate.Burst) + rate.PerSecond*day); perDay > most {
+		t.Errorf("refusals add %.0f bytes a day, want %d at most", perDay, most)
+	}
+	l := awaiting(t)
+	l.must(l.svc.Release(t.Context(), "alice", "host-2"))
+	l.options = func(o *Options) { o.AuditRate = limit.Rate{PerSecond: rate.PerSecond / 10, Burst: 3} }
+	l.restart()
+	for n := range 20 {
+		wantRefusal(t, l.ask("host-2", "host-2", n), attestation.ReasonWindow)
+		l.clock = l.clock.Add(time.Minute)
+	}
+	if got := len(l.refusals()); got < 3 || got > 3+3 {
+		t.Errorf("%d entries of 20 refusals in 20 minutes, want 3 and one each 10 minutes", got)
+	}
+	if d := l.host("host-2").Status.LastDenial; d == nil || !d.Time.Equal(l.clock.Add(-time.Minute)) {
+		t.Errorf("the host shows %+v, want the last refusal", d)
 	}
 }
 

@@ -52,6 +52,7 @@ type Options struct {
 	SourceRate  limit.Rate // of sessions asked for from one network address; default 20/s, 200 at once
 	AttemptRate limit.Rate // of those that name one host; default one each 6 s, 10 at once
 	HostRate    limit.Rate // of evidence of one host, whose TPM opened the credential, from all addresses; default 2/s, 60 at once
+	AuditRate   limit.Rate // of entries of the audit log about refused attestations; default attestation.AuditRate
 
 	// GUIDConflict decides about an admitted host when another one claims a GUID of it; default KeepAdmitted.
 	GUIDConflict ConflictRule
@@ -142,7 +143,7 @@ func New(o Options) *Service {
 		Store: o.Store, Policy: o.Policy, Log: o.Log, Admission: forAttestation{s}, Refusals: s.refusals, Judge: o.Judge,
 		Locks: o.Locks, Results: o.Results, Certifier: o.Certifier, Root: o.Root,
 		Window: o.Window, EvidenceAge: o.EvidenceAge, Withdraw: withdraw,
-		SourceRate: o.SourceRate, AttemptRate: o.AttemptRate, HostRate: o.HostRate, Now: s.now, Rand: o.Rand,
+		SourceRate: o.SourceRate, AttemptRate: o.AttemptRate, HostRate: o.HostRate, AuditRate: o.AuditRate, Now: s.now, Rand: o.Rand,
 	})
 	s.evidence = s.attestation
 	s.inventory = register.New(register.Options{

@@ -7,6 +7,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/hostrecord"
+	"portcullis/api/limit"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -22,6 +23,7 @@ type denial struct {
 	attempt  attest.Reason // what was wrong with the request itself, "" if nothing
 	stranger bool          // no such host in inventory
 	adapters bool          // a boot that is trusted shows adapters that policy refuses
+	audited  bool          // the audit log takes it
 }
 
 // noted is the key that limits refusals that any sender can cause: the operator should see each once, not each time. A new
@@ -39,6 +41,10 @@ const lastStranger = "last"
 // strangers holds the last refusal of a host that is not in inventory.
 func strangers() store.Collection[v1.Denial] { return store.NewCollection[v1.Denial]("strangers", 1) }
 
+// AuditRate limits entries of the audit log about refused attestations, over all hosts that proved the same. The log is
+// never cut, and an entry takes some 700 bytes: this is about 1 MB a day at most.
+func AuditRate() limit.Rate { return limit.Rate{PerSecond: 1.0 / 60, Burst: 1024} }
+
 // maxDetail bounds what is kept of a refusal's detail, which may repeat what
 // the host said.
 const maxDetail = 512
@@ -54,6 +60,7 @@ func (s *Service) deny(ctx context.Context, d denial, no *attest.Refusal) error 
 	if !s.worthNoting(d) {
 		return no
 	}
+	d.audited = d.proven != hostrecord.ProvenNothing && s.audits.Allow(d.proven, s.now())
 	err := s.update(ctx, func(tx *store.Tx) error { return s.note(ctx, tx, d, no) })
 	if err != nil {
 		s.o.Log.Error("refused evidence could not be recorded", "host", d.host, "code", no.Code, "err", err)
@@ -72,8 +79,8 @@ func (s *Service) worthNoting(d denial) bool {
 }
 
 // note puts the refusal into the host's status, where it stands for as long as a window lasts if no sender who proved as
-// much is refused meanwhile: a stranger hides nothing. It goes into the audit log if the sender knew at least the EK: the
-// log grows without end, so not every sender may write to it. A host that is not in inventory has no status, but the last
+// much is refused meanwhile: a stranger hides nothing. It goes into the audit log if the sender knew at least the EK, at
+// Options.AuditRate, and always if it ends evidence that was accepted. A host that is not in inventory has no status, but the last
 // refusal is kept, which also takes the same time.
 func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.Refusal) error {
 	last := v1.Denial{Time: s.now(), Code: string(no.Code), Detail: no.Detail}
@@ -101,7 +108,7 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 		rec.Unseal(tx)
 		rec.Evidence = nil
 	}
-	if err := hostrecord.Records().Put(tx, d.host, rec); err != nil || d.proven == hostrecord.ProvenNothing {
+	if err := hostrecord.Records().Put(tx, d.host, rec); err != nil || !d.audited && !spent {
 		return err
 	}
 	actor := "source:" + refusal.Clip(d.source)

@@ -77,6 +77,7 @@ type Options struct {
 	SourceRate  limit.Rate // of sessions asked for from one network address; default 20/s, 200 at once
 	AttemptRate limit.Rate // of those that name one host; default one each 6 s, 10 at once
 	HostRate    limit.Rate // of evidence of one host, whose TPM opened the credential; default 2/s, 60 at once
+	AuditRate   limit.Rate // of entries of the audit log about refusals, over all hosts that proved the same; default AuditRate
 
 	Now  func() time.Time // as records keep it
 	Rand io.Reader        // default crypto/rand
@@ -115,6 +116,7 @@ type Service struct {
 	strangerNotes *limit.Limiter[noted]
 	allNotes      *limit.Limiter[hostrecord.Proven]
 	lines         *limit.Limiter[hostrecord.Proven] // of the log, about refused attestations
+	audits        *limit.Limiter[hostrecord.Proven] // of the audit log, the same
 }
 
 // New makes a Service.
@@ -123,6 +125,7 @@ func New(o Options) *Service {
 	o.SourceRate = cmp.Or(o.SourceRate, limit.Rate{PerSecond: 20, Burst: 200})
 	o.AttemptRate = cmp.Or(o.AttemptRate, limit.Rate{PerSecond: 1.0 / 6, Burst: 10})
 	o.HostRate = cmp.Or(o.HostRate, limit.Rate{PerSecond: 2, Burst: 60})
+	o.AuditRate = cmp.Or(o.AuditRate, AuditRate())
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
@@ -135,7 +138,7 @@ func New(o Options) *Service {
 		sources:  limit.New[netip.Addr](o.SourceRate), attempts: limit.New[attempt](o.AttemptRate), hosts: limit.New[string](o.HostRate),
 		boots: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 3}), tries: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 4}),
 		notes: limit.New[noted](note), strangerNotes: limit.New[noted](note), allNotes: limit.New[hostrecord.Proven](notes),
-		lines: limit.New[hostrecord.Proven](limit.Rate{PerSecond: 1, Burst: 120}),
+		lines: limit.New[hostrecord.Proven](limit.Rate{PerSecond: 1, Burst: 120}), audits: limit.New[hostrecord.Proven](o.AuditRate),
 	}
 }
 
