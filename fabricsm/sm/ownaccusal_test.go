@@ -91,3 +91,34 @@ func TestRefusedCommandsHideNoRogue(t *testing.T) {
 		t.Error("the rogue master is not told of")
 	}
 }
+
+// TestStrayAnswerHasAPlace: an answer to nothing that was asked, over a directed route that switches wrote, is listed with the
+// place of its sender. One whose return path its sender wrote, as that of answers is, accuses no port by it.
+func TestStrayAnswerHasAPlace(t *testing.T) {
+	e, hs := settledKeyed(t)
+	at, _ := e.fab.Cable("sm", 1)
+	i := slices.IndexFunc(hs, func(h endPort) bool { return h.peer == at.Node })
+	if i < 0 {
+		t.Fatal("no host is at the switch of the subnet manager")
+	}
+	h := &hs[i]
+	way := mad.MakeRoute(h.num, at.Port)
+	for n := range 3 {
+		m := smp(mad.MethodGetResp, mad.AttrPortInfo, &way, 0)
+		m.MAD.SetTID(ib.TID(0x7000 + n))
+		m.MAD.ReturnPath()[1], m.MAD.ReturnPath()[2] = byte(h.pnum), 1 // as its switch and our adapter write them
+		e.step(&sm.Received{LID: ib.PermissiveLID, MAD: m.MAD})
+		m.MAD.SetReturning(true) // as answers come, whose return path the sender wrote
+		e.step(&sm.Received{LID: ib.PermissiveLID, MAD: m.MAD})
+	}
+	e.run(2 * time.Second)
+	rows := e.listed(violation.StrayMAD)
+	i = slices.IndexFunc(rows, func(v violation.Violation) bool { return v.Place == h.place })
+	if len(rows) != 2 || i < 0 || rows[i].Count != 3 || rows[i].By != violation.ByWay || rows[1-i].Count != 3 || rows[1-i].Place != (ib.Place{}) {
+		t.Errorf("rows %+v, want one with 3 answers from %v, and one with 3 from nowhere", rows, h.place)
+	}
+	ev, told := find(e.takeEvents(), func(s *sm.StrayAnswer) bool { return s.Place == h.place })
+	if !told || ev.GUID != h.node.PortGUID(h.num) {
+		t.Errorf("told %+v, want one with the place of the sender", ev)
+	}
+}
