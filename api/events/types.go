@@ -27,6 +27,8 @@ const (
 	StateRolledBack  = "state.rolled-back"
 	AnchorsFailing   = "anchors.failing"
 	AnchorsWritten   = "anchors.written"
+	StoreRoom        = "store.room"
+	StoreShort       = "store.short"
 	TokenEnds        = "token.ends"
 	ClockJump        = "clock.jump"
 	ClockSteady      = "clock.steady"
@@ -83,6 +85,8 @@ func Kinds() []Kind {
 		{LockUnlockFailed, Warning, "an adapter does not open with the keys that the service has for it", []string{"foreign", "out-of-band", "not-ours"}, true, ""},
 		{LockUnlockGiven, Notice, "an agent got the keys to open an adapter for good, as an operator decided", []string{"release"}, false, ""},
 		{StateRolledBack, Critical, "the audit log is not what was anchored of it: an older state was put in place of a newer one", []string{"shorter", "differs", "branch"}, false, "state"},
+		{StoreRoom, Notice, "the store has room again", []string{"room"}, false, "store"},
+		{StoreShort, Warning, "the store runs short of room", []string{"soon", "removals"}, false, "store"},
 		{TokenEnds, Warning, "operator tokens end soon, or have ended", []string{"soon", "ended"}, false, "tokens"},
 	}
 }

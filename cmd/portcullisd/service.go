@@ -86,7 +86,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	boundGarbage()
 	notify(log, "STATUS=opening the store "+c.storePlace())
 	state := newStatus(func(line string) { notify(log, "STATUS="+line) })
-	health := &storeHealth{log: log, status: func(detail string) { state.set(partStore, detail) }}
+	health := &storeHealth{log: log, status: func(detail string) { state.set(partStore, detail) }, news: make(chan struct{}, 1)}
 	st, err := openStore(ctx, c, p, health, log)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -158,6 +158,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	group.Go(func() error { s.clock.Run(ctx); return nil })
 	group.Go(func() error { s.anchors.Run(ctx); return nil })
 	group.Go(func() error { s.verifier.Run(ctx); return nil })
+	group.Go(func() error { return s.watchRoom(ctx) })
 	group.Go(func() error { return s.followRevoked(ctx) })
 	group.Go(func() error { return s.followRemote(ctx, health) })
 	hup := hangups()

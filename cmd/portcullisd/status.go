@@ -92,7 +92,7 @@ func (s *status) line() string {
 
 // conditions returns every part, and whether a restored state is in review, which is no failure.
 func (s *service) conditions(ctx context.Context) []v1.Condition {
-	all := append(s.status.conditions(ctx), s.clockCondition())
+	all := append(warned(s.status.conditions(ctx), s.storeHealth.now().Warning), s.clockCondition())
 	mark, err := review.Current(ctx, s.store)
 	switch {
 	case err != nil:

@@ -60,6 +60,7 @@ func ended(ctx context.Context, group *errgroup.Group, err error) error {
 type storeHealth struct {
 	log    *slog.Logger
 	status func(detail string) // called with why the store does not serve; "" while it does
+	news   chan struct{}       // has a token after each change; may be nil
 
 	mu   sync.Mutex
 	last etcd.Health
@@ -86,6 +87,10 @@ func (h *storeHealth) tell(now etcd.Health) {
 		h.log.Warn("the store has room again")
 	}
 	h.status(h.detail(now))
+	select {
+	case h.news <- struct{}{}:
+	default:
+	}
 }
 
 // detail says what /readyz shows of the store.
