@@ -291,6 +291,8 @@ type customer struct {
 	first   *mad.MAD // answer
 	asked   time.Duration
 	waiting bool
+	again   int           // how often it sends a question again that has no answer
+	left    int           // of that, for the question that waits
 	slowest time.Duration // since the last call of Site.slowest
 	sent    uint64
 	lost    uint64
@@ -316,7 +318,7 @@ func (t *Site) Customer(host, partner string) *customer {
 // asks whether we are there.
 func (t *Site) Standby(host string) *customer {
 	key := t.keyOf("sm")
-	c := &customer{client: *t.client(host), what: "SMInfo"}
+	c := &customer{client: *t.client(host), what: "SMInfo", again: 1} // OpenSM takes over after four without an answer
 	c.make = func() transport.Packet {
 		c.tid++
 		p := transport.Packet{LID: t.View().LID}
@@ -379,12 +381,19 @@ func (c *customer) poll(ask bool) {
 		}
 		c.slowest = max(c.slowest, now-c.asked)
 	}
+	if c.waiting && now-c.asked >= patience && c.left > 0 {
+		c.left--
+		c.asked = now
+		c.at.Send(c.make())
+		c.site.Collect()
+		return
+	}
 	if c.waiting && now-c.asked >= patience {
 		c.waiting = false
 		c.lost++
 	}
 	if ask && !c.waiting && (c.sent == 0 || now-c.asked >= customerPause) {
-		c.waiting, c.asked = true, now
+		c.waiting, c.asked, c.left = true, now, c.again
 		c.sent++
 		c.at.Send(c.make())
 		c.site.Collect()

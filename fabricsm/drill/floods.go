@@ -27,10 +27,9 @@ func floodDrills() []Drill {
 	}
 }
 
-// busy is a manager that can look at a million packets a second, and lets some thousand
-// wait.
+// busy is a manager that can look at a million packets a second. As many packets wait as Linux posts receives.
 func busy() stage.Work {
-	return stage.Work{Packet: time.Microsecond, Dropped: 50 * time.Nanosecond, Waiting: 8192}
+	return stage.Work{Packet: time.Microsecond, Dropped: 50 * time.Nanosecond, Waiting: 512}
 }
 
 // flood has hosts send for a time, in turn, together so many packets a millisecond, while
@@ -73,7 +72,8 @@ func oneFlood(s *Scene) {
 	if s.Check(during <= before*3/2, "questions of others took %v before the flood, %v during it", before, during) {
 		s.Stopped("h1 is answered %d times, and then no oftener than a host may ask: questions of others take %v as before, at most %v while its burst is answered", answered, during, first)
 	}
-	s.Check(t.Overflowed() == 0, "%d packets were lost because too many waited", t.Overflowed())
+	// A few of the flood itself find no place at the beginning, before h1 has used up what it may send.
+	s.Check(t.Overflowed() < 2*ms*each/8, "%d packets of %d were lost because too many waited", t.Overflowed(), 2*ms*each)
 	t.Reported(3*time.Second, "who floods", t.dropped("h1", trust.Flood))
 }
 
@@ -311,7 +311,8 @@ func otherClasses(s *Scene) {
 		}
 		return p
 	})
-	if s.Check(t.Overflowed() == 0, "%d packets were lost because too many waited", t.Overflowed()) {
+	// A few of the flood itself find no place at the beginning, before h1 has used up what it may send.
+	if s.Check(t.Overflowed() < uint64(n)/8, "%d packets of %d were lost because too many waited", t.Overflowed(), n) {
 		s.Stopped("of each class one port may send so much, and what is more is dropped before it is looked at; answers to the manager's own requests are never dropped, and another manager is answered each time")
 	}
 	gone := false
