@@ -38,7 +38,7 @@ func TestEveryProgramHasAManualPage(t *testing.T) {
 // TestConfigurationManual compares the keys of the reference configuration with
 // those that portcullisd.yaml(5) explains.
 func TestConfigurationManual(t *testing.T) {
-	reference, err := os.ReadFile("../cmd/portcullisd/default.yaml")
+	reference, err := os.ReadFile("../cmd/portcullisd/config/default.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,24 +4,15 @@ import (
 	"context"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"portcullis/api"
 	"portcullis/api/events"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/metrics"
+	"portcullis/cmd/portcullisd/readiness"
 )
 
 // certificateEvery is how often the end of the TLS certificate is looked at.
 const certificateEvery = 12 * time.Hour
-
-// newCertificateEnd makes the metric of when the TLS certificate ends.
-func newCertificateEnd(cert *api.Certificate) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "portcullis_tls_certificate_end_timestamp_seconds",
-		Help: "When the first certificate of the API's TLS chain ends, in Unix time.",
-	}, func() float64 { return float64(cert.Ends().Unix()) })
-}
 
 // watchCertificate records, until ctx ends, that the TLS certificate or tokens end soon or have ended.
 func (s *service) watchCertificate(ctx context.Context) error {
@@ -32,10 +23,10 @@ func (s *service) watchCertificate(ctx context.Context) error {
 		s.tellCertificate(now)
 		s.certificateEvent(ctx, now, &told)
 		next := certificateEvery
-		if left := s.parts.cert.Ends().Sub(now); left > 0 {
+		if left := s.parts.Cert.Ends().Sub(now); left > 0 {
 			next = min(next, left+time.Second)
 		}
-		if end := nextTokenEnd(s.tokens.Load(), now); !end.IsZero() {
+		if end := metrics.NextTokenEnd(s.tokens.Load(), now); !end.IsZero() {
 			next = min(next, end.Sub(now)+time.Second)
 		}
 		select {
@@ -55,11 +46,11 @@ type certificateTold struct {
 
 // certificateEvent records an event that the certificate ends soon or has ended, once for each.
 func (s *service) certificateEvent(ctx context.Context, now time.Time, told *certificateTold) {
-	err := s.parts.cert.Soon(now)
+	err := s.parts.Cert.Soon(now)
 	if err == nil {
 		return
 	}
-	next := certificateTold{s.parts.cert.Ends(), "soon"}
+	next := certificateTold{s.parts.Cert.Ends(), "soon"}
 	if now.After(next.ends) {
 		next.cause = "ended"
 	}
@@ -83,13 +74,13 @@ func (s *service) certificateEvent(ctx context.Context, now time.Time, told *cer
 // tellCertificate logs that the TLS certificate ends soon or has ended, and says whether the API is ready.
 func (s *service) tellCertificate(now time.Time) {
 	ended := ""
-	if err := s.parts.cert.Soon(now); err != nil && now.After(s.parts.cert.Ends()) {
+	if err := s.parts.Cert.Soon(now); err != nil && now.After(s.parts.Cert.Ends()) {
 		ended = err.Error()
 	}
-	s.status.set(partAPI, ended)
-	switch err := s.parts.cert.Soon(now); {
+	s.status.Set(readiness.API, ended)
+	switch err := s.parts.Cert.Soon(now); {
 	case err == nil:
-	case now.After(s.parts.cert.Ends()):
+	case now.After(s.parts.Cert.Ends()):
 		s.log.Error("TLS certificate", "error", err)
 	default:
 		s.log.Warn("TLS certificate", "error", err)

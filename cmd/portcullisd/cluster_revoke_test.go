@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"portcullis/cmd/portcullisd/cluster"
 )
 
 // TestRevokeElsewhere: a certificate that is revoked on one machine stays revoked when
@@ -36,7 +38,7 @@ func TestRevokeElsewhere(t *testing.T) {
 		a.cluster("invite", "--name", "c", "--peer", "https://127.0.0.1:1", "--client", "https://127.0.0.1:2", "--out", file)
 		text, err := os.ReadFile(file)
 		must(t, err)
-		var in invitation
+		var in cluster.Invitation
 		must(t, json.Unmarshal(text, &in))
 		n := revokedIn(t, in.Revoked)
 		return n == 2, fmt.Sprintf("%d are revoked", n)

@@ -11,12 +11,12 @@ const revokedPause = 5 * time.Second
 // followRevoked keeps this member's list of revoked certificates up to the cluster's
 // until ctx ends.
 func (s *service) followRevoked(ctx context.Context) error {
-	m := &s.parts.cluster
+	m := &s.parts.Cluster
 	if m.Name == "" {
 		return nil
 	}
 	for {
-		err := m.FollowRevoked(ctx, s.store, s.config.path(s.config.StateDir), s.log)
+		err := m.FollowRevoked(ctx, s.store, s.config.Path(s.config.StateDir), s.log)
 		if ctx.Err() != nil {
 			return nil
 		}

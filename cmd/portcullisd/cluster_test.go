@@ -17,6 +17,7 @@ import (
 
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/config"
 )
 
 // instance is one machine of a cluster of services.
@@ -311,7 +312,7 @@ func (m *instance) listOf(other *instance) (string, error) {
 // stateOf calls f with the state directory of a machine.
 func stateOf(t *testing.T, m *instance, f func(state string)) {
 	t.Helper()
-	c, err := loadConfig(filepath.Join(m.dir, "portcullisd.yaml"))
+	c, err := config.Load(filepath.Join(m.dir, "portcullisd.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,9 +365,9 @@ func TestClusterSection(t *testing.T) {
 		{"endpoints: []", "endpoints: [https://etcd1:2379]", "cluster.name"},
 	} {
 		write(t, file, strings.Replace(string(good), tt.old, tt.now, 1))
-		c, err := loadConfig(file)
+		c, err := config.Load(file)
 		if err == nil {
-			_, err = loadCluster(c, time.Now())
+			_, err = config.LoadCluster(c, time.Now())
 		}
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%q instead of %q: %v, want %q", tt.now, tt.old, err, tt.want)
@@ -399,9 +400,9 @@ func TestClusterSection(t *testing.T) {
 	client := filepath.Join(t.TempDir(), "web")
 	a.cluster("client", "--name", "web", "--out", client)
 	edit(t, a.dir, map[string]string{"cert: cluster/member.pem": "cert: " + client + "/client.pem", "key: cluster/member.key": "key: " + client + "/client.key"})
-	c, err := loadConfig(file)
+	c, err := config.Load(file)
 	if err == nil {
-		_, err = loadCluster(c, time.Now())
+		_, err = config.LoadCluster(c, time.Now())
 	}
 	if err == nil || !strings.Contains(err.Error(), "no certificate of a member") {
 		t.Errorf("a client's certificate as a member's: %v", err)

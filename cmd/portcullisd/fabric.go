@@ -13,11 +13,15 @@ import (
 	"portcullis/api/leader"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/administration"
+	"portcullis/cmd/portcullisd/command"
+	"portcullis/cmd/portcullisd/devicekeys"
+	"portcullis/cmd/portcullisd/fabriclog"
+	"portcullis/cmd/portcullisd/fabricport"
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
-	"portcullis/fabricsm/transport/ibsim"
 )
 
 const (
@@ -28,9 +32,6 @@ const (
 
 	// steady is how long an attachment must have held for the pause to start again from its first value.
 	steady = time.Minute
-
-	// dialTimeout bounds one attempt.
-	dialTimeout = 10 * time.Second
 
 	// intentWait is how long P_Key tables are left as they were found while
 	// the store has not said what is wanted, so that a restart takes nothing
@@ -72,10 +73,10 @@ func (s *service) unreachable(ctx context.Context, t *leader.Term, err error) {
 		return
 	}
 	what := "the fabric is out of reach; trying again"
-	if _, closed := errors.AsType[*closedKeysError](err); closed {
+	if _, closed := errors.AsType[*devicekeys.ClosedError](err); closed {
 		what = "the fabric is not managed, for the keys of its devices do not open; trying again"
 	}
-	s.log.Error(what, "port", s.config.Fabric.Port, "error", reason, "hint", cmp.Or(portHint(err, "fabric.port"), hintOf(err), "the service attaches by itself once the cause is gone"))
+	s.log.Error(what, "port", s.config.Fabric.Port, "error", reason, "hint", cmp.Or(fabricport.Hint(err, "fabric.port"), command.HintOf(err), "the service attaches by itself once the cause is gone"))
 	s.lostAdapter(ctx, reason)
 	_, err = s.store.Update(ctx, func(tx *store.Tx) error {
 		if t != nil {
@@ -93,26 +94,13 @@ func (s *service) unreachable(ctx context.Context, t *leader.Term, err error) {
 	}
 }
 
-// portHint says what to do about a port that cannot be opened, which is named by
-// the option or key given; "" when the error
-// says so itself.
-func portHint(err error, named string) string {
-	if _, ok := errors.AsType[*ibsim.NotRunningError](err); ok {
-		return "start the simulator (portcullis-sim run), or change " + named
-	}
-	if e, ok := errors.AsType[*ibsim.RefusedError](err); ok && e.AsSM {
-		return "the simulator knows no such node, or another subnet manager sits there: see " + named
-	}
-	return ""
-}
-
 // attach runs the subnet manager on the configured port until ctx ends or the
 // port is lost. The error says why it ended.
 func (s *service) attach(ctx context.Context, t *leader.Term) error {
 	link := fabric.New(fabric.Options{
 		Guard: guardOf(t),
-		Store: s.store, Log: s.log, Now: s.clock.Now, Owed: s.owed, Before: s.link.Load(), OnAliases: s.administration.alias,
-		OnPartitions: func(p map[ib.PKey]fabric.Partition) { s.administration.partition(clusters(p)) },
+		Store: s.store, Log: s.log, Now: s.clock.Now, Owed: s.owed, Before: s.link.Load(), OnAliases: s.administration.OnAliases,
+		OnPartitions: func(p map[ib.PKey]fabric.Partition) { s.administration.Partition(administration.Clusters(p)) },
 		Sight:        fabric.SightLimits(s.config.Fabric.Sight), OnSight: s.sight,
 	})
 	s.link.Store(link)
@@ -136,8 +124,8 @@ func (s *service) attach(ctx context.Context, t *leader.Term) error {
 	}
 	group.Go(func() error { return link.Run(ctx) })
 	group.Go(func() error {
-		s.marks.attached.Store(true)
-		defer s.marks.attached.Store(false)
+		s.marks.Attached.Store(true)
+		defer s.marks.Attached.Store(false)
 		err := driver.Run(ctx, o, link.Intents())
 		if err == nil && ctx.Err() == nil {
 			err = errors.New("the subnet manager stopped by itself")
@@ -148,10 +136,10 @@ func (s *service) attach(ctx context.Context, t *leader.Term) error {
 }
 
 func (s *service) dial(ctx context.Context) (transport.Port, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, fabricport.DialTimeout)
 	defer cancel()
 	core := s.core()
-	return openPort(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout, agents(&core))
+	return fabricport.Open(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout, fabricport.Agents(&core))
 }
 
 // driverOptions returns all that the subnet manager needs but its port. It fails before
@@ -163,36 +151,36 @@ func (s *service) driverOptions(ctx context.Context, link *fabric.Link, t *leade
 		return driver.Options{}, err
 	}
 	attachedAt := s.attachedAt(ctx, t)
-	notes := &routingNotes{engines: core.Engines, log: s.log}
-	kept, ring, err := s.config.Fabric.Keys.openKeys(link, s.config.path, &core)
+	notes := &fabriclog.Routes{Engines: core.Engines, Log: s.log}
+	kept, ring, err := devicekeys.Open(&s.config.Fabric.Keys, link, s.config.Path, &core)
 	if err != nil {
 		return driver.Options{}, err
 	}
-	answers, err := s.administration.agent(&s.config.Fabric, &core, ring.saKeys(), s.config.path)
+	answers, err := s.administration.Agent(&s.config.Fabric, &core, ring.SAKeys(), s.config.Path)
 	if err != nil {
 		return driver.Options{}, err
 	}
 	return driver.Options{
 		Fence: fenceOf(t),
-		SA:    answers, SASettings: s.administration.settings,
-		Store: kept, Log: namingLog(s.log, s.observer), Timeout: s.config.Fabric.Timeout, Core: core,
-		Inputs: s.marks.inputs,
+		SA:    answers, SASettings: s.administration.Settings,
+		Store: kept, Log: fabriclog.Naming(s.log, s.observer), Timeout: s.config.Fabric.Timeout, Core: core,
+		Inputs: s.marks.Inputs,
 		OnEvent: func(e sm.Event) {
 			link.OnEvent(e)
 			s.observer.OnEvent(e)
-			s.marks.told.event(e)
+			s.marks.Told.OnEvent(e)
 			s.topospec.OnEvent(e)
 		},
 		OnKeys: s.observer.OnKeys, OnSA: s.observer.OnSA,
 		OnView: func(v *sm.View) {
 			link.OnView(v)
 			s.observer.OnView(v)
-			s.marks.view()
+			s.marks.OnView()
 			s.topospec.OnView()
 			s.seen(v)
 			attachedAt(v)
-			notes.view(v)
-			s.drawn(ring.fill())
+			notes.OnView(v)
+			s.drawn(ring.Fill())
 		},
 	}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"portcullis/api/client"
 	"portcullis/api/store/etcd"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/config"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
@@ -126,11 +127,11 @@ func TestMarksOverAPI(t *testing.T) {
 // lastAudit returns the newest audit entry of an action of a service that is stopped.
 func lastAudit(t *testing.T, dir, action string) (last audit.Entry) {
 	t.Helper()
-	c, err := loadConfig(filepath.Join(dir, "portcullisd.yaml"))
+	c, err := config.Load(filepath.Join(dir, "portcullisd.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := etcd.Open(t.Context(), etcd.Options{Dir: c.path(c.StateDir), Log: slog.New(slog.DiscardHandler)})
+	st, err := etcd.Open(t.Context(), etcd.Options{Dir: c.Path(c.StateDir), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,44 +7,15 @@ import (
 
 	"portcullis/api/fabric"
 	v1 "portcullis/api/v1"
-	"portcullis/fabricsm/sm"
+	"portcullis/cmd/portcullisd/readiness"
 )
-
-// aspectSight is the aspect of the part sm that says whether it sees what it knows.
-const aspectSight = "sight"
-
-// sightConfig says when the subnet manager is partly blind.
-type sightConfig struct {
-	Nodes  int           `yaml:"nodes"`
-	Share  float64       `yaml:"share"`
-	Within time.Duration `yaml:"within"`
-}
-
-func defaultSight() sightConfig { return sightConfig(fabric.DefaultSightLimits()) }
-
-func (s *sightConfig) check(k *checker, key string) {
-	within(k, key+".nodes", s.Nodes, 1, 1_000_000)
-	k.share(key+".share", s.Share)
-	k.between(key+".within", s.Within, 10*time.Second, time.Hour)
-}
-
-func (s *sightConfig) flags(*smFlags, string) {}
-
-func (s *sightConfig) apply(*sm.Config, func(string) string) error { return nil }
-
-// share checks a share of something.
-func (k *checker) share(key string, v float64) {
-	if !(v > 0 && v <= 1) {
-		k.wrong(key, "%v: want more than 0 and at most 1", v)
-	}
-}
 
 // fabricState sets the obstacle to managing the fabric, by what the subnet manager shows; "" for none. It reports whether
 // that changed.
 func (s *service) fabricState(detail string) bool {
-	changed := s.status.set(partSM, detail)
+	changed := s.status.Set(readiness.SM, detail)
 	if s.config.Fabric.SA.Enabled {
-		s.status.set(partSA, detail)
+		s.status.Set(readiness.SA, detail)
 	}
 	return changed
 }
@@ -52,9 +23,9 @@ func (s *service) fabricState(detail string) bool {
 // sighted ends what was said of the sight of this instance, which does not look at the
 // fabric any more.
 func (s *service) sighted() {
-	s.status.setAspect(partSM, aspectSight, "")
+	s.status.SetAspect(readiness.SM, readiness.Sight, "")
 	if s.config.Fabric.SA.Enabled {
-		s.status.setAspect(partSA, aspectSight, "")
+		s.status.SetAspect(readiness.SA, readiness.Sight, "")
 	}
 }
 
@@ -71,9 +42,9 @@ func (s *service) sight(seen v1.Sight) {
 		unreached = "no host is in reach: " + seen.Reason
 	}
 	if s.config.Fabric.SA.Enabled {
-		s.status.setAspect(partSA, aspectSight, unreached)
+		s.status.SetAspect(readiness.SA, readiness.Sight, unreached)
 	}
-	if !s.status.setAspect(partSM, aspectSight, detail) {
+	if !s.status.SetAspect(readiness.SM, readiness.Sight, detail) {
 		return
 	}
 	if detail == "" {

@@ -15,6 +15,11 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/ca"
+	"portcullis/cmd/portcullisd/command"
+	"portcullis/cmd/portcullisd/config"
+	"portcullis/cmd/portcullisd/metrics"
+	"portcullis/cmd/portcullisd/readiness"
+	"portcullis/cmd/portcullisd/setup"
 )
 
 func TestInit(t *testing.T) {
@@ -24,14 +29,14 @@ func TestInit(t *testing.T) {
 	if code := run(t.Context(), args, nil, &out, &errs); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
-	c, err := loadConfig(filepath.Join(dir, "portcullisd.yaml"))
+	c, err := config.Load(filepath.Join(dir, "portcullisd.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Listen != "192.0.2.1:9443" || c.Fabric.Port != "ibsim:lab/H1" || c.StateDir != defaultConfig().StateDir {
+	if c.Listen != "192.0.2.1:9443" || c.Fabric.Port != "ibsim:lab/H1" || c.StateDir != config.Default().StateDir {
 		t.Errorf("configuration %+v, want the given listen address and port, and the rest as default", c)
 	}
-	p, err := loadParts(c)
+	p, err := config.ReadFiles(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +44,7 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who, ok := p.tokens.Find(strings.TrimSpace(string(token)), time.Now()); !ok || who.Name != "operator" || who.Role != api.RoleOperator || who.PKeys != nil {
+	if who, ok := p.Tokens.Find(strings.TrimSpace(string(token)), time.Now()); !ok || who.Name != "operator" || who.Role != api.RoleOperator || who.PKeys != nil {
 		t.Errorf("the operator token belongs to %+v, %v", who, ok)
 	}
 	if strings.Contains(out.String(), strings.TrimSpace(string(token))) {
@@ -60,22 +65,6 @@ func TestInit(t *testing.T) {
 		if info.Mode() != 0o600 {
 			t.Errorf("%s has mode %v, want 0600", name, info.Mode())
 		}
-	}
-}
-
-// TestInitLeavesNothingHalfDone: an installation that failed can be tried again.
-func TestInitLeavesNothingHalfDone(t *testing.T) {
-	dir := t.TempDir()
-	err := writeFresh(dir, []newFile{{"tls/ca.pem", []byte("a"), 0o644}, {"tokens.yaml", []byte("b"), 0o600}, {"nowhere/c", []byte("c"), 0o600}})
-	if err == nil || !strings.Contains(hintOf(err), "no file was left behind") {
-		t.Fatalf("writing into a folder that is not there: %v", err)
-	}
-	files, err := filepath.Glob(dir + "/*")
-	if err != nil || len(files) != 1 { // the folder tls
-		t.Errorf("left behind: %v, %v", files, err)
-	}
-	if err := writeFresh(dir, []newFile{{"tls/ca.pem", []byte("a"), 0o644}}); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -104,14 +93,14 @@ func TestInitNeverOverwrites(t *testing.T) {
 // TestInitKeepsRoots: roots that a purge leaves, since they open the state, are used by the next installation.
 func TestInitKeepsRoots(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range roots {
+	for _, name := range setup.Roots {
 		write(t, filepath.Join(dir, name), "kept "+name)
 	}
 	var out, errs strings.Builder
 	if code := run(t.Context(), []string{"init", "--dir", dir, "--names", "localhost"}, nil, &out, &errs); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
-	for _, name := range roots {
+	for _, name := range setup.Roots {
 		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(data) != "kept "+name {
 			t.Errorf("%s has %q, %v: without its content parts of the state never open", name, data, err)
 		}
@@ -157,7 +146,7 @@ func TestToken(t *testing.T) {
 		{"token", "--name", "a", "--role", "operator", "--hosts", "gpu-*"},
 		{"token", "--name", "a", "--role", "operator", "--p-keys", "0x7fff"},
 	} {
-		if code := run(t.Context(), args, nil, &out, &errs); code != exitUsage {
+		if code := run(t.Context(), args, nil, &out, &errs); code != command.ExitUsage {
 			t.Errorf("%v: exit code %d, want 2", args, code)
 		}
 	}
@@ -192,30 +181,30 @@ func TestCheckRefusesAnEndedCertificate(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "tls/server.key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, errs := check(); code != exitError || !strings.Contains(errs, "server.pem") || !strings.Contains(errs, "ends at ") {
+	if code, errs := check(); code != command.ExitError || !strings.Contains(errs, "server.pem") || !strings.Contains(errs, "ends at ") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	c, err := loadConfig(file)
+	c, err := config.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := loadParts(c)
+	p, err := config.ReadFiles(c)
 	if err != nil {
 		t.Fatalf("a start: %v", err)
 	}
 	var log strings.Builder
-	s := &service{parts: p, log: slog.New(slog.NewTextHandler(&log, nil)), status: newStatus(func(string) {})}
+	s := &service{parts: p, log: slog.New(slog.NewTextHandler(&log, nil)), status: readiness.New(func(string) {})}
 	s.tellCertificate(time.Now())
-	if got := s.status.conditions(t.Context()); len(got) != 1 || got[0].Name != partAPI || got[0].OK {
+	if got := s.status.Conditions(t.Context()); len(got) != 1 || got[0].Name != readiness.API || got[0].OK {
 		t.Errorf("with a certificate that has ended, the parts are %+v", got)
 	}
 	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "systemctl reload portcullisd") {
 		t.Errorf("the journal says %q", &log)
 	}
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(newCertificateEnd(p.cert))
+	registry.MustRegister(metrics.NewCertificateEnd(p.Cert))
 	families, err := registry.Gather()
-	if err != nil || len(families) != 1 || families[0].GetMetric()[0].GetGauge().GetValue() != float64(p.cert.Ends().Unix()) {
+	if err != nil || len(families) != 1 || families[0].GetMetric()[0].GetGauge().GetValue() != float64(p.Cert.Ends().Unix()) {
 		t.Errorf("metrics %v, %v", families, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/config"
 	"portcullis/fabricsm/driver/factfile"
 	"portcullis/fabricsm/driver/sealed"
 	"portcullis/fabricsm/ib"
@@ -89,8 +90,8 @@ func TestServiceShowsNoKey(t *testing.T) {
 	f := servedKeyFabric(t, sim.Modern())
 	imports, scan := planted(t, f)
 	dir, address := install(t, "--fabric-port", "ibsim:"+f.client.Socket+"/sm")
-	config := filepath.Join(dir, "portcullisd.yaml")
-	text, err := os.ReadFile(config)
+	file := filepath.Join(dir, "portcullisd.yaml")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestServiceShowsNoKey(t *testing.T) {
 		}
 		text = []byte(strings.Replace(string(text), from, to, 1))
 	}
-	write(t, config, string(text))
+	write(t, file, string(text))
 	d := start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()
 	stand := func(state string) {
@@ -161,12 +162,12 @@ func TestServiceShowsNoKey(t *testing.T) {
 	}
 	d.stop()
 	scan.Clean(t, "the log", []byte(d.lines.String()))
-	loaded, err := loadConfig(config)
+	loaded, err := config.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	scan.CleanFiles(t, loaded.StateDir)
-	for _, args := range [][]string{{"--print-config"}, {"--help"}, {"--config", config, "--check"}} {
+	for _, args := range [][]string{{"--print-config"}, {"--help"}, {"--config", file, "--check"}} {
 		out, err := exec.Command("portcullisd", args...).CombinedOutput()
 		if err != nil {
 			t.Errorf("portcullisd %v: %v\n%s", args, err, out)

@@ -13,7 +13,7 @@ import (
 // the fabric, which must be known before it has to.
 func (s *service) checkRoot() {
 	k := &s.config.Fabric.Keys
-	if !k.managesKeys() {
+	if !k.ManagesKeys() {
 		return
 	}
 	found, err := s.rootOpens()
@@ -21,14 +21,14 @@ func (s *service) checkRoot() {
 	case err != nil:
 		err = fmt.Errorf("fabric.keys.root: this machine does not open the keys of devices in the store: %w", err)
 		s.log.Error("this machine cannot manage the fabric", "error", err, "hint", "bring the root here that the other machines have; it is the same on all")
-		s.status.set("keys", err.Error())
+		s.status.Set("keys", err.Error())
 	case found:
 		s.log.Info("the root opens the keys of devices in the store", "root", k.Root)
 	}
 }
 
 func (s *service) rootOpens() (found bool, _ error) {
-	root, err := s.config.Fabric.Keys.openRoot(s.config.path)
+	root, err := s.config.Fabric.Keys.OpenRoot(s.config.Path)
 	if err != nil {
 		return false, err
 	}

@@ -2,104 +2,52 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"net"
-	"os"
-	"strings"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api/instances"
 	"portcullis/api/leader"
 	"portcullis/api/store"
+	"portcullis/cmd/portcullisd/config"
+	"portcullis/cmd/portcullisd/fabricport"
+	"portcullis/cmd/portcullisd/leadership"
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topo"
 )
 
-// ledRole is the role in which one of several instances leads: it manages the fabric.
-const ledRole = "sm"
-
 // announceEvery is how often an instance looks whether its record is right.
 const announceEvery = 10 * time.Minute
 
-// shared reports whether other instances can reach the store of this one. Where none can,
-// the lock of the state directory says that this instance is the only one.
-func (c *config) shared() bool { return c.Cluster.Name != "" || len(c.Etcd.Endpoints) > 0 }
-
-// instanceName returns the name by which other instances know this one. Two processes with
-// one role each on a machine have different ones.
-func (c *config) instanceName() (string, error) {
-	switch {
-	case c.Instance != "":
-		return c.Instance, nil
-	case c.Cluster.Name != "":
-		return c.Cluster.Name, nil
-	}
-	name, err := os.Hostname()
-	switch name = strings.ToLower(name); {
-	case !c.has(roleSM):
-		name += "-" + string(roleAPI)
-	case !c.has(roleAPI):
-		name += "-" + string(roleSM)
-	}
-	if err == nil {
-		err = checkMemberName(name)
-	}
-	if err != nil {
-		return "", hint(fmt.Errorf("name this instance: %w", err), "set the key instance to a name that no other instance has")
-	}
-	return name, nil
-}
-
-// advertised returns where other instances reach the API of this one, "" if nowhere.
-func (c *config) advertised() string {
-	if c.Advertise != "" || !c.has(roleAPI) {
-		return c.Advertise
-	}
-	host, port, err := net.SplitHostPort(c.Listen)
-	if err != nil {
-		return ""
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		if host, err = os.Hostname(); err != nil {
-			return ""
-		}
-	}
-	return "https://" + net.JoinHostPort(host, port)
-}
-
 // startLeading makes this instance a candidate, if there can be others.
 func (s *service) startLeading(ctx context.Context) error {
-	if !s.config.shared() {
+	if !s.config.Shared() {
 		return nil
 	}
 	var err error
-	if s.name, err = s.config.instanceName(); err != nil {
+	if s.name, err = s.config.InstanceName(); err != nil {
 		return err
 	}
 	announce := func() error {
 		return s.answered(ctx, "to say how this instance is reached", func() error { return s.announce(ctx) })
 	}
-	if !s.config.has(roleSM) {
+	if !s.config.Has(config.RoleSM) {
 		return announce()
 	}
 	s.candidate = leader.New(leader.Options{
-		Store: s.store, Role: ledRole, Instance: s.name, TTL: s.config.Lease, Log: s.log, OnChange: s.led,
+		Store: s.store, Role: leadership.Role, Instance: s.name, TTL: s.config.Lease, Log: s.log, OnChange: s.led,
 	})
 	return announce()
 }
 
 // announce writes how this instance is reached.
 func (s *service) announce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, fabricport.DialTimeout)
 	defer cancel()
 	return instances.Update(ctx, s.store, s.name, time.Now().UTC().Round(0), func(i *instances.Instance) {
-		i.API, i.Pin, i.Manages = s.config.advertised(), nil, s.config.has(roleSM)
-		if s.parts.cert != nil {
-			i.Pin = s.parts.cert.Pin()
+		i.API, i.Pin, i.Manages = s.config.Advertised(), nil, s.config.Has(config.RoleSM)
+		if s.parts.Cert != nil {
+			i.Pin = s.parts.Cert.Pin()
 		}
 	})
 }
@@ -284,23 +232,5 @@ func (s *service) attachedAt(ctx context.Context, t *leader.Term) func(*sm.View)
 				s.log.Warn("where this instance is attached was not recorded; another one takes its port for a host's", "error", err)
 			}
 		}()
-	}
-}
-
-// leads are the metrics of leadership.
-func (s *service) leads() []prometheus.Collector {
-	gauge := func(name, help string, value func(leader.State, time.Duration) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(s.candidate.State()) })
-	}
-	return []prometheus.Collector{
-		gauge("portcullis_leader", "1 while this instance leads as Subnet Manager.", func(now leader.State, _ time.Duration) float64 {
-			if now.Leads {
-				return 1
-			}
-			return 0
-		}),
-		gauge("portcullis_leader_epoch", "Epoch of the leader that this instance knows.", func(now leader.State, _ time.Duration) float64 { return float64(now.Epoch) }),
-		gauge("portcullis_leader_lease_seconds", "For how long the lease of this instance surely holds; 0 where it does not lead.",
-			func(_ leader.State, left time.Duration) float64 { return left.Seconds() }),
 	}
 }

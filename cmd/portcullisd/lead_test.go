@@ -13,6 +13,7 @@ import (
 
 	"portcullis/api/leader"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/leadership"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
@@ -232,46 +233,13 @@ func stopped(i *instance) bool {
 	return err == nil && strings.Contains(string(stat), ") T ")
 }
 
-// TestInstanceNames: two processes with one role each on one machine have different names, and
-// an address that means all is advertised as the host name.
-func TestInstanceNames(t *testing.T) {
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		roles        []role
-		change       func(*config)
-		name, listen string
-		advertised   string
-	}{
-		{roles: []role{roleAPI, roleSM}, name: strings.ToLower(host), listen: "10.0.0.1:8443", advertised: "https://10.0.0.1:8443"},
-		{roles: []role{roleAPI}, name: strings.ToLower(host) + "-api", listen: "0.0.0.0:8443", advertised: "https://" + host + ":8443"},
-		{roles: []role{roleSM}, name: strings.ToLower(host) + "-sm", listen: ":8443"},
-		{roles: []role{roleSM}, change: func(c *config) { c.Cluster.Name = "a" }, name: "a", listen: ":8443"},
-		{roles: []role{roleAPI}, change: func(c *config) { c.Instance, c.Advertise = "b", "https://b.example:1" }, name: "b", listen: ":8443", advertised: "https://b.example:1"},
-	} {
-		c := defaultConfig()
-		c.Roles, c.Listen = tt.roles, tt.listen
-		if tt.change != nil {
-			tt.change(c)
-		}
-		if name, err := c.instanceName(); name != tt.name || err != nil {
-			t.Errorf("%v: name %q, %v; want %q", tt.roles, name, err, tt.name)
-		}
-		if got := c.advertised(); got != tt.advertised {
-			t.Errorf("%v: advertised %q, want %q", tt.roles, got, tt.advertised)
-		}
-	}
-}
-
 // TestMayWrite: the only instance may write to the fabric, and one that stands by may not.
 func TestMayWrite(t *testing.T) {
 	only := &service{}
 	if !only.mayWrite() {
 		t.Error("the only instance may not write")
 	}
-	standby := &service{candidate: leader.New(leader.Options{Role: ledRole, Instance: "b"})}
+	standby := &service{candidate: leader.New(leader.Options{Role: leadership.Role, Instance: "b"})}
 	if standby.mayWrite() {
 		t.Error("an instance that does not lead may write")
 	}

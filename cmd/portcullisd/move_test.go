@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/lonesm"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
@@ -228,7 +229,7 @@ func (s keysSetup) on(f *keyFabric, node string, more ...string) []string {
 }
 
 // report brings the fabric up on the adapter of a node.
-func (s keysSetup) report(t *testing.T, f *keyFabric, node, members string) (r smReport) {
+func (s keysSetup) report(t *testing.T, f *keyFabric, node, members string) (r lonesm.Report) {
 	t.Helper()
 	var said strings.Builder
 	cmd := exec.CommandContext(t.Context(), "portcullisd", s.on(f, node, "--partitions", members, "--once", "--json")...)
@@ -245,7 +246,7 @@ func (s keysSetup) report(t *testing.T, f *keyFabric, node, members string) (r s
 
 // unchangedBy fails the test unless a bring-up on the adapter of another node found the
 // whole fabric, and left it as it was.
-func (f *keyFabric) unchangedBy(t *testing.T, before map[string]string, away string, said smReport) {
+func (f *keyFabric) unchangedBy(t *testing.T, before map[string]string, away string, said lonesm.Report) {
 	t.Helper()
 	if d := cmp.Diff(before, (&repair{fab: f.Fabric, list: f.list}).devices("sm", away)); d != "" {
 		t.Errorf("devices were changed (-before +after):\n%s", d)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/cluster"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
@@ -81,7 +82,7 @@ func TestClusterRecovered(t *testing.T) {
 	x.leads("sm")
 	now, err := left.api.SM(t.Context())
 	must(t, err)
-	if now.Epoch <= before.Epoch+skippedEpochs/2 {
+	if now.Epoch <= before.Epoch+cluster.SkippedEpochs/2 {
 		t.Errorf("the epoch is %d after %d", now.Epoch, before.Epoch)
 	}
 	eventually(t, "a review in which all agree", func() (bool, string) {

@@ -1,48 +1,12 @@
 package main
 
 import (
-	"context"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-
 	"portcullis/api/measuredboot"
 )
 
 // newReferences makes what keeps reference values of measured boots.
 func (s *service) newReferences() *measuredboot.Service {
 	return measuredboot.New(measuredboot.Options{
-		Store: s.store, Log: s.log, Now: s.clock.Now, PCRs: s.parts.policy.PCRs, Alone: !s.config.Admission.TwoPersons,
+		Store: s.store, Log: s.log, Now: s.clock.Now, PCRs: s.parts.Policy.PCRs, Alone: !s.config.Admission.TwoPersons,
 	})
-}
-
-// waiverTimeout bounds what a scrape waits for the store.
-const waiverTimeout = 5 * time.Second
-
-// waivers counts waivers for metrics: each is a class of hosts whose boots are not compared with anything.
-type waivers struct {
-	of   *measuredboot.Service
-	desc *prometheus.Desc
-}
-
-func newWaivers(of *measuredboot.Service) *waivers {
-	return &waivers{of, prometheus.NewDesc("portcullis_reference_waivers",
-		"Waivers of reference values of measured boots, in force, or expired and not put away.", []string{"state"}, nil)}
-}
-
-// Describe implements prometheus.Collector.
-func (w *waivers) Describe(ch chan<- *prometheus.Desc) { ch <- w.desc }
-
-// Collect implements prometheus.Collector.
-func (w *waivers) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), waiverTimeout)
-	defer cancel()
-	inForce, expired, err := w.of.Waivers(ctx)
-	if err != nil {
-		ch <- prometheus.NewInvalidMetric(w.desc, err)
-		return
-	}
-	for state, n := range map[string]int{"in_force": inForce, "expired": expired} {
-		ch <- prometheus.MustNewConstMetric(w.desc, prometheus.GaugeValue, float64(n), state)
-	}
 }

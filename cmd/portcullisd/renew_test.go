@@ -17,6 +17,8 @@ import (
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/config"
+	"portcullis/cmd/portcullisd/setup"
 )
 
 func freshTLS(t *testing.T) (dir string) {
@@ -52,7 +54,7 @@ func TestRenewCertificate(t *testing.T) {
 	f := tlsFilesOf(dir)
 	was := f.leaf(t)
 	later := time.Now().Add(365 * 24 * time.Hour)
-	names, ends, err := renew(f.cert, f.key, f.ca, f.caKey, later)
+	names, ends, err := setup.Renew(f.cert, f.key, f.ca, f.caKey, later)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,10 +73,10 @@ func TestRenewCertificate(t *testing.T) {
 		t.Errorf("a file is left over: %v", err)
 	}
 	other := tlsFilesOf(freshTLS(t))
-	if _, _, err := renew(f.cert, f.key, other.ca, other.caKey, later); err == nil || !strings.Contains(err.Error(), "not of CA") {
+	if _, _, err := setup.Renew(f.cert, f.key, other.ca, other.caKey, later); err == nil || !strings.Contains(err.Error(), "not of CA") {
 		t.Errorf("with another authority: %v", err)
 	}
-	if _, _, err := renew(f.cert, f.key, f.ca, f.caKey, time.Now().Add(10*365*24*time.Hour-40*24*time.Hour)); err == nil || !strings.Contains(err.Error(), "successor") {
+	if _, _, err := setup.Renew(f.cert, f.key, f.ca, f.caKey, time.Now().Add(10*365*24*time.Hour-40*24*time.Hour)); err == nil || !strings.Contains(err.Error(), "successor") {
 		t.Errorf("with an authority that ends soon: %v", err)
 	}
 	if !bytes.Equal(f.leaf(t).Certificate[0], now.Certificate[0]) {
@@ -83,7 +85,7 @@ func TestRenewCertificate(t *testing.T) {
 	if err := os.Chmod(f.caKey, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := renew(f.cert, f.key, f.ca, f.caKey, later); err == nil {
+	if _, _, err := setup.Renew(f.cert, f.key, f.ca, f.caKey, later); err == nil {
 		t.Error("a CA key that others can read is taken")
 	}
 }
@@ -96,7 +98,7 @@ func TestCertificateEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := store.New(memory.New(time.Now), "")
-	s := &service{parts: &parts{cert: cert}, store: st, log: slog.New(slog.DiscardHandler)}
+	s := &service{parts: &config.Files{Cert: cert}, store: st, log: slog.New(slog.DiscardHandler)}
 	told := certificateTold{}
 	for _, left := range []time.Duration{31 * 24 * time.Hour, 29 * 24 * time.Hour, 28 * 24 * time.Hour, -time.Second, -time.Hour} {
 		s.certificateEvent(t.Context(), cert.Ends().Add(-left), &told)
@@ -123,10 +125,10 @@ func TestRenewWithoutCA(t *testing.T) {
 	if _, err := ca.ParsePEM([]byte("nothing"), []byte("secret")); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("parse: %v", err)
 	}
-	if _, _, err := renew(f.cert, f.key, f.cert, f.key, time.Now()); err == nil {
+	if _, _, err := setup.Renew(f.cert, f.key, f.cert, f.key, time.Now()); err == nil {
 		t.Error("the server's own certificate is taken for a CA")
 	}
-	if _, _, err := renew(f.cert, f.key, f.ca, f.caKey+".gone", time.Now()); err == nil {
+	if _, _, err := setup.Renew(f.cert, f.key, f.ca, f.caKey+".gone", time.Now()); err == nil {
 		t.Error("a CA key that is offline is no error")
 	}
 }

@@ -12,9 +12,14 @@ import (
 
 	"portcullis/api/store/etcd"
 	"portcullis/cmd/internal/version"
+	"portcullis/cmd/portcullisd/cluster"
+	"portcullis/cmd/portcullisd/command"
+	"portcullis/cmd/portcullisd/config"
+	"portcullis/cmd/portcullisd/journal"
+	"portcullis/cmd/portcullisd/lonesm"
+	"portcullis/cmd/portcullisd/restore"
+	"portcullis/cmd/portcullisd/setup"
 )
-
-const defaultConfigFile = "/etc/portcullis/portcullisd.yaml"
 
 const usage = `Usage:
   portcullisd [--config FILE]             run the service
@@ -37,59 +42,56 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	switch name, args := args[0], args[1:]; name {
 	case "certificate":
-		return verb(stderr, func() error { return runCertificate(args, stdout, stderr) })
+		return verb(stderr, func() error { return setup.Certificate(args, stdout, stderr) })
 	case "init":
-		return verb(stderr, func() error { return runInit(args, stdout, stderr) })
+		return verb(stderr, func() error { return setup.Init(args, stdout, stderr) })
 	case "restore":
-		return verb(stderr, func() error { return runRestore(ctx, args, stdout, stderr) })
+		return verb(stderr, func() error { return restore.Run(ctx, args, stdout, stderr) })
 	case "cluster":
-		return verb(stderr, func() error { return runCluster(ctx, args, stdout, stderr) })
+		return verb(stderr, func() error { return cluster.Run(ctx, args, stdout, stderr) })
 	case "sm":
-		return verb(stderr, func() error { return runSM(ctx, args, stdout, stderr) })
+		return verb(stderr, func() error { return lonesm.Run(ctx, args, stdout, stderr) })
 	case "token":
-		return verb(stderr, func() error { return runToken(args, stdout, stderr) })
+		return verb(stderr, func() error { return setup.Token(args, stdout, stderr) })
 	case storeVerb:
-		return verb(stderr, func() error { return etcd.ServeMember(ctx, stdin, stdout, newLog(stderr, slog.LevelError)) })
+		return verb(stderr, func() error { return etcd.ServeMember(ctx, stdin, stdout, journal.New(stderr, slog.LevelError)) })
 	default:
-		report(stderr, hint(unknownCommand(name), "portcullisd --help"))
-		return exitUsage
+		command.Report(stderr, command.Hint(unknownCommand(name), "portcullisd --help"))
+		return command.ExitUsage
 	}
 }
 
 // unknownCommand names the command that was most likely meant.
 func unknownCommand(name string) error {
 	for _, known := range []string{"certificate", "cluster", "init", "restore", "sm", "token"} {
-		if distance(name, known) <= 1+len(known)/4 && name[0] == known[0] {
+		if command.Distance(name, known) <= 1+len(known)/4 && name[0] == known[0] {
 			return fmt.Errorf("unknown command %q; did you mean %s?", name, known)
 		}
 	}
 	return fmt.Errorf("unknown command %q: want certificate, cluster, init, restore, sm or token, or options alone to run the service", name)
 }
 
-// errUsage stands for a wrong command line that was reported already.
-var errUsage = errors.New("wrong usage")
-
 // verb runs f and turns its error into words and an exit code.
 func verb(stderr io.Writer, f func() error) int {
 	err := f()
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case errors.Is(err, errUsage):
-		return exitUsage
+		return command.ExitOK
+	case errors.Is(err, command.ErrUsage):
+		return command.ExitUsage
 	default:
-		report(stderr, err)
-		return exitError
+		command.Report(stderr, err)
+		return command.ExitError
 	}
 }
 
 func runService(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("portcullisd", flag.ContinueOnError)
-	file := fs.String("config", defaultConfigFile, "configuration file")
+	file := fs.String("config", command.DefaultConfigFile, "configuration file")
 	check := fs.Bool("check", false, "check the configuration and the files it names, then stop")
 	show := fs.Bool("version", false, "say which build this is")
 	printConfig := fs.Bool("print-config", false, "print the reference configuration")
-	if err := parse(fs, usage, args, stdout, stderr); err != nil {
+	if err := command.Parse(fs, usage, args, stdout, stderr); err != nil {
 		return err
 	}
 	switch {
@@ -97,28 +99,28 @@ func runService(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		fmt.Fprintln(stdout, "portcullisd", version.String())
 		return nil
 	case *printConfig:
-		_, err := stdout.Write(defaultYAML)
+		_, err := stdout.Write(config.Reference)
 		return err
 	}
-	c, err := loadConfig(*file)
+	c, err := config.Load(*file)
 	if err != nil {
 		return err
 	}
-	parts, err := loadParts(c)
+	parts, err := config.ReadFiles(c)
 	if err != nil {
 		return err
 	}
 	if *check {
-		if parts.cert != nil {
-			if err := parts.cert.Usable(time.Now()); err != nil {
+		if parts.Cert != nil {
+			if err := parts.Cert.Usable(time.Now()); err != nil {
 				return err
 			}
 		}
-		for _, w := range parts.tokens.Warnings(time.Now()) {
+		for _, w := range parts.Tokens.Warnings(time.Now()) {
 			fmt.Fprintf(stdout, "warning: %s\n", w)
 		}
 		fmt.Fprintf(stdout, "%s: good\n", *file)
 		return nil
 	}
-	return serve(ctx, c, parts, newLog(stderr, c.level()))
+	return serve(ctx, c, parts, journal.New(stderr, c.Level()))
 }

@@ -35,19 +35,28 @@ import (
 	"portcullis/api/store"
 	"portcullis/api/topology"
 	"portcullis/cmd/internal/version"
+	"portcullis/cmd/portcullisd/administration"
+	"portcullis/cmd/portcullisd/command"
+	"portcullis/cmd/portcullisd/config"
+	"portcullis/cmd/portcullisd/inputs"
+	"portcullis/cmd/portcullisd/leadership"
+	"portcullis/cmd/portcullisd/metrics"
+	"portcullis/cmd/portcullisd/readiness"
+	"portcullis/cmd/portcullisd/restore"
+	"portcullis/cmd/portcullisd/watch"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 )
 
 // service is one running portcullisd.
 type service struct {
-	config *config
-	parts  *parts
+	config *config.Config
+	parts  *config.Files
 	log    *slog.Logger
 	store  *store.Store
-	status *status
+	status *readiness.Status
 
-	storeHealth *storeHealth
+	storeHealth *readiness.StoreHealth
 	owed        *owed.Keeper       // what was done while the store was away
 	removals    *removals.Remover  // nil without the sm role
 	recorder    *admission.Service // of what was ordered while the store was away
@@ -58,7 +67,7 @@ type service struct {
 	tokens atomic.Pointer[api.Tokens]
 	server *api.Server            // nil without the api role
 	told   *prometheus.CounterVec // events; nil without the api role
-	brakes *brakes                // nil without the api role
+	brakes *readiness.Brakes      // nil without the api role
 
 	name      string            // of this instance; "" where it is the only one
 	candidate *leader.Candidate // nil without the sm role, and where this instance is the only one
@@ -69,24 +78,24 @@ type service struct {
 	anchors  *anchor.Keeper // of the audit log
 	verifier *verifier.Verifier
 
-	observer *seen.Observer // nil without the sm role
-	marks    *marks         // nil without the sm role
+	observer *seen.Observer   // nil without the sm role
+	marks    *inputs.Operator // nil without the sm role
 	topospec *topology.Service
 	declared atomic.Pointer[topology.Wanted] // what was in force last
 	link     atomic.Pointer[fabric.Link]
 	current  atomic.Pointer[sm.Config] // nil: as at the start
 
-	administration *administration
+	administration *administration.Keeper
 }
 
 // serve runs the service until a signal or ctx ends it, or a part of it dies.
-func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err error) {
+func serve(ctx context.Context, c *config.Config, p *config.Files, log *slog.Logger) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	boundGarbage()
-	notify(log, "STATUS=opening the store "+c.storePlace())
-	state := newStatus(func(line string) { notify(log, "STATUS="+line) })
-	health := &storeHealth{log: log, status: func(detail string) { state.set(partStore, detail) }, news: make(chan struct{}, 1)}
+	notify(log, "STATUS=opening the store "+c.StorePlace())
+	state := readiness.New(func(line string) { notify(log, "STATUS="+line) })
+	health := &readiness.StoreHealth{Log: log, Status: func(detail string) { state.Set(readiness.Store, detail) }, News: make(chan struct{}, 1)}
 	st, err := openStore(ctx, c, p, health, log)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -96,13 +105,13 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 
-	if err := refuseIncomplete(ctx, st, c.path(c.StateDir)); err != nil {
+	if err := restore.RefuseIncomplete(ctx, st, c.Path(c.StateDir)); err != nil {
 		return err
 	}
 
-	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration(), reloaded: make(chan struct{}, 1), renewed: make(chan struct{}, 1), blind: make(chan string, 1)}
-	s.administration.awaits = true
-	s.tokens.Store(p.tokens)
+	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: administration.New(), reloaded: make(chan struct{}, 1), renewed: make(chan struct{}, 1), blind: make(chan string, 1)}
+	s.administration.Awaits = true
+	s.tokens.Store(p.Tokens)
 	if err := s.newClock(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // the end was asked for before the recorded time was read
@@ -117,8 +126,8 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	}
 	s.verifier = s.newVerifier()
 	s.owed = owed.New(log)
-	if c.has(roleSM) {
-		if s.owed, err = owed.Open(c.path(c.StateDir), log); err != nil {
+	if c.Has(config.RoleSM) {
+		if s.owed, err = owed.Open(c.Path(c.StateDir), log); err != nil {
 			return err
 		}
 	}
@@ -136,10 +145,10 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	if err := s.startAPI(ctx, group); err != nil {
 		return err
 	}
-	if c.has(roleSM) {
+	if c.Has(config.RoleSM) {
 		s.checkRoot()
-		core := s.withDeclared(ctx, p.core)
-		for _, n := range c.Fabric.Keys.keyNotices(&core) {
+		core := s.withDeclared(ctx, p.Core)
+		for _, n := range c.Fabric.Keys.KeyNotices(&core) {
 			log.Warn(n)
 		}
 		if c.Fabric.Enforcement != "verified" {
@@ -161,12 +170,12 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	group.Go(func() error { return s.watchRoom(ctx) })
 	group.Go(func() error { return s.followRevoked(ctx) })
 	group.Go(func() error { return s.followRemote(ctx, health) })
-	hup := hangups()
+	hup := command.Hangups()
 	group.Go(func() error { return s.reloadOnSignal(ctx, hup) })
 	group.Go(func() error { return watchdog(ctx, log, s.alive) })
 	context.AfterFunc(ctx, func() { notify(log, daemon.SdNotifyStopping) })
 	notify(log, daemon.SdNotifyReady)
-	log.Info("portcullisd serves", "version", version.Short(), "roles", c.Roles, "store", c.storePlace())
+	log.Info("portcullisd serves", "version", version.Short(), "roles", c.Roles, "store", c.StorePlace())
 	err = group.Wait()
 	s.flushClock(ctx)
 	s.flushAnchors(ctx)
@@ -176,7 +185,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 
 // startAPI starts admission and the HTTPS API.
 func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
-	if !s.config.has(roleAPI) {
+	if !s.config.Has(config.RoleAPI) {
 		return nil
 	}
 	keeper, err := s.newLocks()
@@ -199,30 +208,30 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 		s.anchors.SignWith(signer.SignAnchor)
 	}
 	adm := s.newAdmission(keeper, hosts, signer)
-	s.told, s.brakes = newTold(), newBrakes(s.status)
+	s.told, s.brakes = newTold(), readiness.NewBrakes(s.status)
 	s.server = s.newServer(adm, s.newRMA(adm.Attestation(), adm.Inventory()), keeper, hosts, signer)
-	for _, n := range s.config.Fabric.notices() {
+	for _, n := range s.config.Fabric.Notices() {
 		s.log.Warn(n)
 	}
-	s.status.set(partAdmission, s.parts.closed)
-	s.status.set(partAPI, "")
-	for _, w := range s.parts.policy.Waived() {
+	s.status.Set(readiness.Admission, s.parts.Closed)
+	s.status.Set(readiness.API, "")
+	for _, w := range s.parts.Policy.Waived() {
 		s.log.Warn("the attestation policy leaves adapters unproven", "waived", w)
 	}
-	if s.parts.closed != "" {
-		s.log.Warn("attestation refuses every host", "reason", s.parts.closed)
+	if s.parts.Closed != "" {
+		s.log.Warn("attestation refuses every host", "reason", s.parts.Closed)
 	}
 	s.log.Info("API listens", "address", l.Addr().String())
 	group.Go(func() error { return adm.Run(ctx) })
 	group.Go(func() error { return s.followEvents(ctx) })
 	group.Go(func() error { return s.watchCertificate(ctx) })
-	group.Go(func() error { s.brakes.follow(ctx, s.store, s.log); return nil })
+	group.Go(func() error { s.brakes.Follow(ctx, s.store, s.log); return nil })
 	group.Go(func() error { return s.serveAPI(ctx, l) })
 	return nil
 }
 
 func (s *service) serveAPI(ctx context.Context, l net.Listener) error {
-	return s.server.Serve(ctx, l, s.parts.cert)
+	return s.server.Serve(ctx, l, s.parts.Cert)
 }
 
 func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, signer *results.Service) *admission.Service {
@@ -232,13 +241,13 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 		rest = -1 // what admission calls none
 	}
 	o := admission.Options{
-		Store: s.store, Policy: s.parts.policy, Log: s.log, Now: s.clock.Now, Clock: s.clock,
+		Store: s.store, Policy: s.parts.Policy, Log: s.log, Now: s.clock.Now, Clock: s.clock,
 		Window: a.Window, EvidenceAge: a.EvidenceMaxAge, Withdraw: append([]string{}, a.Withdraw...),
 		PKeyFirst: a.PKeyFirst, PKeyLast: a.PKeyLast, PKeyReserved: a.PKeyReserved, PKeyMinAge: rest,
 		GUIDConflict: a.GUIDConflict, Alone: !a.TwoPersons,
 		Brake: admission.BrakeLimits(a.Brake), UnseenFor: a.WithdrawUnseen,
 	}
-	o.Declared, o.Root = s.declaredSwitches, s.parts.sessionRoot()
+	o.Declared, o.Root = s.declaredSwitches, s.parts.SessionRoot()
 	if keeper != nil {
 		o.Locks = keeper // not a typed nil
 	}
@@ -252,17 +261,17 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 }
 
 func (s *service) newServer(adm *admission.Service, r api.Replacer, keeper *locks.Service, hosts *hostca.Service, signer *results.Service) *api.Server {
-	registry, references := newRegistry(s.observer), s.newReferences()
-	registry.MustRegister(newWaivers(references), s.told, newCertificateEnd(s.parts.cert), s.newTokenMetrics(), s.brakes)
-	registry.MustRegister(append(s.storeHealth.collectors(), owedMetrics(s.owed)...)...)
+	registry, references := watch.NewRegistry(s.observer), s.newReferences()
+	registry.MustRegister(metrics.NewWaivers(references), s.told, metrics.NewCertificateEnd(s.parts.Cert), metrics.NewTokens(s.tokens.Load), s.brakes)
+	registry.MustRegister(append(s.storeHealth.Collectors(), metrics.NewOwed(s.owed)...)...)
 	if s.candidate != nil {
-		registry.MustRegister(s.leads()...)
+		registry.MustRegister(metrics.NewLeadership(s.candidate)...)
 	}
-	registry.MustRegister(newClockMetrics(s.clock)...)
-	registry.MustRegister(s.newInReview(), newAnchorMetrics(s.anchors), newAuditMetrics(s.verifier))
+	registry.MustRegister(metrics.NewClock(s.clock)...)
+	registry.MustRegister(metrics.NewReview(s.store), metrics.NewAnchors(s.anchors), metrics.NewAudit(s.verifier))
 	o := api.Options{
 		Backend: api.Backend{Attestation: adm.Attestation(), Inventory: adm.Inventory(), Lifecycle: adm, Brakes: adm, Reviews: adm, State: adm},
-		Tenancy: adm.Tenancy(), Tokens: s.parts.tokens, Ended: s, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
+		Tenancy: adm.Tenancy(), Tokens: s.parts.Tokens, Ended: s, ChannelBinding: s.config.ChannelBinding, Limits: s.config.Rates(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.conditions, Topospec: s.topospec, RMA: r, Reference: references,
 		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: s.newBackups(), Clock: s.clock,
 	}
@@ -276,18 +285,18 @@ func (s *service) newServer(adm *admission.Service, r api.Replacer, keeper *lock
 		o.Hosts = hosts
 	}
 	if s.name != "" {
-		o.Leadership = &leadership{store: s.store, candidate: s.candidate}
+		o.Leadership = &leadership.Service{Store: s.store, Candidate: s.candidate}
 	}
 	if signer != nil {
 		o.Results = signer
-		registry.MustRegister(newSignedResults(signer))
+		registry.MustRegister(metrics.NewResults(signer))
 	}
 	return api.New(o)
 }
 
 // startWatch makes what remembers the fabric, and serves it on this machine.
 func (s *service) startWatch(ctx context.Context, group *errgroup.Group) error {
-	if !s.config.has(roleSM) {
+	if !s.config.Has(config.RoleSM) {
 		return nil
 	}
 	s.observer = seen.New(seen.Options{
@@ -295,26 +304,26 @@ func (s *service) startWatch(ctx context.Context, group *errgroup.Group) error {
 		Cables:  func() map[ib.Place]string { return of(&s.link, (*fabric.Link).Cables) },
 		Tenants: func() map[string]string { return of(&s.link, (*fabric.Link).Tenants) },
 	})
-	s.marks = newMarks(s.observer, s.log)
-	s.marks.note = auditMarks(s.store, s.owed)
+	s.marks = inputs.New(s.observer, s.log)
+	s.marks.Record = inputs.AuditMarks(s.store, s.owed)
 	s.removals = s.newRemovals()
 	s.marks.Note, s.marks.Sealed = keyops.Audit(s.store, time.Now), s.sealedFacts
-	w, err := watch(s.config.Fabric.Watch, s.config.path, s.observer, nil, s.removals, s.log)
+	w, err := watch.Open(s.config.Fabric.Watch, s.config.Path, s.observer, nil, s.removals, s.log)
 	if err != nil {
 		return err
 	}
-	context.AfterFunc(ctx, w.close)
-	w.serve(ctx, group)
+	context.AfterFunc(ctx, w.Close)
+	w.Serve(ctx, group)
 	return nil
 }
 
 // alive is what the watchdog asks: does the subnet manager, where it is attached, take
 // what it is told? The store may be away while the fabric is served.
 func (s *service) alive(ctx context.Context) error {
-	if s.marks == nil || !s.marks.attached.Load() {
+	if s.marks == nil || !s.marks.Attached.Load() {
 		return nil
 	}
-	if err := s.marks.give(ctx, &sm.Woken{}); err != nil {
+	if err := s.marks.Pass(ctx, &sm.Woken{}); err != nil {
 		return fmt.Errorf("the subnet manager's loop stands still: %w", err)
 	}
 	return nil
@@ -322,7 +331,7 @@ func (s *service) alive(ctx context.Context) error {
 
 // reloadOnSignal reads certificate, tokens and configuration again on SIGHUP.
 func (s *service) reloadOnSignal(ctx context.Context, hup chan os.Signal) error {
-	onHangup(ctx, hup, func() {
+	command.OnHangup(ctx, hup, func() {
 		notifyReloading(s.log)
 		if err := s.reload(); err != nil {
 			s.log.Error("reload: what was in use stays in use", "error", err)
@@ -337,38 +346,17 @@ func (s *service) reloadOnSignal(ctx context.Context, hup chan os.Signal) error 
 	return nil
 }
 
-// hangups takes SIGHUP, which would end the program, from now on. A program must do
-// so before it says that it is ready, since from then on it may be sent.
-func hangups() chan os.Signal {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	return hup
-}
-
-// onHangup calls f for every SIGHUP until ctx ends.
-func onHangup(ctx context.Context, hup chan os.Signal, f func()) {
-	defer signal.Stop(hup)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hup:
-			f()
-		}
-	}
-}
-
 // reload replaces what can be replaced while running.
 func (s *service) reload() error {
 	if s.server == nil {
 		return nil
 	}
-	tokens, err := loadTokens(s.config)
+	tokens, err := config.LoadTokens(s.config)
 	if err == nil {
 		s.server.SetTokens(tokens)
 		s.tokens.Store(tokens)
 	}
-	err = errors.Join(err, s.parts.cert.Reload(time.Now()))
+	err = errors.Join(err, s.parts.Cert.Reload(time.Now()))
 	for _, c := range []chan struct{}{s.reloaded, s.renewed} {
 		select {
 		case c <- struct{}{}:

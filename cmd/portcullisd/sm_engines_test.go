@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"portcullis/cmd/portcullisd/command"
+	"portcullis/cmd/portcullisd/lonesm"
 	"portcullis/fabricsm/sim/netlist"
 )
 
@@ -55,11 +57,11 @@ func TestSMOnFabricsWithCircles(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			args := append([]string{"sm", "--port", "sim:" + file, "--once", "--json"}, tt.args...)
-			if code := run(ctx, args, nil, &out, &log); code != exitOK {
+			if code := run(ctx, args, nil, &out, &log); code != command.ExitOK {
 				t.Fatalf("exit code %d: %s", code, log.String())
 			}
 			var r struct {
-				Ports    portCount
+				Ports    lonesm.PortCount
 				Engine   string `json:"routing_engine"`
 				Problems []string
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"portcullis/cmd/portcullisd/command"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
@@ -28,7 +29,7 @@ func TestTorusLanesAreProgrammed(t *testing.T) {
 	defer cancel()
 	var out, log bytes.Buffer
 	args := []string{"sm", "--port", "ibsim:" + lab.Socket() + "/sm", "--once", "--engine", "torus-2QoS,no_fallback"}
-	if code := run(ctx, args, nil, &out, &log); code != exitOK {
+	if code := run(ctx, args, nil, &out, &log); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, log.String())
 	}
 	// Ports 1 and 2 lead along x, 3 and 4 along y, the host is at 7.

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"portcullis/cmd/portcullisd/command"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/chain"
 	"portcullis/fabricsm/sm/record"
@@ -18,7 +19,7 @@ import (
 // file.
 func TestRecordOption(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sm.record")
-	if code, _, complaint := once(t, "--record", file); code != exitOK {
+	if code, _, complaint := once(t, "--record", file); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, complaint)
 	}
 	f, err := os.Open(file)
@@ -34,7 +35,7 @@ func TestRecordOption(t *testing.T) {
 		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
 	}
 	code, _, complaint := once(t, "--record", file)
-	if code != exitError || !strings.Contains(complaint, "name a file that is not there yet") {
+	if code != command.ExitError || !strings.Contains(complaint, "name a file that is not there yet") {
 		t.Errorf("onto a file that is there: exit code %d, %q", code, complaint)
 	}
 }
@@ -45,7 +46,7 @@ func TestRecordWithTopology(t *testing.T) {
 	law, file := filepath.Join(dir, "topoconfig.conf"), filepath.Join(dir, "sm.record")
 	const leaf, end = "0x0000000000100000,", ",1,Any,Active\n"
 	write(t, law, leaf+"1,0x0000000000200000"+end+leaf+"2,-,-,Any,Disabled\n"+leaf+"8,0x0000000000400000"+end)
-	if code, out, complaint := once(t, "--record", file, "--topology", law, "--topology-mode", "enforce"); code != exitOK || strings.Contains(complaint, "the record ends here") {
+	if code, out, complaint := once(t, "--record", file, "--topology", law, "--topology-mode", "enforce"); code != command.ExitOK || strings.Contains(complaint, "the record ends here") {
 		t.Fatalf("exit code %d: %s\n%s", code, complaint, out)
 	}
 	if err := os.Remove(law); err != nil {
@@ -92,7 +93,7 @@ func TestRecordOverReload(t *testing.T) {
 	eventually(t, "the other configuration", func() (bool, string) {
 		return strings.Contains(d.lines.String(), "the configuration was read again"), d.lines.String()
 	})
-	d.end(syscall.SIGTERM, exitOK)
+	d.end(syscall.SIGTERM, command.ExitOK)
 	if strings.Contains(d.lines.String(), "the record ends here") {
 		t.Error("the record ended before the run")
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/cmd/portcullisd/command"
+	"portcullis/cmd/portcullisd/lonesm"
 	"portcullis/fabricsm/driver/guid2lid"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
@@ -24,10 +26,10 @@ func bringUp(t *testing.T, lab *ibsimlab.Lab, args ...string) (sets uint64, said
 	defer cancel()
 	var out, complaint strings.Builder
 	args = append([]string{"sm", "--port", "ibsim:" + lab.Socket() + "/sm", "--once", "--json", "--enforcement", "accepted"}, args...)
-	if code := run(ctx, args, nil, &out, &complaint); code != exitOK {
+	if code := run(ctx, args, nil, &out, &complaint); code != command.ExitOK {
 		t.Fatalf("exit code %d, said %s", code, complaint.String())
 	}
-	var r smReport
+	var r lonesm.Report
 	if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
 		t.Fatalf("%v in %s", err, out.String())
 	}

@@ -12,14 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"portcullis/api/fabric/seen"
-	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/sm/violation"
-	"portcullis/fabricsm/transport"
+	"portcullis/cmd/portcullisd/command"
+	"portcullis/cmd/portcullisd/lonesm"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
@@ -37,12 +31,12 @@ func once(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func TestSMOnceReports(t *testing.T) {
 	code, out, complaint := once(t, "--json")
-	if code != exitOK || complaint != "" {
+	if code != command.ExitOK || complaint != "" {
 		t.Fatalf("exit code %d, said %q", code, complaint)
 	}
 	var r struct {
-		Nodes nodeCount
-		Ports portCount
+		Nodes lonesm.NodeCount
+		Ports lonesm.PortCount
 		SMPs  struct {
 			Total uint64
 			Kinds []struct {
@@ -58,10 +52,10 @@ func TestSMOnceReports(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	if want := (nodeCount{Switches: 1, CAs: 3}); r.Nodes != want {
+	if want := (lonesm.NodeCount{Switches: 1, CAs: 3}); r.Nodes != want {
 		t.Errorf("nodes %+v, want %+v", r.Nodes, want)
 	}
-	if want := (portCount{Cabled: 6, Active: 6}); r.Ports != want {
+	if want := (lonesm.PortCount{Cabled: 6, Active: 6}); r.Ports != want {
 		t.Errorf("ports %+v, want %+v", r.Ports, want)
 	}
 	var sum uint64
@@ -92,7 +86,7 @@ func TestSMOnceTable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "partitions.conf")
 	write(t, file, "A=0x101 : 0x200001=full, 0x999=full;\n")
 	code, out, complaint := once(t, "--partitions", file)
-	if code != exitOK {
+	if code != command.ExitOK {
 		t.Fatalf("exit code %d, said %q", code, complaint)
 	}
 	for _, want := range []string{
@@ -114,14 +108,14 @@ func TestSMRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no port", []string{"--once"}, exitUsage, "--port is missing"},
-		{"unknown port", []string{"--port", "tcp:1"}, exitUsage, `--port "tcp:1": want umad:DEVICE[:PORT], ibsim:SOCKET/NODE or sim:NETLIST`},
-		{"no netlist", []string{"--port", "sim:/nonexistent"}, exitError, "port sim:/nonexistent: read netlist: open /nonexistent"},
-		{"no simulator", []string{"--port", nobody()}, exitError, "hint: start the simulator"},
-		{"wrong device", []string{"--port", "umad:a/b"}, exitUsage, "is not the name of a device"},
-		{"several", []string{"--port", "sim:x", "--priority", "16", "--enforcement", "no"}, exitUsage, `--enforcement "no": want one of ["verified" "accepted"]` + "\nportcullisd: --priority 16"},
-		{"error in partitions", []string{"--port", nobody(), "--partitions", bad}, exitError, bad + `:2: "ALL=full": switches are not made members`},
-		{"no partitions", []string{"--port", nobody(), "--partitions", bad + "x"}, exitError, "read partitions: open"},
+		{"no port", []string{"--once"}, command.ExitUsage, "--port is missing"},
+		{"unknown port", []string{"--port", "tcp:1"}, command.ExitUsage, `--port "tcp:1": want umad:DEVICE[:PORT], ibsim:SOCKET/NODE or sim:NETLIST`},
+		{"no netlist", []string{"--port", "sim:/nonexistent"}, command.ExitError, "port sim:/nonexistent: read netlist: open /nonexistent"},
+		{"no simulator", []string{"--port", nobody()}, command.ExitError, "hint: start the simulator"},
+		{"wrong device", []string{"--port", "umad:a/b"}, command.ExitUsage, "is not the name of a device"},
+		{"several", []string{"--port", "sim:x", "--priority", "16", "--enforcement", "no"}, command.ExitUsage, `--enforcement "no": want one of ["verified" "accepted"]` + "\nportcullisd: --priority 16"},
+		{"error in partitions", []string{"--port", nobody(), "--partitions", bad}, command.ExitError, bad + `:2: "ALL=full": switches are not made members`},
+		{"no partitions", []string{"--port", nobody(), "--partitions", bad + "x"}, command.ExitError, "read partitions: open"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, complaint bytes.Buffer
@@ -229,92 +223,4 @@ func TestSMPartitions(t *testing.T) {
 	if keys := pkeys(); strings.Contains(keys, "0x8101") || !strings.Contains(keys, "0x8102") {
 		t.Errorf("h1 is not moved:\n%s", keys)
 	}
-}
-
-func TestEventName(t *testing.T) {
-	for e, want := range map[sm.Event]string{
-		&sm.Settled{}: "settled", &sm.PortPlaced{}: "port-placed", &sm.ForeignSM{}: "foreign-sm",
-		&sm.SMInfoRefused{}: "sminfo-refused", &sm.DuplicateGUID{}: "duplicate-guid",
-	} {
-		if got := seen.EventName(e); got != want {
-			t.Errorf("%T is called %q, want %q", e, got, want)
-		}
-	}
-}
-
-// silent is a port that takes everything and sends only what the test sets.
-type silent struct {
-	transport.Port
-	next transport.Packet
-}
-
-func (*silent) Send(p []transport.Packet) (int, error) { return len(p), nil }
-
-func (s *silent) Receive(p []transport.Packet) (int, error) {
-	return copy(p, []transport.Packet{s.next}), nil
-}
-
-func packet(h mad.Header) transport.Packet {
-	p := transport.Packet{}
-	mad.NewSMP(&p.MAD, h, nil, ib.MKey{})
-	return p
-}
-
-func TestMeterCountsRequests(t *testing.T) {
-	m := &meter{Port: &silent{}, began: time.Now()}
-	active := packet(mad.Header{Method: mad.MethodSet, Attr: mad.AttrPortInfo})
-	active.MAD.Data()[stateOffset] = byte(ib.PortActive) | 0x50
-	if _, err := m.Send([]transport.Packet{
-		packet(mad.Header{Method: mad.MethodGet, Attr: mad.AttrNodeInfo}),
-		packet(mad.Header{Method: mad.MethodGet, Attr: mad.AttrNodeInfo}),
-		packet(mad.Header{Method: mad.MethodGetResp, Attr: mad.AttrSMInfo}),
-		active,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	r := m.report()
-	for i := range r.Kinds {
-		r.Kinds[i].First, r.Kinds[i].Last = 0, 0
-	}
-	want := smpReport{Total: 3, Kinds: []kindCount{
-		{Method: "Get", Attribute: "NodeInfo", Sent: 2},
-		{Method: "Set", Attribute: "PortInfo", State: ib.PortActive.String(), Sent: 1},
-	}}
-	if d := cmp.Diff(want, r); d != "" {
-		t.Errorf("report (-want +got):\n%s", d)
-	}
-}
-
-func TestCause(t *testing.T) {
-	start := time.Now()
-	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	wire, c := &meter{Port: &silent{}, sent: 100}, &cause{}
-	check := func(when string, now time.Time, wantTook time.Duration, wantSMPs uint64) {
-		t.Helper()
-		took, smps := c.until(now, wire.requests())
-		wire.answered()
-		if took != wantTook || smps != wantSMPs {
-			t.Errorf("%s: %v and %d SMPs, want %v and %d", when, took, smps, wantTook, wantSMPs)
-		}
-	}
-	c.event(at(0), &sm.PortGone{}, wire)
-	wire.sent += 5
-	c.event(at(3), &sm.PortPlaced{}, wire)
-	check("from the first event", at(10), 10*time.Millisecond, 5)
-
-	wire.trapped(at(1000))
-	wire.sent += 2
-	wire.trapped(at(1001))
-	c.event(at(1004), &sm.PortGone{}, wire)
-	check("from the first trap", at(1010), 10*time.Millisecond, 2)
-
-	wire.trapped(at(2000))
-	c.event(at(9000), &sm.PortGone{}, wire)
-	check("not from a trap long before", at(9001), time.Millisecond, 0)
-
-	c.begin(at(10000), wire.requests())
-	c.forget()
-	c.event(at(11000), &violation.TrapReceived{}, wire)
-	c.event(at(12000), &sm.PortGone{}, wire)
-	check("not from what had no effect", at(12002), 2*time.Millisecond, 0)
 }

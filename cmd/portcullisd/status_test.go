@@ -7,61 +7,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/config"
+	"portcullis/cmd/portcullisd/readiness"
 )
-
-func TestStatus(t *testing.T) {
-	var told []string
-	s := newStatus(func(line string) { told = append(told, line) })
-	s.set(partStore, "")
-	s.set(partSM, "no simulator")
-	s.set(partSM, "no simulator")
-	want := []v1.Condition{{Name: partSM, Detail: "no simulator"}, {Name: partStore, OK: true}}
-	if d := cmp.Diff(s.conditions(t.Context()), want); d != "" {
-		t.Errorf("conditions (-got +want):\n%s", d)
-	}
-	if s.set(partSM, "no simulator") || !s.set(partSM, "") {
-		t.Error("set does not tell changes from repetitions")
-	}
-	lines := []string{"serving", "serving, but sm: no simulator", "serving"}
-	if d := cmp.Diff(told, lines); d != "" {
-		t.Errorf("lines (-got +want):\n%s", d)
-	}
-}
-
-// A part is well if it is in each aspect.
-func TestStatusOfAspects(t *testing.T) {
-	s := newStatus(func(string) {})
-	s.set(partSM, "standing by")
-	s.setAspect(partSM, aspectSight, "blind")
-	s.set(partSM, "")
-	if got, want := s.conditions(t.Context()), []v1.Condition{{Name: partSM, Detail: "blind"}}; !cmp.Equal(got, want) {
-		t.Errorf("conditions %+v, want %+v", got, want)
-	}
-	s.setAspect(partSM, aspectSight, "")
-	if got, want := s.conditions(t.Context()), []v1.Condition{{Name: partSM, OK: true}}; !cmp.Equal(got, want) {
-		t.Errorf("conditions %+v, want %+v", got, want)
-	}
-}
 
 // The sight decides whether the fabric is managed, whatever the last view says; without subnet administration there is no
 // such part.
 func TestReadinessOfTheFabric(t *testing.T) {
 	for _, answers := range []bool{true, false} {
-		c := defaultConfig()
+		c := config.Default()
 		c.Fabric.SA.Enabled = answers
-		s := &service{config: c, status: newStatus(func(string) {}), log: slog.New(slog.DiscardHandler)}
+		s := &service{config: c, status: readiness.New(func(string) {}), log: slog.New(slog.DiscardHandler)}
 		ready := func() map[string]bool {
 			out := map[string]bool{}
-			for _, c := range s.status.conditions(t.Context()) {
+			for _, c := range s.status.Conditions(t.Context()) {
 				out[c.Name] = c.OK
 			}
 			return out
 		}
 		want := func(what string, sm, sa bool) {
 			t.Helper()
-			parts := map[string]bool{partSM: sm, partSA: sa}
+			parts := map[string]bool{readiness.SM: sm, readiness.SA: sa}
 			if !answers {
-				delete(parts, partSA)
+				delete(parts, readiness.SA)
 			}
 			if d := cmp.Diff(parts, ready()); d != "" {
 				t.Errorf("%s (-want +got):\n%s", what, d)

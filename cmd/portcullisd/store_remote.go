@@ -7,6 +7,7 @@ import (
 
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
+	"portcullis/cmd/portcullisd/readiness"
 )
 
 // remoteEvery is how often an etcd of the site's own is asked whether it serves.
@@ -14,7 +15,7 @@ const remoteEvery = 2 * time.Second
 
 // followRemote reports, until ctx ends, whether an etcd of the site's own serves. Its
 // sizes are the site's own to watch.
-func (s *service) followRemote(ctx context.Context, health *storeHealth) error {
+func (s *service) followRemote(ctx context.Context, health *readiness.StoreHealth) error {
 	if len(s.config.Etcd.Endpoints) == 0 {
 		return nil
 	}
@@ -25,7 +26,7 @@ func (s *service) followRemote(ctx context.Context, health *storeHealth) error {
 		if _, err := s.store.Snapshot(ctx); err != nil && ctx.Err() == nil {
 			now.Away = fmt.Errorf("%w: %v", store.ErrAway, err)
 		}
-		health.tell(now)
+		health.Tell(now)
 		select {
 		case <-ctx.Done():
 			return nil

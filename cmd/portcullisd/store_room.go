@@ -8,6 +8,7 @@ import (
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/readiness"
 )
 
 // roomRetry is the pause before an event that the store did not take is recorded again.
@@ -32,7 +33,7 @@ func (s *service) watchRoom(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.storeHealth.news:
+		case <-s.storeHealth.News:
 		case <-time.After(roomRetry):
 		}
 	}
@@ -40,7 +41,7 @@ func (s *service) watchRoom(ctx context.Context) error {
 
 // roomEvent records an event where the cause is not the recorded one, and returns the cause recorded last.
 func (s *service) roomEvent(ctx context.Context, now time.Time, recorded string) string {
-	h := s.storeHealth.now()
+	h := s.storeHealth.Now()
 	cause := roomCause(h)
 	if h.Away != nil || cause == recorded {
 		return recorded
@@ -63,7 +64,7 @@ func (s *service) roomEvent(ctx context.Context, now time.Time, recorded string)
 // warned adds to the condition of a store that serves what runs short.
 func warned(all []v1.Condition, warning string) []v1.Condition {
 	for i := range all {
-		if c := &all[i]; c.Name == partStore && c.OK {
+		if c := &all[i]; c.Name == readiness.Store && c.OK {
 			c.Detail = warning
 		}
 	}

@@ -13,14 +13,15 @@ import (
 	"portcullis/api/store/etcd"
 	"portcullis/api/store/memory"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/readiness"
 )
 
 // TestStoreRunsShort: at 70 % of the quota there is an event, the store is ready and says what runs short. Where only
 // removals are taken there is another event, and the store is not ready. Each is recorded once.
 func TestStoreRunsShort(t *testing.T) {
 	st := store.New(memory.New(time.Now), "")
-	state := newStatus(func(string) {})
-	health := &storeHealth{log: slog.New(slog.DiscardHandler), status: func(detail string) { state.set(partStore, detail) }, news: make(chan struct{}, 1)}
+	state := readiness.New(func(string) {})
+	health := &readiness.StoreHealth{Log: slog.New(slog.DiscardHandler), Status: func(detail string) { state.Set(readiness.Store, detail) }, News: make(chan struct{}, 1)}
 	s := &service{store: st, status: state, storeHealth: health, log: slog.New(slog.DiscardHandler)}
 	recorded := ""
 	for _, tt := range []struct {
@@ -36,17 +37,17 @@ func TestStoreRunsShort(t *testing.T) {
 		{"80 %", etcd.Health{Warning: "records take 80 %", Short: errors.New("records take 80 %")}, "removals", true},
 		{"room again", etcd.Health{}, "", false},
 	} {
-		health.tell(tt.health)
+		health.Tell(tt.health)
 		select {
-		case <-health.news:
+		case <-health.News:
 		default:
 			t.Errorf("%s: nothing waits for an event", tt.name)
 		}
 		if recorded = s.roomEvent(t.Context(), time.Now(), recorded); recorded != tt.recorded {
 			t.Errorf("%s: recorded %q, want %q", tt.name, recorded, tt.recorded)
 		}
-		all := warned(state.conditions(t.Context()), health.now().Warning)
-		i := slices.IndexFunc(all, func(c v1.Condition) bool { return c.Name == partStore })
+		all := warned(state.Conditions(t.Context()), health.Now().Warning)
+		i := slices.IndexFunc(all, func(c v1.Condition) bool { return c.Name == readiness.Store })
 		if c := all[i]; c.OK == tt.unready || !strings.Contains(c.Detail, tt.health.Warning) {
 			t.Errorf("%s: %+v", tt.name, c)
 		}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -87,38 +85,5 @@ func TestTokenEnds(t *testing.T) {
 	}
 	if log := d.lines.String(); !strings.Contains(log, "a token that has ended was refused") || strings.Contains(log, short) {
 		t.Errorf("the log does not name the refusal, or has the token:\n%s", log)
-	}
-}
-
-// The command makes tokens that end, unless it is asked for others.
-func TestTokenCommand(t *testing.T) {
-	for _, tt := range []struct {
-		args []string
-		days int
-	}{{nil, tokenDays}, {[]string{"--days", "30"}, 30}, {[]string{"--days", "0"}, 0}} {
-		var token, entry strings.Builder
-		now := time.Now()
-		if err := runToken(append([]string{"--name", "ci", "--role", "viewer"}, tt.args...), &token, &entry); err != nil {
-			t.Fatal(err)
-		}
-		_, lines, _ := strings.Cut(entry.String(), "\n")
-		tokens, err := api.ParseTokens("t", []byte("tokens:\n"+lines))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := sha256.Sum256([]byte(strings.TrimSpace(token.String())))
-		if !strings.Contains(lines, hex.EncodeToString(sum[:])) {
-			t.Errorf("%v: the entry is not that of the token:\n%s", tt.args, lines)
-		}
-		p := tokens.All()[0]
-		if want := now.AddDate(0, 0, tt.days); p.Created.IsZero() || tt.days == 0 && !p.Expires.IsZero() || tt.days > 0 && p.Expires.Sub(want).Abs() > time.Minute {
-			t.Errorf("%v: %+v, want an end after %d days", tt.args, p, tt.days)
-		}
-	}
-	for _, days := range []string{"-1", "3651"} {
-		var out, errs strings.Builder
-		if err := runToken([]string{"--name", "ci", "--role", "viewer", "--days", days}, &out, &errs); err == nil || out.Len() > 0 {
-			t.Errorf("--days %s: %v, %s", days, err, &out)
-		}
 	}
 }

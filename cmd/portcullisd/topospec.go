@@ -10,6 +10,8 @@ import (
 	"portcullis/api/rma"
 	"portcullis/api/store"
 	"portcullis/api/topology"
+	"portcullis/cmd/portcullisd/command"
+	"portcullis/cmd/portcullisd/inputs"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topospec"
@@ -19,9 +21,9 @@ import (
 // subnet manager follow it. Without the revision in force none is started: it would
 // open what is closed.
 func (s *service) startTopospec(ctx context.Context, group *errgroup.Group) error {
-	o := topology.Options{Store: s.store, Log: s.log, Now: s.clock.Now, FromFile: s.topologyFromFile, Rules: s.config.Fabric.Topology.rules()}
+	o := topology.Options{Store: s.store, Log: s.log, Now: s.clock.Now, FromFile: s.topologyFromFile, Rules: s.config.Fabric.Topology.Rules()}
 	if s.observer != nil {
-		o.Problem = func(problem string) { s.status.set("topology", problem) }
+		o.Problem = func(problem string) { s.status.Set("topology", problem) }
 		o.Look, o.Owners = func() (*topology.Sight, error) { return sight(s.observer) }, owners{s.observer}
 	}
 	s.topospec = topology.New(o)
@@ -39,7 +41,7 @@ func (s *service) startTopospec(ctx context.Context, group *errgroup.Group) erro
 	case err != nil && fromFile:
 		s.log.Error("revisions of the topology cannot be read; fabric.topology.file is in force", "error", err)
 	case err != nil:
-		return hint(fmt.Errorf("the subnet manager is not started: %w", err),
+		return command.Hint(fmt.Errorf("the subnet manager is not started: %w", err),
 			"without it ports that are switched off would be opened: restore the state directory from a backup, or name the topology in fabric.topology.file")
 	}
 	s.declared.Store(&first)
@@ -90,9 +92,9 @@ func (w owners) Owner(at ib.Place, node ib.GUID) (host, tenant string) { return 
 
 // putInForce passes the subnet manager what is wanted. Where none is attached, it begins with what is wanted then.
 func (s *service) putInForce(ctx context.Context, w topology.Wanted) (taken bool) {
-	ctx, cancel := context.WithTimeout(ctx, maxMarkWait)
+	ctx, cancel := context.WithTimeout(ctx, inputs.MaxWait)
 	defer cancel()
-	err := s.marks.give(ctx, topologySet(&w))
+	err := s.marks.Pass(ctx, topologySet(&w))
 	if err == nil {
 		s.declared.Store(&w)
 	}
@@ -125,9 +127,4 @@ func (s *service) wanted(ctx context.Context) topology.Wanted {
 	}
 	s.log.Error("the declared topology cannot be read; what was in force stays", "error", err)
 	return *s.declared.Load()
-}
-
-// rules returns the section's settings for revisions.
-func (t *topologyConfig) rules() topology.Rules {
-	return topology.Rules{Alone: !t.TwoPersons, Watch: t.Watch, Allowance: topospec.Permille(t.Allowance)}
 }

@@ -16,6 +16,7 @@ import (
 	"portcullis/api/store/etcd"
 	"portcullis/api/topology"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/config"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/discovered"
@@ -281,11 +282,11 @@ func TestTopospecTakenBackOnIbsim(t *testing.T) {
 // that is stopped.
 func damageTopospec(t *testing.T, dir string) {
 	t.Helper()
-	c, err := loadConfig(filepath.Join(dir, "portcullisd.yaml"))
+	c, err := config.Load(filepath.Join(dir, "portcullisd.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := etcd.Open(t.Context(), etcd.Options{Dir: c.path(c.StateDir), Log: slog.New(slog.DiscardHandler)})
+	st, err := etcd.Open(t.Context(), etcd.Options{Dir: c.Path(c.StateDir), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
