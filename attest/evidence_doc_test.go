@@ -104,8 +104,8 @@ func TestNegativeTestsAreThere(t *testing.T) {
 			t.Errorf("no row is about a %s", kind)
 		}
 	}
-	codes := sources(t, "refusal.go", "../api/admission/session.go")
-	answers := sources(t, "../api/admission/token.go", "../api/admission/lockticket.go", "../api/admission/certificate.go", "../api/v1/*.go")
+	codes := sources(t, "refusal.go", "../api/attestation/*.go")
+	answers := sources(t, "../api/attestation/*.go", "../api/v1/*.go")
 	found := map[string]string{}
 	for _, r := range slices.Concat(numbered, threats, held) {
 		for _, c := range r.reasons {

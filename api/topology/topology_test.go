@@ -163,7 +163,7 @@ func TestLife(t *testing.T) {
 		t.Fatalf("%+v, %v", sim, err)
 	}
 	_, err = s.keep.Activate(ctx, "bob", 1, "", v1.TopospecActivate{Reason: "x"})
-	wants(t, "not approved", err, refusal.Conflict, "topospec_refused", "somebody other than its author must approve it, 0 did")
+	wants(t, "not approved", err, refusal.Conflict, "topospec_refused", "a person other than its author must approve it, 0 did")
 	_, err = s.keep.Approve(ctx, "ada", 1, "", v1.TopospecApprove{Digest: first.Digest})
 	wants(t, "by its author", err, refusal.Conflict, "topospec_refused", "ada wrote it")
 	_, err = s.keep.Approve(ctx, "bob", 1, "", v1.TopospecApprove{Digest: strings.Repeat("0", 12)})
