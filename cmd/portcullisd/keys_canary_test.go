@@ -41,7 +41,7 @@ func planted(t *testing.T, f *keyFabric) (dir string, scan *keystest.Scanner) {
 	}
 	write(t, filepath.Join(dir, "guid2mkey"), string(keyfile.Format(entries)))
 	single := keystest.Planted(100)
-	write(t, filepath.Join(dir, "opensm.conf"), "m_key 0x"+hexOf(single)+"\n")
+	write(t, filepath.Join(dir, "opensm.conf"), "m_key 0x"+keystest.Hex(single)+"\n")
 	return dir, keystest.New(append(all, single)...)
 }
 
@@ -301,7 +301,7 @@ func TestSMShowsNoKey(t *testing.T) {
 	f.held(t)
 
 	// The rest is complaints.
-	write(t, filepath.Join(imports, "guid2mkey"), "0x0000000000100000 0x"+hexOf(keystest.Planted(3))+" extra\n")
+	write(t, filepath.Join(imports, "guid2mkey"), "0x0000000000100000 0x"+keystest.Hex(keystest.Planted(3))+" extra\n")
 	for name, args := range map[string][]string{
 		"a wrong line": s.args(f, "--once"),
 		"no state":     {"sm", "--port", "ibsim:" + f.client.Socket + "/sm", "--config", s.config, "--once"},

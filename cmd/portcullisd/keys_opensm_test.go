@@ -10,6 +10,7 @@ import (
 
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys/keystest"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
@@ -124,7 +125,7 @@ func TestSmpqueryNeedsOurKey(t *testing.T) {
 		}{{"the right key", p.key, true}, {"that of another device", f.endPorts()[(i+1)%4].key, false}, {"no key", 0, false}} {
 			op := []string{"-D", "nodeinfo", route}
 			if tt.key != 0 {
-				op = append([]string{"--m_key", "0x" + strings.ToLower(hexOf(tt.key))}, op...)
+				op = append([]string{"--m_key", "0x" + strings.ToLower(keystest.Hex(tt.key))}, op...)
 			}
 			out, err := f.client.Diag(t.Context(), "sm", "smpquery", op...)
 			if (err == nil) != tt.answers {

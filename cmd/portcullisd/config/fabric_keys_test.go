@@ -60,7 +60,7 @@ func TestKeysConfig(t *testing.T) {
 func TestKeysConfigShowsNoKey(t *testing.T) {
 	t.Parallel()
 	c, k := defaultKeys(), &checker{}
-	c.MKey = "0x" + strings.ToLower(hexOf(keystest.Planted(0)))
+	c.MKey = "0x" + strings.ToLower(keystest.Hex(keystest.Planted(0)))
 	c.check(k, "fabric.keys")
 	if len(k.problems) != 1 {
 		t.Fatalf("%d problems, want one", len(k.problems))
@@ -76,11 +76,11 @@ func TestKeysReachTheCore(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "root"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "guid2mkey"), "0x0000000000100000 0x"+hexOf(keystest.Planted(0))+"\n")
-	write(t, filepath.Join(dir, "guid2vskey"), "0x0000000000100000 0x"+hexOf(keystest.Planted(2))+"\n")
-	write(t, filepath.Join(dir, "guid2cckey"), "0x0000000000100000 0x"+hexOf(keystest.Planted(3))+"\n")
+	write(t, filepath.Join(dir, "guid2mkey"), "0x0000000000100000 0x"+keystest.Hex(keystest.Planted(0))+"\n")
+	write(t, filepath.Join(dir, "guid2vskey"), "0x0000000000100000 0x"+keystest.Hex(keystest.Planted(2))+"\n")
+	write(t, filepath.Join(dir, "guid2cckey"), "0x0000000000100000 0x"+keystest.Hex(keystest.Planted(3))+"\n")
 	write(t, filepath.Join(dir, "neighbors"), "0x0000000000100000:1 0x0000000000200001:1\n")
-	write(t, filepath.Join(dir, "opensm.conf"), "m_key 0x"+hexOf(keystest.Planted(1))+"\n")
+	write(t, filepath.Join(dir, "opensm.conf"), "m_key 0x"+keystest.Hex(keystest.Planted(1))+"\n")
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, tt := range []struct {
 		name string

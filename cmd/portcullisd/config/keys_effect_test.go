@@ -53,8 +53,8 @@ func TestKeyOptionsHaveEffect(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"keys.root":   strings.Repeat("0123456789abcdeffedcba9876543210", 2),
-		"sm.key":      "0x" + hexOf(keystest.Planted(2)),
-		"opensm.conf": "m_key 0x" + hexOf(keystest.Planted(1)) + "\n",
+		"sm.key":      "0x" + keystest.Hex(keystest.Planted(2)),
+		"opensm.conf": "m_key 0x" + keystest.Hex(keystest.Planted(1)) + "\n",
 	} {
 		write(t, filepath.Join(dir, name), text)
 		if err := os.Chmod(filepath.Join(dir, name), 0o600); err != nil {

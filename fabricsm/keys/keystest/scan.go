@@ -20,6 +20,9 @@ func Planted(n int) uint64 {
 	return 0xC0FFEE5EC2E70000 ^ uint64(n+1)*0x9E3779B97F4A7C15
 }
 
+// Hex returns a key as the 16 digits, in upper case, that files of keys hold.
+func Hex(key uint64) string { return fmt.Sprintf("%016X", key) }
+
 // Scanner knows the forms of some secrets. Make one with New.
 type Scanner struct{ forms []form }
 
