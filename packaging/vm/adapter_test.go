@@ -41,13 +41,12 @@ ExecStartPost=/usr/bin/udevadm wait --settle --timeout=60 /dev/infiniband/umad0 
 func seedRemoteAdapter(t *testing.T, seed *disk.Seed) {
 	t.Helper()
 	dir := t.TempDir()
-	key, signed, bridge := filepath.Join(dir, "key"), filepath.Join(dir, "softhca.ko"), filepath.Join(dir, "bridge")
+	key, signed := filepath.Join(dir, "key"), filepath.Join(dir, "softhca.ko")
 	must(t, disk.SnakeoilKey(key))
 	command(t, debian(t).SignFile(), "sha256", key, machine.SnakeoilCert, adapterModule(t), signed)
-	command(t, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "vm", "-o", bridge, "./inside/bridge")
 	must(t, seed.File("/suite/softhca.ko", signed))
 	must(t, seed.File("/suite/unsigned.ko", adapterModule(t)))
-	must(t, seed.File("/suite/bridge", bridge))
+	must(t, seed.File("/suite/bridge", bridge(t)))
 	seed.Data("/etc/systemd/system/softhca.service", adapterUnit, 0o644)
 	seed.Link("/etc/systemd/system/multi-user.target.wants/softhca.service", "/etc/systemd/system/softhca.service")
 }

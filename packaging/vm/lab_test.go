@@ -90,7 +90,7 @@ type suite struct {
 func newSuite(t testing.TB, pkg string, tags ...string) suite {
 	t.Helper()
 	s := suite{file: filepath.Join(t.TempDir(), "test")}
-	command(t, "go", "test", "-c", "-trimpath", "-tags", strings.Join(append(tags, "vm"), ","), "-o", s.file, pkg)
+	command(t, "go", "test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-tags", strings.Join(append(tags, "vm"), ","), "-o", s.file, pkg)
 	for line := range strings.Lines(command(t, s.file, "-test.list", ".*")) {
 		if name := strings.TrimSpace(line); strings.HasPrefix(name, "Test") {
 			s.tests = append(s.tests, name)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -65,26 +64,26 @@ func softhcaSeed(t *testing.T, expression string) (*disk.Seed, []string) {
 	}
 	const gcc = "/lib/x86_64-linux-gnu/libgcc_s.so.1"
 	must(t, seed.File(gcc, gcc)) // which OpenSM loads when its threads end
-	must(t, seed.File("/bin/bridge", goProgram(t, "./inside/bridge", "vm")))
-	must(t, seed.File("/bin/portcullis-sim", goProgram(t, "../../cmd/portcullis-sim")))
-	must(t, seed.File("/bin/portcullisd", goProgram(t, "../../cmd/portcullisd")))
-	must(t, seed.File("/bin/umad.test", goTest(t, "../../fabricsm/transport/umad", "hardware")))
+	must(t, seed.File("/bin/bridge", bridge(t)))
+	must(t, seed.File("/bin/portcullis-sim", program(t, "portcullis-sim")))
+	must(t, seed.File("/bin/portcullisd", program(t, "portcullisd")))
+	must(t, seed.File("/bin/umad.test", hardwareTest(t)))
 	return seed, tests
 }
 
-// goProgram builds a program for machines without libraries.
-func goProgram(t testing.TB, pkg string, tags ...string) string {
+// bridge builds the program that joins an adapter to its fabric.
+func bridge(t testing.TB) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "program")
-	command(t, "go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(tags, ","), "-ldflags=-s -w", "-o", file, pkg)
+	file := filepath.Join(t.TempDir(), "bridge")
+	command(t, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "vm", "-ldflags=-s -w", "-o", file, "./inside/bridge")
 	return file
 }
 
-// goTest builds a test program for machines without libraries.
-func goTest(t testing.TB, pkg, tags string) string {
+// hardwareTest builds the test program of the driver of ib_umad that needs an adapter.
+func hardwareTest(t testing.TB) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "test")
-	command(t, "go", "test", "-c", "-trimpath", "-tags", tags, "-o", file, pkg)
+	file := filepath.Join(t.TempDir(), "hardware")
+	command(t, "go", "test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-tags", "hardware", "-o", file, "../../fabricsm/transport/umad")
 	return file
 }
 

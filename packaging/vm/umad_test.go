@@ -3,11 +3,9 @@
 package vm
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
-	"portcullis/packaging/vm/disk"
 	"portcullis/packaging/vm/machine"
 )
 
@@ -26,29 +24,18 @@ func TestUMAD(t *testing.T) {
 	seed, tests := s.seed(t, "^Test")
 	must(t, seed.Busybox())
 	seedAdapter(t, seed)
-	addPrograms(t, seed, "cmd/portcullisd", "cmd/portcullis", "cmd/portcullis-sim", "packaging/vm/inside/bridge")
+	for _, name := range []string{"portcullisd", "portcullis", "portcullis-sim"} {
+		must(t, seed.File("/usr/bin/"+name, program(t, name)))
+	}
+	must(t, seed.File("/usr/bin/bridge", bridge(t)))
 	for _, name := range fabricTools {
 		must(t, seed.Program(name))
 	}
 	// Threads of OpenSM end by pthread_cancel, which loads this library while it runs.
 	const library = "/lib/x86_64-linux-gnu/libgcc_s.so.1"
 	must(t, seed.ProgramAs(library, library))
-	hardware := filepath.Join(t.TempDir(), "hardware")
-	command(t, "go", "test", "-c", "-trimpath", "-tags", "hardware", "-o", hardware, "portcullis/fabricsm/transport/umad")
-	must(t, seed.File("/suite/hardware", hardware))
+	must(t, seed.File("/suite/hardware", hardwareTest(t)))
 	machine.Run(t, machine.Spec{
 		Name: "umad", Limit: 10 * time.Minute, Kernel: k.Image(), Initrd: initramfs(t), Drives: []machine.Drive{seedDrive(t, seed)},
 	}, tests)
-}
-
-// addPrograms builds programs of ours and adds them, for a machine without root file system.
-func addPrograms(t testing.TB, seed *disk.Seed, packages ...string) {
-	t.Helper()
-	dir := t.TempDir()
-	for _, pkg := range packages {
-		name := filepath.Base(pkg)
-		file := filepath.Join(dir, name)
-		command(t, "go", "build", "-trimpath", "-tags", "vm", "-o", file, "portcullis/"+pkg)
-		must(t, seed.File("/usr/bin/"+name, file))
-	}
 }
