@@ -49,34 +49,19 @@ const hostJSON = `{"id": "storage-1", "hcas": [
 
 // TestSELinux boots a machine that enforces Debian's reference policy and the module of portcullis-agent from the first moment.
 func TestSELinux(t *testing.T) {
-	lab(t, 97)
+	lab(t, 130)
 	s := newSuite(t, "./inside/selinux")
 	seed, tests := s.seed(t, ".")
 	root := systemRoot(t)
 	policy, err := root.SELinux(disk.Unchecked, labModules(t, root, seed, labels)...)
 	must(t, err)
 	must(t, seed.File(adapter.Module, adapterModule(t)))
-	seedOtherPolicy(t, root, seed)
+	seed.Data("/suite/other.yaml", otherLabels, 0o644)
 	must(t, policy.Install(seed))
 	machine.Run(t, machine.Spec{
 		Name: "selinux", Kernel: debian(t).Image(), Initrd: initramfs(t), Memory: 2048, Append: "security=selinux enforcing=1",
 		Drives: []machine.Drive{rootDrive(t), seedDrive(t, seed)},
 	}, tests)
-}
-
-// seedOtherPolicy adds to a seed what TestLabelsChange loads: other labels, the module that the agent makes of them, and the policy
-// in which semodule installed that module. semodule takes most of a minute to compile it in the machine, and seconds here.
-func seedOtherPolicy(t testing.TB, root disk.Root, seed *disk.Seed) {
-	t.Helper()
-	made := &disk.Seed{}
-	modules := labModules(t, root, made, otherLabels)
-	policy, err := root.SELinux(disk.Unchecked, modules...)
-	must(t, err)
-	binary, err := policy.Binary()
-	must(t, err)
-	must(t, seed.File("/suite/other.policy", binary))
-	seed.Data("/suite/other.yaml", otherLabels, 0o644)
-	seed.Data("/suite/other.cil", modules[len(modules)-1].Text, 0o644)
 }
 
 // TestSELinuxNeverallow installs the same modules with a semodule that checks neverallow rules. The lab's has a rule that ours forbids.

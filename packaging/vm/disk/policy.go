@@ -88,18 +88,6 @@ func (p SELinux) compile(work string, check Neverallow, modules []Module) error 
 	return run("", "/usr/sbin/chroot", args...)
 }
 
-// Binary returns the file that the kernel loads, as semodule compiled it.
-func (p SELinux) Binary() (string, error) {
-	files, err := filepath.Glob(filepath.Join(p.dir, "etc/selinux/default/policy/policy.*"))
-	if err != nil {
-		return "", err
-	}
-	if len(files) != 1 {
-		return "", fmt.Errorf("SELinux policy: %d compiled policies in %s, want 1", len(files), p.dir)
-	}
-	return files[0], nil
-}
-
 // Install puts what differs from the policy of the root file system into a seed, and labels by it every file that the seed has then.
 func (p SELinux) Install(s *Seed) error {
 	for _, dir := range []string{"etc/selinux", "var/lib/selinux"} {

@@ -3,7 +3,6 @@
 package selinux_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,9 +11,7 @@ import (
 
 // The machine has enforced the policy from before the first program of its system on.
 func TestEnforcing(t *testing.T) {
-	if got := guest.Read(t, "/sys/fs/selinux/enforce"); got != "1" {
-		t.Fatalf("enforce is %s, want 1", got)
-	}
+	enforcing(t)
 	if got := guest.Read(t, "/sys/fs/selinux/policyvers"); got < "31" {
 		t.Errorf("policy version %s, want 31 at least", got)
 	}
@@ -25,6 +22,13 @@ func TestEnforcing(t *testing.T) {
 		if !guest.Exists("/sys/fs/selinux/class/" + class) {
 			t.Errorf("the policy has no %s", class)
 		}
+	}
+}
+
+func enforcing(t *testing.T) {
+	t.Helper()
+	if got := guest.Read(t, "/sys/fs/selinux/enforce"); got != "1" {
+		t.Fatalf("enforce is %s, want 1", got)
 	}
 }
 
@@ -227,8 +231,8 @@ func TestDoctor(t *testing.T) {
 	t.Errorf("doctor says nothing of SELinux:\n%s", e.All)
 }
 
-// A policy with a module of other labels puts the queue pairs that it denies into error, and no other. semodule installed the
-// module outside of the machine, and the agent writes the same module here.
+// semodule installs a module of other labels here. The policy that it compiles and loads puts the queue pairs that it denies into
+// error, and no other.
 func TestLabelsChange(t *testing.T) {
 	red := index(t, second, redPKey)
 	before := start(t, tenant+"s0:c1,c2", "hold", second, red)
@@ -240,14 +244,14 @@ func TestLabelsChange(t *testing.T) {
 	if line := try(t, tenant+"s0:c5,c6", "hold", second, red); !strings.Contains(line, "permission denied") {
 		t.Errorf("with the categories of later: %q, want that it is denied", line)
 	}
-	const module = "/root/other.cil"
+	const module = "/root/other/portcullis.cil" // semodule names a module by its file
+	guest.Do(t, "mkdir", "/root/other")
 	guest.Do(t, "portcullis-agent", "selinux", "--host-file", "/suite/host.json", "--labels", "/suite/other.yaml", "--output", module)
-	if got, want := guest.Read(t, module), guest.Read(t, "/suite/other.cil"); got != want {
-		t.Fatalf("the agent writes here\n%s\nand the policy to be loaded has\n%s", got, want)
-	}
-	installed(t)
+	installed(t, "/suite/portcullis.cil")
 	log := listen(t)
-	loadPolicy(t, "/suite/other.policy")
+	guest.Do(t, "semodule", "-X", "300", "-i", module)
+	installed(t, module)
+	enforcing(t)
 	before.expect(t, "error state")
 	log.expect(t, "access", classPKey, tenant+"s0:c1,c2", pkeyLabel("c5,c6"))
 	for _, p := range []*program{both, blue} {
@@ -257,27 +261,30 @@ func TestLabelsChange(t *testing.T) {
 	if line := try(t, tenant+"s0:c5,c6", "hold", second, red); line != "ready" {
 		t.Errorf("with the categories of now: %q", line)
 	}
+	// The rule of another module is in the new policy, too, and is still denied.
+	log = listen(t)
+	if line := try(t, rogue, "manage", madFile(t, first)); !strings.Contains(line, "register: permission denied") {
+		t.Errorf("%s: %q, want that the kernel refuses to register", rogue, line)
+	}
+	log.expect(t, "manage_subnet", classEndPort, rogue, endPortLabel)
 	managerRuns(t)
 }
 
-// installed tests that semodule of this machine finds the agent's module in its store, under the priority that it was installed with.
-func installed(t *testing.T) {
+// installed tests that semodule lists the agent's module under the priority that it was installed with, and that its text in the
+// store is that of a file.
+func installed(t *testing.T, file string) {
 	t.Helper()
+	listed := false
 	for line := range strings.Lines(guest.Do(t, "semodule", "--list-modules=full")) {
-		if f := strings.Fields(line); len(f) >= 3 && f[0] == "300" && f[1] == "portcullis" {
-			return
-		}
+		f := strings.Fields(line)
+		listed = listed || len(f) >= 3 && f[0] == "300" && f[1] == "portcullis"
 	}
-	t.Error("semodule lists no module portcullis of priority 300")
-}
-
-// loadPolicy has the kernel load a compiled policy instead of the one in force, as semodule does at its end.
-func loadPolicy(t *testing.T, file string) {
-	t.Helper()
-	files, err := filepath.Glob("/etc/selinux/default/policy/policy.*")
-	if err != nil || len(files) != 1 {
-		t.Fatalf("compiled policies %v (%v), want one", files, err)
+	if !listed {
+		t.Error("semodule lists no module portcullis of priority 300")
 	}
-	guest.Do(t, "cp", file, files[0])
-	guest.Do(t, "load_policy")
+	t.Chdir(t.TempDir()) // where semodule writes the module
+	guest.Do(t, "semodule", "--cil", "-X", "300", "--extract", "portcullis")
+	if got, want := guest.Read(t, "portcullis.cil"), guest.Read(t, file); got != want {
+		t.Errorf("the module of the store is\n%s\nwant that of %s\n%s", got, file, want)
+	}
 }
