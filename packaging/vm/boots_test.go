@@ -42,10 +42,9 @@ type bootFiles struct {
 // firmwarePCRs are those of firmware. The boot loaders' come after them.
 var firmwarePCRs = []int{0, 1, 2, 3, 4, 5, 6, 7}
 
-// chains are the ways to boot, except a signed unified kernel image, which TestHost boots.
+// chains are the ways to boot, except a unified kernel image: TestHost boots a signed one, and TestImage one without Secure Boot.
 var chains = []chain{
 	{name: "EFIStub", firmware: machine.UEFI, pcrs: append(firmwarePCRs[:8:8], 9)},
-	{name: "UKI", firmware: machine.UEFI, pcrs: append(firmwarePCRs[:8:8], 9, 11), esp: ukiFiles},
 	{name: "SystemdBoot", firmware: machine.UEFI, pcrs: append(firmwarePCRs[:8:8], 9, 12), esp: systemdBootFiles},
 	{
 		name: "ShimGRUB", firmware: machine.SecureBoot, variables: machine.VariablesMicrosoft, secureBoot: true,
@@ -55,12 +54,6 @@ var chains = []chain{
 
 // firstProgram is the program that firmware starts from a disk without a boot option.
 const firstProgram = "/EFI/BOOT/BOOTX64.EFI"
-
-func ukiFiles(t *testing.T, f bootFiles) map[string]string {
-	to := filepath.Join(t.TempDir(), "uki.efi")
-	must(t, disk.UKI(to, f.kernel, f.initrd, machine.Cmdline, "1"))
-	return map[string]string{firstProgram: to}
-}
 
 func systemdBootFiles(t *testing.T, f bootFiles) map[string]string {
 	return map[string]string{
@@ -129,7 +122,7 @@ func (c chain) test(t *testing.T, s suite, f bootFiles) {
 		spec.Name = c.name + ", " + which + " boot"
 		if !t.Run(which, func(t *testing.T) {
 			m := machine.Run(t, spec, tests)
-			boots = append(boots, c.boot(t, m.File(t, measured.LogName)))
+			boots = append(boots, judgeLog(t, m, c.pcrs))
 		}) {
 			return
 		}
@@ -137,9 +130,11 @@ func (c chain) test(t *testing.T, s suite, f bootFiles) {
 	sameBoots(t, boots)
 }
 
-// boot reads a log, in which tpm2_eventlog must find the same, as a boot that quotes the registers of the chain.
-func (c chain) boot(t *testing.T, raw []byte) reference.Boot {
+// judgeLog reads the log of a boot, in which tpm2_eventlog must find the same, and which must have events of these registers. The
+// boot that it returns quotes them.
+func judgeLog(t *testing.T, m *machine.Machine, want []int) reference.Boot {
 	t.Helper()
+	raw := m.File(t, measured.LogName)
 	log, err := eventlog.Parse(raw)
 	must(t, err)
 	toolAgrees(t, raw, log)
@@ -149,10 +144,10 @@ func (c chain) boot(t *testing.T, raw []byte) reference.Boot {
 			pcrs = append(pcrs, pcr)
 		}
 	}
-	if !slices.Equal(pcrs, c.pcrs) {
-		t.Errorf("the log has events of PCRs %v, want %v", pcrs, c.pcrs)
+	if !slices.Equal(pcrs, want) {
+		t.Errorf("the log has events of PCRs %v, want %v", pcrs, want)
 	}
-	return quoted(log, c.pcrs)
+	return quoted(log, want)
 }
 
 // quoted makes a boot from a log that was found to lead to the TPM's registers.

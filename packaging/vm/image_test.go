@@ -15,7 +15,6 @@ import (
 	"unicode/utf16"
 
 	"portcullis/attest/eventlog"
-	"portcullis/attest/peimage"
 	"portcullis/attest/reference"
 	"portcullis/attest/reference/predict"
 	"portcullis/attest/secureboot"
@@ -44,8 +43,8 @@ func (s imageSite) file(t *testing.T, name, content string, perm os.FileMode) {
 	must(t, os.WriteFile(to, []byte(content), perm))
 }
 
-// suite has the image run tests and power off, by a unit among the site's own files.
-func (s imageSite) suite(t *testing.T, tests suite, expression string) []string {
+// suite has the image run tests, by a unit among the site's own files. how is disk.RunSuite or disk.RunSuiteAndStay.
+func (s imageSite) suite(t *testing.T, tests suite, how, expression string) []string {
 	t.Helper()
 	program, err := os.ReadFile(tests.file)
 	must(t, err)
@@ -57,7 +56,7 @@ func (s imageSite) suite(t *testing.T, tests suite, expression string) []string 
 	s.file(t, "root/"+disk.InitFile, string(program), 0o755)
 	s.file(t, "root/"+disk.ArgumentsFile, "-test.v\n-test.timeout=3m\n-test.run="+expression+"\n", 0o644)
 	s.file(t, "root/usr/lib/systemd/system/suite.service",
-		"[Unit]\nAfter=network-online.target systemd-udev-trigger.service\n[Service]\nExecStart=/"+disk.InitFile+" suite\n", 0o644)
+		"[Unit]\nAfter=network-online.target systemd-udev-trigger.service\n[Service]\nType=oneshot\nExecStart=/"+disk.InitFile+" "+how+"\n", 0o644)
 	s.wanted(t, "suite.service")
 	return machine.Matching(tests.tests, expression)
 }
@@ -96,23 +95,24 @@ func imageSpec(t *testing.T, name, efi string, firmware machine.Firmware) machin
 
 // TestImage builds the provisioning image, predicts what it leaves in the TPM, and boots it.
 func TestImage(t *testing.T) {
-	lab(t, 150)
+	lab(t, 110)
 	tests := newSuite(t, "./inside/image")
 	t.Run("Plain", func(t *testing.T) {
 		s := newImageSite(t, "")
-		names := s.suite(t, tests, "^Test(Log|SecureBootOff|Network|Machine|Devices|NoShell|Doctor)$")
+		names := s.suite(t, tests, disk.RunSuite, "^Test(Log|SecureBootOff|Network|Machine|Devices|NoShell|Doctor)$")
 		efi := s.build(t)
 		m := machine.Run(t, imageSpec(t, "image", efi, machine.UEFI), names)
 		checkRegisters(t, efi, predict.Platform{Variables: &secureboot.Variables{}}, registersOf(t, m))
+		judgeLog(t, m, hostPCRs)
 		if !strings.Contains(m.Console(), "no InfiniBand adapter") {
 			t.Error("the console does not say why the agent fails")
 		}
 	})
 	t.Run("SecureBoot", func(t *testing.T) { secureBootImage(t, tests) })
-	t.Run("HandOver", func(t *testing.T) { handOver(t, tests) })
 }
 
 // secureBootImage signs the image, and predicts from the log of another image's boot and from the file with the firmware's variables.
+// The image hands over.
 func secureBootImage(t *testing.T, tests suite) {
 	signed := func(efi string) string {
 		to := filepath.Join(t.TempDir(), "signed.efi")
@@ -129,12 +129,14 @@ func secureBootImage(t *testing.T, tests suite) {
 	known, err := eventlog.Parse(machine.Run(t, spec, names).File(t, measured.LogName))
 	must(t, err)
 
-	s := newImageSite(t, "")
-	names = s.suite(t, tests, "^Test(Log|SecureBootOn)$")
+	s := newImageSite(t, "on_success: poweroff\n")
+	names = s.suite(t, tests, disk.RunSuiteAndStay, "^Test(Log|SecureBootOn)$")
+	s.handOver(t)
 	efi := signed(s.build(t))
 	spec = imageSpec(t, "signed image", efi, machine.SecureBoot)
 	spec.Drives = append(spec.Drives, seedDrive(t, seed)) // the same machine
 	m := machine.Run(t, spec, names)
+	handedOver(t, m)
 	held := registersOf(t, m)
 	checkRegisters(t, efi, predict.Platform{Variables: variablesOf(t, machine.VariablesSnakeoil)}, held)
 
@@ -229,28 +231,17 @@ func variable(store []byte, name string) []byte {
 	return nil
 }
 
-// handOver: the machine powers off by itself once the agent succeeds, also where that is not its first start.
-func handOver(t *testing.T, tests suite) {
-	s := newImageSite(t, "on_success: poweroff\n")
-	program, err := os.ReadFile(tests.file)
-	must(t, err)
-	s.file(t, "root/"+disk.SuiteFile, string(program), 0o755)
-	// Stands for the agent: it fails at first.
+// handOver has a test stand for the agent. It fails at its first start, which is after the suite ended.
+func (s imageSite) handOver(t *testing.T) {
+	t.Helper()
 	s.file(t, "root/usr/lib/systemd/system/portcullis-agent.service.d/90-test.conf",
-		"[Service]\nType=oneshot\nNotifyAccess=none\nUser=root\nRestartSec=1s\nProtectSystem=no\nExecStart=\nExecStart=/"+disk.SuiteFile+" -test.v -test.run=^TestSecondStart$\n", 0o644)
-	b, err := os.ReadFile(s.build(t))
-	must(t, err)
-	image, err := peimage.Parse(b)
-	must(t, err)
-	parts := map[string]string{}
-	for _, name := range []string{".linux", ".initrd"} {
-		data, _ := image.Section(name)
-		parts[name] = text(t, string(data))
-	}
-	m := machine.Start(t, machine.Spec{Name: "hand-over", Network: "restrict=on", Kernel: parts[".linux"], Initrd: parts[".initrd"]})
-	if _, err := m.Wait(); err != nil {
-		t.Errorf("%v\n%s", err, m.Console())
-	}
+		"[Unit]\nAfter=suite.service\n[Service]\nType=oneshot\nNotifyAccess=none\nUser=root\nRestartSec=1s\nProtectSystem=no\nExecStart=\n"+
+			"ExecStart=/"+disk.SuiteFile+" -test.v -test.run=^TestSecondStart$\n", 0o644)
+}
+
+// handedOver: the machine powers off by itself once the agent succeeds, also where that is not its first start.
+func handedOver(t *testing.T, m *machine.Machine) {
+	t.Helper()
 	for _, line := range []string{"--- FAIL: TestSecondStart", "--- PASS: TestSecondStart", "Finished portcullis-handover.service"} {
 		if !strings.Contains(m.Console(), line) {
 			t.Errorf("the console does not have %q:\n%s", line, m.Console())

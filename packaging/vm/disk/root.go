@@ -141,7 +141,7 @@ After=multi-user.target
 
 [Service]
 Type=exec
-ExecStart=/` + InitFile + ` suite
+ExecStart=/` + InitFile + ` ` + RunSuite + `
 StandardOutput=journal+console
 TimeoutStopSec=5s
 

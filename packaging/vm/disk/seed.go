@@ -29,6 +29,14 @@ const (
 	InitFile = "suite/init"
 )
 
+// Arguments of the init program that have it run the test program where it is not process 1.
+const (
+	// RunSuite powers the machine off afterwards.
+	RunSuite = "suite"
+	// RunSuiteAndStay leaves the end to the system.
+	RunSuiteAndStay = "suite-and-stay"
+)
+
 // Seed is what a machine finds in its root directory: files that differ from lab to lab. It is written as a tar archive on a
 // disk of its own, so that neither initramfs nor root file system change with it.
 type Seed struct {

@@ -3,7 +3,7 @@
 // Command init is the first process of the virtual machines. It loads the modules that
 // drives need, unpacks the seed over the root directory, and then either runs the test
 // program from the initramfs, or starts the system on the drive with serial "root".
-// There a unit runs this program again, as "init suite".
+// There a unit runs this program again, as "init suite", or as "init suite-and-stay".
 //
 // Around what the test program writes on the second serial port it writes the first and
 // last line of the test protocol.
@@ -28,11 +28,13 @@ import (
 const protocolPort = "/dev/ttyS1"
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "suite" {
+	if len(os.Args) > 1 && (os.Args[1] == disk.RunSuite || os.Args[1] == disk.RunSuiteAndStay) {
 		if err := runSuite(); err != nil {
 			fmt.Fprintf(os.Stderr, "init: %v\n", err)
 		}
-		powerOff()
+		if os.Args[1] == disk.RunSuite {
+			powerOff()
+		}
 		return
 	}
 	if os.Getpid() != 1 {
