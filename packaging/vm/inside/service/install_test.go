@@ -47,6 +47,11 @@ func installBefore(t *testing.T) {
 	guest.UnitHas(t, service, "LoadState=not-found")
 	guest.Want(t, guest.Do(t, "dpkg", "--install", beforeDeb), "not started")
 	guest.UnitHas(t, service, "LoadState=loaded", "UnitFileState=disabled", "ActiveState=inactive")
+	// The state has a disk of its own, which is small.
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	guest.Do(t, "mount", "-t", "tmpfs", "-o", "size=400m,mode=0700,uid=portcullis,gid=portcullis", "none", state)
 	guest.Do(t, "portcullisd", "init", "--names", "localhost,vm", "--fabric-port", "umad:"+adapter)
 	patient(t)
 	guest.Do(t, "systemctl", "enable", "--now", service)
