@@ -60,7 +60,7 @@ func TestHost(t *testing.T) {
 	sameBoots(t, []reference.Boot{first.measured, second.measured})
 
 	h.spec.Drives[espDrive].File = h.esp(t, disk.OtherDiskID, h.image(t, machine.Cmdline+" tenant"))
-	tenant := h.boot(t, "tenant's boot option, disk and image", "SecureBoot|Devices|Log|Tenant|RemoveBootOption|ClearTPM",
+	tenant := h.boot(t, "tenant's boot option and disk and image", "SecureBoot|Devices|Log|Tenant|RemoveBootOption|ClearTPM",
 		map[string]func() error{"window": h.closed, "assign": h.again})
 	if !strings.Contains(tenant.console, "Access Denied") {
 		t.Errorf("the firmware does not say that it refused the unsigned image")
