@@ -113,7 +113,10 @@ func release() string {
 var masked = []string{
 	"serial-getty@ttyS0.service", "getty@tty1.service", "apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer",
 	"e2scrub_reap.service", "e2scrub_all.timer", "fstrim.timer", "opensm.service", "systemd-networkd-wait-online.service",
-	"systemd-timesyncd.service", "systemd-pstore.service",
+	"systemd-timesyncd.service", "systemd-pstore.service", "systemd-logind.service", "systemd-network-generator.service",
+	"systemd-random-seed.service", "systemd-update-utmp.service", "systemd-update-utmp-runlevel.service", "systemd-binfmt.service",
+	"proc-sys-fs-binfmt_misc.automount", "dev-hugepages.mount", "dev-mqueue.mount", "sys-kernel-tracing.mount",
+	"modprobe@dm_mod.service", "modprobe@drm.service", "modprobe@fuse.service", "modprobe@loop.service", "sys-fs-fuse-connections.mount",
 }
 
 // unplugged are subsystems whose devices udev does not look at when the system starts: terminals, memory, processors and what ACPI
