@@ -10,24 +10,21 @@ import (
 // Card is an adapter. Its methods may be called from several goroutines; each
 // is one step.
 type Card struct {
-	mu      sync.Mutex
-	o       Options
-	running Firmware
+	mu sync.Mutex
+	o  Options
 
 	// State that survives a loss of power.
-	store   store
-	lock    lock
-	fuse    uint32
-	fuseOn  bool      // efuses_prog_en
-	pending *Firmware // burnt, and not run yet
-	files   fileVersions
+	store store
+	lock  lock
+	chip  chip
+	files fileVersions
+	dice  dice
 
 	// State that a loss of power removes.
-	update   update
-	sessions map[register.Session]*session
-	drawn    uint64 // how often something unpredictable was asked for
+	update   updater
+	sessions sessions
 
-	faults []Fault
+	faults faults
 	power  power
 	resets int
 	// resetWanted: the command under way ends with a reset.
@@ -37,7 +34,12 @@ type Card struct {
 
 // New makes a card as it comes out of its box, switched on.
 func New(o Options) *Card {
-	c := &Card{o: o, running: o.Firmware, fuse: o.Security.EFUSE, store: newStore(o), files: fileVersions{}}
+	c := &Card{o: o, files: fileVersions{}, dice: dice{seed: o.Seed}}
+	c.store = newStore(o, &c.power)
+	c.lock.power = &c.power
+	c.chip = newChip(o, &c.power)
+	c.sessions = sessions{mac: o.Identity.BaseMAC, traits: o.Traits, dice: &c.dice}
+	c.update = updater{dice: &c.dice, slow: o.Traits.Later, refuses: c.refuses, judge: c.judge}
 	c.boot()
 	return c
 }
@@ -96,14 +98,14 @@ func (c *Card) LockState() register.LockState {
 func (c *Card) LockAs(state register.LockState, key ib.LockKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lock = lock{state, key}
+	c.lock.set(state, key)
 }
 
 // Version is the version of the firmware that runs.
 func (c *Card) Version() Firmware {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.running
+	return c.chip.running
 }
 
 // Reset resets the firmware as a host does that is switched off and on.
@@ -116,23 +118,10 @@ func (c *Card) Reset() {
 // boot loses what is volatile, and makes what waits for it hold.
 func (c *Card) boot() {
 	c.resets++
-	c.update = update{}
-	c.sessions = map[register.Session]*session{}
+	c.update.flow = flow{}
+	c.sessions.all = map[register.Session]*session{}
 	c.power, c.resetWanted = power{}, false
 	c.store.boot()
-	c.bootFirmware()
-	c.bootLock()
-}
-
-// bootFirmware runs the firmware that was burnt, unless the fuses forbid it. It burns the fuses if a command or the
-// configuration enables it.
-func (c *Card) bootFirmware() {
-	if c.pending != nil && c.pending.SecurityVersion >= c.fuse {
-		c.running = *c.pending
-	}
-	c.pending = nil
-	if c.running.SecurityVersion > c.fuse && (c.o.Security.Automatic || c.fuseOn) {
-		c.fuse = c.running.SecurityVersion
-	}
-	c.fuseOn = false
+	c.chip.boot()
+	c.lock.boot(c.o.Traits.ForgetsLock, c.store.globalInForce(secureHostIndex))
 }

@@ -66,9 +66,9 @@ func (c *Card) properties(id register.Component, set register.PropertySet, pendi
 	case register.Capabilities:
 		p, err = register.Encode(c.capabilities(id))
 	case register.Version:
-		fw := &c.running
+		fw := &c.chip.running
 		if pending {
-			fw = c.pending
+			fw = c.chip.pending
 		}
 		if id != register.BootImage || fw == nil {
 			return nil, false

@@ -40,7 +40,7 @@ func (c *Card) rpc(r register.RPC, live Live) (register.Reply, error) {
 	if errno := driver(r); errno != 0 {
 		return register.Reply{Errno: errno}, nil
 	}
-	f, faulty := c.fault(r)
+	f, faulty := c.faults.of(r)
 	if faulty && f.Kind == Silence {
 		return register.Reply{}, ErrSilent
 	}
@@ -127,7 +127,7 @@ func (c *Card) command(r register.RPC, live Live) register.Answer {
 }
 
 // action does one method of one register.
-type action func(c *Card, data []byte) ([]byte, register.Status)
+type action func(data []byte) ([]byte, register.Status)
 
 // entry is what a card can do with a register.
 type entry struct {
@@ -140,62 +140,62 @@ type entry struct {
 func (c *Card) entry(id register.ID) (entry, bool) {
 	switch id {
 	case register.IDMGIR:
-		return entry{read: fixed((*Card).readMGIR), open: true}, true
+		return entry{read: fixed(c.readMGIR), open: true}, true
 	case register.IDMCAM:
-		return entry{read: fixed((*Card).readMCAM), open: true}, true
+		return entry{read: fixed(c.readMCAM), open: true}, true
 	case register.IDMFSV:
-		return entry{read: fixed((*Card).readMFSV), write: fixed((*Card).writeMFSV), open: true}, true
+		return entry{read: fixed(c.chip.readMFSV), write: fixed(c.chip.writeMFSV), open: true}, true
 	case register.IDMQIS:
-		return entry{read: fixed((*Card).readMQIS), open: true}, true
+		return entry{read: fixed(c.readMQIS), open: true}, true
 	case register.IDMLOCK:
-		return entry{read: fixed((*Card).readMLOCK), write: fixed((*Card).writeMLOCK), open: true}, true
+		return entry{read: fixed(c.lock.read), write: fixed(c.lock.write), open: true}, true
 	case register.IDMNVDA:
-		return entry{read: (*Card).readMNVDA, write: (*Card).writeMNVDA, open: c.o.Traits.ReadsLocked}, true
+		return entry{read: c.readMNVDA, write: c.writeMNVDA, open: c.o.Traits.ReadsLocked}, true
 	case register.IDMNVDI:
-		return entry{write: (*Card).writeMNVDI}, true
+		return entry{write: c.writeMNVDI}, true
 	case register.IDMNVIA:
-		return entry{write: fixed((*Card).writeMNVIA)}, true
+		return entry{write: fixed(c.writeMNVIA)}, true
 	case register.IDMNVQC:
-		return entry{read: fixed((*Card).readMNVQC), open: true}, true
+		return entry{read: fixed(c.readMNVQC), open: true}, true
 	case register.IDMNVGC:
-		return entry{read: fixed((*Card).readMNVGC), open: true}, true
+		return entry{read: fixed(c.readMNVGC), open: true}, true
 	case register.IDMNVGN:
-		return entry{read: fixed((*Card).readMNVGN), open: c.o.Traits.ReadsLocked}, true
+		return entry{read: fixed(c.readMNVGN), open: c.o.Traits.ReadsLocked}, true
 	case register.IDMFRL:
-		return entry{read: fixed((*Card).readMFRL), write: fixed((*Card).writeMFRL), open: true}, true
+		return entry{read: fixed(c.readMFRL), write: fixed(c.writeMFRL), open: true}, true
 	case register.IDMTCQ:
-		return entry{read: fixed((*Card).readMTCQ)}, !c.o.Traits.NoChallenges
+		return entry{read: fixed(c.readMTCQ)}, !c.o.Traits.NoChallenges
 	default:
-		return updateEntry(id)
+		return c.updateEntry(id)
 	}
 }
 
 // updateEntry finds a register of components and tokens.
-func updateEntry(id register.ID) (entry, bool) {
+func (c *Card) updateEntry(id register.ID) (entry, bool) {
 	switch id {
 	case register.IDMCQS:
-		return entry{read: fixed((*Card).readMCQS), open: true}, true
+		return entry{read: fixed(c.readMCQS), open: true}, true
 	case register.IDMCQI:
-		return entry{read: fixed((*Card).readMCQI), open: true}, true
+		return entry{read: fixed(c.readMCQI), open: true}, true
 	case register.IDMCC:
-		return entry{read: fixed((*Card).readMCC), write: fixed((*Card).writeMCC), open: true}, true
+		return entry{read: fixed(c.update.readMCC), write: fixed(c.update.writeMCC), open: true}, true
 	case register.IDMCDA:
-		return entry{write: fixed((*Card).writeMCDA)}, true
+		return entry{write: fixed(c.update.writeMCDA)}, true
 	case register.IDMDSR:
-		return entry{read: fixed((*Card).readMDSR), write: fixed((*Card).writeMDSR), open: true}, true
+		return entry{read: fixed(c.sessions.readMDSR), write: fixed(c.sessions.writeMDSR), open: true}, true
 	default:
 		return entry{}, false
 	}
 }
 
 // fixed turns what works on a layout into what works on bytes.
-func fixed[T register.Layout](do func(*Card, T) (T, register.Status)) action {
-	return func(c *Card, data []byte) ([]byte, register.Status) {
+func fixed[T register.Layout](do func(T) (T, register.Status)) action {
+	return func(data []byte) ([]byte, register.Status) {
 		v, err := register.Decode[T](data)
 		if err != nil {
 			return nil, register.BadInputLength
 		}
-		v, status := do(c, v)
+		v, status := do(v)
 		out, err := register.Encode(v)
 		if err != nil {
 			return nil, register.InternalError
@@ -220,7 +220,7 @@ func (c *Card) access(a register.Access) ([]byte, register.Status) {
 	case c.lock.state == register.Locked && !mayLocked(e, a):
 		return nil, register.BadSystemState
 	}
-	return do(c, a.Data)
+	return do(a.Data)
 }
 
 // mayLocked reports what goes while a card is locked: reading what is open, the

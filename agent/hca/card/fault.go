@@ -59,22 +59,25 @@ type power struct {
 
 // durable makes a change that a loss of power does not undo, unless the power is
 // gone.
-func (c *Card) durable(change func()) {
-	if c.power.armed && c.power.left == 0 {
-		c.power.gone = true
+func (p *power) durable(change func()) {
+	if p.armed && p.left == 0 {
+		p.gone = true
 	}
-	if c.power.gone {
+	if p.gone {
 		return
 	}
-	c.power.left--
+	p.left--
 	change()
 }
 
-// fault finds the fault of a command, and counts it.
-func (c *Card) fault(r register.RPC) (Fault, bool) {
+// faults are those that a card has.
+type faults []Fault
+
+// of finds the fault of a command, and counts it.
+func (all faults) of(r register.RPC) (Fault, bool) {
 	access, err := register.DecodeAccess(r.In)
-	for i := range c.faults {
-		f := &c.faults[i]
+	for i := range all {
+		f := &all[i]
 		if f.ID != 0 && (err != nil || access.ID != f.ID || access.Method != f.Method) || f.Times < 0 {
 			continue
 		}

@@ -81,7 +81,7 @@ func (c *Card) judgeSettings(id register.Component, f *nvconfig.File) (func(), r
 			return nil, why
 		}
 	}
-	if why := c.judgeBinding(f); why != register.MCCOK {
+	if why := c.sessions.judgeBinding(f); why != register.MCCOK {
 		return nil, why
 	}
 	return func() { c.storeFile(id, file, own, items) }, register.MCCOK
@@ -120,13 +120,13 @@ func (c *Card) storeFile(id register.Component, file nvconfig.FileID, own nvconf
 			continue
 		}
 		if file.EraseLower && next.Priority.Later(own) || !file.KeepSame && next.Priority == own {
-			c.drop(a)
+			c.store.drop(a)
 		}
 	}
 	for _, i := range items {
 		for _, a := range c.store.find(i.Address) {
-			c.put(a, i)
+			c.store.put(a, i)
 		}
 	}
-	c.durable(func() { c.files[id] = file.Version })
+	c.power.durable(func() { c.files[id] = file.Version })
 }

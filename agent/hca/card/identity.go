@@ -9,9 +9,9 @@ func (c *Card) readMGIR(register.MGIR) (m register.MGIR, _ register.Status) {
 		Ports: uint16(len(c.o.Ports)), BaseMAC: id.BaseMAC, ChipType: simulatedChip,
 	}
 	m.Firmware = register.FirmwareInfo{
-		Secured: s.Secured, SignedFW: s.SignedFW, Debug: c.running.Debug, Dev: c.running.Dev,
-		OldMajor: uint8(c.running.Major), OldMinor: uint8(c.running.Minor), OldSubMinor: uint8(c.running.SubMinor),
-		Major: c.running.Major, Minor: c.running.Minor, SubMinor: c.running.SubMinor,
+		Secured: s.Secured, SignedFW: s.SignedFW, Debug: c.chip.running.Debug, Dev: c.chip.running.Dev,
+		OldMajor: uint8(c.chip.running.Major), OldMinor: uint8(c.chip.running.Minor), OldSubMinor: uint8(c.chip.running.SubMinor),
+		Major: c.chip.running.Major, Minor: c.chip.running.Minor, SubMinor: c.chip.running.SubMinor,
 		LifeCycleLow: s.LifeCycle & 3, LifeCycleTop: uint8(s.LifeCycle >> 2), SecureBoot: s.SecureBoot,
 	}
 	copy(m.Firmware.PSID[:], id.PSID)
@@ -37,34 +37,6 @@ func (c *Card) readMCAM(m register.MCAM) (register.MCAM, register.Status) {
 			m.SetFeature(f)
 		}
 	}
-	return m, register.OK
-}
-
-// States of the security version (fw_sec_ver_stat).
-const (
-	fuseEqual = 0
-	fuseLower = 1
-)
-
-func (c *Card) readMFSV(m register.MFSV) (register.MFSV, register.Status) {
-	if m.Index != 0 {
-		return m, register.BadParameter
-	}
-	m = register.MFSV{
-		ProgramEnabled: c.fuseOn, Automatic: c.o.Security.Automatic, Stat: fuseEqual,
-		Image: c.running.SecurityVersion, EFUSE: c.fuse,
-	}
-	if c.fuse < c.running.SecurityVersion {
-		m.Stat = fuseLower
-	}
-	return m, register.OK
-}
-
-func (c *Card) writeMFSV(m register.MFSV) (register.MFSV, register.Status) {
-	if m.Index != 0 {
-		return m, register.BadParameter
-	}
-	c.durable(func() { c.fuseOn = m.ProgramEnabled })
 	return m, register.OK
 }
 

@@ -12,14 +12,14 @@ import (
 
 // judgeImage judges firmware: whole, for this board and chip, signed by a key of
 // the table, and not older than the fuses allow.
-func (c *Card) judgeImage(data []byte) (func(), register.MCCError) {
+func (c *chip) judgeImage(data []byte) (func(), register.MCCError) {
 	m, err := image.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil || m.Info == nil {
 		return nil, register.RejectedBadFormat
 	}
 	i := m.Info
 	switch {
-	case string(i.PSID) != c.o.Identity.PSID, !slices.Contains(i.Hardware, image.HardwareID(c.o.Identity.HWDevID)):
+	case string(i.PSID) != c.identity.PSID, !slices.Contains(i.Hardware, image.HardwareID(c.identity.HWDevID)):
 		return nil, register.RejectedNotApplicable
 	case m.SecurityVersion < c.fuse:
 		return nil, register.RejectedSecurityVersion
@@ -31,13 +31,13 @@ func (c *Card) judgeImage(data []byte) (func(), register.MCCError) {
 		Major: uint32(i.Version.Major), Minor: uint32(i.Version.Minor), SubMinor: uint32(i.Version.Sub),
 		SecurityVersion: m.SecurityVersion, Debug: i.Flags.Has(image.FlagDebug),
 	}
-	return func() { c.durable(func() { c.pending = &next }) }, register.MCCOK
+	return func() { c.power.durable(func() { c.pending = &next }) }, register.MCCOK
 }
 
 // judgeSignature holds an image against the table of keys, by the reader that
 // the service has too. A card that does not insist on signed firmware takes what
 // is whole.
-func (c *Card) judgeSignature(m *image.Image, size int64) register.MCCError {
+func (c *chip) judgeSignature(m *image.Image, size int64) register.MCCError {
 	pins, err := c.firmwareKeys()
 	if err != nil {
 		return register.RejectedUnknownKey
@@ -46,7 +46,7 @@ func (c *Card) judgeSignature(m *image.Image, size int64) register.MCCError {
 	switch {
 	case err != nil:
 		return register.RejectedBadFormat
-	case report.Verdict == firmware.Valid, report.Verdict == firmware.NotSigned && !c.o.Security.Secured:
+	case report.Verdict == firmware.Valid, report.Verdict == firmware.NotSigned && !c.security.Secured:
 		return register.MCCOK
 	}
 	for _, step := range report.Steps {
@@ -70,9 +70,9 @@ var imageErrors = map[firmware.Code]register.MCCError{
 }
 
 // firmwareKeys are the keys of the table that may sign firmware.
-func (c *Card) firmwareKeys() (*pin.Set, error) {
+func (c *chip) firmwareKeys() (*pin.Set, error) {
 	var keys []pin.Key
-	for _, k := range c.o.Keys {
+	for _, k := range c.keys {
 		if k.Signs&SignsFirmware == 0 {
 			continue
 		}

@@ -9,51 +9,54 @@ import (
 
 // lock is what MLOCK keeps.
 type lock struct {
+	power *power
 	state register.LockState
 	key   ib.LockKey
 }
 
-func (c *Card) readMLOCK(register.MLOCK) (register.MLOCK, register.Status) {
-	return register.MLOCK{State: c.lock.state}, register.OK
+func (l *lock) set(state register.LockState, key ib.LockKey) { l.state, l.key = state, key }
+
+func (l *lock) read(register.MLOCK) (register.MLOCK, register.Status) {
+	return register.MLOCK{State: l.state}, register.OK
 }
 
-// writeMLOCK locks, or unlocks with the same key, which is then forgotten. Locking a locked card changes nothing and
+// write locks, or unlocks with the same key, which is then forgotten. Locking a locked card changes nothing and
 // reports nothing, whatever the key. That is why a lock must be proven with its own key.
-func (c *Card) writeMLOCK(m register.MLOCK) (register.MLOCK, register.Status) {
-	out := register.MLOCK{State: c.lock.state}
+func (l *lock) write(m register.MLOCK) (register.MLOCK, register.Status) {
+	out := register.MLOCK{State: l.state}
 	switch {
-	case m.State > register.Locked || c.lock.state > register.Locked:
+	case m.State > register.Locked || l.state > register.Locked:
 		return out, register.BadParameter
-	case m.State == c.lock.state:
+	case m.State == l.state:
 		return out, register.OK
 	case m.State == register.Locked && m.Key.IsZero():
 		return out, register.BadParameter
 	case m.State == register.Locked:
-		c.durable(func() { c.lock = lock{register.Locked, m.Key} })
-	case !m.Key.Equal(c.lock.key):
+		l.power.durable(func() { l.set(register.Locked, m.Key) })
+	case !m.Key.Equal(l.key):
 		return out, register.BadParameter
 	default:
-		c.durable(func() { c.lock = lock{} })
+		l.power.durable(func() { l.set(register.Unlocked, ib.LockKey{}) })
 	}
-	return register.MLOCK{State: c.lock.state}, register.OK
+	return register.MLOCK{State: l.state}, register.OK
 }
 
-// bootLock loads a lock that a file brought in the item nv_secure_host, once.
-func (c *Card) bootLock() {
-	if c.o.Traits.ForgetsLock {
-		c.lock = lock{}
+// boot loads a lock that a file brought in the item nv_secure_host, once. forgets says that the card loses its lock by a
+// reset.
+func (l *lock) boot(forgets bool, data []byte) {
+	if forgets {
+		l.set(register.Unlocked, ib.LockKey{})
 	}
-	data := c.store.globalInForce(secureHostIndex)
-	if len(data) < secureHostLength || c.lock.state != register.Unlocked {
+	if len(data) < secureHostLength || l.state != register.Unlocked {
 		return
 	}
 	if state := register.LockState(data[0]); state > register.Unlocked && state <= register.LockedHostCfg {
-		c.lock = lock{state, ib.NewLockKey(binary.BigEndian.Uint64(data[8:]))}
+		l.set(state, ib.NewLockKey(binary.BigEndian.Uint64(data[8:])))
 	}
 }
 
 // refuses reports that the lock keeps a component out (states 1 to 3).
-func (l lock) refuses(id register.Component) bool {
+func (l *lock) refuses(id register.Component) bool {
 	switch l.state {
 	case register.Unlocked:
 		return false

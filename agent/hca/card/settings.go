@@ -58,7 +58,7 @@ func (c *Card) writeMNVDA(data []byte) ([]byte, register.Status) {
 		Data: data[register.ItemHeaderSize:][:length],
 	}
 	for _, a := range slots {
-		c.put(a, i)
+		c.store.put(a, i)
 	}
 	i.Address = h.Address
 	return i.Append(nil), register.OK
@@ -98,7 +98,7 @@ func (c *Card) writeMNVDI(data []byte) ([]byte, register.Status) {
 		return nil, register.BadParameter
 	}
 	for _, a := range slots {
-		c.drop(a)
+		c.store.drop(a)
 	}
 	return data, register.OK
 }
@@ -110,7 +110,7 @@ func (c *Card) writeMNVIA(m register.MNVIA) (register.MNVIA, register.Status) {
 	}
 	for _, a := range c.store.stored() {
 		if c.o.Traits.ForgetsOEM || c.hostMayWrite([]nvconfig.Address{a}) {
-			c.drop(a)
+			c.store.drop(a)
 		}
 	}
 	return m, register.OK

@@ -12,6 +12,7 @@ import (
 // store keeps the settings of a card: for each address the factory's value, the value in force, and the value after the
 // next boot.
 type store struct {
+	power *power
 	slots map[nvconfig.Address]*slot
 	order []nvconfig.Address // ascending
 }
@@ -26,8 +27,8 @@ type slot struct {
 
 // newStore makes room for each setting of each port and function. There is one
 // host, and a function for each port.
-func newStore(o Options) store {
-	s := store{slots: map[nvconfig.Address]*slot{}}
+func newStore(o Options, p *power) store {
+	s := store{power: p, slots: map[nvconfig.Address]*slot{}}
 	settings := append(slices.Clip(o.Settings), o.Identity.burned(len(o.Ports))...)
 	if o.Traits.EnrollsKeys {
 		for i, size := range []int{32, 256, 256} {
@@ -143,9 +144,9 @@ func (s *store) globalInForce(index uint32) []byte {
 }
 
 // alternate returns the alternate GUID of a function that is in force, or 0 if there is none.
-func (c *Card) alternate(function int) ib.GUID {
+func (s *store) alternate(function int) ib.GUID {
 	a := nvconfig.FunctionItem(0, uint8(function), virtualGUIDIndex)
-	slot, ok := c.store.slots[a]
+	slot, ok := s.slots[a]
 	if !ok {
 		return 0
 	}
@@ -183,7 +184,7 @@ func (c *Card) Put(i nvconfig.Item) bool {
 		}
 	}
 	for _, a := range all {
-		c.put(a, i)
+		c.store.put(a, i)
 	}
 	return len(all) > 0
 }
@@ -203,12 +204,12 @@ func (c *Card) Forget(a nvconfig.Address) bool {
 
 // put stores one item at one address; it survives the loss of power that may
 // come next.
-func (c *Card) put(a nvconfig.Address, i nvconfig.Item) {
+func (s *store) put(a nvconfig.Address, i nvconfig.Item) {
 	i.Address, i.Access, i.Data = a, nvconfig.Next, bytes.Clone(i.Data)
-	c.durable(func() { c.store.slots[a].next = &i })
+	s.power.durable(func() { s.slots[a].next = &i })
 }
 
 // drop restores the factory's value.
-func (c *Card) drop(a nvconfig.Address) {
-	c.durable(func() { c.store.slots[a].next = nil })
+func (s *store) drop(a nvconfig.Address) {
+	s.power.durable(func() { s.slots[a].next = nil })
 }

@@ -2,7 +2,6 @@ package card
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"slices"
 
 	"portcullis/agent/hca/register"
@@ -15,16 +14,17 @@ type session struct {
 	challenge [sha256.Size]byte
 }
 
+// sessions are all of them. They are volatile.
+type sessions struct {
+	mac    uint64 // of the card, which challenges name
+	traits Traits
+	dice   *dice
+	all    map[register.Session]*session
+}
+
 // sessionSeconds is the lifetime that a session, or a challenge, reports, in seconds. Nothing here counts them:
 // ExpireSessions ends them.
 const sessionSeconds = 600
-
-// draw returns bytes that cannot be guessed without the seed.
-func (c *Card) draw() [sha256.Size]byte {
-	c.drawn++
-	b := binary.BigEndian.AppendUint64([]byte("challenge"), c.o.Seed)
-	return sha256.Sum256(binary.BigEndian.AppendUint64(b, c.drawn))
-}
 
 func (c *Card) readMTCQ(m register.MTCQ) (register.MTCQ, register.Status) {
 	out := register.MTCQ{Token: m.Token}
@@ -38,13 +38,11 @@ func (c *Card) readMTCQ(m register.MTCQ) (register.MTCQ, register.Status) {
 		out.Status = register.ChallengeNotSupported
 	case len(signers) == 0:
 		out.Status = register.ChallengeNoKey
-	case c.session(kind).status == register.SessionActive:
+	case c.sessions.of(kind).status == register.SessionActive:
 		out.Status = register.ChallengeApplied
 	default:
-		s := &session{status: register.SessionChallenged, challenge: c.draw()}
-		c.sessions[kind] = s
 		out.KeyUUID, out.BaseMAC = signers[0].UUID, c.o.Identity.BaseMAC
-		out.Challenge, out.FWVersion = s.challenge, c.running.component().Version
+		out.Challenge, out.FWVersion = c.sessions.challenge(kind), c.chip.running.component().Version
 		copy(out.PSID[:], c.o.Identity.PSID)
 	}
 	return out, register.OK
@@ -62,18 +60,25 @@ func sessionOf(t register.Token) (register.Session, bool) {
 	}
 }
 
-func (c *Card) session(kind register.Session) session {
-	if s, ok := c.sessions[kind]; ok {
+func (ss *sessions) of(kind register.Session) session {
+	if s, ok := ss.all[kind]; ok {
 		return *s
 	}
 	return session{status: register.SessionNone}
 }
 
-func (c *Card) readMDSR(m register.MDSR) (register.MDSR, register.Status) {
+// challenge draws a challenge, in the place of one that was not answered.
+func (ss *sessions) challenge(kind register.Session) [sha256.Size]byte {
+	s := &session{status: register.SessionChallenged, challenge: ss.dice.draw()}
+	ss.all[kind] = s
+	return s.challenge
+}
+
+func (ss *sessions) readMDSR(m register.MDSR) (register.MDSR, register.Status) {
 	if !slices.Contains(register.Sessions(), m.Type) {
 		return m, register.BadParameter
 	}
-	m = register.MDSR{Type: m.Type, Status: c.session(m.Type).status}
+	m = register.MDSR{Type: m.Type, Status: ss.of(m.Type).status}
 	if m.Status == register.SessionActive || m.Status == register.SessionChallenged {
 		m.TimeLeft = sessionSeconds
 	}
@@ -84,20 +89,20 @@ func (c *Card) readMDSR(m register.MDSR) (register.MDSR, register.Status) {
 }
 
 // writeMDSR ends a session, or all.
-func (c *Card) writeMDSR(m register.MDSR) (register.MDSR, register.Status) {
+func (ss *sessions) writeMDSR(m register.MDSR) (register.MDSR, register.Status) {
 	if !m.End {
-		return c.readMDSR(m)
+		return ss.readMDSR(m)
 	}
 	ended := false
-	for kind, s := range c.sessions {
+	for kind, s := range ss.all {
 		if kind != m.Type && m.Type != register.AllSessions {
 			continue
 		}
-		if s.status == register.SessionChallenged && c.o.Traits.KeepsChallenge {
+		if s.status == register.SessionChallenged && ss.traits.KeepsChallenge {
 			continue
 		}
 		ended = ended || s.status == register.SessionActive
-		delete(c.sessions, kind)
+		delete(ss.all, kind)
 	}
 	if !ended {
 		return register.MDSR{Type: m.Type, Status: register.SessionFailed, Info: register.InfoNoSession}, register.OK
@@ -109,14 +114,14 @@ func (c *Card) writeMDSR(m register.MDSR) (register.MDSR, register.Status) {
 func (c *Card) OpenSession(kind register.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sessions[kind] = &session{status: register.SessionActive}
+	c.sessions.all[kind] = &session{status: register.SessionActive}
 }
 
 // ExpireSessions lets the time of all sessions and challenges pass.
 func (c *Card) ExpireSessions() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.sessions {
+	for _, s := range c.sessions.all {
 		switch s.status {
 		case register.SessionActive:
 			s.status = register.SessionTimedOut
@@ -129,12 +134,12 @@ func (c *Card) ExpireSessions() {
 
 // judgeToken judges a token whose signature is right. A token that answers a challenge must name this card and the last
 // challenge.
-func (c *Card) judgeToken(id register.Component, f *nvconfig.File) (func(), register.MCCError) {
+func (ss *sessions) judgeToken(id register.Component, f *nvconfig.File) (func(), register.MCCError) {
 	kind, challenged := tokenOf(id)
-	if challenged && !c.answers(kind, f) {
+	if challenged && !ss.answers(kind, f) {
 		return nil, register.RejectedNotApplicable
 	}
-	return func() { c.sessions[kind] = &session{status: register.SessionActive} }, register.MCCOK
+	return func() { ss.all[kind] = &session{status: register.SessionActive} }, register.MCCOK
 }
 
 // tokenOf is the session that a component opens, and whether it needs a
@@ -152,13 +157,13 @@ func tokenOf(id register.Component) (kind register.Session, challenged bool) {
 	}
 }
 
-func (c *Card) answers(kind register.Session, f *nvconfig.File) bool {
-	s := c.session(kind)
+func (ss *sessions) answers(kind register.Session, f *nvconfig.File) bool {
+	s := ss.of(kind)
 	if s.status != register.SessionChallenged {
 		return false
 	}
 	all, err := f.Challenges()
-	return err == nil && slices.Contains(all, nvconfig.NewChallenge(c.o.Identity.BaseMAC, s.challenge))
+	return err == nil && slices.Contains(all, nvconfig.NewChallenge(ss.mac, s.challenge))
 }
 
 // settingsChallenge is the kind of challenge that files of settings answer: the one
@@ -167,16 +172,16 @@ const settingsChallenge = register.SessionCRCS
 
 // judgeBinding judges a file of settings by its binding (item file_device_unique). The file must name this card and the
 // last challenge. The challenge is then used up, even if the file is refused.
-func (c *Card) judgeBinding(f *nvconfig.File) register.MCCError {
+func (ss *sessions) judgeBinding(f *nvconfig.File) register.MCCError {
 	bound := f.Bound()
 	switch {
-	case !bound || c.o.Traits.IgnoresChallenges:
+	case !bound || ss.traits.IgnoresChallenges:
 		return register.MCCOK
-	case c.o.Traits.RefusesBound:
+	case ss.traits.RefusesBound:
 		return register.RejectedBadFormat
-	case !c.answers(settingsChallenge, f):
+	case !ss.answers(settingsChallenge, f):
 		return register.RejectedNotApplicable
 	}
-	delete(c.sessions, settingsChallenge)
+	delete(ss.all, settingsChallenge)
 	return register.MCCOK
 }

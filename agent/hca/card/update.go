@@ -5,8 +5,20 @@ import (
 	"portcullis/firmware/nvconfig"
 )
 
-// update is the machine of MCC, which takes components. It is volatile.
-type update struct {
+// updater is the machine of MCC, which takes components.
+type updater struct {
+	dice *dice
+	slow bool // no step ends in the command that asks for it (Traits.Later)
+	// refuses reports whether a component may not be loaded now.
+	refuses func(register.Component) bool
+	// judge says what makes a component hold, or why it is refused.
+	judge func(register.Component, []byte) (func(), register.MCCError)
+
+	flow
+}
+
+// flow is how far an update has come. It is volatile.
+type flow struct {
 	state  register.ControlState
 	handle uint32 // of the process that drives it; 0: none
 	err    register.MCCError
@@ -25,127 +37,120 @@ type update struct {
 const ownerICMD = 5
 
 // readMCC shows the machine. One that is idle names the handle to lock it with.
-func (c *Card) readMCC(register.MCC) (register.MCC, register.Status) {
-	if later := c.update.later; later != nil {
-		c.update.later = nil
+func (u *updater) readMCC(register.MCC) (register.MCC, register.Status) {
+	if later := u.later; later != nil {
+		u.later = nil
 		later()
 	}
-	return c.shownMCC(), register.OK
+	return u.shownMCC(), register.OK
 }
 
-func (c *Card) shownMCC() register.MCC {
-	u := &c.update
+func (u *updater) shownMCC() register.MCC {
 	m := register.MCC{State: u.state, Error: u.err, Handle: u.handle}
 	if u.state == register.StateIdle {
-		m.Handle = c.nextHandle()
+		m.Handle = u.dice.handle()
 	} else {
 		m.OwnerType = ownerICMD
 	}
 	return m
 }
 
-// nextHandle changes with each that was taken.
-func (c *Card) nextHandle() uint32 { return uint32(c.o.Seed+c.drawn)&0x7FFFFF | 0x800000 }
-
 // HoldUpdate makes another process, for example a management controller, drive the machine until the next reset.
 func (c *Card) HoldUpdate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.update = update{state: register.StateLocked, handle: 1}
+	c.update.flow = flow{state: register.StateLocked, handle: 1}
 }
 
 // writeMCC does an instruction.
-func (c *Card) writeMCC(m register.MCC) (register.MCC, register.Status) {
-	u := &c.update
+func (u *updater) writeMCC(m register.MCC) (register.MCC, register.Status) {
 	if u.later != nil {
-		return c.shownMCC(), register.Busy
+		return u.shownMCC(), register.Busy
 	}
 	switch m.Instruction {
 	case register.LockHandle:
-		return c.takeHandle(m)
+		return u.takeHandle(m)
 	case register.ForceRelease:
-		c.update = update{shown: u.shown}
-		return c.shownMCC(), register.OK
+		u.flow = flow{shown: u.shown}
+		return u.shownMCC(), register.OK
 	default:
 	}
 	if u.state == register.StateIdle || m.Handle != u.handle {
-		return c.failed(register.MCCFailed)
+		return u.failed(register.MCCFailed)
 	}
 	u.err = register.MCCOK
 	switch m.Instruction {
 	case register.ReleaseHandle:
-		c.update = update{shown: u.shown}
-		return c.shownMCC(), register.OK
+		u.flow = flow{shown: u.shown}
+		return u.shownMCC(), register.OK
 	case register.UpdateComponent:
-		return c.startComponent(m)
+		return u.startComponent(m)
 	case register.VerifyComponent:
-		return c.verifyComponent()
+		return u.verifyComponent()
 	case register.Activate:
-		return c.activate()
+		return u.activate()
 	case register.Cancel:
 		u.state, u.data, u.accepted = register.StateLocked, nil, nil
-		return c.shownMCC(), register.OK
+		return u.shownMCC(), register.OK
 	case register.CheckHandle:
-		return c.shownMCC(), register.OK
+		return u.shownMCC(), register.OK
 	default:
-		return c.shownMCC(), register.BadParameter
+		return u.shownMCC(), register.BadParameter
 	}
 }
 
-func (c *Card) takeHandle(m register.MCC) (register.MCC, register.Status) {
+func (u *updater) takeHandle(m register.MCC) (register.MCC, register.Status) {
 	switch {
-	case c.update.state != register.StateIdle:
-		return c.shownMCC(), register.Busy
-	case m.Handle != c.nextHandle():
-		return c.failed(register.MCCFailed)
+	case u.state != register.StateIdle:
+		return u.shownMCC(), register.Busy
+	case m.Handle != u.dice.handle():
+		return u.failed(register.MCCFailed)
 	}
-	c.drawn++
-	c.update = update{state: register.StateLocked, handle: m.Handle, shown: c.update.shown}
-	return c.shownMCC(), register.OK
+	u.dice.drawn++
+	u.flow = flow{state: register.StateLocked, handle: m.Handle, shown: u.shown}
+	return u.shownMCC(), register.OK
 }
 
 // failed ends the flow: the handle is free again, and the error is shown.
-func (c *Card) failed(err register.MCCError) (register.MCC, register.Status) {
-	c.update = update{err: err, shown: c.update.shown}
-	return c.shownMCC(), register.BadParameter
+func (u *updater) failed(err register.MCCError) (register.MCC, register.Status) {
+	u.flow = flow{err: err, shown: u.shown}
+	return u.shownMCC(), register.BadParameter
 }
 
-func (c *Card) startComponent(m register.MCC) (register.MCC, register.Status) {
-	u := &c.update
+func (u *updater) startComponent(m register.MCC) (register.MCC, register.Status) {
 	if u.state != register.StateLocked || int(m.Index) >= len(components) || m.Device != 0 {
-		return c.failed(register.MCCFailed)
+		return u.failed(register.MCCFailed)
 	}
 	id := components[m.Index]
 	switch {
-	case c.lock.refuses(id), id == register.BootImage && c.denied(fwUpdate):
-		return c.failed(register.MCCFailed)
+	case u.refuses(id):
+		return u.failed(register.MCCFailed)
 	case m.Length == 0 || m.Length > maxLength(id):
-		return c.failed(register.RejectedBadFormat)
+		return u.failed(register.RejectedBadFormat)
 	}
 	u.component, u.length, u.data, u.accepted = id, m.Length, nil, nil
-	c.step(register.StateInitialize, func() { c.update.state = register.StateDownload })
-	c.show(id, register.ComponentInProgress)
-	return c.shownMCC(), register.OK
+	u.step(register.StateInitialize, func() { u.state = register.StateDownload })
+	u.show(id, register.ComponentInProgress)
+	return u.shownMCC(), register.OK
 }
 
 // step does something at once, or with the next look at the machine.
-func (c *Card) step(meanwhile register.ControlState, do func()) {
-	if !c.o.Traits.Later {
+func (u *updater) step(meanwhile register.ControlState, do func()) {
+	if !u.slow {
 		do()
 		return
 	}
-	c.update.state, c.update.later = meanwhile, do
+	u.state, u.later = meanwhile, do
 }
 
-func (c *Card) show(id register.Component, s register.ComponentState) {
-	if c.update.shown == nil {
-		c.update.shown = map[register.Component]register.ComponentState{}
+func (u *updater) show(id register.Component, s register.ComponentState) {
+	if u.shown == nil {
+		u.shown = map[register.Component]register.ComponentState{}
 	}
-	c.update.shown[id] = s
+	u.shown[id] = s
 }
 
-func (c *Card) writeMCDA(m register.MCDA) (register.MCDA, register.Status) {
-	u := &c.update
+func (u *updater) writeMCDA(m register.MCDA) (register.MCDA, register.Status) {
 	block, ok := m.Block()
 	switch {
 	case u.state != register.StateDownload || m.Handle != u.handle:
@@ -161,49 +166,52 @@ func (c *Card) writeMCDA(m register.MCDA) (register.MCDA, register.Status) {
 func roundUp(n uint32) uint32 { return (n + 3) &^ 3 }
 
 // verifyComponent judges what was loaded.
-func (c *Card) verifyComponent() (register.MCC, register.Status) {
-	u := &c.update
+func (u *updater) verifyComponent() (register.MCC, register.Status) {
 	if u.state != register.StateDownload || len(u.data) < int(u.length) {
-		return c.failed(register.RejectedBadFormat)
+		return u.failed(register.RejectedBadFormat)
 	}
-	accepted, why := c.judge(u.component, u.data[:u.length])
-	if c.o.Traits.Later {
-		c.step(register.StateVerify, func() { c.verified(accepted, why) })
-		return c.shownMCC(), register.OK
+	accepted, why := u.judge(u.component, u.data[:u.length])
+	if u.slow {
+		u.step(register.StateVerify, func() { u.verified(accepted, why) })
+		return u.shownMCC(), register.OK
 	}
-	c.verified(accepted, why)
+	u.verified(accepted, why)
 	if why != register.MCCOK {
-		return c.shownMCC(), register.BadParameter
+		return u.shownMCC(), register.BadParameter
 	}
-	return c.shownMCC(), register.OK
+	return u.shownMCC(), register.OK
 }
 
-func (c *Card) verified(accepted func(), why register.MCCError) {
-	id := c.update.component
+func (u *updater) verified(accepted func(), why register.MCCError) {
+	id := u.component
 	if why != register.MCCOK {
-		c.show(id, register.ComponentFailed)
-		c.update = update{err: why, shown: c.update.shown}
+		u.show(id, register.ComponentFailed)
+		u.flow = flow{err: why, shown: u.shown}
 		return
 	}
-	c.update.state, c.update.accepted, c.update.data = register.StateLocked, accepted, nil
-	c.show(id, register.ComponentApplied)
+	u.state, u.accepted, u.data = register.StateLocked, accepted, nil
+	u.show(id, register.ComponentApplied)
 }
 
-func (c *Card) activate() (register.MCC, register.Status) {
-	u := &c.update
+func (u *updater) activate() (register.MCC, register.Status) {
 	if u.state != register.StateLocked || u.accepted == nil {
-		return c.failed(register.MCCFailed)
+		return u.failed(register.MCCFailed)
 	}
 	u.accepted()
 	u.accepted = nil
-	c.show(u.component, register.ComponentActivePendingReset)
-	return c.shownMCC(), register.OK
+	u.show(u.component, register.ComponentActivePendingReset)
+	return u.shownMCC(), register.OK
+}
+
+// refuses reports whether the lock, or a privilege of the host, keeps a component out.
+func (c *Card) refuses(id register.Component) bool {
+	return c.lock.refuses(id) || id == register.BootImage && c.denied(fwUpdate)
 }
 
 // judge says what makes a component hold, or why it is refused.
 func (c *Card) judge(id register.Component, data []byte) (func(), register.MCCError) {
 	if id == register.BootImage {
-		return c.judgeImage(data)
+		return c.chip.judgeImage(data)
 	}
 	f, err := nvconfig.Parse(data)
 	if err != nil {
@@ -216,7 +224,7 @@ func (c *Card) judge(id register.Component, data []byte) (func(), register.MCCEr
 		return nil, why
 	}
 	if f.Component.IsToken() {
-		return c.judgeToken(id, f)
+		return c.sessions.judgeToken(id, f)
 	}
 	return c.judgeSettings(id, f)
 }

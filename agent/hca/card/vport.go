@@ -67,7 +67,7 @@ const (
 
 // portGUID is the port's own GUID, or the alternate one that the host set.
 func (c *Card) portGUID(port int) ib.GUID {
-	if alternate := c.alternate(port - 1); alternate != 0 {
+	if alternate := c.store.alternate(port - 1); alternate != 0 {
 		return alternate
 	}
 	return c.o.Ports[port-1].GUID
