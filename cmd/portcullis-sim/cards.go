@@ -20,6 +20,7 @@ import (
 	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/hcaconf"
 	"portcullis/fabricsm/sim/hosttree"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/firmware/image"
@@ -129,10 +130,10 @@ func (c *cards) close() error {
 // adapter is a card as the fabric sees it.
 type adapter struct{ card *card.Card }
 
-// Boot implements sim.Adapter.
-func (a adapter) Boot() sim.HCAConfig {
+// Boot implements hcaconf.Firmware.
+func (a adapter) Boot() hcaconf.Config {
 	a.card.Reset()
-	return sim.HCAConfig{SMPFirewall: a.card.SMPFirewall(), VFs: uint8(min(a.card.VFs(), 255))}
+	return hcaconf.Config{SMPFirewall: a.card.SMPFirewall(), VFs: uint8(min(a.card.VFs(), 255))}
 }
 
 // table is the keys that the cards trust to sign settings.

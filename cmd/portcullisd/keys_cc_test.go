@@ -9,12 +9,13 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/guard"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
 // ccKeys returns the CC_Keys on all devices, by GUID of their end ports.
-func (f *keyFabric) ccKeys() map[ib.GUID]sim.ClassKey {
-	out := make(map[ib.GUID]sim.ClassKey)
+func (f *keyFabric) ccKeys() map[ib.GUID]guard.State {
+	out := make(map[ib.GUID]guard.State)
 	for _, p := range f.endPorts() {
 		node, num, _ := strings.Cut(p.at, "/")
 		k, _ := f.ClassKey(node, ib.PortNum(num[0]-'0'), mad.ClassCongestionControl)

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/hcaconf"
 	"portcullis/fabricsm/transport"
 )
 
@@ -207,15 +208,15 @@ func (t *Site) violations(node string) uint16 {
 }
 
 // configure applies a signed configuration to adapters of hosts, which locks them, and boots them.
-func (t *Site) configure(hosts []string, c sim.HCAConfig) {
+func (t *Site) configure(hosts []string, c hcaconf.Config) {
 	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) // no secret: only simulated adapters trust it
 	device := t.device
-	device.Trusts = sim.Ed25519Key(private.Public().(ed25519.PublicKey))
+	device.Trusts = hcaconf.Ed25519Key(private.Public().(ed25519.PublicKey))
 	c.Locked = true
 	for _, h := range hosts {
 		t.scene.Must(t.Fabric.SetDevice(h, device))
-		message := sim.ConfigMessage{Config: c, GUID: t.List.Find(h).GUID, Serial: 1}.Encode()
-		t.scene.Must(t.Fabric.ApplyConfig(h, sim.SignedConfig{Message: message, Signature: ed25519.Sign(private, message)}))
+		message := hcaconf.Message{Config: c, GUID: t.List.Find(h).GUID, Serial: 1}.Encode()
+		t.scene.Must(t.Fabric.ApplyConfig(h, hcaconf.Signed{Message: message, Signature: ed25519.Sign(private, message)}))
 		t.scene.Must(t.Fabric.Reboot(h))
 	}
 }

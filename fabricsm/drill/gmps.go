@@ -5,6 +5,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/guard"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/transport"
@@ -35,7 +36,7 @@ func (t *Site) endPortOf(node string) ib.PortNum {
 func (t *Site) lidOf(node string) ib.LID { return t.Fabric.PortInfo(node, t.endPortOf(node)).LID }
 
 // classKey is what a node has for a class.
-func (t *Site) classKey(node string, c mad.Class) sim.ClassKey {
+func (t *Site) classKey(node string, c mad.Class) guard.State {
 	k, _ := t.Fabric.ClassKey(node, t.endPortOf(node), c)
 	return k
 }

@@ -6,7 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/hcaconf"
 )
 
 // guestsOfHost is how many virtual functions a host with guests has.
@@ -39,8 +39,8 @@ func guestSMPs(s *Scene) {
 	} else {
 		s.Check(false, "the adapter of h8 kept %d of %d SMPs of its guest", t.Fabric.Stats().Barred-barred, sent)
 	}
-	err := t.Fabric.ConfigureHCA("h8", sim.HCAConfig{VFs: guestsOfHost, VFSMPs: true})
-	if s.Check(errors.Is(err, sim.ErrLocked), "root of h8 can let its guests have queue pair 0: %v", err) {
+	err := t.Fabric.ConfigureHCA("h8", hcaconf.Config{VFs: guestsOfHost, VFSMPs: true})
+	if s.Check(errors.Is(err, hcaconf.ErrLocked), "root of h8 can let its guests have queue pair 0: %v", err) {
 		s.Stopped("root of h8 cannot change that: %v", err)
 	}
 	s.guestWithQP0()

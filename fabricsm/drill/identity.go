@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sim/sham"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
@@ -108,14 +109,14 @@ func (t *Site) madeUp() {
 	place := b.Place("h7", 1)
 	for _, sham := range []struct {
 		what string
-		sim.Sham
+		sham.Sham
 	}{
-		{"a tree without end of switches with 64 ports", sim.Sham{Ports: 64}},
-		{"a chain without end of switches", sim.Sham{Ports: 2}},
-		{"a tree without end of switches that have another GUID each time they are asked", sim.Sham{
-			Ports: 64, GUID: func(path []ib.PortNum, visit int) ib.GUID { return sim.ShamGUID(path) + ib.GUID(visit)<<40 },
+		{"a tree without end of switches with 64 ports", sham.Sham{Ports: 64}},
+		{"a chain without end of switches", sham.Sham{Ports: 2}},
+		{"a tree without end of switches that have another GUID each time they are asked", sham.Sham{
+			Ports: 64, GUID: func(path []ib.PortNum, visit int) ib.GUID { return sham.GUID(path) + ib.GUID(visit)<<40 },
 		}},
-		{"a tree without end of switches that answer as late as they can", sim.Sham{Ports: 64, Delay: 190 * time.Millisecond}},
+		{"a tree without end of switches that answer as late as they can", sham.Sham{Ports: 64, Delay: 190 * time.Millisecond}},
 	} {
 		s.Tried("h7 shows %s, where inventory says nothing of a host", sham.what)
 		b.Attack()

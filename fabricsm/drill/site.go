@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/hcaconf"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/stage"
@@ -116,8 +117,8 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, SA: o.SA, Work: o.Work, Seed: s.options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
 	s.Must(err)
 	site := &Site{Stage: st, scene: s, device: *o.device(), options: o, tenants: o.Tenants}
-	site.configure(o.Firewalled, sim.HCAConfig{SMPFirewall: true})
-	site.configure(o.Guests, sim.HCAConfig{VFs: guestsOfHost, VFSMPs: o.GuestSMPs})
+	site.configure(o.Firewalled, hcaconf.Config{SMPFirewall: true})
+	site.configure(o.Guests, hcaconf.Config{VFs: guestsOfHost, VFSMPs: o.GuestSMPs})
 	s.sites = append(s.sites, site)
 	if o.Follows {
 		st.OnStep = site.follow

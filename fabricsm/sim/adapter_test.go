@@ -5,15 +5,16 @@ import (
 
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/hcaconf"
 )
 
 // firmware is a model of an adapter's firmware that forgets nothing.
 type firmware struct {
-	next  sim.HCAConfig
+	next  hcaconf.Config
 	boots int
 }
 
-func (a *firmware) Boot() sim.HCAConfig {
+func (a *firmware) Boot() hcaconf.Config {
 	a.boots++
 	return a.next
 }
@@ -44,10 +45,10 @@ func TestInstall(t *testing.T) {
 	if got := f.PortInfo("h1", 1).CapabilityMask; got&mad.IsSMDisabled == 0 {
 		t.Errorf("capability mask %v, without IsSMdisabled", got)
 	}
-	if err := f.ConfigureHCA("h1", sim.HCAConfig{}); err == nil {
+	if err := f.ConfigureHCA("h1", hcaconf.Config{}); err == nil {
 		t.Error("the settings are written past the firmware")
 	}
-	if err := f.ApplyConfig("h1", sim.SignedConfig{}); err == nil {
+	if err := f.ApplyConfig("h1", hcaconf.Signed{}); err == nil {
 		t.Error("a signed configuration is applied past the firmware")
 	}
 	a.next.SMPFirewall = false
@@ -66,7 +67,7 @@ func TestInstall(t *testing.T) {
 // A firewall that was up before the model was installed is up at once.
 func TestInstallFirewalled(t *testing.T) {
 	f := tree(t, sim.Options{})
-	if err := f.Install("h1", &firmware{next: sim.HCAConfig{SMPFirewall: true}}); err != nil {
+	if err := f.Install("h1", &firmware{next: hcaconf.Config{SMPFirewall: true}}); err != nil {
 		t.Fatal(err)
 	}
 	if f.PortInfo("h1", 1).CapabilityMask&mad.IsSMDisabled == 0 {

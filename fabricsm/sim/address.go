@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"encoding/binary"
-
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/transport"
 )
@@ -27,37 +25,6 @@ func (s *Station) UseGID(g ib.GID) {
 	s.gid = g
 }
 
-// pkeyAt is an entry of the P_Key table; 0 beyond its end.
-func (p *port) pkeyAt(index uint16) ib.PKey {
-	if at := 2 * int(index); at+1 < len(p.pkeys) {
-		return ib.PKey(binary.BigEndian.Uint16(p.pkeys[at:]))
-	}
-	return 0
-}
-
-// gidAt is an entry of the GID table.
-func (p *port) gidAt(index uint8) ib.GID {
-	at := 8 * int(index)
-	if at+8 > len(p.guids) {
-		return ib.GID{}
-	}
-	return ib.MakeGID(p.info.GIDPrefix, ib.GUID(binary.BigEndian.Uint64(p.guids[at:])))
-}
-
-// gidIndex looks for a GID of the port, under its subnet's prefix or the link-local
-// one.
-func (p *port) gidIndex(g ib.GID) (index uint8, ok bool) {
-	if prefix := g.Prefix(); prefix != p.info.GIDPrefix && prefix != ib.DefaultPrefix || g.GUID() == 0 {
-		return 0, false
-	}
-	for at := 0; at < len(p.guids); at += 8 {
-		if ib.GUID(binary.BigEndian.Uint64(p.guids[at:])) == g.GUID() {
-			return uint8(at / 8), true
-		}
-	}
-	return 0, false
-}
-
 // address sets the addresses of a GMP at the start of a flight.
 func (s *Station) address(fl *flight, p *transport.Packet) {
 	at := s.at.endPort()
@@ -69,12 +36,12 @@ func (s *Station) address(fl *flight, p *transport.Packet) {
 		return
 	}
 	if fl.key = s.pkey; fl.key == 0 {
-		fl.key = at.pkeyAt(p.PKeyIndex)
+		fl.key = at.pkeys.at(p.PKeyIndex)
 	}
 	if g := &p.GRH; g.Present {
 		fl.grh = &GRH{DGID: g.GID, SGID: s.gid, HopLimit: g.HopLimit, TrafficClass: g.TrafficClass, FlowLabel: g.FlowLabel & flowLabels}
 		if s.gid == (ib.GID{}) {
-			fl.grh.SGID = at.gidAt(g.GIDIndex)
+			fl.grh.SGID = at.guids.gid(at.info.GIDPrefix, g.GIDIndex)
 		}
 	}
 }
@@ -91,23 +58,13 @@ func (fl *flight) unpack(p *transport.Packet, at *port) {
 	if fl.mad.IsSMP() {
 		return
 	}
-	p.PKeyIndex = at.pkeyIndex(fl.key)
+	p.PKeyIndex = at.pkeys.index(fl.key)
 	if g := fl.grh; g != nil {
-		index, _ := at.gidIndex(g.DGID)
+		index, _ := at.guids.index(at.info.GIDPrefix, g.DGID)
 		p.GRH = transport.GRH{
 			Present: true, GIDIndex: index, HopLimit: g.HopLimit, TrafficClass: g.TrafficClass, FlowLabel: g.FlowLabel, GID: g.SGID,
 		}
 	}
-}
-
-// pkeyIndex is the place of the entry that lets a GMP in which has arrived.
-func (p *port) pkeyIndex(key ib.PKey) uint16 {
-	for i := 0; 2*i+1 < len(p.pkeys); i++ {
-		if p.pkeyAt(uint16(i)).Matches(key) {
-			return uint16(i)
-		}
-	}
-	return 0
 }
 
 // reverse makes the global route header of the answer.
@@ -125,16 +82,16 @@ func (p *port) misses(fl *flight) bool {
 	if fl.grh == nil {
 		return false
 	}
-	_, ok := p.gidIndex(fl.grh.DGID)
+	_, ok := p.guids.index(p.info.GIDPrefix, fl.grh.DGID)
 	return !ok
 }
 
 // passOn sends a GMP that came to a port of a router on to the subnet it is for, or
 // drops it.
-func (f *Fabric) passOn(fl *flight, at *port) {
+func (f *network) passOn(fl *flight, at *port) {
 	d := Data{SLID: fl.slid, DLID: fl.dlid, SL: fl.sl, PKey: fl.key, GRH: fl.grh}
 	if !at.routesOn(&d) {
-		at.discard()
+		at.counters.Discard()
 		f.undelivered(fl)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/guard"
 )
 
 // answers reports whether the agents of a node answer a request themselves.
@@ -17,19 +18,19 @@ func (n *node) answers(m *mad.MAD) bool {
 		return m.Method() == mad.MethodGet || m.Method() == mad.MethodSet
 	default:
 		_, support := n.model().support(m.Class())
-		return support != ClassAbsent && (m.Method() == mad.MethodGet || m.Method() == mad.MethodSet)
+		return support != guard.Absent && (m.Method() == mad.MethodGet || m.Method() == mad.MethodSet)
 	}
 }
 
 // agent answers a request that came in through p, within the access a of the sender. It changes the node and writes the
 // attribute of the answer into m.
-func (p *port) agent(m *mad.MAD, a access) mad.Status {
+func (p *port) agent(m *mad.MAD, a guard.Access) mad.Status {
 	switch m.Class() {
 	case mad.ClassSubn, mad.ClassSubnDR:
 	case mad.ClassPerf:
 		return p.perfAgent(m)
 	default:
-		return p.endPort().classAgent(m.Class()).serve(m)
+		return p.endPort().classAgent(m.Class()).Serve(m)
 	}
 	set := m.Method() == mad.MethodSet
 	switch m.Attr() {

@@ -4,7 +4,7 @@ import "portcullis/fabricsm/ib"
 
 // carry takes a unicast packet to its end, over routers too, and counts it on the
 // way. Called with mu held.
-func (f *Fabric) carry(from *port, d *Data) (Fate, *port) {
+func (f *network) carry(from *port, d *Data) (Fate, *port) {
 	fate, at := f.carryInSubnet(from, d)
 	for fate == Delivered && at.routesOn(d) {
 		next, out, routed := at.routeOn(d)
@@ -19,7 +19,7 @@ func (f *Fabric) carry(from *port, d *Data) (Fate, *port) {
 
 // carryInSubnet takes a packet to an end port of the subnet it is in, which may be
 // that of a router.
-func (f *Fabric) carryInSubnet(from *port, d *Data) (Fate, *port) {
+func (f *network) carryInSubnet(from *port, d *Data) (Fate, *port) {
 	at := from
 	if from.endPort().owns(d.DLID) {
 		return f.takeData(from.endPort(), d)
@@ -33,7 +33,7 @@ func (f *Fabric) carryInSubnet(from *port, d *Data) (Fate, *port) {
 			}
 			if out = at.node.forward(d.DLID); out == nil {
 				f.stats.NoRoute++
-				at.relayError()
+				at.counters.RelayError()
 				return NoRoute, at
 			}
 			in = at.num
@@ -49,24 +49,16 @@ func (f *Fabric) carryInSubnet(from *port, d *Data) (Fate, *port) {
 		}
 	}
 	f.stats.Looped++
-	at.relayError()
+	at.counters.RelayError()
 	return Looped, at
-}
-
-func (p *port) relayError() {
-	p.counters.PortRcvSwitchRelayErrors = saturate16(p.counters.PortRcvSwitchRelayErrors, 1)
-}
-
-func (p *port) discard() {
-	p.counters.PortXmitDiscards = saturate16(p.counters.PortXmitDiscards, 1)
 }
 
 // crossData moves a packet that entered a node by port in over the link of out, with the checks of the egress port and of
 // the far ingress port.
-func (f *Fabric) crossData(out *port, in ib.PortNum, d *Data) (Fate, *port) {
+func (f *network) crossData(out *port, in ib.PortNum, d *Data) (Fate, *port) {
 	if !out.carries(false) {
 		f.stats.LinkDown++
-		out.discard()
+		out.counters.Discard()
 		return LinkDown, out
 	}
 	if fate := out.passes(d, outbound); fate != Delivered {
@@ -74,15 +66,16 @@ func (f *Fabric) crossData(out *port, in ib.PortNum, d *Data) (Fate, *port) {
 	}
 	switch {
 	case !out.hasLane(in, d.SL):
-		out.discard()
+		out.counters.Discard()
 		return NoLane, out
 	case d.Payload > out.info.NeighborMTU.Bytes():
-		out.discard()
+		out.counters.Discard()
 		return TooLong, out
 	}
-	out.counters.sentData(d)
+	words, multicast := d.words(), d.DLID.IsMulticast()
+	out.counters.SentData(words, multicast)
 	far := out.peer
-	far.counters.receivedData(d)
+	far.counters.ReceivedData(words, multicast)
 	if far.isEnd() {
 		return Delivered, far // which checks when it takes the packet
 	}
@@ -130,7 +123,7 @@ func (p *port) hasLane(in ib.PortNum, sl ib.SL) bool {
 }
 
 // takeData ends a packet at an end port. A router does not consume a packet that it has to forward.
-func (f *Fabric) takeData(at *port, d *Data) (Fate, *port) {
+func (f *network) takeData(at *port, d *Data) (Fate, *port) {
 	if !d.DLID.IsMulticast() && !at.owns(d.DLID) {
 		f.stats.NoRoute++
 		return WrongPort, at

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/guard"
 	"portcullis/fabricsm/transport"
 )
 
@@ -130,15 +131,15 @@ func TestClassLease(t *testing.T) {
 func TestClassSupport(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		support sim.ClassSupport
+		support guard.Support
 		answers bool
 		keyed   bool
 		dual    bool
 	}{
-		{"absent", sim.ClassAbsent, false, false, false},
-		{"open", sim.ClassOpen, true, false, false},
-		{"keyed", sim.ClassKeyed, true, true, false},
-		{"dual", sim.ClassDualKeyed, true, true, true},
+		{"absent", guard.Absent, false, false, false},
+		{"open", guard.Open, true, false, false},
+		{"keyed", guard.Keyed, true, true, false},
+		{"dual", guard.DualKeyed, true, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, s := managed(t, sim.Device{CC: tt.support, VS: tt.support, N2N: tt.support})
@@ -388,7 +389,7 @@ func TestVendorSMPs(t *testing.T) {
 	}{
 		{"plain", sim.Device{}, false, false, false},
 		{"modern", sim.Modern(), true, true, true},
-		{"no congestion control", sim.Device{VS: sim.ClassKeyed}, true, false, false},
+		{"no congestion control", sim.Device{VS: guard.Keyed}, true, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := tree(t, sim.Options{Device: tt.device})
@@ -419,7 +420,7 @@ func TestVendorSMPs(t *testing.T) {
 // it reaches, and the settings that it writes there are visible.
 func TestSettingUnderAnotherPKey(t *testing.T) {
 	const tenant ib.PKey = 0x8001
-	f, s := managed(t, sim.Device{CC: sim.ClassKeyed})
+	f, s := managed(t, sim.Device{CC: guard.Keyed})
 	host := station(t, f, "h1", false)
 	set := gmp(1, mad.ClassCongestionControl, mad.MethodSet, mad.CCAttrCASetting, 0, 0)
 	set.MAD[64] = 0xEE

@@ -1,9 +1,12 @@
 package sim
 
-import "portcullis/fabricsm/mad"
+import (
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/guard"
+)
 
 // arrive passes a packet to the device behind the port that it reached.
-func (f *Fabric) arrive(fl *flight, at *port) {
+func (f *network) arrive(fl *flight, at *port) {
 	if !fl.mad.IsSMP() && !at.admitsGMP(fl, inbound) {
 		f.undelivered(fl)
 		return
@@ -22,7 +25,7 @@ func (f *Fabric) arrive(fl *flight, at *port) {
 }
 
 // arriveFaulty is arrive at a node with a fault.
-func (f *Fabric) arriveFaulty(fl *flight, at *port, fault Fault) {
+func (f *network) arriveFaulty(fl *flight, at *port, fault Fault) {
 	reach := f.deliver
 	if fault.Work > 0 && fl.mad.IsSMP() && at.node.answers(&fl.mad) {
 		reach = func(fl *flight, at *port) { f.enqueue(fl, at, fault.Work) }
@@ -48,12 +51,12 @@ func (f *Fabric) arriveFaulty(fl *flight, at *port, fault Fault) {
 }
 
 // deliver passes a packet to a station or to the agent of the node.
-func (f *Fabric) deliver(fl *flight, at *port) {
+func (f *network) deliver(fl *flight, at *port) {
 	m := &fl.mad
 	fl.access = at.access(fl)
 	switch {
-	case fl.access == accessTaken:
-	case fl.access == accessNone:
+	case fl.access == guard.Taken:
+	case fl.access == guard.None:
 		f.undelivered(fl)
 	case m.Method() == mad.MethodTrapRepress && at.represses(m):
 		at.node.repressed(m)
@@ -68,7 +71,7 @@ func (f *Fabric) deliver(fl *flight, at *port) {
 }
 
 // deliverResponse finds the requesting station by the transaction identifier, whose upper 16 bits are its slot.
-func (f *Fabric) deliverResponse(fl *flight, at *port) {
+func (f *network) deliverResponse(fl *flight, at *port) {
 	if h := at.endPort().host; h != nil {
 		h.take(fl)
 		return
@@ -82,7 +85,7 @@ func (f *Fabric) deliverResponse(fl *flight, at *port) {
 }
 
 // deliverRepress passes a TrapRepress to the station that sent the trap, if there is one.
-func (f *Fabric) deliverRepress(fl *flight, at *port) {
+func (f *network) deliverRepress(fl *flight, at *port) {
 	if h := at.endPort().host; h != nil {
 		h.take(fl)
 		return
@@ -97,7 +100,7 @@ func (f *Fabric) deliverRepress(fl *flight, at *port) {
 }
 
 // deliverRequest passes a packet that no agent answers to the station that has asSM set, if there is one.
-func (f *Fabric) deliverRequest(fl *flight, at *port) {
+func (f *network) deliverRequest(fl *flight, at *port) {
 	for _, s := range f.stations {
 		if s != nil && s.asSM && s.at.endPort() == at.endPort() && !at.node.bars(&fl.mad) {
 			s.deliver(fl, at)
@@ -112,7 +115,7 @@ func (f *Fabric) deliverRequest(fl *flight, at *port) {
 }
 
 // answer runs the agent of a node and sends its answer back.
-func (f *Fabric) answer(fl *flight, at *port) {
+func (f *network) answer(fl *flight, at *port) {
 	if at.node.off || f.faults > 0 && at.node.activeFault().Silent {
 		f.undelivered(fl)
 		return
@@ -129,7 +132,7 @@ func (f *Fabric) answer(fl *flight, at *port) {
 }
 
 // reply turns a request into its response and sends it back.
-func (f *Fabric) reply(fl *flight, at *port, status mad.Status) {
+func (f *network) reply(fl *flight, at *port, status mad.Status) {
 	fl.mad.Respond(status)
 	f.stats.Answered++
 	fl.slid, fl.dlid = fl.dlid, fl.slid
@@ -141,7 +144,7 @@ func (f *Fabric) reply(fl *flight, at *port, status mad.Status) {
 	fl.sqp, fl.dqp, fl.grh = fl.dqp, fl.sqp, fl.grh.reverse()
 	fl.from = at.endPort()
 	if !fl.mad.IsSMP() {
-		fl.key = fl.from.answerPKey(fl.key)
+		fl.key = fl.from.pkeys.answer(fl.key)
 	}
 	f.routeByLID(fl)
 }

@@ -1,6 +1,11 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"portcullis/fabricsm/sim/guard"
+	"portcullis/fabricsm/sim/hcaconf"
+)
 
 // Device has the optional capabilities of a node. The zero Device is plain: like those of other simulators.
 type Device struct {
@@ -37,7 +42,7 @@ type Device struct {
 
 	// CC, VS and N2N are the management classes 0x21, 0x0A and 0x0C, which have
 	// keys of their own.
-	CC, VS, N2N ClassSupport
+	CC, VS, N2N guard.Support
 
 	// NoticeQueue is how many notices an end port keeps until they are read with a
 	// Get of Notice; 0: it has no queue, as most devices of today.
@@ -45,7 +50,7 @@ type Device struct {
 
 	// Trusts verifies the signatures on configurations of a channel adapter; nil: no signature is accepted. See
 	// Fabric.ApplyConfig.
-	Trusts ConfigVerifier
+	Trusts hcaconf.Verifier
 
 	// KeepsMKey and KeepsPKeys report which settings survive a reboot: M_Key, protection level and lease period, and the
 	// P_Key tables of end ports.
@@ -55,7 +60,7 @@ type Device struct {
 // Modern is a device that can do all that is modelled, and holds two keys of
 // every kind.
 func Modern() Device {
-	return Device{DualMKey: true, CC: ClassDualKeyed, VS: ClassDualKeyed, N2N: ClassDualKeyed}
+	return Device{DualMKey: true, CC: guard.DualKeyed, VS: guard.DualKeyed, N2N: guard.DualKeyed}
 }
 
 // SetDevice makes a node another device, or with node "" all nodes that have

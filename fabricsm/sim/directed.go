@@ -10,7 +10,7 @@ import (
 // DrDLID is permissive. The answer takes them in reverse.
 
 // launchDirected starts a directed-route SMP at its originator or responder.
-func (f *Fabric) launchDirected(fl *flight) {
+func (f *network) launchDirected(fl *flight) {
 	m := &fl.mad
 	hops, pointer := m.HopCount(), m.HopPointer()
 	switch {
@@ -28,7 +28,7 @@ func (f *Fabric) launchDirected(fl *flight) {
 
 // walkOut takes a request to its target. A request that an adapter forged may begin in the middle of its path: with a hop
 // pointer above 0, as if the hops before were already taken.
-func (f *Fabric) walkOut(fl *flight) {
+func (f *network) walkOut(fl *flight) {
 	m, at := &fl.mad, fl.from
 	hops, path, back := m.HopCount(), m.InitialPath(), m.ReturnPath()
 	if m.DrSLID() != ib.PermissiveLID {
@@ -84,7 +84,7 @@ func (f *Fabric) walkOut(fl *flight) {
 
 // forwardOn takes a packet that has reached the end of its path on to a LID; nil: it
 // ended on the way.
-func (f *Fabric) forwardOn(fl *flight, at *port, lid ib.LID) *port {
+func (f *network) forwardOn(fl *flight, at *port, lid ib.LID) *port {
 	fl.slid, fl.dlid = at.endPort().info.LID, lid
 	return f.forwardFrom(fl, at)
 }
@@ -100,10 +100,10 @@ func (n *node) egress(in *port, num ib.PortNum, first bool) *port {
 
 // walkBack takes a response to the originator of the request. If the last part is
 // by LID, the response begins at a switch, whose LID it is for.
-func (f *Fabric) walkBack(fl *flight) { f.walkBackFrom(fl, fl.mad.HopCount()) }
+func (f *network) walkBack(fl *flight) { f.walkBackFrom(fl, fl.mad.HopCount()) }
 
 // walkBackFrom is walkBack of an answer with the given number of hops left.
-func (f *Fabric) walkBackFrom(fl *flight, hops uint8) {
+func (f *network) walkBackFrom(fl *flight, hops uint8) {
 	m, at := &fl.mad, fl.from
 	path := m.ReturnPath()
 	if m.DrDLID() != ib.PermissiveLID {

@@ -46,7 +46,7 @@
 // The SMP firewall of a channel adapter blocks subnet management of its host in both directions. Root on the host can set
 // and clear it, unless a signed configuration has locked it. The signed form stands for that of real adapters, and has only
 // the modelled settings. Guests have virtual functions of the adapter (VirtualFunction), which have no queue pair 0 unless
-// configured. A model of the firmware of an adapter (Adapter) can hold these settings instead; then the fabric follows its
+// configured. A model of the firmware of an adapter (hcaconf.Firmware) can hold these settings instead; then the fabric follows its
 // registers.
 //
 // A Device describes how a node differs from a plain one: its capacities, whether it holds two keys during a key change,

@@ -9,7 +9,11 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/guard"
+	"portcullis/fabricsm/sim/hcaconf"
 	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sim/perf"
+	"portcullis/fabricsm/sim/sham"
 )
 
 // ErrUnknownNode means that the netlist has no node of that name or
@@ -50,7 +54,13 @@ type Options struct {
 // Fabric is a simulated fabric. Its methods may be called concurrently; they
 // exclude each other.
 type Fabric struct {
-	mu       sync.Mutex
+	mu sync.Mutex
+	network
+}
+
+// network is all that a fabric consists of, and moves packets through it. It knows no lock: the Fabric, its stations and
+// its flows hold theirs while they use it.
+type network struct {
 	opts     Options
 	nodes    []*node // in the order of the netlist
 	byName   map[string]*node
@@ -86,7 +96,7 @@ type Stats struct {
 	Malformed   uint64 // dropped for breaking a rule of the standard
 	Lost        uint64 // by a Fault
 	VL15Dropped uint64 // SMPs dropped at a port whose buffers were full
-	Barred      uint64 // MADs of a host, or for it, that its adapter kept: see HCAConfig and PowerOff
+	Barred      uint64 // MADs of a host, or for it, that its adapter kept: see hcaconf.Config and PowerOff
 	Overflowed  uint64 // dropped because an inbox was full
 	Traps       uint64 // sent by agents, repetitions included
 
@@ -95,7 +105,7 @@ type Stats struct {
 
 // node is a switch, CA or router.
 type node struct {
-	fabric *Fabric
+	fabric *network
 	sw     *forwarding // nil: not a switch
 	ports  []*port     // by number; [0] is nil but for a switch
 
@@ -111,10 +121,10 @@ type node struct {
 	sm          *mad.SMInfo // of a subnet manager that the fabric itself plays, nil: none
 	traps       []pendingTrap
 	smps        smpQueue
-	keyed       bool // a port of it has an M_Key
-	off         bool // has no power
-	hca         hca  // of a channel adapter
-	sham        *sham
+	keyed       bool             // a port of it has an M_Key
+	off         bool             // has no power
+	hca         hcaconf.Settings // of a channel adapter
+	sham        *sham.Fabric
 }
 
 // port is one port of a node.
@@ -123,7 +133,7 @@ type port struct {
 	node     *node
 	peer     *port // the other end of the link while it is up
 	num      ib.PortNum
-	counters counters
+	counters perf.Counters
 
 	guid ib.GUID
 	link netlist.Link
@@ -137,15 +147,15 @@ type port struct {
 	image    [mad.DataSize]byte // info as on the wire
 	nodeInfo [mad.DataSize]byte // NodeInfo as seen through this port
 
-	training  uint64 // the number of its last training
-	mkeys     keys   // of an end port; the current one is info.MKey
-	mkeyLease lease
+	training  uint64     // the number of its last training
+	mkeys     guard.Keys // of an end port; the current one is info.MKey
+	mkeyLease guard.Lease
 	notices   noticeQueue
-	classes   [keyClasses]*classAgent // of an end port, made at the first request
+	classes   [keyClasses]*guard.Agent // of an end port, made at the first request
 
-	pkeys  []byte                          // P_Key table, big-endian
-	guids  [guidBlocks * mad.DataSize]byte // one block
-	slToVL [][slToVLSize]byte              // by input port of a switch; one for others
+	pkeys  pkeyTable
+	guids  guidTable
+	slToVL [][slToVLSize]byte // by input port of a switch; one for others
 	vlArb  [4][mad.DataSize]byte
 	held   int // SMPs in its buffers
 
@@ -165,7 +175,7 @@ func NewWith(list *netlist.Netlist, o Options) *Fabric {
 	if o.LinearCap == 0 {
 		o.LinearCap = defaultLinearCap
 	}
-	f := &Fabric{opts: o, sets: make(map[string]*Sets), byName: make(map[string]*node, len(list.Nodes)), rng: rand.New(rand.NewPCG(o.Seed, 0))}
+	f := &Fabric{network: network{opts: o, sets: make(map[string]*Sets), byName: make(map[string]*node, len(list.Nodes)), rng: rand.New(rand.NewPCG(o.Seed, 0))}}
 	for i := range list.Nodes {
 		n := f.newNode(&list.Nodes[i])
 		f.nodes = append(f.nodes, n)
@@ -189,7 +199,7 @@ func NewWith(list *netlist.Netlist, o Options) *Fabric {
 	return f
 }
 
-func (f *Fabric) newNode(l *netlist.Node) *node {
+func (f *network) newNode(l *netlist.Node) *node {
 	n := &node{
 		fabric: f, name: l.Name, description: mad.MakeNodeDescription(l.Description), typ: l.Type,
 		guid: l.GUID, systemGUID: l.SystemImageGUID, vendor: l.VendorID, device: l.DeviceID,
@@ -208,7 +218,7 @@ func (f *Fabric) newNode(l *netlist.Node) *node {
 }
 
 // find returns the node with that name or, failing that, description; "" is the first of the netlist. Called with mu held.
-func (f *Fabric) find(name string) (*node, error) {
+func (f *network) find(name string) (*node, error) {
 	if name == "" && len(f.nodes) > 0 {
 		return f.nodes[0], nil
 	}
@@ -224,7 +234,7 @@ func (f *Fabric) find(name string) (*node, error) {
 }
 
 // findPort is find for a port.
-func (f *Fabric) findPort(name string, num ib.PortNum) (*port, error) {
+func (f *network) findPort(name string, num ib.PortNum) (*port, error) {
 	n, err := f.find(name)
 	if err != nil {
 		return nil, err

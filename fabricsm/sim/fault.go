@@ -52,7 +52,7 @@ func (f *Fabric) ChangeFault(node string, change func(*Fault)) error {
 }
 
 // countFault adds a fault to the counts, or removes it.
-func (f *Fabric) countFault(fault *Fault, by int) {
+func (f *network) countFault(fault *Fault, by int) {
 	if *fault != (Fault{}) {
 		f.faults += by
 	}
@@ -139,7 +139,7 @@ func (f *Fabric) SetGUIDs(node string, guid, systemImage ib.GUID) error {
 				p.guid += ib.GUID(p.num)
 			}
 			p.encodeNodeInfo()
-			p.encodeGUID()
+			p.guids.setPort(p.guid)
 		}
 		return nil
 	})

@@ -13,13 +13,14 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/hcaconf"
 	"portcullis/fabricsm/transport"
 )
 
 // wall switches the firewall of h1 on and reboots it.
 func wall(t testing.TB, f *sim.Fabric) {
 	t.Helper()
-	if err := f.ConfigureHCA("h1", sim.HCAConfig{SMPFirewall: true}); err != nil {
+	if err := f.ConfigureHCA("h1", hcaconf.Config{SMPFirewall: true}); err != nil {
 		t.Fatal(err)
 	}
 	if now, next := f.HCA("h1"); now.SMPFirewall || !next.SMPFirewall {
@@ -96,20 +97,20 @@ func TestFirewallLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := tree(t, sim.Options{Device: sim.Device{Trusts: sim.Ed25519Key(public)}})
-	locked := sim.HCAConfig{SMPFirewall: true, Locked: true}
+	f := tree(t, sim.Options{Device: sim.Device{Trusts: hcaconf.Ed25519Key(public)}})
+	locked := hcaconf.Config{SMPFirewall: true, Locked: true}
 	const h1 = ib.GUID(0x0020000000000100)
-	sign := func(key ed25519.PrivateKey, m sim.ConfigMessage, spoil func([]byte) []byte) error {
+	sign := func(key ed25519.PrivateKey, m hcaconf.Message, spoil func([]byte) []byte) error {
 		message := m.Encode()
 		if spoil != nil {
 			message = spoil(message)
 		}
-		return f.ApplyConfig("h1", sim.SignedConfig{Message: message, Signature: ed25519.Sign(key, message)})
+		return f.ApplyConfig("h1", hcaconf.Signed{Message: message, Signature: ed25519.Sign(key, message)})
 	}
 	if err := f.ConfigureHCA("h1", locked); err == nil {
 		t.Error("the host locked its adapter by itself")
 	}
-	good := sim.ConfigMessage{Config: locked, GUID: h1, Serial: 5}
+	good := hcaconf.Message{Config: locked, GUID: h1, Serial: 5}
 	if err := sign(private, good, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -117,27 +118,27 @@ func TestFirewallLock(t *testing.T) {
 		name string
 		do   func() error
 	}{
-		{"by the host", func() error { return f.ConfigureHCA("h1", sim.HCAConfig{}) }},
-		{"signed by a stranger", func() error { return sign(stranger, sim.ConfigMessage{GUID: h1, Serial: 6}, nil) }},
-		{"for another adapter", func() error { return sign(private, sim.ConfigMessage{GUID: h1 + 1, Serial: 6}, nil) }},
+		{"by the host", func() error { return f.ConfigureHCA("h1", hcaconf.Config{}) }},
+		{"signed by a stranger", func() error { return sign(stranger, hcaconf.Message{GUID: h1, Serial: 6}, nil) }},
+		{"for another adapter", func() error { return sign(private, hcaconf.Message{GUID: h1 + 1, Serial: 6}, nil) }},
 		{"the one before", func() error { return sign(private, good, nil) }},
-		{"an older one", func() error { return sign(private, sim.ConfigMessage{GUID: h1, Serial: 4}, nil) }},
+		{"an older one", func() error { return sign(private, hcaconf.Message{GUID: h1, Serial: 4}, nil) }},
 		{"cut off", func() error {
-			return sign(private, sim.ConfigMessage{GUID: h1, Serial: 6}, func(b []byte) []byte { return b[:27] })
+			return sign(private, hcaconf.Message{GUID: h1, Serial: 6}, func(b []byte) []byte { return b[:27] })
 		}},
 		{"with a flag that nobody knows", func() error {
-			return sign(private, sim.ConfigMessage{GUID: h1, Serial: 6}, func(b []byte) []byte { b[8] |= 0x80; return b })
+			return sign(private, hcaconf.Message{GUID: h1, Serial: 6}, func(b []byte) []byte { b[8] |= 0x80; return b })
 		}},
 		{"with something in its gaps", func() error {
-			return sign(private, sim.ConfigMessage{GUID: h1, Serial: 6}, func(b []byte) []byte { b[10] = 1; return b })
+			return sign(private, hcaconf.Message{GUID: h1, Serial: 6}, func(b []byte) []byte { b[10] = 1; return b })
 		}},
 		{"altered after signing", func() error {
-			m := sim.ConfigMessage{GUID: h1, Serial: 6}.Encode()
+			m := hcaconf.Message{GUID: h1, Serial: 6}.Encode()
 			signature := ed25519.Sign(private, m)
 			m[configSerial]++
-			return f.ApplyConfig("h1", sim.SignedConfig{Message: m, Signature: signature})
+			return f.ApplyConfig("h1", hcaconf.Signed{Message: m, Signature: signature})
 		}},
-		{"of a switch", func() error { return f.ConfigureHCA("leaf1", sim.HCAConfig{}) }},
+		{"of a switch", func() error { return f.ConfigureHCA("leaf1", hcaconf.Config{}) }},
 	} {
 		if err := tt.do(); err == nil {
 			t.Errorf("%s: taken", tt.name)
@@ -146,7 +147,7 @@ func TestFirewallLock(t *testing.T) {
 			t.Errorf("%s: settings are now %+v", tt.name, next)
 		}
 	}
-	if err := f.ConfigureHCA("h1", sim.HCAConfig{}); !errors.Is(err, sim.ErrLocked) {
+	if err := f.ConfigureHCA("h1", hcaconf.Config{}); !errors.Is(err, hcaconf.ErrLocked) {
 		t.Errorf("the host is told %v", err)
 	}
 	for range 2 { // it survives
@@ -157,19 +158,19 @@ func TestFirewallLock(t *testing.T) {
 			t.Errorf("after a reboot: %+v", now)
 		}
 	}
-	if err := sign(private, sim.ConfigMessage{Serial: 6}, nil); err != nil {
+	if err := sign(private, hcaconf.Message{Serial: 6}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Reboot("h1"); err != nil {
 		t.Fatal(err)
 	}
-	if now, _ := f.HCA("h1"); now != (sim.HCAConfig{}) {
+	if now, _ := f.HCA("h1"); now != (hcaconf.Config{}) {
 		t.Errorf("after it was opened: %+v", now)
 	}
 	if err := f.SetDevice("h1", sim.Device{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := sign(private, sim.ConfigMessage{Serial: 7}, nil); err == nil {
+	if err := sign(private, hcaconf.Message{Serial: 7}, nil); err == nil {
 		t.Error("an adapter that trusts nobody took a configuration")
 	}
 }
@@ -183,7 +184,7 @@ func TestRSAKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		message := sim.ConfigMessage{Config: sim.HCAConfig{SMPFirewall: true}, Serial: 1}.Encode()
+		message := hcaconf.Message{Config: hcaconf.Config{SMPFirewall: true}, Serial: 1}.Encode()
 		hash, digest := crypto.SHA256, sha256.Sum256(message)
 		sum := digest[:]
 		if bits == 4096 {
@@ -194,13 +195,13 @@ func TestRSAKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := tree(t, sim.Options{Device: sim.Device{Trusts: sim.RSAKey{Public: &key.PublicKey}}})
+		f := tree(t, sim.Options{Device: sim.Device{Trusts: hcaconf.RSAKey{Public: &key.PublicKey}}})
 		signature[3] ^= 1
-		if err := f.ApplyConfig("h1", sim.SignedConfig{Message: message, Signature: signature}); err == nil {
+		if err := f.ApplyConfig("h1", hcaconf.Signed{Message: message, Signature: signature}); err == nil {
 			t.Errorf("%d bits: a bad signature was taken", bits)
 		}
 		signature[3] ^= 1
-		if err := f.ApplyConfig("h1", sim.SignedConfig{Message: message, Signature: signature}); err != nil {
+		if err := f.ApplyConfig("h1", hcaconf.Signed{Message: message, Signature: signature}); err != nil {
 			t.Errorf("%d bits: %v", bits, err)
 		}
 	}

@@ -127,7 +127,7 @@ func (w *Flow) Stop() {
 }
 
 // tickFlows sends the packets of flows and floods in one Advance.
-func (f *Fabric) tickFlows() {
+func (f *network) tickFlows() {
 	for _, w := range f.flows {
 		w.send(w.options.PerTick)
 	}
@@ -138,7 +138,7 @@ func (f *Fabric) tickFlows() {
 }
 
 // probeFlows sends the packets of flows after a Set.
-func (f *Fabric) probeFlows() {
+func (f *network) probeFlows() {
 	for _, w := range f.flows {
 		if w.options.EachSet {
 			w.send(1)

@@ -33,7 +33,7 @@ func (f *Fabric) InjectMAD(from Endpoint, m Forged) error {
 	})
 }
 
-func (f *Fabric) forge(p *port, m *Forged) {
+func (f *network) forge(p *port, m *Forged) {
 	f.stats.Sent++
 	if !wellFormed(&m.MAD) {
 		f.stats.Malformed++

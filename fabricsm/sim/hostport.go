@@ -8,6 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/guard"
 	"portcullis/fabricsm/transport"
 )
 
@@ -73,7 +74,7 @@ type portSight struct {
 	smSL       ib.SL
 	prefix     ib.Prefix
 	pkeys      []byte
-	guids      [guidBlocks * mad.DataSize]byte
+	guids      guidTable
 }
 
 // HostPort takes a port of a channel adapter or router for a host. A function is a
@@ -216,14 +217,14 @@ func (h *HostPort) Ask(m *mad.MAD, byHost bool) bool {
 	if s.closed || s.at.node.off || s.at.node.activeFault().Silent || !wellFormed(m) || !s.at.node.answers(m) {
 		return false
 	}
-	allowed := accessFull
+	allowed := guard.Full
 	if byHost {
 		if s.bars(m) {
 			f.stats.Barred++
 			return false
 		}
 		fl := flight{mad: *m, from: s.at, origin: s, request: m.Method(), slid: s.at.info.LID, dlid: s.at.info.LID}
-		if allowed = s.at.access(&fl); allowed == accessNone || allowed == accessTaken {
+		if allowed = s.at.access(&fl); allowed == guard.None || allowed == guard.Taken {
 			f.run()
 			f.settle()
 			return false

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim/perf"
 )
 
 // train brings a link up if it has a cable and both ends want to, at once or
@@ -84,7 +85,7 @@ func (p *port) drop() bool {
 	p.peer, far.peer = nil, nil
 	for _, end := range []*port{p, far} {
 		end.info.PortState, end.info.PortPhysicalState = ib.PortDown, ib.PhysPolling
-		end.counters.LinkDownedCounter = saturate8(end.counters.LinkDownedCounter, 1)
+		end.counters.LinkDownedCounter = perf.Saturate8(end.counters.LinkDownedCounter, 1)
 		end.commit()
 	}
 	return true

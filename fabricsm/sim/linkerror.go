@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/perf"
 )
 
 // LinkError is an error on a link that the port which detects it counts.
@@ -48,16 +49,16 @@ func (f *Fabric) LinkErrors(node string, num ib.PortNum, kind LinkError, times u
 		c, few := &p.counters, uint8(min(times, 255))
 		switch kind {
 		case SymbolError:
-			c.SymbolErrorCounter = saturate16(c.SymbolErrorCounter, times)
+			c.SymbolErrorCounter = perf.Saturate16(c.SymbolErrorCounter, times)
 		case ReceiveError:
-			c.PortRcvErrors = saturate16(c.PortRcvErrors, times)
+			c.PortRcvErrors = perf.Saturate16(c.PortRcvErrors, times)
 		case RecoveryError:
-			c.LinkErrorRecoveryCounter = saturate8(c.LinkErrorRecoveryCounter, few)
+			c.LinkErrorRecoveryCounter = perf.Saturate8(c.LinkErrorRecoveryCounter, few)
 		case IntegrityError:
-			c.LocalLinkIntegrityErrors = min(saturate8(c.LocalLinkIntegrityErrors, few), 0xF)
+			c.LocalLinkIntegrityErrors = min(perf.Saturate8(c.LocalLinkIntegrityErrors, few), 0xF)
 			p.sendLinkErrorTrap(mad.TrapLinkIntegrity)
 		case OverrunError:
-			c.ExcessiveBufferOverrunErrors = min(saturate8(c.ExcessiveBufferOverrunErrors, few), 0xF)
+			c.ExcessiveBufferOverrunErrors = min(perf.Saturate8(c.ExcessiveBufferOverrunErrors, few), 0xF)
 			p.sendLinkErrorTrap(mad.TrapBufferOverrun)
 		default:
 			p.sendLinkErrorTrap(mad.TrapFlowControl)

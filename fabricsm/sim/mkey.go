@@ -1,88 +1,32 @@
 package sim
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/guard"
 )
-
-// access is the access that a management port grants to the sender of a packet.
-type access uint8
-
-const (
-	accessFull  access = iota
-	accessBlind        // an answer in which the key is hidden
-	accessNone         // no answer at all
-	accessTaken        // none either, but the agent has taken the packet
-)
-
-// keyOffset is where SMPs, and MADs of the classes with keys, have their key.
-const keyOffset = mad.HeaderSize
-
-// offeredKey is the key that the sender of a MAD shows.
-func offeredKey(m *mad.MAD) uint64 { return binary.BigEndian.Uint64(m[keyOffset:]) }
-
-// keys is one or, on devices that hold two, both keys of a management port.
-type keys struct {
-	current  uint64 // 0: every request is allowed
-	previous uint64 // also accepted, until the manager confirms the current one; 0: none
-}
-
-// accept reports whether a key opens the port.
-func (k *keys) accept(offered uint64) bool {
-	return k.current == 0 || offered == k.current || k.previous != 0 && offered == k.previous
-}
-
-// set takes a new key. With dual, the old one stays good until the new one is
-// set once more. Key 0 ends both.
-func (k *keys) set(key uint64, dual bool) {
-	if key == 0 || key == k.current || !dual {
-		k.previous = 0
-	} else {
-		k.previous = k.current
-	}
-	k.current = key
-}
-
-// lease is how long protection outlives a violation that no manager reacts to.
-type lease struct {
-	ends    time.Duration // when running
-	running bool
-}
-
-// start begins a lease of the given number of seconds, if it does not run; 0 means forever.
-func (l *lease) start(now time.Duration, seconds uint16) {
-	if seconds != 0 && !l.running {
-		l.ends, l.running = now+time.Duration(seconds)*time.Second, true
-	}
-}
-
-// expired reports, once, that the lease has run out.
-func (l *lease) expired(now time.Duration) bool {
-	if !l.running || now < l.ends {
-		return false
-	}
-	l.running = false
-	return true
-}
 
 // access decides on a packet for the management port of p. Most nodes have no
 // key.
-func (p *port) access(fl *flight) access {
+func (p *port) access(fl *flight) guard.Access {
 	if fl.mad.IsSMP() {
 		if !p.node.keyed {
-			return accessFull
+			return guard.Full
 		}
 		return p.checkSMP(fl)
 	}
 	if a := p.endPort().classAgent(fl.mad.Class()); a != nil {
-		return a.check(fl)
+		v := a.Check(&fl.mad, fl.slid, p.node.fabric.now)
+		if v.Wrong {
+			p.endPort().sendClassTrap(a, v.Trap, fl)
+		}
+		return v.Access
 	}
-	return accessFull
+	return guard.Full
 }
 
 // checkSMP is access for an SMP to a node of which a port has a key. A CA also
@@ -90,13 +34,13 @@ func (p *port) access(fl *flight) access {
 // Subnet Manager on the host of a CA or router: Linux' drivers (mlx4_ib, mlx5_ib,
 // mthca) do not pass it to the firmware, which alone checks M_Keys. Of switches it
 // is not public; here they check it [sim].
-func (p *port) checkSMP(fl *flight) access {
+func (p *port) checkSMP(fl *flight) guard.Access {
 	m, end := &fl.mad, p.endPort()
 	if p.node.sw == nil && m.Attr() == mad.AttrSMInfo {
-		return accessFull
+		return guard.Full
 	}
 	got := end.checkMKey(fl, end.isLocal(fl))
-	if got == accessNone || p.node.sw != nil || m.Attr() != mad.AttrPortInfo {
+	if got == guard.None || p.node.sw != nil || m.Attr() != mad.AttrPortInfo {
 		return got
 	}
 	if other := p.selected(m.Mod() & 0xFF); other != nil && other != p {
@@ -113,24 +57,24 @@ func (p *port) isLocal(fl *flight) bool {
 
 // checkMKey is the M_Key check of an end port (IBTA volume 1, 14.2.4). It applies the protection level to requests without
 // the right key, and handles the lease. Answers and traps are not checked.
-func (p *port) checkMKey(fl *flight, local bool) access {
+func (p *port) checkMKey(fl *flight, local bool) guard.Access {
 	p.lapse()
 	method := fl.mad.Method()
 	if method != mad.MethodGet && method != mad.MethodSet && method != mad.MethodTrapRepress {
-		return accessFull
+		return guard.Full
 	}
-	if local || p.mkeys.accept(offeredKey(&fl.mad)) {
-		p.mkeyLease.running = false
-		return accessFull
+	if local || p.mkeys.Accept(guard.Offered(&fl.mad)) {
+		p.mkeyLease.Running = false
+		return guard.Full
 	}
 	if method == mad.MethodGet && p.info.MKeyProtectBits < 2 {
 		if p.info.MKeyProtectBits == 1 {
-			return accessBlind
+			return guard.Blind
 		}
-		return accessFull
+		return guard.Full
 	}
 	p.mkeyViolation(fl)
-	return accessNone
+	return guard.None
 }
 
 // mkeyViolation counts an SMP without the right key, starts the lease and notifies the subnet manager.
@@ -139,14 +83,14 @@ func (p *port) mkeyViolation(fl *flight) {
 		p.info.MKeyViolations++
 		p.commit()
 	}
-	p.mkeyLease.start(p.node.fabric.now, p.info.MKeyLeasePeriod)
+	p.mkeyLease.Start(p.node.fabric.now, p.info.MKeyLeasePeriod)
 	p.sendMKeyTrap(fl)
 }
 
 // lapse takes protection away when the lease has run out. The key stays: it
 // can be read now.
 func (p *port) lapse() {
-	if p.mkeyLease.expired(p.node.fabric.now) {
+	if p.mkeyLease.Expired(p.node.fabric.now) {
 		p.info.MKeyProtectBits = 0
 		p.commit()
 	}
@@ -154,11 +98,11 @@ func (p *port) lapse() {
 
 // takeMKey makes key the M_Key of an end port.
 func (p *port) takeMKey(key ib.MKey) {
-	was := p.mkeys.current
+	was := p.mkeys.Current
 	p.info.MKey = key
-	p.mkeys.set(key.Reveal(), p.node.model().DualMKey)
-	if was != p.mkeys.current {
-		p.node.keyed = slices.ContainsFunc(p.node.ports, func(q *port) bool { return q != nil && q.mkeys.current != 0 })
+	p.mkeys.Set(key.Reveal(), p.node.model().DualMKey)
+	if was != p.mkeys.Current {
+		p.node.keyed = slices.ContainsFunc(p.node.ports, func(q *port) bool { return q != nil && q.mkeys.Current != 0 })
 	}
 }
 
@@ -193,8 +137,8 @@ func (f *Fabric) MKeyLease(node string, num ib.PortNum) (time.Duration, bool) {
 		return 0, false
 	}
 	p.lapse()
-	if !p.mkeyLease.running {
+	if !p.mkeyLease.Running {
 		return 0, false
 	}
-	return p.mkeyLease.ends - f.now, true
+	return p.mkeyLease.Ends - f.now, true
 }

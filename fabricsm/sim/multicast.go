@@ -91,7 +91,7 @@ func (n *node) multicastPorts(mlid ib.LID) (ports []ib.PortNum) {
 
 // spreading is a multicast packet of which copies are on their way.
 type spreading struct {
-	fabric *Fabric
+	fabric *network
 	data   *Data
 	queue  []dataCopy
 	report Report
@@ -104,7 +104,7 @@ type dataCopy struct {
 }
 
 // spread takes a multicast packet to every end port that the tables lead to.
-func (f *Fabric) spread(from *port, d *Data) Report {
+func (f *network) spread(from *port, d *Data) Report {
 	s := &spreading{fabric: f, data: d, queue: []dataCopy{{from, 0}}, report: Report{Fate: NoRoute, At: from.endpoint()}}
 	if from.node.sw == nil {
 		fate, at := f.crossData(from, 0, d)
@@ -122,7 +122,7 @@ func (f *Fabric) spread(from *port, d *Data) Report {
 		switch {
 		case c.hops >= maxHops || copies > len(f.nodes)*maxHops:
 			f.stats.Looped++
-			c.at.relayError()
+			c.at.counters.RelayError()
 			s.end(Looped, c.at)
 		case c.at.node.sw == nil:
 			s.end(f.takeData(c.at, d))
@@ -139,7 +139,7 @@ func (s *spreading) fan(c dataCopy) {
 	ports := n.multicastPorts(s.data.DLID)
 	if len(ports) == 0 {
 		f.stats.NoRoute++
-		c.at.relayError()
+		c.at.counters.RelayError()
 		s.end(NoRoute, c.at)
 	}
 	for _, num := range ports {

@@ -3,6 +3,7 @@ package sim
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/guard"
 )
 
 // nonVolatile is the state that a port may have kept when its node is switched on again. IsM_KeyNVRAM and IsP_KeyNVRAM of
@@ -35,7 +36,7 @@ func (p *port) restore(n nonVolatile) {
 		return
 	}
 	p.takeMKey(n.mkey)
-	p.mkeys.previous, p.mkeyLease = 0, lease{}
+	p.mkeys.Previous, p.mkeyLease = 0, guard.Lease{}
 	clear(p.classes[:])
 	p.info.MKeyProtectBits, p.info.MKeyLeasePeriod = n.protect, n.lease
 	d := p.node.model()

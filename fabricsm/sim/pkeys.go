@@ -1,10 +1,9 @@
 package sim
 
 import (
-	"encoding/binary"
-
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/perf"
 )
 
 // packetKind is the kind of a packet for the checks of a port.
@@ -72,9 +71,9 @@ func (p *port) admits(kind packetKind, key ib.PKey, way direction) verdict {
 		return refusedRaw
 	case kind == packetRaw || !enforced:
 		return admitted
-	case way == outbound && p.holds(key, ib.PKey.Matches):
+	case way == outbound && p.pkeys.holds(key, ib.PKey.Matches):
 		return admitted
-	case way == inbound && p.holds(key, p.node.model().inboundRule()):
+	case way == inbound && p.pkeys.holds(key, p.node.model().inboundRule()):
 		return admitted
 	default:
 		return refusedPKey
@@ -86,7 +85,7 @@ func (p *port) endAdmits(kind packetKind, key ib.PKey, way direction) verdict {
 	if way == outbound {
 		rule = samePKey
 	}
-	if kind == packetRaw || p.holds(key, rule) {
+	if kind == packetRaw || p.pkeys.holds(key, rule) {
 		return admitted
 	}
 	return refusedPKey
@@ -103,34 +102,13 @@ func notAbove(packet, entry ib.PKey) bool {
 	return sameBase(packet, entry) && (entry.IsFull() || !packet.IsFull())
 }
 
-// holds looks for an entry of the table that lets a P_Key pass.
-func (p *port) holds(key ib.PKey, rule pkeyRule) bool {
-	for at := 0; at+1 < len(p.pkeys); at += 2 {
-		if entry := ib.PKey(binary.BigEndian.Uint16(p.pkeys[at:])); entry != 0 && rule(key, entry) {
-			return true
-		}
-	}
-	return false
-}
-
-// answerPKey is the P_Key of an answer: the entry of the port's own table that the
-// request matched, so that a limited member answers as one.
-func (p *port) answerPKey(request ib.PKey) ib.PKey {
-	for at := 0; at+1 < len(p.pkeys); at += 2 {
-		if entry := ib.PKey(binary.BigEndian.Uint16(p.pkeys[at:])); entry.Matches(request) {
-			return entry
-		}
-	}
-	return request
-}
-
 // refuse handles a packet that a port does not admit: it counts the packet, and notifies the subnet manager.
 func (p *port) refuse(why verdict, head *packetHead, way direction) {
 	if !p.isEnd() {
 		if way == inbound {
-			p.counters.PortRcvConstraintErrors = saturate8(p.counters.PortRcvConstraintErrors, 1)
+			p.counters.PortRcvConstraintErrors = perf.Saturate8(p.counters.PortRcvConstraintErrors, 1)
 		} else {
-			p.counters.PortXmitConstraintErrors = saturate8(p.counters.PortXmitConstraintErrors, 1)
+			p.counters.PortXmitConstraintErrors = perf.Saturate8(p.counters.PortXmitConstraintErrors, 1)
 		}
 		if why == refusedPKey {
 			p.sendSwitchPKeyTrap(head)
@@ -142,13 +120,13 @@ func (p *port) refuse(why verdict, head *packetHead, way direction) {
 	}
 	switch why {
 	case refusedPKey:
-		p.info.PKeyViolations = saturate16(p.info.PKeyViolations, 1)
+		p.info.PKeyViolations = perf.Saturate16(p.info.PKeyViolations, 1)
 		if head.dlid.IsMulticast() && p.suppressesMulticast() {
 			break
 		}
 		p.sendKeyTrap(mad.TrapBadPKey, uint32(head.pkey), head)
 	case refusedQKey:
-		p.info.QKeyViolations = saturate16(p.info.QKeyViolations, 1)
+		p.info.QKeyViolations = perf.Saturate16(p.info.QKeyViolations, 1)
 		p.sendKeyTrap(mad.TrapBadQKey, head.qkey, head)
 	default:
 		return

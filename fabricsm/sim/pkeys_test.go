@@ -7,6 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/guard"
 	"portcullis/fabricsm/sim/netlist"
 )
 
@@ -302,7 +303,7 @@ func TestCapacities(t *testing.T) {
 					if entry >= at.cap {
 						want = mad.StatusInvalidField
 					}
-					if got := at.p.agent(&m, accessFull); got != want {
+					if got := at.p.agent(&m, guard.Full); got != want {
 						t.Fatalf("entry %d of %s: %v, want %v", entry, at.p.node.name, got, want)
 					}
 				}

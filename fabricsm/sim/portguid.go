@@ -12,7 +12,7 @@ func (f *Fabric) SetPortGUID(node string, num ib.PortNum, guid ib.GUID) error {
 		}
 		p.guid = guid
 		p.encodeNodeInfo()
-		p.encodeGUID()
+		p.guids.setPort(p.guid)
 		return nil
 	})
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/guard"
 )
 
 // Values of enabled masks in a Set that are not masks.
@@ -18,7 +19,7 @@ const (
 // portInfo answers PortInfo. The modifier's low byte names the port; its top
 // bit, which says the requester understands extended speeds, changes nothing
 // here.
-func (p *port) portInfo(m *mad.MAD, set bool, a access) mad.Status {
+func (p *port) portInfo(m *mad.MAD, set bool, a guard.Access) mad.Status {
 	at := p.selected(m.Mod() & 0xFF)
 	if at == nil || m.Mod()&^(0xFF|mad.PortInfoExtSpeeds) != 0 {
 		return mad.StatusInvalidField
@@ -30,7 +31,7 @@ func (p *port) portInfo(m *mad.MAD, set bool, a access) mad.Status {
 	data := m.Data()
 	copy(data, at.image[:])
 	data[localPortNumByte] = byte(p.num)
-	if a == accessBlind {
+	if a == guard.Blind {
 		clear(data[:mkeySize])
 	}
 	return status

@@ -73,7 +73,7 @@ func (f *Fabric) Swap(a, b Endpoint) error {
 	})
 }
 
-func (f *Fabric) twoPorts(a, b Endpoint) (*port, *port, error) {
+func (f *network) twoPorts(a, b Endpoint) (*port, *port, error) {
 	p, err := f.findPort(a.Node, a.Port)
 	if err != nil {
 		return nil, nil, err

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sim/perf"
 )
 
 // Properties of the simulated devices.
@@ -35,7 +36,7 @@ const (
 func (n *node) reset(l *netlist.Node) {
 	n.traps = nil
 	n.smps.empty()
-	n.boot()
+	n.hca.Boot()
 	if n.sw != nil {
 		n.sw.reset(&n.fabric.opts, n.model())
 	}
@@ -86,7 +87,7 @@ func (p *port) reset() {
 	}
 	p.resetTables()
 	p.restore(kept)
-	p.counters, p.notices = counters{}, noticeQueue{}
+	p.counters, p.notices = perf.Counters{}, noticeQueue{}
 }
 
 func (p *port) resetEnd() {
@@ -124,7 +125,7 @@ func (p *port) resetTables() {
 		binary.BigEndian.PutUint16(p.pkeys, uint16(ib.DefaultPKeyFull))
 	}
 	clear(p.guids[:])
-	p.encodeGUID()
+	p.guids.setPort(p.guid)
 	inputs := 1
 	if p.node.sw != nil {
 		inputs = len(p.node.ports)
@@ -140,9 +141,6 @@ func (p *port) resetTables() {
 	}
 	p.encodeNodeInfo()
 }
-
-// encodeGUID writes the entry of the GUID table that cannot be set.
-func (p *port) encodeGUID() { binary.BigEndian.PutUint64(p.guids[:], uint64(p.guid)) }
 
 func (p *port) encodeNodeInfo() {
 	must(mad.Encode(p.nodeInfo[:], &mad.NodeInfo{

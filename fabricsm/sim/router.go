@@ -29,21 +29,21 @@ func (p *port) routeOn(d *Data) (next Data, out *port, fate Fate) {
 	out = p.node.portTo(d.GRH.DGID.Prefix())
 	switch {
 	case d.GRH.HopLimit <= 1:
-		p.discard()
+		p.counters.Discard()
 		return next, p, HopLimitReached
 	case out == nil:
 		p.node.fabric.stats.NoRoute++
-		p.discard()
+		p.counters.Discard()
 		return next, p, NoRoute
 	}
 	if why := out.admits(packetIBA, d.PKey, inbound); why != admitted {
-		out.discard()
+		out.counters.Discard()
 		return next, out, PKeyOutbound
 	}
 	far := p.node.fabric.byGID(d.GRH.DGID)
 	if far == nil {
 		p.node.fabric.stats.NoRoute++
-		out.discard()
+		out.counters.Discard()
 		return next, out, NoRoute
 	}
 	next = *d
@@ -65,7 +65,7 @@ func (n *node) portTo(prefix ib.Prefix) *port {
 }
 
 // byGID is the end port with a GID and a LID; nil: none.
-func (f *Fabric) byGID(gid ib.GID) *port {
+func (f *network) byGID(gid ib.GID) *port {
 	for _, n := range f.nodes {
 		for _, p := range n.ports {
 			if p != nil && p.isEnd() && p.guid == gid.GUID() && p.info.GIDPrefix == gid.Prefix() && p.info.LID != 0 {
@@ -114,7 +114,7 @@ func (p *port) adjacent() (all []mad.AdjacentSubnet) {
 			continue
 		}
 		all = append(all, mad.AdjacentSubnet{
-			PKey:         q.firstPKey(),
+			PKey:         q.pkeys.first(),
 			SubnetPrefix: uint16(q.info.GIDPrefix),
 			MasterSMLID:  q.info.MasterSMLID,
 		})

@@ -64,7 +64,7 @@ func (f *Fabric) Elapse(d time.Duration) {
 	f.settle()
 }
 
-func (f *Fabric) elapse(d time.Duration) {
+func (f *network) elapse(d time.Duration) {
 	until := f.now + d
 	for {
 		e, ok := f.later.next(until)

@@ -27,7 +27,7 @@ func (f *Fabric) Sets() map[string]Sets {
 }
 
 // written counts a Set that a device takes. Called with mu held, before it is taken.
-func (f *Fabric) written(fl *flight, at *port) {
+func (f *network) written(fl *flight, at *port) {
 	if fl.origin == nil || !fl.mad.IsSMP() {
 		return
 	}

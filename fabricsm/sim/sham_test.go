@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sim/sham"
 	"portcullis/fabricsm/transport"
 )
 
@@ -46,13 +47,13 @@ func TestPretend(t *testing.T) {
 		}
 		return ni
 	}
-	if err := f.Pretend(host.Name, &sim.Sham{Ports: 64}); err != nil {
+	if err := f.Pretend(host.Name, &sham.Sham{Ports: 64}); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[ib.GUID]bool{}
 	for _, path := range [][]ib.PortNum{{}, {2}, {64}, {2, 2}, {64, 64, 64, 64}} {
 		ni := nodeInfo(ask(mad.MethodGet, mad.AttrNodeInfo, 0, path...))
-		if ni.NodeType != ib.NodeSwitch || ni.NumPorts != 64 || ni.NodeGUID != sim.ShamGUID(path) || seen[ni.NodeGUID] {
+		if ni.NodeType != ib.NodeSwitch || ni.NumPorts != 64 || ni.NodeGUID != sham.GUID(path) || seen[ni.NodeGUID] {
 			t.Errorf("at %v is %+v", path, ni)
 		}
 		seen[ni.NodeGUID] = true
@@ -65,7 +66,7 @@ func TestPretend(t *testing.T) {
 		t.Errorf("%d requests are counted, want 6", n)
 	}
 
-	if err := f.Pretend(host.Name, &sim.Sham{Ports: 2, Delay: time.Second}); err != nil {
+	if err := f.Pretend(host.Name, &sham.Sham{Ports: 2, Delay: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	if a := ask(mad.MethodGet, mad.AttrNodeInfo, 0, 2); len(a) != 0 {
@@ -82,12 +83,12 @@ func TestPretend(t *testing.T) {
 	if ni := nodeInfo(ask(mad.MethodGet, mad.AttrNodeInfo, 0)); ni.NodeGUID != host.GUID {
 		t.Errorf("it is %+v, want itself", ni)
 	}
-	for _, bad := range []sim.Sham{{}, {Ports: 1}, {Ports: 255}} {
+	for _, bad := range []sham.Sham{{}, {Ports: 1}, {Ports: 255}} {
 		if f.Pretend(host.Name, &bad) == nil {
 			t.Errorf("switches of %d ports are shown", bad.Ports)
 		}
 	}
-	if f.Pretend(l.Nodes[0].Name, &sim.Sham{Ports: 2}) == nil && l.Nodes[0].Type == ib.NodeSwitch || f.Pretend("nobody", nil) == nil {
+	if f.Pretend(l.Nodes[0].Name, &sham.Sham{Ports: 2}) == nil && l.Nodes[0].Type == ib.NodeSwitch || f.Pretend("nobody", nil) == nil {
 		t.Error("a switch, or nobody, pretends")
 	}
 }

@@ -94,7 +94,7 @@ func (f *Fabric) Route(from, to ib.LID) (way []Endpoint, err error) {
 	return way, fmt.Errorf("route: packets to LID %d go in circles", to)
 }
 
-func (f *Fabric) byLID(lid ib.LID) *port {
+func (f *network) byLID(lid ib.LID) *port {
 	for _, n := range f.nodes {
 		for _, p := range n.ports {
 			if p != nil && p.isEnd() && p.owns(lid) {

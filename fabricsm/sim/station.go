@@ -154,10 +154,6 @@ func (s *Station) board(fl *flight, p *transport.Packet) {
 	}
 }
 
-// firstPKey is the entry of the P_Key table that GMPs are sent with by agents and by
-// programs that know of no other: index 0.
-func (p *port) firstPKey() ib.PKey { return p.pkeyAt(0) }
-
 // wellFormed holds a MAD to the rules below which it is dropped without an
 // answer: versions, and a directed route only to the permissive LID.
 func wellFormed(m *mad.MAD) bool {
@@ -213,7 +209,7 @@ func (s *Station) empty() {
 
 // settle wakes the readers of stations with new packets. Called with mu held, at the end of every call that may have moved
 // packets.
-func (f *Fabric) settle() {
+func (f *network) settle() {
 	for _, h := range f.hosts {
 		h.notice()
 	}
@@ -242,7 +238,7 @@ func (s *Station) SetIsSM(on bool) {
 }
 
 // hasSM reports whether a station at a port receives packets for no agent. Called with mu held.
-func (f *Fabric) hasSM(at *port) bool {
+func (f *network) hasSM(at *port) bool {
 	for _, s := range f.stations {
 		if s != nil && s.asSM && s.at == at {
 			return true

@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/guard"
 )
 
 const (
@@ -24,10 +25,10 @@ type pendingTrap struct {
 	sent   int // times
 
 	// For a paced trap; see paceTrap.
-	id    ib.TID      // its first tid, which does not change
-	about ib.PortNum  // the port it speaks of
-	agent *classAgent // of a class with keys; nil: an SMP
-	quiet bool        // repressed, and not yet old enough to be forgotten
+	id    ib.TID       // its first tid, which does not change
+	about ib.PortNum   // the port it speaks of
+	agent *guard.Agent // of a class with keys; nil: an SMP
+	quiet bool         // repressed, and not yet old enough to be forgotten
 }
 
 // sendLinkTrap reports a change of a link of a switch: trap 128.
@@ -93,11 +94,11 @@ func (n *node) emitTrap(tid ib.TID) {
 }
 
 // launchTrap puts a pending trap on its way.
-func (f *Fabric) launchTrap(t *pendingTrap) {
+func (f *network) launchTrap(t *pendingTrap) {
 	t.sent++
 	f.stats.Traps++
 	if t.agent != nil {
-		f.queue = append(f.queue, t.agent.trapFlight(t))
+		f.queue = append(f.queue, t.classFlight())
 		return
 	}
 	fl := flight{from: t.from, slid: t.from.info.LID, dlid: t.from.info.MasterSMLID}

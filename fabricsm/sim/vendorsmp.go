@@ -1,10 +1,13 @@
 package sim
 
-import "portcullis/fabricsm/mad"
+import (
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/guard"
+)
 
 // isVendor reports whether a device answers NVIDIA's SMPs.
 func (d *Device) isVendor() bool {
-	return d.DualMKey || d.CC != ClassAbsent || d.VS != ClassAbsent || d.N2N != ClassAbsent
+	return d.DualMKey || d.CC != guard.Absent || d.VS != guard.Absent || d.N2N != guard.Absent
 }
 
 // generalInfo answers NVIDIA's GeneralInfo, of which only the capability mask
@@ -18,7 +21,7 @@ func (p *port) generalInfo(m *mad.MAD, set bool) mad.Status {
 		return mad.StatusInvalidField
 	}
 	var g mad.GeneralInfoCapabilities
-	if d.CC != ClassAbsent {
+	if d.CC != guard.Absent {
 		g.Set(mad.CapCongestionControl)
 	}
 	clear(m.Data())

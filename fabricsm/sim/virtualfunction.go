@@ -7,9 +7,9 @@ import (
 )
 
 // VirtualFunction puts a program into a guest, at a virtual function of the adapter
-// of a host: 1 to HCAConfig.VFs. It shares port 1, its LID and its switch port with
+// of a host: 1 to hca.Config.VFs. It shares port 1, its LID and its switch port with
 // the host, as vPorts do. Its SMPs stay inside the adapter unless
-// HCAConfig.VFSMPs says otherwise, and it cannot be a subnet manager.
+// hca.Config.VFSMPs says otherwise, and it cannot be a subnet manager.
 func (f *Fabric) VirtualFunction(host string, number uint8) (*Station, error) {
 	current, _ := f.HCA(host)
 	if number == 0 || number > current.VFs {
@@ -26,5 +26,5 @@ func (f *Fabric) VirtualFunction(host string, number uint8) (*Station, error) {
 // bars reports whether a program may not send or receive a MAD.
 func (s *Station) bars(m *mad.MAD) bool {
 	n := s.at.node
-	return n.bars(m) || s.vf > 0 && m.IsSMP() && !n.hca.current.VFSMPs
+	return n.bars(m) || s.vf > 0 && m.IsSMP() && !n.hca.Current.VFSMPs
 }

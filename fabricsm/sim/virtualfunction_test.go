@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/hcaconf"
 )
 
 // TestVirtualFunction: a guest has no subnet management unless its adapter is
@@ -12,12 +13,12 @@ import (
 func TestVirtualFunction(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		config sim.HCAConfig
+		config hcaconf.Config
 		smps   bool
 	}{
-		{"as adapters are", sim.HCAConfig{VFs: 2}, false},
-		{"configured to let them", sim.HCAConfig{VFs: 2, VFSMPs: true}, true},
-		{"and behind the firewall", sim.HCAConfig{VFs: 2, VFSMPs: true, SMPFirewall: true}, false},
+		{"as adapters are", hcaconf.Config{VFs: 2}, false},
+		{"configured to let them", hcaconf.Config{VFs: 2, VFSMPs: true}, true},
+		{"and behind the firewall", hcaconf.Config{VFs: 2, VFSMPs: true, SMPFirewall: true}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := tree(t, sim.Options{})

@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"portcullis/fabricsm/sim/perf"
+)
 
 // vl15Buffers is how many SMPs a port of a plain device holds for its agent.
 const vl15Buffers = 16
@@ -20,14 +24,14 @@ type waitingSMP struct {
 }
 
 // enqueue puts an SMP into a buffer of the port it came by, or drops it.
-func (f *Fabric) enqueue(fl *flight, at *port, work time.Duration) {
+func (f *network) enqueue(fl *flight, at *port, work time.Duration) {
 	n, in := at.node, fl.in
 	if in == nil {
 		in = at
 	}
 	if in.held >= n.model().vl15Buffers() {
 		f.stats.VL15Dropped++
-		in.counters.VL15Dropped = saturate16(in.counters.VL15Dropped, 1)
+		in.counters.VL15Dropped = perf.Saturate16(in.counters.VL15Dropped, 1)
 		f.undelivered(fl)
 		return
 	}

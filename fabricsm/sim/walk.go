@@ -3,6 +3,7 @@ package sim
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/guard"
 )
 
 // maxHops ends the life of a packet that the tables send in a circle.
@@ -19,12 +20,12 @@ type flight struct {
 	request    mad.Method
 	key        ib.PKey // of a GMP
 	sl         ib.SL
-	grh        *GRH   // of a GMP that has one
-	access     access // that the port it arrived at grants to its sender
+	grh        *GRH         // of a GMP that has one
+	access     guard.Access // that the port it arrived at grants to its sender
 }
 
 // run moves queued packets until none is left. Called with mu held.
-func (f *Fabric) run() {
+func (f *network) run() {
 	for i := 0; i < len(f.queue); i++ {
 		f.launch(&f.queue[i])
 	}
@@ -32,7 +33,7 @@ func (f *Fabric) run() {
 }
 
 // launch takes a packet to its end.
-func (f *Fabric) launch(fl *flight) {
+func (f *network) launch(fl *flight) {
 	if fl.mad.IsDR() {
 		f.launchDirected(fl)
 		return
@@ -41,7 +42,7 @@ func (f *Fabric) launch(fl *flight) {
 }
 
 // routeByLID takes a packet to the port that has the LID it is for.
-func (f *Fabric) routeByLID(fl *flight) {
+func (f *network) routeByLID(fl *flight) {
 	if at := f.forwardFrom(fl, fl.from); at != nil {
 		f.arrive(fl, at)
 	}
@@ -49,7 +50,7 @@ func (f *Fabric) routeByLID(fl *flight) {
 
 // forwardFrom moves a packet from a port by the forwarding tables to the end port
 // that has the LID it is for; nil: it ended on the way.
-func (f *Fabric) forwardFrom(fl *flight, at *port) *port {
+func (f *network) forwardFrom(fl *flight, at *port) *port {
 	if at.endPort().owns(fl.dlid) {
 		return at.endPort()
 	}
@@ -63,7 +64,7 @@ func (f *Fabric) forwardFrom(fl *flight, at *port) *port {
 			}
 			if out = at.node.forward(fl.dlid); out == nil {
 				f.stats.NoRoute++
-				at.relayError()
+				at.counters.RelayError()
 				f.undelivered(fl)
 				return nil
 			}
@@ -125,26 +126,26 @@ func (n *node) forward(lid ib.LID) *port {
 }
 
 // cross counts a packet over the link behind out, if the link can carry it.
-func (f *Fabric) cross(out *port, smp bool) bool {
+func (f *network) cross(out *port, smp bool) bool {
 	if !out.carries(smp) {
 		f.stats.LinkDown++
-		out.counters.PortXmitDiscards = saturate16(out.counters.PortXmitDiscards, 1)
+		out.counters.Discard()
 		return false
 	}
-	out.counters.sent()
-	out.peer.counters.received()
+	out.counters.Sent()
+	out.peer.counters.Received()
 	return true
 }
 
 // malformed drops a packet that no rule covers.
-func (f *Fabric) malformed(fl *flight) {
+func (f *network) malformed(fl *flight) {
 	f.stats.Malformed++
 	f.undelivered(fl)
 }
 
 // undelivered ends a packet that reaches no receiver. A station's request goes back to it, unless the fabric loses
 // silently.
-func (f *Fabric) undelivered(fl *flight) {
+func (f *network) undelivered(fl *flight) {
 	f.stats.Undelivered++
 	if fl.origin == nil || fl.origin.host != nil || f.opts.LoseSilently {
 		return

@@ -13,6 +13,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/sham"
 	"portcullis/fabricsm/sm"
 )
 
@@ -254,11 +255,11 @@ func TestNoKeyForPosersAtOwnCable(t *testing.T) {
 				}
 			}
 			real := switchGUIDs(l)
-			if err := e.fab.Pretend(b.node.Name, &sim.Sham{Ports: 3, GUID: func(path []ib.PortNum, _ int) ib.GUID {
+			if err := e.fab.Pretend(b.node.Name, &sham.Sham{Ports: 3, GUID: func(path []ib.PortNum, _ int) ib.GUID {
 				if len(path)%2 == 0 {
 					return real[len(path)/2%len(real)]
 				}
-				return sim.ShamGUID(path)
+				return sham.GUID(path)
 			}}); err != nil {
 				t.Fatal(err)
 			}

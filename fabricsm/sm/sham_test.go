@@ -9,24 +9,25 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sim/sham"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
 )
 
 // shams are fabrics without end that a host may show, in a fabric with switches of some
 // GUIDs.
-func shams(real []ib.GUID) map[string]sim.Sham {
-	return map[string]sim.Sham{
+func shams(real []ib.GUID) map[string]sham.Sham {
+	return map[string]sham.Sham{
 		"chain":         {Ports: 2},
 		"binary tree":   {Ports: 3},
 		"wide tree":     {Ports: 64},
 		"widest tree":   {Ports: 254},
-		"ever new GUID": {Ports: 64, GUID: func(path []ib.PortNum, visit int) ib.GUID { return sim.ShamGUID(path) + ib.GUID(visit)<<40 }},
+		"ever new GUID": {Ports: 64, GUID: func(path []ib.PortNum, visit int) ib.GUID { return sham.GUID(path) + ib.GUID(visit)<<40 }},
 		"few GUIDs in turns": {Ports: 8, GUID: func(path []ib.PortNum, visit int) ib.GUID {
 			return 0xbad0001 + ib.GUID((len(path)+visit)%5)
 		}},
 		"GUIDs of real switches": {Ports: 8, GUID: func(path []ib.PortNum, visit int) ib.GUID {
-			return real[(int(sim.ShamGUID(path))+visit)%len(real)]
+			return real[(int(sham.GUID(path))+visit)%len(real)]
 		}},
 		"slow answers": {Ports: 64, Delay: 190 * time.Millisecond},
 		"slow chain":   {Ports: 2, Delay: 190 * time.Millisecond},
@@ -66,7 +67,7 @@ func TestShownFabric(t *testing.T) {
 				e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
 				s, bad := shams(switchGUIDs(l))[name], hosts(l)[3]
 				bounded := s.GUID == nil || name == "ever new GUID"
-				show := func(s *sim.Sham) {
+				show := func(s *sham.Sham) {
 					if err := e.fab.Pretend(bad.node.Name, s); err != nil {
 						t.Fatal(err)
 					}
@@ -154,7 +155,7 @@ func TestLargestFabricIsNoSham(t *testing.T) {
 			l = list(t, l, err)
 			e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
 			bad := hosts(l)[len(hosts(l))/2]
-			if err := e.fab.Pretend(bad.node.Name, &sim.Sham{Ports: 64}); err != nil {
+			if err := e.fab.Pretend(bad.node.Name, &sham.Sham{Ports: 64}); err != nil {
 				t.Fatal(err)
 			}
 			e.start()

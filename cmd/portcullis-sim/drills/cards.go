@@ -18,7 +18,7 @@ import (
 	"portcullis/attest"
 	"portcullis/fabricsm/drill"
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/hcaconf"
 	"portcullis/firmware/nvconfig/profile"
 )
 
@@ -91,10 +91,10 @@ func (c *cardSite) install(change func(*card.Options)) {
 // modelled is a card as the fabric sees it.
 type modelled struct{ card *card.Card }
 
-// Boot implements sim.Adapter.
-func (m modelled) Boot() sim.HCAConfig {
+// Boot implements hcaconf.Firmware.
+func (m modelled) Boot() hcaconf.Config {
 	m.card.Reset()
-	return sim.HCAConfig{SMPFirewall: m.card.SMPFirewall(), VFs: uint8(min(m.card.VFs(), 255))}
+	return hcaconf.Config{SMPFirewall: m.card.SMPFirewall(), VFs: uint8(min(m.card.VFs(), 255))}
 }
 
 // restart resets the suspect's adapter, also for the fabric.

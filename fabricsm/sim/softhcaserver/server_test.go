@@ -14,6 +14,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/hcaconf"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sim/softhcaserver"
 	"portcullis/fabricsm/transport"
@@ -311,7 +312,7 @@ func TestFirmwareAnswers(t *testing.T) {
 // The SMP firewall keeps the host's requests from the firmware, and not those of the driver.
 func TestFirewall(t *testing.T) {
 	f := fabric(t)
-	if err := f.ConfigureHCA("h1", sim.HCAConfig{SMPFirewall: true}); err != nil {
+	if err := f.ConfigureHCA("h1", hcaconf.Config{SMPFirewall: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Reboot("h1"); err != nil {

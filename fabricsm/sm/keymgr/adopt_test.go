@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/guard"
 	"portcullis/fabricsm/sm"
 )
 
@@ -39,7 +40,7 @@ func (e *env) handOver(seed byte) map[keys.Kind]map[ib.GUID]keys.Key {
 func TestImport(t *testing.T) {
 	for what, device := range map[string]sim.Device{
 		"two keys": sim.Modern(),
-		"one key":  {CC: sim.ClassKeyed, VS: sim.ClassKeyed, N2N: sim.ClassKeyed},
+		"one key":  {CC: guard.Keyed, VS: guard.Keyed, N2N: guard.Keyed},
 	} {
 		t.Run(what, func(t *testing.T) {
 			e := newEnv(t, single(t, 4, 5), device, 1)

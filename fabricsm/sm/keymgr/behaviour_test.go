@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/guard"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keymgr"
@@ -78,8 +79,8 @@ func TestDevicesWithout(t *testing.T) {
 	e := newEnv(t, single(t, 5, 6), sim.Modern(), 1)
 	e.rotating()
 	e.setDevice("h1", sim.Device{})
-	e.setDevice("h2", sim.Device{CC: sim.ClassOpen, VS: sim.ClassOpen, N2N: sim.ClassOpen})
-	e.setDevice("h3", sim.Device{CC: sim.ClassKeyed, VS: sim.ClassKeyed, N2N: sim.ClassKeyed})
+	e.setDevice("h2", sim.Device{CC: guard.Open, VS: guard.Open, N2N: guard.Open})
+	e.setDevice("h3", sim.Device{CC: guard.Keyed, VS: guard.Keyed, N2N: guard.Keyed})
 	e.start()
 	e.settle(10 * time.Second)
 	for _, k := range kinds {

@@ -4,7 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/guard"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/transport"
 )
@@ -70,7 +70,7 @@ func (e *env) checkKeys() {
 // checkNotified has all switches notify their neighbours, which must accept the notification.
 func (e *env) checkNotified() {
 	e.t.Helper()
-	before, want := make(map[string]sim.ClassKey), make(map[string]uint64)
+	before, want := make(map[string]guard.State), make(map[string]uint64)
 	for _, p := range endPorts(e.List) {
 		if !p.sw {
 			continue

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/guard"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 )
@@ -16,7 +17,7 @@ import (
 func TestCrashAtEveryStep(t *testing.T) {
 	for what, device := range map[string]sim.Device{
 		"two keys": sim.Modern(),
-		"one key":  {CC: sim.ClassKeyed, VS: sim.ClassKeyed, N2N: sim.ClassKeyed},
+		"one key":  {CC: guard.Keyed, VS: guard.Keyed, N2N: guard.Keyed},
 	} {
 		t.Run(what, func(t *testing.T) { crashAtEveryStep(t, device) })
 	}

@@ -1,4 +1,4 @@
-package sim
+package hcaconf
 
 import (
 	"bytes"
@@ -14,13 +14,13 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// SignedConfig is a configuration of an adapter and the signature on it. The
+// Signed is a configuration of an adapter and the signature on it. The
 // form is the simulator's own.
-type SignedConfig struct{ Message, Signature []byte }
+type Signed struct{ Message, Signature []byte }
 
-// ConfigMessage is the signed data.
-type ConfigMessage struct {
-	Config HCAConfig
+// Message is the signed data.
+type Message struct {
+	Config Config
 	GUID   ib.GUID // node GUID of the adapter it is for; 0: any
 	Serial uint64  // counts up, so that an old one cannot come back
 }
@@ -41,7 +41,7 @@ const (
 )
 
 // Encode returns the bytes to sign.
-func (c ConfigMessage) Encode() []byte {
+func (c Message) Encode() []byte {
 	b := make([]byte, configSize)
 	copy(b, configMagic)
 	if c.Config.SMPFirewall {
@@ -60,19 +60,19 @@ func (c ConfigMessage) Encode() []byte {
 }
 
 // parseConfig accepts only the output of Encode.
-func parseConfig(b []byte) (c ConfigMessage, err error) {
+func parseConfig(b []byte) (c Message, err error) {
 	if len(b) != configSize {
 		return c, fmt.Errorf("the configuration has %d bytes, want %d", len(b), configSize)
 	}
 	flags := b[configFlagsAt]
-	c.Config = HCAConfig{
+	c.Config = Config{
 		SMPFirewall: flags&flagFirewall != 0, Locked: flags&flagLocked != 0,
 		VFs: b[configVFsAt], VFSMPs: flags&flagVFSMPs != 0,
 	}
 	c.GUID = ib.GUID(binary.BigEndian.Uint64(b[configGUIDAt:]))
 	c.Serial = binary.BigEndian.Uint64(b[configSerialAt:])
 	if flags&^flagsKnown != 0 || !bytes.Equal(c.Encode(), b) {
-		return ConfigMessage{}, errors.New("the configuration has another form, or flags that are not known")
+		return Message{}, errors.New("the configuration has another form, or flags that are not known")
 	}
 	return c, nil
 }
@@ -82,7 +82,7 @@ var errSignature = errors.New("the configuration is not signed by a key that the
 // Ed25519Key trusts signatures of one Ed25519 key.
 type Ed25519Key ed25519.PublicKey
 
-// Verify implements ConfigVerifier.
+// Verify implements Verifier.
 func (k Ed25519Key) Verify(message, signature []byte) error {
 	if len(k) != ed25519.PublicKeySize || !ed25519.Verify(ed25519.PublicKey(k), message, signature) {
 		return errSignature
@@ -95,7 +95,7 @@ func (k Ed25519Key) Verify(message, signature []byte) error {
 // adapters have them.
 type RSAKey struct{ Public *rsa.PublicKey }
 
-// Verify implements ConfigVerifier.
+// Verify implements Verifier.
 func (k RSAKey) Verify(message, signature []byte) error {
 	hash, sum := crypto.SHA256, sha256.Sum256(message)
 	digest := sum[:]
