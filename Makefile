@@ -102,8 +102,8 @@ fuzz: ## Fuzz every target for FUZZTIME (10s)
 
 attack-fabric: FUZZTIME := $(if $(filter environment command,$(firstword $(origin FUZZTIME))),$(FUZZTIME),60s)
 attack-fabric: ## Have one tenant's host send MADs to the manager and to subnet administration, guided by coverage, for FUZZTIME (60s) each
-	go test ./fabricsm/drill -run '^$$' -fuzz '^FuzzManager$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 2s
-	go test ./fabricsm/drill -run '^$$' -fuzz '^FuzzAdministration$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 2s
+	go test ./fabricsm/drill/threats -run '^$$' -fuzz '^FuzzManager$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 2s
+	go test ./fabricsm/drill/threats -run '^$$' -fuzz '^FuzzAdministration$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 2s
 
 bench: ## Run every benchmark once
 	go test -run '^$$' -bench . -benchmem ./...

@@ -11,6 +11,7 @@ import (
 	"portcullis/cmd/portcullis-sim/drills"
 	"portcullis/fabricsm/drill"
 	"portcullis/fabricsm/drill/result"
+	"portcullis/fabricsm/drill/threats"
 )
 
 // errNotPassed means that a drill did not pass.
@@ -45,7 +46,7 @@ func drillCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			picked, err := drill.Pick(drills.All(), args)
+			picked, err := threats.Pick(drills.All(), args)
 			if err != nil {
 				return usageError{err}
 			}

@@ -13,45 +13,45 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// attacker is root on a host, with a program that sends any SMP and reads the answers.
-type attacker struct {
-	site *Site
-	host string
-	at   *sim.Station
+// Attacker is root on a host, with a program that sends any SMP and reads the answers.
+type Attacker struct {
+	Site *Site
+	Host string
+	At   *sim.Station
 	tid  uint64
 }
 
-func (t *Site) attacker(host string) *attacker {
+func (t *Site) Attacker(host string) *Attacker {
 	st, err := t.Fabric.Station(host, false)
-	t.scene.Must(err)
-	return &attacker{site: t, host: host, at: st}
+	t.Scene.Must(err)
+	return &Attacker{Site: t, Host: host, At: st}
 }
 
-// smp is a request of an attacker.
-type smp struct {
-	to   string // node, over a directed route
-	set  bool
-	attr mad.AttrID
-	mod  uint32
-	key  ib.MKey
-	data func(data []byte) // fills the data; nil: zeros
+// SMP is a request of an attacker.
+type SMP struct {
+	To   string // node, over a directed route
+	Set  bool
+	Attr mad.AttrID
+	Mod  uint32
+	Key  ib.MKey
+	Data func(data []byte) // fills the data; nil: zeros
 }
 
-func (q *smp) String() string {
+func (q *SMP) String() string {
 	verb := "Get"
-	if q.set {
+	if q.Set {
 		verb = "Set"
 	}
-	return fmt.Sprintf("%s %v of %s", verb, q.attr, q.to)
+	return fmt.Sprintf("%s %v of %s", verb, q.Attr, q.To)
 }
 
-// with returns a function that encodes an attribute.
-func with[A any](s *Scene, attr *A) func([]byte) {
+// With returns a function that encodes an attribute.
+func With[A any](s *Scene, attr *A) func([]byte) {
 	return func(data []byte) { s.Must(mad.Encode(data, attr)) }
 }
 
-// filled returns a function that fills data with one byte.
-func filled(b byte) func([]byte) {
+// Filled returns a function that fills data with one byte.
+func Filled(b byte) func([]byte) {
 	return func(data []byte) {
 		for i := range data {
 			data[i] = b
@@ -59,64 +59,48 @@ func filled(b byte) func([]byte) {
 	}
 }
 
-// make builds the request.
-func (a *attacker) make(q *smp) transport.Packet {
+// Make builds the request.
+func (a *Attacker) Make(q *SMP) transport.Packet {
 	method := mad.MethodGet
-	if q.set {
+	if q.Set {
 		method = mad.MethodSet
 	}
 	a.tid++
-	r := a.site.route(a.host, q.to)
+	r := a.Site.Route(a.Host, q.To)
 	p := transport.Packet{LID: ib.PermissiveLID}
-	mad.NewSMP(&p.MAD, mad.Header{Method: method, Attr: q.attr, TID: ib.TID(a.tid)}, &r, q.key)
-	p.MAD.SetMod(q.mod)
-	if q.data != nil {
-		q.data(p.MAD.Data())
+	mad.NewSMP(&p.MAD, mad.Header{Method: method, Attr: q.Attr, TID: ib.TID(a.tid)}, &r, q.Key)
+	p.MAD.SetMod(q.Mod)
+	if q.Data != nil {
+		q.Data(p.MAD.Data())
 	}
 	return p
 }
 
-// ask sends a request and returns the answer, nil if there is none.
-func (a *attacker) ask(q smp) *mad.MAD {
+// Ask sends a request and returns the answer, nil if there is none.
+func (a *Attacker) Ask(q SMP) *mad.MAD {
 	var answer *mad.MAD
-	for _, p := range a.at.Exchange([]transport.Packet{a.make(&q)}, nil) {
-		if p.MAD.Method() == mad.MethodGetResp && p.MAD.Attr() == q.attr && !p.Undelivered {
+	for _, p := range a.At.Exchange([]transport.Packet{a.Make(&q)}, nil) {
+		if p.MAD.Method() == mad.MethodGetResp && p.MAD.Attr() == q.Attr && !p.Undelivered {
 			m := p.MAD
 			answer = &m
 		}
 	}
-	a.site.Collect()
+	a.Site.Collect()
 	return answer
 }
 
-// TryKeys has root of a host try M_Keys on every other device, with a Get and then
-// with harmful Sets, and demands that none obeys.
-func (t *Site) TryKeys(host string, list []ib.MKey) {
-	a := t.attacker(host)
-	defer a.at.Close()
-	for _, key := range list {
-		for _, to := range t.Fabric.Nodes() {
-			if to != host && a.opens(to, key) {
-				t.scene.Check(false, "%s obeys a key that was found", to)
-				a.attackWith(key)
-				return // the fabric is not what it was
-			}
-		}
-	}
-}
-
-// ownKey reads the M_Key of the attacker's own adapter: the host itself is not asked for it.
-func (a *attacker) ownKey() ib.MKey {
+// OwnKey reads the M_Key of the attacker's own adapter: the host itself is not asked for it.
+func (a *Attacker) OwnKey() ib.MKey {
 	var pi mad.PortInfo
-	m := a.ask(smp{to: a.host, attr: mad.AttrPortInfo})
+	m := a.Ask(SMP{To: a.Host, Attr: mad.AttrPortInfo})
 	if m == nil || mad.Decode(m.Data(), &pi) != nil {
 		return ib.MKey{}
 	}
 	return pi.MKey
 }
 
-// route returns the shortest directed route from one node to another.
-func (t *Site) route(from, to string) mad.Route {
+// Route returns the shortest directed route from one node to another.
+func (t *Site) Route(from, to string) mad.Route {
 	ways := map[string]mad.Route{from: {}}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
 		n := t.List.Find(queue[0])
@@ -136,13 +120,13 @@ func (t *Site) route(from, to string) mad.Route {
 			queue = append(queue, peer)
 		}
 	}
-	t.scene.Must(fmt.Errorf("no way from %s to %s", from, to))
+	t.Scene.Must(fmt.Errorf("no way from %s to %s", from, to))
 	return mad.Route{}
 }
 
-// ports are those by which an SMP comes into the nodes on the way between two.
-func (t *Site) ports(from, to string) (in []ib.PortNum) {
-	way := t.route(from, to)
+// Ports are those by which an SMP comes into the nodes on the way between two.
+func (t *Site) Ports(from, to string) (in []ib.PortNum) {
+	way := t.Route(from, to)
 	at := t.List.Find(from)
 	for i := range way.Len() {
 		out := at.Ports[way.At(i)]
@@ -152,9 +136,9 @@ func (t *Site) ports(from, to string) (in []ib.PortNum) {
 	return in
 }
 
-// state is what can be set on the devices, by what it is: P_Keys, routes, states
+// State is what can be set on the devices, by what it is: P_Keys, routes, states
 // of ports, names. Counters of violations are not in it.
-func (t *Site) state() map[string]string {
+func (t *Site) State() map[string]string {
 	out := make(map[string]string)
 	for _, name := range t.Fabric.Nodes() {
 		n := t.List.Find(name)
@@ -188,8 +172,8 @@ func (t *Site) state() map[string]string {
 	return out
 }
 
-// changed lists what differs between two states, in order.
-func changed(before, after map[string]string) (out []string) {
+// Changed lists what differs between two states, in order.
+func Changed(before, after map[string]string) (out []string) {
 	for _, what := range slices.Sorted(maps.Keys(after)) {
 		if before[what] != after[what] {
 			out = append(out, what)
@@ -198,8 +182,8 @@ func changed(before, after map[string]string) (out []string) {
 	return out
 }
 
-// violations are the SMPs without the right M_Key that a device counted.
-func (t *Site) violations(node string) uint16 {
+// Violations are the SMPs without the right M_Key that a device counted.
+func (t *Site) Violations(node string) uint16 {
 	num := ib.PortNum(1)
 	if t.List.Find(node).Type == ib.NodeSwitch {
 		num = 0
@@ -210,13 +194,37 @@ func (t *Site) violations(node string) uint16 {
 // configure applies a signed configuration to adapters of hosts, which locks them, and boots them.
 func (t *Site) configure(hosts []string, c hcaconf.Config) {
 	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) // no secret: only simulated adapters trust it
-	device := t.device
+	device := t.Device
 	device.Trusts = hcaconf.Ed25519Key(private.Public().(ed25519.PublicKey))
 	c.Locked = true
 	for _, h := range hosts {
-		t.scene.Must(t.Fabric.SetDevice(h, device))
+		t.Scene.Must(t.Fabric.SetDevice(h, device))
 		message := hcaconf.Message{Config: c, GUID: t.List.Find(h).GUID, Serial: 1}.Encode()
-		t.scene.Must(t.Fabric.ApplyConfig(h, hcaconf.Signed{Message: message, Signature: ed25519.Sign(private, message)}))
-		t.scene.Must(t.Fabric.Reboot(h))
+		t.Scene.Must(t.Fabric.ApplyConfig(h, hcaconf.Signed{Message: message, Signature: ed25519.Sign(private, message)}))
+		t.Scene.Must(t.Fabric.Reboot(h))
 	}
+}
+
+// KeyOf is the M_Key that a device really has.
+func (t *Site) KeyOf(node string) ib.MKey {
+	num := ib.PortNum(1)
+	if t.List.Find(node).Type == ib.NodeSwitch {
+		num = 0
+	}
+	return t.Fabric.PortInfo(node, num).MKey
+}
+
+// Opens reports whether a device answers a request with a key.
+func (a *Attacker) Opens(node string, key ib.MKey) bool {
+	return a.Ask(SMP{To: node, Attr: mad.AttrPortInfo, Key: key}) != nil
+}
+
+// GuestsOfHost is how many virtual functions a host with guests has.
+const GuestsOfHost = 4
+
+// Guest is root in a guest of a host, which has a virtual function of its adapter.
+func (t *Site) Guest(host string) *Attacker {
+	st, err := t.Fabric.VirtualFunction(host, GuestsOfHost)
+	t.Scene.Must(err)
+	return &Attacker{Site: t, Host: host, At: st}
 }

@@ -50,7 +50,7 @@ func partitionControls() []Carried {
 		{
 			SwitchEnforcement, "switch ports drop packets whose P_Key the host behind them does not have",
 			[]string{"T1", "T2", "T6", "T10", "T11", "T12", "T15", "T38"},
-			func(o *SiteOptions) { o.device().PretendsEnforcement = true },
+			func(o *SiteOptions) { o.Device().PretendsEnforcement = true },
 		},
 		{
 			LimitedDefault, "hosts are limited members of the default partition",
@@ -60,7 +60,7 @@ func partitionControls() []Carried {
 		{
 			SenderMembership, "switch ports let no limited member send as a full one",
 			[]string{"T2", "T15"},
-			func(o *SiteOptions) { o.device().InboundBaseOnly = true },
+			func(o *SiteOptions) { o.Device().InboundBaseOnly = true },
 		},
 		{
 			LimitedClients, "who uses a shared partition is a limited member of it",

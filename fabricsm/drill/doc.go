@@ -1,11 +1,11 @@
 // Package drill plays threats out against the Subnet Manager. Each drill is one scenario on a simulated fabric that
 // enforces, with tenants, victims and an attacker. Its result says what was tried, what stopped it, where it was reported,
-// how long that took and what the victims felt.
+// how long that took and what the victims felt. The drills themselves are in the packages threats and administration.
 //
 // # How to add a drill
 //
 // Drills stand in one file for each group of threats, in the order of their numbers; a file ends in a function that lists
-// its drills, and All joins those lists. A drill is a value:
+// its drills, and threats.All joins those lists. A drill is a value:
 //
 //	{ID: "T1", Threat: "send data with another tenant's P_Key", Play: foreignPKey}
 //

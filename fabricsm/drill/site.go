@@ -3,6 +3,7 @@ package drill
 import (
 	"crypto/sha512"
 	"fmt"
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -12,6 +13,7 @@ import (
 	"portcullis/fabricsm/sim/hcaconf"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/stage"
 	"portcullis/fabricsm/topospec"
 )
@@ -64,26 +66,26 @@ type SiteOptions struct {
 	NoEscrow bool                // there is no kit from which keys could come back
 }
 
-func (o *SiteOptions) device() *sim.Device { return &o.Fabric.Device }
+func (o *SiteOptions) Device() *sim.Device { return &o.Fabric.Device }
 
 // Site is a fabric that was brought up and is at rest, with its manager.
 type Site struct {
 	*stage.Stage
-	scene    *Scene
-	device   sim.Device // that of all nodes
-	options  SiteOptions
+	Scene    *Scene
+	Device   sim.Device // that of all nodes
+	Options  SiteOptions
 	tenants  []Tenant
-	victims  []*sim.Flow
-	mark     int           // in the events, of the last attack
+	Victims  []*sim.Flow
+	Begun    int           // in the events, of the last attack
 	followed int           // of the events
-	at       time.Duration // of the last attack
+	At       time.Duration // of the last attack
 
-	customers []*customer
+	Customers []*customer
 	living    bool // customers have their turn
 }
 
-// settleTime is how long a small fabric may take to settle.
-const settleTime = 30 * time.Second
+// SettleTime is how long a small fabric may take to settle.
+const SettleTime = 30 * time.Second
 
 // Site builds a fabric, starts the manager, puts the tenants into their partitions and waits until nothing is left to do.
 // It switches off the controls that the options of the drill name.
@@ -93,8 +95,8 @@ func (s *Scene) Site(o SiteOptions) *Site {
 		s.Must(err)
 		o.Netlist = l
 	}
-	if *o.device() == (sim.Device{}) {
-		*o.device() = sim.Modern()
+	if *o.Device() == (sim.Device{}) {
+		*o.Device() = sim.Modern()
 	}
 	o.Fabric.LoseSilently = true
 	if !o.NoKeys && o.SM.MKey.Source == nil {
@@ -110,15 +112,15 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	if o.SA != nil {
 		o.numberTenants()
 	}
-	o.weaken(s.options.Without)
+	o.weaken(s.Options.Without)
 	if o.NoKeys {
 		o.SM.MKey = sm.MKeyConfig{}
 	}
-	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, SA: o.SA, Work: o.Work, Seed: s.options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
+	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, SA: o.SA, Work: o.Work, Seed: s.Options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
 	s.Must(err)
-	site := &Site{Stage: st, scene: s, device: *o.device(), options: o, tenants: o.Tenants}
+	site := &Site{Stage: st, Scene: s, Device: *o.Device(), Options: o, tenants: o.Tenants}
 	site.configure(o.Firewalled, hcaconf.Config{SMPFirewall: true})
-	site.configure(o.Guests, hcaconf.Config{VFs: guestsOfHost, VFSMPs: o.GuestSMPs})
+	site.configure(o.Guests, hcaconf.Config{VFs: GuestsOfHost, VFSMPs: o.GuestSMPs})
 	s.sites = append(s.sites, site)
 	if o.Follows {
 		st.OnStep = site.follow
@@ -129,7 +131,7 @@ func (s *Scene) Site(o SiteOptions) *Site {
 		in.Hosts = site.hostPlaces()
 	}
 	st.Want(in)
-	s.Must(st.Settle(settleTime))
+	s.Must(st.Settle(SettleTime))
 	return site
 }
 
@@ -183,12 +185,12 @@ func (t *Site) grants() (out []sm.Grant) {
 			out = append(out, t.GrantOf(h, 1, tn.PKey))
 		}
 	}
-	for _, sh := range t.options.Shared {
+	for _, sh := range t.Options.Shared {
 		for _, h := range sh.Servers {
 			out = append(out, t.GrantOf(h, 1, sh.PKey.Full()))
 		}
 		key := sh.PKey.Limited()
-		if t.options.FullClients {
+		if t.Options.FullClients {
 			key = sh.PKey.Full()
 		}
 		for _, h := range sh.Clients {
@@ -223,28 +225,35 @@ func (t *Site) tenantOf(host string) *Tenant {
 	return nil
 }
 
+// Flow starts traffic one way.
+func (t *Site) Flow(from, to string, key ib.PKey) *sim.Flow {
+	f, err := t.Fabric.Flow(Port(from), Port(to), key, sim.FlowOptions{EachSet: true})
+	t.Scene.Must(err)
+	return f
+}
+
 // Victim starts traffic between two hosts, both ways, that must not lose a packet
 // until the drill ends: one with each thing that happens, and one after each
 // write to any device. The key is that of the tenant of a.
 func (t *Site) Victim(a, b string) {
 	tenant := t.tenantOf(a)
 	if tenant == nil {
-		t.scene.Must(fmt.Errorf("victim %s is in no tenant", a))
+		t.Scene.Must(fmt.Errorf("victim %s is in no tenant", a))
 	}
 	t.VictimOf(a, b, tenant.PKey)
 }
 
 // VictimOf is Victim with a P_Key that is said.
 func (t *Site) VictimOf(a, b string, key ib.PKey) {
-	t.victims = append(t.victims, t.flow(a, b, key), t.flow(b, a, key))
+	t.Victims = append(t.Victims, t.Flow(a, b, key), t.Flow(b, a, key))
 }
 
 // VictimUntil is VictimOf until stop is called.
 func (t *Site) VictimUntil(a, b string, key ib.PKey) (stop func()) {
-	n := len(t.victims)
+	n := len(t.Victims)
 	t.VictimOf(a, b, key)
 	return func() {
-		for _, f := range t.victims[n : n+2] {
+		for _, f := range t.Victims[n : n+2] {
 			f.Stop()
 		}
 	}
@@ -254,11 +263,11 @@ func (t *Site) VictimUntil(a, b string, key ib.PKey) (stop func()) {
 func (s *Scene) count() {
 	for _, t := range s.sites {
 		s.countCustomers(t)
-		for _, f := range t.victims {
+		for _, f := range t.Victims {
 			n := f.Counts()
-			s.result.Victims.Sent += n.Sent
-			s.result.Victims.Lost += n.Lost
-			s.result.Victims.Strayed += n.Strayed
+			s.Result.Victims.Sent += n.Sent
+			s.Result.Victims.Lost += n.Lost
+			s.Result.Victims.Strayed += n.Strayed
 			s.Check(n.Sent > 0, "a victim sent nothing, so nothing is proven")
 			s.Check(n.Lost+n.Strayed == 0, "a victim lost %d of %d packets, %d of them to others; the last one ended at %s port %d: %v",
 				n.Lost+n.Strayed, n.Sent, n.Strayed, n.Last.At.Node, n.Last.At.Port, n.Last.Fate)
@@ -273,44 +282,44 @@ func Port(host string) sim.Endpoint { return sim.Endpoint{Node: host, Port: 1} }
 func (t *Site) LID(host string) ib.LID { return t.Fabric.PortInfo(host, 1).LID }
 
 // Attack records that an attack begins now: detection and isolation are counted from here.
-func (t *Site) Attack() { t.mark, t.at = t.Mark(), t.Now() }
+func (t *Site) Attack() { t.Begun, t.At = t.Mark(), t.Now() }
 
-// unreported begins the failure text for an attack without a report.
-const unreported = "not reported"
+// Unreported begins the failure text for an attack without a report.
+const Unreported = "not reported"
 
 // Reported waits until an event reports the attack, at most as long as within, and records its text and how long that took.
 // The parameter what names the expected report.
 func (t *Site) Reported(within time.Duration, what string, tells func(sm.Event) bool) bool {
-	looked := t.mark
+	looked := t.Begun
 	found := t.Until(within, func() bool {
 		for _, h := range t.Since(looked) {
 			looked++
 			if tells(h.Event) {
-				note(&t.scene.result.Reported, "%s", []any{h.Event.String()})
-				longest(&t.scene.result.Detected, h.At-t.at)
+				Note(&t.Scene.Result.Reported, "%s", []any{h.Event.String()})
+				Longest(&t.Scene.Result.Detected, h.At-t.At)
 				return true
 			}
 		}
 		return false
 	})
-	return t.scene.Check(found, unreported+" %s within %v", what, within)
+	return t.Scene.Check(found, Unreported+" %s within %v", what, within)
 }
 
 // Counted records a counter of a device that shows the attack.
 func (t *Site) Counted(ok bool, format string, args ...any) {
-	if t.scene.Check(ok, "does not hold: "+format, args...) {
-		note(&t.scene.result.Reported, format, args)
-		longest(&t.scene.result.Detected, t.Now()-t.at)
+	if t.Scene.Check(ok, "does not hold: "+format, args...) {
+		Note(&t.Scene.Result.Reported, format, args)
+		Longest(&t.Scene.Result.Detected, t.Now()-t.At)
 	}
 }
 
 // Isolated waits until the attack has ended, at most as long as within, and records how long that took. The parameter what
 // names the expected result.
 func (t *Site) Isolated(within time.Duration, what string, holds func() bool) bool {
-	if !t.scene.Check(t.Until(within, holds), "not so within %v: %s", within, what) {
+	if !t.Scene.Check(t.Until(within, holds), "not so within %v: %s", within, what) {
 		return false
 	}
-	longest(&t.scene.result.Isolated, t.Now()-t.at)
+	Longest(&t.Scene.Result.Isolated, t.Now()-t.At)
 	return true
 }
 
@@ -322,7 +331,7 @@ func (t *Site) Send(from, to string, key ib.PKey) sim.Report {
 // Inject sends a data packet from a host as it is.
 func (t *Site) Inject(from string, d sim.Data) sim.Report {
 	r, err := t.Fabric.Inject(Port(from), d)
-	t.scene.Must(err)
+	t.Scene.Must(err)
 	t.Collect()
 	return r
 }
@@ -330,27 +339,27 @@ func (t *Site) Inject(from string, d sim.Data) sim.Report {
 // Replug boots a node with other GUIDs, from the first node GUID on, like an attacker that forged them: it forgets its
 // keys, and its links go down and come up.
 func (t *Site) Replug(node string, guid ib.GUID) {
-	t.scene.Must(t.Fabric.PowerOff(node))
+	t.Scene.Must(t.Fabric.PowerOff(node))
 	t.Collect()
 	t.Run(50 * time.Millisecond)
-	t.scene.Must(t.Fabric.SetGUIDs(node, guid, guid))
-	t.scene.Must(t.Fabric.PowerOn(node))
+	t.Scene.Must(t.Fabric.SetGUIDs(node, guid, guid))
+	t.Scene.Must(t.Fabric.PowerOn(node))
 	t.Collect()
 }
 
 // Rename sets other GUIDs on a node while its cables are out for a moment: it does not boot, so that it keeps its
 // configuration.
 func (t *Site) Rename(node string, guid ib.GUID) {
-	t.pull(node)
+	t.Pull(node)
 	t.Run(50 * time.Millisecond)
-	t.scene.Must(t.Fabric.SetGUIDs(node, guid, guid))
-	t.scene.Must(t.Fabric.Restore(node, ib.NoPort))
+	t.Scene.Must(t.Fabric.SetGUIDs(node, guid, guid))
+	t.Scene.Must(t.Fabric.Restore(node, ib.NoPort))
 	t.Collect()
 }
 
-// pull pulls every cable out of a node.
-func (t *Site) pull(node string) {
-	t.scene.Must(t.Fabric.Unplug(node))
+// Pull pulls every cable out of a node.
+func (t *Site) Pull(node string) {
+	t.Scene.Must(t.Fabric.Unplug(node))
 	t.Collect()
 }
 
@@ -370,10 +379,28 @@ func (t *Site) TenantKeys(at sim.Endpoint) (out []ib.PKey) {
 	return out
 }
 
-// is makes a test for events of one kind.
-func is[E sm.Event](holds func(E) bool) func(sm.Event) bool {
+// Is makes a test for events of one kind.
+func Is[E sm.Event](holds func(E) bool) func(sm.Event) bool {
 	return func(e sm.Event) bool {
 		one, ok := e.(E)
 		return ok && holds(one)
 	}
+}
+
+// PKeyViolation returns a test for the event about a packet of a host that was dropped for its P_Key: it names the switch
+// port in front of the host, and the P_Key.
+func (t *Site) PKeyViolation(host string, keys ...ib.PKey) func(sm.Event) bool {
+	place := t.Place(host, 1)
+	return Is(func(e *violation.Violation) bool {
+		return e.Kind == violation.BadPKey && e.Place == place && e.By == violation.ByPort && slices.Contains(keys, e.PKey)
+	})
+}
+
+// Must ends the drill if there is an error.
+func (t *Site) Must(err error) { t.Scene.Must(err) }
+
+// WrongMKey returns a test for events about SMPs of a host with a wrong M_Key, or none.
+func (t *Site) WrongMKey(host string) func(sm.Event) bool {
+	place := t.Place(host, 1)
+	return Is(func(e *violation.Violation) bool { return e.Kind == violation.BadMKey && e.Place == place })
 }

@@ -1,13 +1,11 @@
 package drill
 
 import (
-	"fmt"
 	"strings"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/generate"
 )
 
 // declare returns the declared topology of a netlist, as its builder would write it down. Racks are made up, so that
@@ -46,18 +44,4 @@ func declare(l *netlist.Netlist) *topospec.Revision {
 		}
 	}
 	return r
-}
-
-// manifest assigns a GUID to every device of a design.
-func manifest(d generate.Design) (generate.Manifest, error) {
-	slots, err := d.Slots()
-	if err != nil {
-		return generate.Manifest{}, err
-	}
-	var b strings.Builder
-	b.WriteString("name,guid,model,rack,stock\n")
-	for i, s := range slots {
-		fmt.Fprintf(&b, "%s,0x%016x,%s,1,in_use\n", s.Name, 0x0010_0000_0000_0000+16*(i+1), s.Model)
-	}
-	return generate.ParseManifest("manifest", b.String())
 }

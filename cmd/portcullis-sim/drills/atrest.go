@@ -18,6 +18,7 @@ import (
 
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/drill"
+	"portcullis/fabricsm/drill/threats"
 	"portcullis/fabricsm/driver/factfile"
 	"portcullis/fabricsm/driver/sealed"
 	"portcullis/fabricsm/ib"
@@ -52,7 +53,7 @@ func readKeys(s *drill.Scene) {
 		for _, name := range slices.Sorted(maps.Keys(places)) {
 			if form := leaked(places[name], secret); form != "" {
 				s.Check(false, "a key is in %s, %s", name, form)
-				v.TryKeys("h7", v.live())
+				threats.TryKeys(v.Site, "h7", v.live())
 				return
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"portcullis/cmd/portcullis-sim/drills"
 	"portcullis/fabricsm/drill"
 	"portcullis/fabricsm/drill/result"
+	"portcullis/fabricsm/drill/threats"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/reference/drills.md")
@@ -76,7 +77,7 @@ func controlTable() string {
 // sample returns the full report of a drill.
 func sample(t *testing.T) string {
 	t.Helper()
-	picked, err := drill.Pick(drills.All(), []string{"T14"})
+	picked, err := threats.Pick(drills.All(), []string{"T14"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"portcullis/cmd/portcullis-sim/drills"
 	"portcullis/fabricsm/drill"
+	"portcullis/fabricsm/drill/threats"
 )
 
 // ofService are the drills that this package plays.
@@ -48,7 +49,7 @@ func TestControls(t *testing.T) {
 // TestAll: all drills are there once, in order, and all that need the service alone are
 // played here.
 func TestAll(t *testing.T) {
-	all, fabric := drills.All(), drill.All()
+	all, fabric := drills.All(), threats.All()
 	if len(all) != len(fabric) {
 		t.Fatalf("%d drills, %d of the fabric", len(all), len(fabric))
 	}
@@ -64,7 +65,7 @@ func TestAll(t *testing.T) {
 
 func pick(t *testing.T, names []string) []drill.Drill {
 	t.Helper()
-	list, err := drill.Pick(drills.All(), names)
+	list, err := threats.Pick(drills.All(), names)
 	if err != nil {
 		t.Fatal(err)
 	}

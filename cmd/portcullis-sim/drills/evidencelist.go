@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/drill"
+	"portcullis/fabricsm/drill/threats"
 )
 
 // Controls of adapters and of attestation.
@@ -55,7 +56,7 @@ func evidenceDrills() []drill.Drill {
 		"T98": recordedEvidence, "T99": relayedEvidence, "T100": softwareTPM, "T101": otherLog, "T102": bootedAfter,
 		"T103": copiedKeys, "T104": lyingAgent, "T105": attestationFlood, "T106": endedWaiver, "T107": oldEvidence,
 	}
-	list := slices.Clone(drill.All())
+	list := slices.Clone(threats.All())
 	for i := range list {
 		if play := plays[list[i].ID]; play != nil {
 			list[i].Needs, list[i].Play = "", play

@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/drill"
+	"portcullis/fabricsm/drill/threats"
 )
 
 // All lists all drills, in the order of their threats.
 func All() []drill.Drill {
-	return drill.Replace(drill.Replace(drill.All(), evidenceDrills()), []drill.Drill{
+	return threats.Replace(threats.Replace(threats.All(), evidenceDrills()), []drill.Drill{
 		{ID: "T3", Threat: "ask for full membership of the default partition", Play: inTurn(ofFabric("T3"), reservedKeys)},
 		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Play: chosenPKey},
 		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Play: inTurn(ofFabric("T15"), fullUse)},
@@ -25,7 +26,7 @@ func All() []drill.Drill {
 
 // ofFabric returns the play of a drill of the fabric alone.
 func ofFabric(id string) func(*drill.Scene) {
-	list := drill.All()
+	list := threats.All()
 	return list[slices.IndexFunc(list, func(d drill.Drill) bool { return d.ID == id })].Play
 }
 
