@@ -1,6 +1,7 @@
 package keymgr
 
 import (
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
 )
@@ -15,7 +16,7 @@ func (m *Manager) adopt(x ref, kp *sm.KeyPort) {
 	}
 	r := m.book.Open(c.kind, d.guid, kp.Place)
 	if err := r.Adopt(keys.Held{Key: key, Since: m.now}); err != nil {
-		m.event(&sm.ClassKeyProblem{Kind: c.kind, GUID: d.guid, Place: kp.Place, Reason: err.Error()})
+		m.out.event(&sm.ClassKeyProblem{Kind: c.kind, GUID: d.guid, Place: kp.Place, Reason: err.Error()})
 		return
 	}
 	a.ring = r
@@ -47,11 +48,10 @@ func (m *Manager) own(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 
 // wronglyImported destroys an imported key of a device that has no key. The device gets a new one, and never that of
 // another device.
-func (m *Manager) wronglyImported(x ref) bool {
-	d, a, c := m.at(x)
-	if !imported(a.ring) || !a.ring.Record().Pending.IsZero() {
+func wronglyImported(book *keys.Book, kind keys.Kind, guid ib.GUID, ring *keys.Ring) bool {
+	if !imported(ring) || !ring.Record().Pending.IsZero() {
 		return false
 	}
-	m.book.Retire(c.kind, d.guid)
+	book.Retire(kind, guid)
 	return true
 }

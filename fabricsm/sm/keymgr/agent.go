@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
 )
 
@@ -127,7 +128,7 @@ func (m *Manager) resetAgent(x ref) {
 		a.ring.Again()
 	}
 	if x.class == n2n && d.sw {
-		m.anewNode(d)
+		m.cabling.anew(d)
 	}
 	m.to(x, working)
 	if m.ready {
@@ -143,9 +144,6 @@ func held(r *keys.Ring) bool {
 	rec := r.Record()
 	return !rec.Current.IsZero() || !rec.Pending.IsZero()
 }
-
-// taking reports whether the keys of a class are removed.
-func (m *Manager) taking(c *class) bool { return m.release.on || c.cfg.Enable == sm.KeyDisable }
 
 // work sends the one request that is missing for an agent to be as it should, if
 // there is one.
@@ -165,9 +163,49 @@ func (m *Manager) work(x ref) {
 	switch {
 	case !kp.Verified:
 		m.withhold(x, &kp, "") // the part that knows the reason reports it
-	case m.taking(c):
+	case m.release.taking(c):
 		m.take(x, &kp)
 	default:
 		m.give(x, &kp)
 	}
+}
+
+// backOff returns the pause before the next request, which grows.
+func (a *agent) backOff() time.Duration {
+	d := min(againMin<<a.pause, againMax)
+	if d < againMax {
+		a.pause++
+	}
+	return d
+}
+
+// again has a device asked which key it is on, if it may have any.
+func (a *agent) again() {
+	if held(a.ring) {
+		a.ring.Again()
+	} else {
+		a.read = false
+	}
+}
+
+// unprotected reports whether a device that is on its key does not protect it as configured, or has violations to be
+// cleared.
+func (a *agent) unprotected(cfg *sm.ClassKeyConfig) bool {
+	return a.clear || a.protect == cfg.Readable || a.lease != cfg.Lease
+}
+
+// ofSwitch reports whether keys are those of a switch, which are bound to no place, while the port that shows its GUID is
+// not one of a switch.
+func ofSwitch(r *keys.Ring, kp *sm.KeyPort) bool {
+	rec := r.Record()
+	return !kp.Switch && rec.Place.IsZero() && held(r)
+}
+
+// trapsTo has the traps of a device go to a LID of ours, as limited members of the default partition, which all of them are
+// at least. It reports whether they did.
+func trapsTo(lid ib.LID, p *mad.ClassPortInfo) (same bool) {
+	was := *p
+	p.TrapGID, p.TrapTC, p.TrapSL, p.TrapFL, p.TrapHL = ib.GID{}, 0, 0, 0, 0
+	p.TrapLID, p.TrapPKey, p.TrapQP, p.TrapQKey = lid, ib.DefaultPKeyLimited, 1, gsiQKey
+	return was == *p
 }

@@ -77,10 +77,8 @@ func claimOf(p *mad.MAD, c *class) *claim {
 // falseTrap counts a trap that is not believed.
 func (m *Manager) falseTrap(x ref, kp *sm.KeyPort, reason string) {
 	d, a, c := m.at(x)
-	m.judged(sm.ClassTrapJudged{Kind: c.kind, GUID: d.guid})
+	m.out.judged(sm.ClassTrapJudged{Kind: c.kind, GUID: d.guid})
 	if a.falseTraps++; rows.Tells(a.falseTraps) {
-		m.event(&sm.ClassKeyFalseTrap{Kind: c.kind, LID: d.lid, GUID: d.guid, Place: kp.Place, Reason: reason, Count: a.falseTraps})
+		m.out.event(&sm.ClassKeyFalseTrap{Kind: c.kind, LID: d.lid, GUID: d.guid, Place: kp.Place, Reason: reason, Count: a.falseTraps})
 	}
 }
-
-func (m *Manager) judged(j sm.ClassTrapJudged) { m.out.Judged = append(m.out.Judged, j) }

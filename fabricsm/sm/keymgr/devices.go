@@ -12,6 +12,7 @@ func portID(p int32) topo.PortID { return topo.PortID(p) }
 func (m *Manager) see(v *sm.View) {
 	old := m.view
 	m.view = v
+	m.cabling.fabric = v.Fabric
 	var before *topo.Fabric
 	if old != nil {
 		before = old.Fabric
@@ -47,17 +48,6 @@ func (m *Manager) see(v *sm.View) {
 	if v.Settled && m.parked > 0 {
 		m.parked = 0
 		m.each(m.unpark)
-	}
-}
-
-// each calls f with all agents that have something to do with keys.
-func (m *Manager) each(f func(ref)) {
-	for i := range m.devices {
-		for k := range m.classes {
-			if x := (ref{int32(i), uint8(k)}); m.devices[i].guid != 0 && m.devices[i].agents[k].stage != off {
-				f(x)
-			}
-		}
 	}
 }
 
@@ -154,45 +144,18 @@ func (m *Manager) lookAtLink(p topo.PortID, before *topo.Fabric) {
 	}
 }
 
-// deviceOf returns the index of the device at a port, -1 for none.
-func (m *Manager) deviceOf(p topo.PortID) int32 {
-	if p < 0 || int(p) >= len(m.byPort) {
-		return -1
-	}
-	return m.byPort[p] - 1
-}
-
 // add adds a device. It drops another device with the same GUID: the core has decided which of the two is right.
 func (m *Manager) add(p topo.PortID, kp *sm.KeyPort) int32 {
 	if other, ok := m.byGUID[kp.GUID]; ok {
 		m.down(other)
 		m.drop(other)
 	}
-	if len(m.free) == 0 {
-		m.devices = append(m.devices, device{})
-		m.free = append(m.free, int32(len(m.devices)-1))
-	}
-	dev := m.free[len(m.free)-1]
-	m.free = m.free[:len(m.free)-1]
-	d := &m.devices[dev]
-	d.guid, d.port, d.sw, d.node = kp.GUID, int32(p), kp.Switch, nil
-	d.doubts = kp.Doubts
-	if int(p) >= len(m.byPort) {
-		m.byPort = append(m.byPort, make([]int32, int(p)+1-len(m.byPort))...)
-	}
-	m.byPort[p] = dev + 1
-	m.byGUID[kp.GUID] = dev
-	return dev
+	return m.enter(p, kp)
 }
 
 func (m *Manager) moveLID(dev int32, lid ib.LID) {
-	d := &m.devices[dev]
-	if m.byLID[d.lid] == dev {
-		delete(m.byLID, d.lid)
-	}
-	d.lid = lid
-	m.byLID[lid] = dev
-	if d.node != nil { // it and its neighbours name it by its LID
+	m.setLID(dev, lid)
+	if m.devices[dev].node != nil { // it and its neighbours name it by its LID
 		m.refresh(dev)
 		m.refreshNeighbours(dev)
 	}
@@ -221,11 +184,6 @@ func (m *Manager) down(dev int32) {
 // drop forgets a device that is gone. Its keys stay in the book.
 func (m *Manager) drop(dev int32) {
 	d := &m.devices[dev]
-	delete(m.byGUID, d.guid)
-	if m.byLID[d.lid] == dev {
-		delete(m.byLID, d.lid)
-	}
-	m.byPort[d.port] = 0
 	fresh := device{}
 	for k := range m.classes {
 		a := &d.agents[k]
@@ -234,6 +192,5 @@ func (m *Manager) drop(dev int32) {
 			m.classes[k].single--
 		}
 	}
-	*d = fresh
-	m.free = append(m.free, dev)
+	m.leave(dev, fresh)
 }

@@ -1,10 +1,6 @@
 package keymgr
 
-import (
-	"time"
-
-	"portcullis/fabricsm/sm"
-)
+import "portcullis/fabricsm/sm"
 
 // done ends the work on an agent that is as it should be.
 func (m *Manager) done(x ref) {
@@ -19,19 +15,8 @@ func (m *Manager) done(x ref) {
 	}
 	a.tries, a.sets, a.pause, a.withheld = 0, 0, 0, false
 	m.to(x, idle)
-	m.after(x, m.lookAgain(x))
+	m.after(x, c.lookAgain(x.dev, m.release.taking(c)))
 	m.turned(x)
-}
-
-// lookAgain is the pause before a settled device is asked again: less than half
-// of its lease, and not the same for all.
-func (m *Manager) lookAgain(x ref) time.Duration {
-	_, _, c := m.at(x)
-	period := lookEvery
-	if lease := time.Duration(c.cfg.Lease) * time.Second; lease > 0 && !m.taking(c) {
-		period = min(period, lease/2)
-	}
-	return period - period/4*time.Duration(uint32(x.dev)*2654435761>>22)/1024
 }
 
 // missing ends the work on a device that does not have the class, or no keys, or
@@ -40,7 +25,7 @@ func (m *Manager) missing(x ref, silent bool) {
 	_, a, _ := m.at(x)
 	a.silent, a.tries = silent, 0
 	m.to(x, absent)
-	m.after(x, m.backOff(a))
+	m.after(x, a.backOff())
 	m.turned(x)
 }
 
@@ -50,9 +35,9 @@ func (m *Manager) fail(x ref, kp *sm.KeyPort, reason string) {
 	first := a.pause == 0
 	a.tries = 0
 	m.to(x, failing)
-	m.after(x, m.backOff(a))
+	m.after(x, a.backOff())
 	if first && reason != "" {
-		m.event(&sm.ClassKeyProblem{Kind: c.kind, GUID: d.guid, Place: kp.Place, Reason: reason})
+		m.out.event(&sm.ClassKeyProblem{Kind: c.kind, GUID: d.guid, Place: kp.Place, Reason: reason})
 	}
 	m.turned(x)
 }
@@ -63,15 +48,6 @@ func (m *Manager) withhold(x ref, kp *sm.KeyPort, reason string) {
 	_, a, _ := m.at(x)
 	m.fail(x, kp, reason)
 	a.withheld, a.pause = true, 1
-}
-
-// backOff returns the pause before the next request, which grows.
-func (m *Manager) backOff(a *agent) time.Duration {
-	d := min(againMin<<a.pause, againMax)
-	if d < againMax {
-		a.pause++
-	}
-	return d
 }
 
 // due processes an agent whose timer expired.
@@ -89,7 +65,7 @@ func (m *Manager) due(x ref) {
 			a.ring.Again()
 		}
 		if d.node != nil && x.class == n2n {
-			m.anewNode(d)
+			m.cabling.anew(d)
 		}
 	default:
 	}

@@ -25,7 +25,7 @@ func (m *Manager) give(x ref, kp *sm.KeyPort) {
 		m.get(x, opMore, kp.LID, mad.CCAttrEnhancedCongestionInfo, key)
 	case a.poll:
 		m.get(x, opPoll, kp.LID, c.mad.KeyAttr, key)
-	case a.known && m.unprotected(x):
+	case a.known && a.unprotected(&c.cfg):
 		if a.sets == maxSets {
 			m.fail(x, kp, "it does not keep how its key protects")
 			return
@@ -81,12 +81,12 @@ func (m *Manager) follow(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 	if kp.Bound {
 		m.book.Move(c.kind, d.guid, kp.Place) // it follows the M_Key
 	}
-	if m.ofSwitch(a.ring, kp) {
+	if ofSwitch(a.ring, kp) {
 		m.withhold(x, kp, "its key is withheld: it is that of a switch, and this is none")
 		return keys.Key{}, false
 	}
 	s := a.ring.Next(kp.Place, true)
-	m.saveRing(a.ring)
+	m.out.ring(a.ring)
 	switch s.Do {
 	case keys.Ask:
 		m.get(x, opAsk, kp.LID, c.mad.KeyAttr, s.Header)
@@ -104,20 +104,6 @@ func (m *Manager) follow(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 		return a.ring.Now(kp.Place, true)
 	}
 	return keys.Key{}, false
-}
-
-// ofSwitch reports whether keys are those of a switch, which are bound to no place, while the port that shows its GUID is
-// not one of a switch.
-func (m *Manager) ofSwitch(r *keys.Ring, kp *sm.KeyPort) bool {
-	rec := r.Record()
-	return !kp.Switch && rec.Place.IsZero() && held(r)
-}
-
-// unprotected reports whether a device that is on its key does not protect it as configured, or has violations to be
-// cleared.
-func (m *Manager) unprotected(x ref) bool {
-	_, a, c := m.at(x)
-	return a.clear || a.protect == c.cfg.Readable || a.lease != c.cfg.Lease
 }
 
 // get asks for an attribute.

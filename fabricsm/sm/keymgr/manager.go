@@ -111,7 +111,7 @@ type Manager struct {
 	started bool
 
 	book    *keys.Book
-	classes [classes]class
+	classes classTable
 
 	view    *sm.View
 	parked  int    // upper bound of the agents that wait for the fabric to be settled
@@ -121,11 +121,8 @@ type Manager struct {
 	settled bool      // it is now
 	calm    time.Time // since when
 
-	devices []device
-	free    []int32
-	byPort  []int32 // by topo.PortID: 1 + index in devices, 0 for none
-	byGUID  map[ib.GUID]int32
-	byLID   map[ib.LID]int32
+	roster
+	cabling cabling
 
 	wire   wire
 	timers timers
@@ -135,13 +132,13 @@ type Manager struct {
 	strays   uint64 // traps from unknown sources
 	changed  bool   // since the last Status
 	shown    time.Time
-	out      Output
+	out      outbox
 }
 
 // New makes a manager. It does nothing before it is stepped with Started. The
 // configuration must have been checked.
 func New(cfg sm.ClassKeysConfig, fabric Fabric) *Manager {
-	m := &Manager{cfg: cfg, fabric: fabric, byGUID: make(map[ib.GUID]int32), byLID: make(map[ib.LID]int32)}
+	m := &Manager{cfg: cfg, fabric: fabric, roster: newRoster()}
 	for i, x := range [classes]struct {
 		cfg   sm.ClassKeyConfig
 		class mad.Class
@@ -167,14 +164,12 @@ const defaultWindow = 500
 // Step advances the manager by one input. It never blocks. now must not go back.
 func (m *Manager) Step(now time.Time, in Input) Output {
 	m.now = now
-	m.out = Output{
-		Save: m.out.Save[:0], Answer: m.out.Answer[:0], Send: m.out.Send[:0], Events: m.out.Events[:0], Judged: m.out.Judged[:0],
-	}
+	m.out.empty()
 	if s, ok := in.(*Started); ok && !m.started {
 		m.start(s)
 	}
 	if !m.started {
-		return m.out
+		return m.out.Output
 	}
 	switch in := in.(type) {
 	case *Seen:
@@ -197,7 +192,7 @@ func (m *Manager) Step(now time.Time, in Input) Output {
 	m.tellReleased()
 	m.tellStatus()
 	m.out.Wake = m.wake()
-	return m.out
+	return m.out.Output
 }
 
 func (m *Manager) start(s *Started) {
@@ -212,11 +207,12 @@ func (m *Manager) start(s *Started) {
 	book, err := keys.NewBook(ours)
 	if err != nil {
 		// The loader of facts checks them. Without them no key may be assigned.
-		m.event(&sm.ClassKeyProblem{Reason: err.Error()})
+		m.out.event(&sm.ClassKeyProblem{Reason: err.Error()})
 		m.started = false
 		return
 	}
 	m.book = book
+	m.cabling = cabling{ports: m.fabric, book: book, devices: &m.roster}
 	m.release.on = sm.KeysWereReleased(s.Facts)
 	m.startRotation(s.Facts)
 }
@@ -224,18 +220,6 @@ func (m *Manager) start(s *Started) {
 // ofClass reports whether this package assigns keys of a kind.
 func ofClass(k keys.Kind) bool {
 	return k == keys.CCKey || k == keys.VSKey || k == keys.N2NKey || k == keys.N2NNodeKey
-}
-
-func (m *Manager) event(e sm.Event) { m.out.Events = append(m.out.Events, e) }
-
-func (m *Manager) save(f sm.Fact) { m.out.Save = append(m.out.Save, f) }
-
-// saveRing has the record of a key saved before anything is sent, if it changed.
-func (m *Manager) saveRing(r *keys.Ring) {
-	if r.Next(ib.Place{}, false).Save {
-		m.save(sm.KeyFactOf(r.Record()))
-		r.Saved()
-	}
 }
 
 // wake returns the earliest time at which work is due.

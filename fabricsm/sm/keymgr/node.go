@@ -5,7 +5,6 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/topo"
 )
 
 // node has the keys of class 0x0C of a switch: its own node key, which others show to it, and those of its neighbours. A
@@ -21,16 +20,6 @@ type node struct {
 
 // maxBlocks is how many blocks the modifier of NeighborsInfo can name.
 const maxBlocks = 16
-
-// anewNode begins with a switch from scratch.
-func (m *Manager) anewNode(d *device) {
-	ports := int(m.view.Fabric.NodeOf(portID(d.port)).NumPorts) + 1
-	blocks := min((ports+mad.N2NNeighborsPerBlock-1)/mad.N2NNeighborsPerBlock, maxBlocks)
-	d.node = &node{ring: m.book.Ring(keys.N2NNodeKey, d.guid), blocks: make([]*mad.N2NNeighborsInfo, blocks)}
-	if d.node.ring != nil {
-		d.node.ring.Again()
-	}
-}
 
 // workNode brings a switch to its node key, and then to those of its neighbours.
 // It reports whether something is under way, or waited for.
@@ -48,12 +37,12 @@ func (m *Manager) workNode(x ref, kp *sm.KeyPort, key keys.Key) bool {
 	if n.failed {
 		return false
 	}
-	if m.undecided(x.dev) {
+	if m.cabling.undecided(x.dev) {
 		m.to(x, waiting)
 		return true
 	}
 	for b := range n.blocks {
-		if m.block(x.dev, b, current(n.ring)) == *n.blocks[b] {
+		if m.cabling.block(x.dev, b, current(n.ring)) == *n.blocks[b] {
 			continue
 		}
 		if n.sets == maxSets {
@@ -87,7 +76,7 @@ func (m *Manager) workNodeKey(x ref, kp *sm.KeyPort, key keys.Key) bool {
 		return false
 	}
 	s := n.ring.Next(ib.Place{}, true)
-	m.saveRing(n.ring)
+	m.out.ring(n.ring)
 	switch s.Do {
 	case keys.Ask:
 		m.getBlock(x, opNodeAsk, kp.LID, 0, key)
@@ -122,7 +111,7 @@ func (m *Manager) planNode(x ref, kp *sm.KeyPort) bool {
 func (m *Manager) nodeFails(x ref, kp *sm.KeyPort, reason string) {
 	d, _, _ := m.at(x)
 	d.node.failed = true
-	m.event(&sm.ClassKeyProblem{Kind: keys.N2NNodeKey, GUID: d.guid, Place: kp.Place, Reason: reason})
+	m.out.event(&sm.ClassKeyProblem{Kind: keys.N2NNodeKey, GUID: d.guid, Place: kp.Place, Reason: reason})
 }
 
 // current returns the key that a device is known to have, or had last.
@@ -132,74 +121,6 @@ func current(r *keys.Ring) keys.Key {
 	}
 	rec := r.Record()
 	return rec.Current.Key
-}
-
-// block returns the wanted block of NeighborsInfo. The record of port 0 has the switch itself. Others have the switch that
-// is cabled there, if it is at its place and has a node key.
-func (m *Manager) block(dev int32, b int, own keys.Key) (info mad.N2NNeighborsInfo) {
-	d := &m.devices[dev]
-	f := m.view.Fabric
-	tn := f.NodeOf(portID(d.port))
-	for i := range info.Neighbor {
-		num := b*mad.N2NNeighborsPerBlock + i
-		switch {
-		case num == 0:
-			info.Neighbor[i] = mad.N2NNeighbor{NodeType: ib.NodeSwitch, LID: d.lid, Key: own.M()}
-		case num <= int(tn.NumPorts):
-			info.Neighbor[i] = m.neighbor(f.Port(portID(d.port) + topo.PortID(num)).Peer)
-		}
-	}
-	return info
-}
-
-// neighbor returns the record of the switch that has a port.
-func (m *Manager) neighbor(peer topo.PortID) mad.N2NNeighbor {
-	dev := m.neighborOf(peer)
-	if dev < 0 || !m.devices[dev].up {
-		return mad.N2NNeighbor{}
-	}
-	d := &m.devices[dev]
-	key := current(m.book.Ring(keys.N2NNodeKey, d.guid))
-	kp, ok := m.fabric.KeyPort(portID(d.port))
-	if !ok || !kp.Verified || key.IsZero() {
-		return mad.N2NNeighbor{}
-	}
-	return mad.N2NNeighbor{NodeType: ib.NodeSwitch, LID: d.lid, Key: key.M()}
-}
-
-// neighborOf returns the switch that has a port, -1 for none.
-func (m *Manager) neighborOf(peer topo.PortID) int32 {
-	if peer == topo.None {
-		return -1
-	}
-	tn := m.view.Fabric.NodeOf(peer)
-	if tn.Type != ib.NodeSwitch {
-		return -1
-	}
-	return m.deviceOf(tn.FirstPort)
-}
-
-// eachNeighbor calls f with the switches that a switch is cabled to, one that has
-// several cables several times, until f says no.
-func (m *Manager) eachNeighbor(dev int32, f func(int32) bool) {
-	first := portID(m.devices[dev].port)
-	tn := m.view.Fabric.NodeOf(first)
-	for num := 1; num <= int(tn.NumPorts); num++ {
-		if far := m.neighborOf(m.view.Fabric.Port(first + topo.PortID(num)).Peer); far >= 0 && !f(far) {
-			return
-		}
-	}
-}
-
-// undecided reports whether the node key of some neighbour is not clear yet. Each switch decides that for itself, so there
-// is no cycle of waits.
-func (m *Manager) undecided(dev int32) (wait bool) {
-	m.eachNeighbor(dev, func(far int32) bool {
-		d := &m.devices[far]
-		wait = d.up && d.agents[n2n].stage == working && d.node != nil && !d.node.decided
-		return !wait
-	})
-	return wait
 }
 
 // decide notes that it is clear which node key a switch has.
@@ -212,7 +133,7 @@ func (m *Manager) decide(dev int32) {
 
 // refreshNeighbours has the neighbours of a switch check their records of it.
 func (m *Manager) refreshNeighbours(dev int32) {
-	m.eachNeighbor(dev, func(far int32) bool {
+	m.cabling.eachNeighbor(dev, func(far int32) bool {
 		m.refresh(far)
 		return true
 	})
@@ -233,7 +154,7 @@ func (m *Manager) getBlock(x ref, o op, lid ib.LID, b int, key keys.Key) {
 
 // setBlock writes a block with the node key own.
 func (m *Manager) setBlock(x ref, o op, lid ib.LID, b int, key, own keys.Key) {
-	info := m.block(x.dev, b, own)
+	info := m.cabling.block(x.dev, b, own)
 	m.putBlock(x, o, lid, b, key, &info)
 }
 
@@ -262,7 +183,7 @@ func (m *Manager) gotNeighbors(x ref, o op, b int, data []byte) {
 		if found == keys.FoundForeign {
 			n.ring.Answered(keys.Seen{}) // a manager with the manager key may overwrite it
 		}
-		m.saveRing(n.ring)
+		m.out.ring(n.ring)
 		if found == keys.FoundNew {
 			m.refreshNeighbours(x.dev)
 		}

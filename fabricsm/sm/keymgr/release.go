@@ -22,7 +22,7 @@ func (m *Manager) releaseAll() {
 		return
 	}
 	m.release.on = true
-	m.save(sm.Fact{Kind: sm.FactReleased, Mark: "released"})
+	m.out.save(sm.Fact{Kind: sm.FactReleased, Mark: "released"})
 	m.each(m.turnRound)
 }
 
@@ -32,7 +32,7 @@ func (m *Manager) resume() {
 		return
 	}
 	m.release, m.changed, m.shown = release{}, true, time.Time{}
-	m.save(sm.Fact{Kind: sm.FactReleased})
+	m.out.save(sm.Fact{Kind: sm.FactReleased})
 	m.each(m.turnRound)
 }
 
@@ -50,7 +50,7 @@ func (m *Manager) take(x ref, kp *sm.KeyPort) {
 	d, a, c := m.at(x)
 	if a.poll {
 		a.poll, a.read, a.known = false, false, false
-		m.again(x)
+		a.again()
 	}
 	key, ok := m.takeUnder(x, kp)
 	if !ok {
@@ -63,7 +63,7 @@ func (m *Manager) take(x ref, kp *sm.KeyPort) {
 		m.fail(x, kp, "it has a key that somebody else gave it")
 	case x.class == n2n && d.sw && m.clearNode(x, kp, key):
 	case a.bare && !a.protect && a.lease == 0:
-		m.retire(c.kind, a.ring)
+		retire(m.book, &m.out, c.kind, a.ring)
 		m.done(x)
 	case a.sets == maxSets:
 		m.fail(x, kp, "it does not give its key back")
@@ -79,7 +79,7 @@ func (m *Manager) takeUnder(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 	if !held(a.ring) {
 		return keys.Key{}, !m.explore(x, kp)
 	}
-	if m.ofSwitch(a.ring, kp) {
+	if ofSwitch(a.ring, kp) {
 		m.withhold(x, kp, "its key is withheld: it is that of a switch, and this is none")
 		return keys.Key{}, false
 	}
@@ -87,7 +87,7 @@ func (m *Manager) takeUnder(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 		m.book.Move(c.kind, d.guid, kp.Place)
 	}
 	s := a.ring.Next(kp.Place, true)
-	m.saveRing(a.ring)
+	m.out.ring(a.ring)
 	switch s.Do {
 	case keys.Ask:
 		m.get(x, opAsk, kp.LID, c.mad.KeyAttr, s.Header)
@@ -127,17 +127,8 @@ func (m *Manager) clearNode(x ref, kp *sm.KeyPort, key keys.Key) bool {
 		m.putBlock(x, opBlockSet, kp.LID, b, key, &mad.N2NNeighborsInfo{})
 		return true
 	}
-	m.retire(keys.N2NNodeKey, n.ring)
+	retire(m.book, &m.out, keys.N2NNodeKey, n.ring)
 	return false
-}
-
-// retire destroys a key that a device was seen to hold no longer.
-func (m *Manager) retire(kind keys.Kind, ring *keys.Ring) {
-	if held(ring) {
-		rec := ring.Record()
-		m.book.Retire(kind, rec.GUID)
-		m.saveRing(ring)
-	}
 }
 
 // retireDevice destroys the keys of a device that is not there.
@@ -147,14 +138,14 @@ func (m *Manager) retireDevice(guid ib.GUID) {
 	}
 	for _, kind := range keys.Kinds() {
 		if ofClass(kind) {
-			m.retire(kind, m.book.Ring(kind, guid))
+			retire(m.book, &m.out, kind, m.book.Ring(kind, guid))
 		}
 	}
 }
 
 // tellReleased says, once nothing is left to do, what became of the keys.
 func (m *Manager) tellReleased() {
-	if !m.release.on || m.release.told || !m.ready || m.busy() {
+	if !m.release.on || m.release.told || !m.ready || m.classes.busy() {
 		return
 	}
 	m.release.told = true
@@ -168,15 +159,14 @@ func (m *Manager) tellReleased() {
 		}
 	}
 	m.release.kept, m.changed = e.Kept, true
-	m.event(e)
+	m.out.event(e)
 }
 
-// busy reports whether work is under way.
-func (m *Manager) busy() bool {
-	for i := range m.classes {
-		if c := &m.classes[i]; c.stages[working]+c.stages[waiting]+c.out > 0 {
-			return true
-		}
+// retire destroys a key that a device was seen to hold no longer.
+func retire(book *keys.Book, out *outbox, kind keys.Kind, ring *keys.Ring) {
+	if held(ring) {
+		rec := ring.Record()
+		book.Retire(kind, rec.GUID)
+		out.ring(ring)
 	}
-	return false
 }

@@ -1,7 +1,6 @@
 package keymgr
 
 import (
-	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
@@ -84,7 +83,7 @@ func (m *Manager) unanswered(x ref, o op) {
 	case opProtect, opClear:
 		a.sets++
 		a.known = false
-		m.again(x)
+		a.again()
 	default:
 		m.giveUp(x)
 		return
@@ -108,25 +107,10 @@ func (m *Manager) wait(x ref) bool {
 	return true
 }
 
-// again has a device asked which key it is on, if it may have any.
-func (m *Manager) again(x ref) {
-	if _, a, _ := m.at(x); held(a.ring) {
-		a.ring.Again()
-	} else {
-		a.read = false
-	}
-}
-
 // giveUp leaves a device alone for a while that no longer answers under its key.
 func (m *Manager) giveUp(x ref) {
 	d, _, _ := m.at(x)
-	m.fail(x, m.placed(d), "it has its key, and does not answer other requests of the class")
-}
-
-// placed is the place of a device for reports of failures.
-func (m *Manager) placed(d *device) *sm.KeyPort {
-	kp, _ := m.fabric.KeyPort(portID(d.port))
-	return &kp
+	m.fail(x, m.cabling.placed(d), "it has its key, and does not answer other requests of the class")
 }
 
 // refused processes an answer that rejects the request.
@@ -150,7 +134,7 @@ func (m *Manager) refused(x ref, o op) {
 	case opProtect, opClear:
 		a.sets++
 		a.known = false
-		m.again(x)
+		a.again()
 	case opTrapGet, opTrapSet:
 		a.trapsOurs = true // it sends none; nothing can be done about it
 	case opNodeProgram:
@@ -158,15 +142,6 @@ func (m *Manager) refused(x ref, o op) {
 	case opBlock, opBlockSet, opNodeAsk:
 		d.node.none = true
 	}
-}
-
-// trapAddress is where devices are to send their traps: to us, as limited members
-// of the default partition, which all of them are at least.
-func (m *Manager) trapAddress(p *mad.ClassPortInfo) (same bool) {
-	was := *p
-	p.TrapGID, p.TrapTC, p.TrapSL, p.TrapFL, p.TrapHL = ib.GID{}, 0, 0, 0, 0
-	p.TrapLID, p.TrapPKey, p.TrapQP, p.TrapQKey = m.lid, ib.DefaultPKeyLimited, 1, gsiQKey
-	return was == *p
 }
 
 // gsiQKey is the Q_Key of queue pair 1 (IBTA volume 1, 13.5.1.4).
@@ -187,7 +162,7 @@ func (m *Manager) gotClassPortInfo(x ref, o op, data []byte) {
 			return
 		}
 	}
-	if m.trapAddress(&p) {
+	if trapsTo(m.lid, &p) {
 		a.trapsOurs = true
 		return
 	}
@@ -198,7 +173,7 @@ func (m *Manager) gotClassPortInfo(x ref, o op, data []byte) {
 		}
 	}
 	kp, ok := m.fabric.KeyPort(portID(d.port))
-	if !ok || !kp.Verified || m.taking(c) || a.ring == nil {
+	if !ok || !kp.Verified || m.release.taking(c) || a.ring == nil {
 		return
 	}
 	if key, ok := a.ring.Now(kp.Place, true); ok {
@@ -224,12 +199,12 @@ func (m *Manager) gotKeyInfo(x ref, o op, data []byte) {
 	case opProtect, opClear:
 		a.sets++
 		a.known, a.clear = false, false
-		m.again(x)
+		a.again()
 		return
 	case opRead:
 		a.read = true
-		if !shown.IsZero() && !m.taking(c) {
-			m.fail(x, m.placed(d), "it has a key that somebody else gave it")
+		if !shown.IsZero() && !m.release.taking(c) {
+			m.fail(x, m.cabling.placed(d), "it has a key that somebody else gave it")
 			return
 		}
 	case opPoll:
@@ -239,17 +214,17 @@ func (m *Manager) gotKeyInfo(x ref, o op, data []byte) {
 		if a.ring == nil {
 			break
 		}
-		if a.ring.Answered(keys.Seen{Key: shown}) == keys.FoundOpen && !m.wronglyImported(x) && !m.taking(c) {
+		if a.ring.Answered(keys.Seen{Key: shown}) == keys.FoundOpen && !wronglyImported(m.book, c.kind, d.guid, a.ring) && !m.release.taking(c) {
 			m.restarted(x)
 		}
-		m.saveRing(a.ring)
+		m.out.ring(a.ring)
 	default:
 	}
-	if held(a.ring) && !m.taking(c) {
+	if held(a.ring) && !m.release.taking(c) {
 		m.judge(x, &k)
 	}
 	a.known, a.bare, a.protect, a.lease = true, shown.IsZero(), k.ProtectBit, k.LeasePeriod
-	if !m.taking(c) && !m.unprotected(x) {
+	if !m.release.taking(c) && !a.unprotected(&c.cfg) {
 		a.sets = 0
 	}
 }
@@ -259,6 +234,6 @@ func (m *Manager) restarted(x ref) {
 	d, a, _ := m.at(x)
 	a.trapsOurs, a.known = false, false
 	if x.class == n2n && d.node != nil {
-		m.anewNode(d)
+		m.cabling.anew(d)
 	}
 }

@@ -18,18 +18,21 @@ type rotation struct {
 	agesAt  time.Time
 }
 
+// old counts the devices with keys of a kind that are older than they should be.
+func (r *rotation) old(k keys.Kind) (n int) {
+	for i := range r.ages {
+		if r.ages[i].Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
 func (m *Manager) startRotation(facts []sm.Fact) {
 	if m.cfg.Rotation.Period == 0 {
 		return
 	}
-	var kinds []keys.Kind
-	for i := range m.classes {
-		if c := &m.classes[i]; c.cfg.Enable == sm.KeyEnabled {
-			if kinds = append(kinds, c.kind); i == n2n {
-				kinds = append(kinds, keys.N2NNodeKey)
-			}
-		}
-	}
+	kinds := m.classes.enabled()
 	last := make(map[keys.Kind]keys.Cycle)
 	for i := range facts {
 		if y := facts[i].Cycle; y != nil && ofClass(y.Kind) {
@@ -44,7 +47,7 @@ func (m *Manager) startRotation(facts []sm.Fact) {
 	}
 	r, err := keys.NewRotator(m.cfg.Rotation, kinds, m.now, saved)
 	if err != nil {
-		m.event(&sm.ClassKeyProblem{Reason: err.Error()})
+		m.out.event(&sm.ClassKeyProblem{Reason: err.Error()})
 		return
 	}
 	m.rotation.rotator, m.rotation.due = r, true
@@ -52,15 +55,7 @@ func (m *Manager) startRotation(facts []sm.Fact) {
 
 // mayRotate reports whether no work is under way except changes of keys.
 func (m *Manager) mayRotate() bool {
-	if !m.master || !m.ready || !m.settled || m.release.on {
-		return false
-	}
-	for i := range m.classes {
-		if c := &m.classes[i]; c.stages[working]+c.stages[waiting] > c.turning {
-			return false
-		}
-	}
-	return true
+	return m.master && m.ready && m.settled && !m.release.on && m.classes.onlyTurning()
 }
 
 // rotate performs the due steps of the rotation of keys.
@@ -69,17 +64,18 @@ func (m *Manager) rotate() {
 	if r.rotator == nil || !r.due && m.now.Before(r.at) || !m.mayRotate() {
 		return
 	}
+	fleet := func(kind keys.Kind) []keys.Member { return m.fleet(m.book, kind) }
 	for {
 		r.due = false
 		m.endNodeTurn()
-		turn := r.rotator.Next(m.now, true, m.fleet)
+		turn := r.rotator.Next(m.now, true, fleet)
 		for _, y := range turn.Save {
-			m.save(sm.RotationFactOf(y))
+			m.out.save(sm.RotationFactOf(y))
 		}
 		for _, s := range turn.Ended {
-			r.ages = keys.Ages(m.book.Records(), m.now, m.cfg.Rotation.Period, m.isDual)
+			r.ages = keys.Ages(m.book.Records(), m.now, m.cfg.Rotation.Period, func(k keys.Kind, guid ib.GUID) bool { return m.isDual(classOf(k), guid) })
 			r.agesAt = m.now
-			m.event(&sm.KeysRotated{Summary: s, Old: m.old(s.Kind)})
+			m.out.event(&sm.KeysRotated{Summary: s, Old: r.old(s.Kind)})
 			m.changed = true
 		}
 		for _, t := range turn.Change {
@@ -98,22 +94,12 @@ func (m *Manager) rotate() {
 	}
 }
 
-// old counts the devices with keys of a kind that are older than they should be.
-func (m *Manager) old(k keys.Kind) (n int) {
-	for i := range m.rotation.ages {
-		if m.rotation.ages[i].Kind == k {
-			n++
-		}
-	}
-	return n
-}
-
 // turn begins the turn of one device.
 func (m *Manager) turn(t keys.Target, do func(*keys.Ring) bool) {
 	r := &m.rotation
 	dev, ok := m.byGUID[t.GUID]
 	ring := m.book.Ring(t.Kind, t.GUID)
-	x := ref{dev, m.classOf(t.Kind)}
+	x := ref{dev, classOf(t.Kind)}
 	if !ok || ring == nil || !m.devices[dev].agents[x.class].runs() || !do(ring) {
 		r.rotator.Done(t.Kind, t.GUID, false)
 		r.due = true
@@ -130,17 +116,6 @@ func (m *Manager) turn(t keys.Target, do func(*keys.Ring) bool) {
 	m.queue(x)
 }
 
-func (m *Manager) classOf(k keys.Kind) uint8 {
-	switch k {
-	case keys.CCKey:
-		return cc
-	case keys.VSKey:
-		return vs
-	default:
-		return n2n
-	}
-}
-
 // change plans the key of an epoch, unless an earlier change goes on.
 func (m *Manager) change(ring *keys.Ring, t keys.Target) bool {
 	rec := ring.Record()
@@ -152,10 +127,10 @@ func (m *Manager) change(ring *keys.Ring, t keys.Target) bool {
 		err = ring.Plan(h)
 	}
 	if err != nil {
-		m.event(&sm.ClassKeyProblem{Kind: t.Kind, GUID: t.GUID, Reason: err.Error()})
+		m.out.event(&sm.ClassKeyProblem{Kind: t.Kind, GUID: t.GUID, Reason: err.Error()})
 		return false
 	}
-	m.saveRing(ring)
+	m.out.ring(ring)
 	return true
 }
 
@@ -178,37 +153,11 @@ func (m *Manager) turned(x ref) {
 // endNodeTurn ends the turn of a switch once its neighbours have its new key: then no agent is working.
 func (m *Manager) endNodeTurn() {
 	r, c := &m.rotation, &m.classes[n2n]
-	if r.node == 0 || c.stages[working]+c.stages[waiting] > 0 {
+	if r.node == 0 || c.working() > 0 {
 		return
 	}
 	ring := m.book.Ring(keys.N2NNodeKey, r.node)
 	ok := ring != nil && ring.Settled()
 	r.rotator.Done(keys.N2NNodeKey, r.node, ok)
 	r.node = 0
-}
-
-// fleet lists the devices that have keys of a kind.
-func (m *Manager) fleet(kind keys.Kind) []keys.Member {
-	var out []keys.Member
-	class := m.classOf(kind)
-	for i := range m.devices {
-		d := &m.devices[i]
-		if !d.agents[class].runs() {
-			continue
-		}
-		ring := m.book.Ring(kind, d.guid)
-		if !held(ring) {
-			continue
-		}
-		rec := ring.Record()
-		out = append(out, keys.Member{
-			GUID: d.guid, Epoch: rec.Current.Epoch, Keyed: !rec.Current.IsZero(), Prior: !rec.Previous.IsZero(), Dual: d.agents[class].dual,
-		})
-	}
-	return out
-}
-
-func (m *Manager) isDual(kind keys.Kind, guid ib.GUID) bool {
-	dev, ok := m.byGUID[guid]
-	return ok && m.devices[dev].agents[m.classOf(kind)].dual
 }

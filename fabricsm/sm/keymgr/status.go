@@ -38,7 +38,7 @@ type ClassStatus struct {
 
 // tellStatus outputs a status if something changed.
 func (m *Manager) tellStatus() {
-	busy := m.busy()
+	busy := m.classes.busy()
 	if !m.changed || busy && m.now.Sub(m.shown) < statusEvery {
 		return
 	}
@@ -53,7 +53,7 @@ func (m *Manager) tellStatus() {
 			continue
 		}
 		s.Classes = append(s.Classes, ClassStatus{
-			Kind: c.kind, Enable: c.cfg.Enable, Settled: c.stages[idle], Working: c.stages[working] + c.stages[waiting],
+			Kind: c.kind, Enable: c.cfg.Enable, Settled: c.stages[idle], Working: c.working(),
 			Absent: c.stages[absent], Failing: c.stages[failing], Single: c.single,
 		})
 	}

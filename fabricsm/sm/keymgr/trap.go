@@ -60,7 +60,7 @@ func (m *Manager) issuer(in *Received) (x ref, kp sm.KeyPort, ok bool) {
 			d, a, c := m.at(x)
 			kp, ok = m.fabric.KeyPort(portID(d.port))
 			ok = ok && kp.GUID == d.guid && kp.LID == in.LID && kp.Verified && d.up
-			return x, kp, ok && a.runs() && held(a.ring) && !m.taking(c)
+			return x, kp, ok && a.runs() && held(a.ring) && !m.release.taking(c)
 		}
 	}
 	return x, kp, false
@@ -91,14 +91,14 @@ func (m *Manager) judge(x ref, k *mad.N2NKeyInfo) {
 	a.tell, a.clear = now+reactEvery, true
 	a.times++
 	e := &sm.ClassKeyViolation{
-		Kind: c.kind, GUID: d.guid, Place: m.placed(d).Place, Count: sum(k.Violations, k.NodeKeyViolations), Node: k.NodeKeyViolations,
+		Kind: c.kind, GUID: d.guid, Place: m.cabling.placed(d).Place, Count: sum(k.Violations, k.NodeKeyViolations), Node: k.NodeKeyViolations,
 		Lapsed: lapsed, Times: a.times,
 	}
 	if said != nil && !a.claims.mixed {
 		e.Told, e.SLID, e.SGID, e.QP, e.Method, e.Attr, e.Mod = true, said.slid, said.sgid, said.qp, said.method, said.attr, said.mod
 	}
-	m.event(e)
-	m.judged(sm.ClassTrapJudged{Kind: c.kind, GUID: d.guid, Counted: uint32(e.Count), Unsure: a.claims.mixed})
+	m.out.event(e)
+	m.out.judged(sm.ClassTrapJudged{Kind: c.kind, GUID: d.guid, Counted: uint32(e.Count), Unsure: a.claims.mixed})
 	a.claims.count(e.Count, now)
 	a.claims.checked()
 	if k.NodeKeyViolations > 0 && d.node != nil {
@@ -111,20 +111,20 @@ func (m *Manager) judge(x ref, k *mad.N2NKeyInfo) {
 func (m *Manager) notCounted(x ref, now time.Duration) {
 	d, a, c := m.at(x)
 	if a.claims.late(now) {
-		m.judged(sm.ClassTrapJudged{Kind: c.kind, GUID: d.guid, Earlier: true})
+		m.out.judged(sm.ClassTrapJudged{Kind: c.kind, GUID: d.guid, Earlier: true})
 		return
 	}
-	m.falseTrap(x, m.placed(d), "the device counted no violation since it was last asked")
+	m.falseTrap(x, m.cabling.placed(d), "the device counted no violation since it was last asked")
 }
 
 // rereadNeighbors reads the node keys of a switch, and of the neighbour in its trap: one of them may have lost its own.
 func (m *Manager) rereadNeighbors(dev int32, said *claim) {
-	m.anewNode(&m.devices[dev])
+	m.cabling.anew(&m.devices[dev])
 	if said == nil {
 		return
 	}
 	if far, ok := m.byLID[said.slid]; ok && m.devices[far].node != nil && !m.devices[far].agents[n2n].out {
-		m.anewNode(&m.devices[far])
+		m.cabling.anew(&m.devices[far])
 		m.refresh(far)
 	}
 }
