@@ -1,12 +1,13 @@
 package threats
 
 import (
-	"portcullis/fabricsm/drill"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"portcullis/fabricsm/drill"
 )
 
 // open are the drills that cannot be played yet. Each says what it needs, and

@@ -3,11 +3,12 @@ package threats
 import (
 	"fmt"
 	"math"
-	"portcullis/fabricsm/drill"
-	"portcullis/fabricsm/drill/administration"
 	"slices"
 	"strconv"
 	"strings"
+
+	"portcullis/fabricsm/drill"
+	"portcullis/fabricsm/drill/administration"
 )
 
 // All lists the drills, in the order of their threats.
