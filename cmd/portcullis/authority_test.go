@@ -10,6 +10,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/apitest"
+	"portcullis/cmd/portcullis/cli"
 )
 
 // TestAuthority shows, prints and rotates the authorities of a service.
@@ -40,7 +41,7 @@ func TestAuthority(t *testing.T) {
 		t.Errorf("authorities:\n%s", both)
 	}
 	do(3, "authority", "rotate", "--reason", "again")
-	do(exitUsage, "authority", "rotate", "--reason", "stolen", "--at-once")
+	do(cli.ExitUsage, "authority", "rotate", "--reason", "stolen", "--at-once")
 	do(0, "authority", "rotate", "--reason", "stolen", "--at-once", "--yes")
 	if out := do(0, "authority", "show"); strings.Count(out, "\n") != 2 || !strings.Contains(out, "signs") {
 		t.Errorf("after it was changed at once:\n%s", out)

@@ -18,6 +18,7 @@ import (
 	"portcullis/api/fabric/seen"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keyfile"
@@ -108,18 +109,18 @@ func TestFabricKeys(t *testing.T) {
 		code int
 		want []string // in this order
 	}{
-		{"fabric keys", exitOK, []string{"set on devices whose place is seen", "6 held, 1 withheld", "1 taken over", "4d15h at most", "every 24h0m0s; epoch 3", "leaf1", "h1/1", "taken over"}},
-		{"fabric keys --old", exitOK, []string{"OLD", "h1/1"}},
-		{"fabric keys -o json", exitOK, []string{`"managed": true`, `"items"`, `"guid": "0x0000000000000001"`}},
-		{"fabric keys move x", exitUsage, []string{"x"}},
-		{"fabric keys move 0x1", exitRefused, []string{"not withheld", "look"}},
-		{"fabric keys move 0x2 leaf1/4", exitOK, []string{"leaf1/4", "changing"}},
-		{"fabric keys retire 0x3", exitUsage, []string{"can no longer be managed", "--yes"}},
-		{"fabric keys retire 0x1 --yes", exitRefused, []string{"seen as leaf1", "take the device away"}},
-		{"fabric keys retire 0x3 --yes", exitOK, []string{"keys of 0x0000000000000003 are destroyed", "6 held"}},
-		{"fabric release-keys", exitUsage, []string{"removes the protection", "--yes"}},
-		{"fabric release-keys --yes", exitOK, []string{"removed from devices", "7 returned"}},
-		{"fabric release-keys --resume", exitOK, []string{"set on devices"}},
+		{"fabric keys", cli.ExitOK, []string{"set on devices whose place is seen", "6 held, 1 withheld", "1 taken over", "4d15h at most", "every 24h0m0s; epoch 3", "leaf1", "h1/1", "taken over"}},
+		{"fabric keys --old", cli.ExitOK, []string{"OLD", "h1/1"}},
+		{"fabric keys -o json", cli.ExitOK, []string{`"managed": true`, `"items"`, `"guid": "0x0000000000000001"`}},
+		{"fabric keys move x", cli.ExitUsage, []string{"x"}},
+		{"fabric keys move 0x1", cli.ExitRefused, []string{"not withheld", "look"}},
+		{"fabric keys move 0x2 leaf1/4", cli.ExitOK, []string{"leaf1/4", "changing"}},
+		{"fabric keys retire 0x3", cli.ExitUsage, []string{"can no longer be managed", "--yes"}},
+		{"fabric keys retire 0x1 --yes", cli.ExitRefused, []string{"seen as leaf1", "take the device away"}},
+		{"fabric keys retire 0x3 --yes", cli.ExitOK, []string{"keys of 0x0000000000000003 are destroyed", "6 held"}},
+		{"fabric release-keys", cli.ExitUsage, []string{"removes the protection", "--yes"}},
+		{"fabric release-keys --yes", cli.ExitOK, []string{"removed from devices", "7 returned"}},
+		{"fabric release-keys --resume", cli.ExitOK, []string{"set on devices"}},
 	} {
 		out := runKeys(t, socket, tt.args, tt.code)
 		at := 0
@@ -139,7 +140,7 @@ func TestFabricKeys(t *testing.T) {
 		t.Errorf("retired %v", k.gone)
 	}
 	k.stays = 2
-	if out := runKeys(t, socket, "fabric release-keys --yes", exitError); !strings.Contains(out, "2 devices did not answer") {
+	if out := runKeys(t, socket, "fabric release-keys --yes", cli.ExitError); !strings.Contains(out, "2 devices did not answer") {
 		t.Errorf("with devices that stay: %s", out)
 	}
 }
@@ -189,15 +190,15 @@ func TestKeysOfTheService(t *testing.T) {
 	made := regexp.MustCompile(`"[a-z]+": "20[^"]*Z"`)
 	var said []string
 	for _, from := range []string{" --facts @state/facts", ask} {
-		said = append(said, made.ReplaceAllString(s.do(exitOK, "keys digests --root @root"+from), ""))
+		said = append(said, made.ReplaceAllString(s.do(cli.ExitOK, "keys digests --root @root"+from), ""))
 	}
 	if said[0] != said[1] || !strings.Contains(said[0], "m_key") {
 		t.Errorf("digests of the file and of the service differ:\n%s\n%s", said[0], said[1])
 	}
-	s.do(exitOK, "keys escrow create --root @root --recipients @recipients --out @of-service"+ask)
-	s.write("digests", s.do(exitOK, "keys digests --root @root"+ask))
-	s.do(exitOK, "keys rehearse @of-service --identity @identity --digests @digests")
-	s.do(exitOK, "keys export --root @root --out @clear"+ask)
+	s.do(cli.ExitOK, "keys escrow create --root @root --recipients @recipients --out @of-service"+ask)
+	s.write("digests", s.do(cli.ExitOK, "keys digests --root @root"+ask))
+	s.do(cli.ExitOK, "keys rehearse @of-service --identity @identity --digests @digests")
+	s.do(cli.ExitOK, "keys export --root @root --out @clear"+ask)
 	data, err := os.ReadFile(s.path("clear/guid2mkey"))
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +207,7 @@ func TestKeysOfTheService(t *testing.T) {
 	if err != nil || len(entries) != 30 || len(s.scan.Find(data)) == 0 {
 		t.Errorf("%d keys, %v", len(entries), err)
 	}
-	s.do(exitOK, "keys export --root @root --out @of-file --facts @state/facts")
+	s.do(cli.ExitOK, "keys export --root @root --out @of-file --facts @state/facts")
 	var links [2]string
 	for i, dir := range []string{"clear", "of-file"} {
 		data, err := os.ReadFile(s.path(dir + "/neighbors"))

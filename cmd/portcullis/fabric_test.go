@@ -17,6 +17,7 @@ import (
 	"portcullis/api/fabric/seen"
 	"portcullis/api/fabric/seen/seentest"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
@@ -51,9 +52,9 @@ func TestFabricScripts(t *testing.T) {
 			s := apitest.Start(t, apitest.NewBackend(), func(o2 *api.Options) { o2.Fabric = o })
 			e.Values["observer"] = o
 			e.Setenv("HOME", e.WorkDir)
-			e.Setenv(envService, s.URL)
-			e.Setenv(envCA, s.CAFile)
-			e.Setenv(envTokenFile, s.ViewerFile)
+			e.Setenv(cli.EnvService, s.URL)
+			e.Setenv(cli.EnvCA, s.CAFile)
+			e.Setenv(cli.EnvTokenFile, s.ViewerFile)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -7,6 +7,7 @@ import (
 
 	"portcullis/api/fabric/seen"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keyfile"
 )
@@ -35,12 +36,12 @@ func TestKeysLend(t *testing.T) {
 		code int
 		want string
 	}{
-		{"keys lend 0x1 --out @key", exitUsage, "--root is needed"},
-		{"keys lend 0x1 --root @root", exitUsage, "--out is needed"},
-		{"keys lend 0x1 --root @root --out @key --for 25h", exitUsage, "want 1s to 24h"},
-		{"keys lend x --root @root --out @key", exitUsage, "x"},
-		{"keys lend 0x1 --root @root --out @key --for 10m --to smpquery" + ask, exitOK, "has the key of leaf1 in clear until"},
-		{"keys lend 0x1 --root @root --out @key" + ask, exitError, "--return ends that"},
+		{"keys lend 0x1 --out @key", cli.ExitUsage, "--root is needed"},
+		{"keys lend 0x1 --root @root", cli.ExitUsage, "--out is needed"},
+		{"keys lend 0x1 --root @root --out @key --for 25h", cli.ExitUsage, "want 1s to 24h"},
+		{"keys lend x --root @root --out @key", cli.ExitUsage, "x"},
+		{"keys lend 0x1 --root @root --out @key --for 10m --to smpquery" + ask, cli.ExitOK, "has the key of leaf1 in clear until"},
+		{"keys lend 0x1 --root @root --out @key" + ask, cli.ExitError, "--return ends that"},
 	} {
 		if out := s.do(tt.code, tt.args); !strings.Contains(out, tt.want) {
 			t.Errorf("%s: said %s, want %q in it", tt.args, out, tt.want)
@@ -59,11 +60,11 @@ func TestKeysLend(t *testing.T) {
 	if info, err := os.Stat(s.path("key")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, want mode 0600: %v", info, err)
 	}
-	s.do(exitOK, "keys lend 0x1 --return"+ask)
+	s.do(cli.ExitOK, "keys lend 0x1 --return"+ask)
 	if k.lent.Seconds != 0 {
 		t.Errorf("the end of a loan was asked for as %+v", k.lent)
 	}
 	k.facts = []string{one[0]}
-	s.do(exitError, "keys lend 0x1 --root @root --out @other"+ask)
+	s.do(cli.ExitError, "keys lend 0x1 --root @root --out @other"+ask)
 	s.scan.Clean(t, "what was said", []byte(s.said.String()))
 }

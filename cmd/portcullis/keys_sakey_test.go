@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"portcullis/api/fabric/seen"
+	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/driver/factfile"
 	"portcullis/fabricsm/driver/sealed"
 	"portcullis/fabricsm/keys"
@@ -60,10 +61,10 @@ func TestKeysSAKey(t *testing.T) {
 		code int
 		want string
 	}{
-		{"keys sa-key --out @sa", exitUsage, "--root is needed"},
-		{"keys sa-key --root @root", exitUsage, "--out is needed"},
-		{"keys sa-key --root @root --out @sa --to saquery" + ask, exitOK, "has SA_Key 3 in clear"},
-		{"keys sa-key --root @root --out @sa" + ask, exitError, "exists"},
+		{"keys sa-key --out @sa", cli.ExitUsage, "--root is needed"},
+		{"keys sa-key --root @root", cli.ExitUsage, "--out is needed"},
+		{"keys sa-key --root @root --out @sa --to saquery" + ask, cli.ExitOK, "has SA_Key 3 in clear"},
+		{"keys sa-key --root @root --out @sa" + ask, cli.ExitError, "exists"},
 	} {
 		out := s.do(tt.code, tt.args)
 		if !strings.Contains(out, tt.want) {

@@ -13,6 +13,7 @@ import (
 	agefile "filippo.io/age"
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/driver/factfile"
 	"portcullis/fabricsm/driver/sealed"
 	"portcullis/fabricsm/ib"
@@ -66,7 +67,7 @@ func newSite(t *testing.T, mode keys.Mode) *site {
 	}
 	s.write("identity", "# mine\n"+id.String()+"\n")
 	s.write("recipients", id.Recipient().String()+"\n")
-	s.do(exitOK, "keys root @root")
+	s.do(cli.ExitOK, "keys root @root")
 	s.rotate(mode, 1)
 	return s
 }
@@ -155,9 +156,9 @@ func TestEscrow(t *testing.T) {
 	for _, mode := range []keys.Mode{keys.ModeDerived, keys.ModeRandom} {
 		t.Run(string(mode), func(t *testing.T) {
 			s := newSite(t, mode)
-			s.do(exitOK, makeKit+"kit")
-			s.write("digests", s.do(exitOK, "keys digests --facts @state/facts --root @root"))
-			said := s.do(exitOK, "keys rehearse @kit"+rehearse)
+			s.do(cli.ExitOK, makeKit+"kit")
+			s.write("digests", s.do(cli.ExitOK, "keys digests --facts @state/facts --root @root"))
+			said := s.do(cli.ExitOK, "keys rehearse @kit"+rehearse)
 			equal := map[keys.Mode]string{keys.ModeDerived: `DERIVED, EQUAL +30\n`, keys.ModeRandom: `STORED, EQUAL +30\n`}[mode]
 			for _, want := range []string{`KEYS +30\n`, `MISSING +0\n`, `DEVICES +30\n`, equal} {
 				if !regexp.MustCompile(want).MatchString(said) {
@@ -166,8 +167,8 @@ func TestEscrow(t *testing.T) {
 			}
 
 			before := s.contents("state", "root")
-			s.do(exitOK, "keys root @other-root")
-			s.do(exitOK, "keys recover @kit --identity @identity --root @other-root --out @again")
+			s.do(cli.ExitOK, "keys root @other-root")
+			s.do(cli.ExitOK, "keys recover @kit --identity @identity --root @other-root --out @again")
 			after := s.contents("again", "other-root")
 			bare := cmp.Comparer(func(a, b keys.Key) bool { return a == b })
 			if d := cmp.Diff(before.Records, after.Records, bare); d != "" || !cmp.Equal(before.Master.Reveal(), after.Master.Reveal()) {
@@ -175,9 +176,9 @@ func TestEscrow(t *testing.T) {
 			}
 
 			s.rotate(mode, 2)
-			s.write("digests", s.do(exitOK, "keys digests --facts @state/facts --root @root"))
-			s.do(map[keys.Mode]int{keys.ModeDerived: exitOK, keys.ModeRandom: exitError}[mode], "keys rehearse @kit"+rehearse)
-			s.do(exitOK, "keys recover @kit --identity @identity --root @other-root --out @ahead --epoch 2 --opensm")
+			s.write("digests", s.do(cli.ExitOK, "keys digests --facts @state/facts --root @root"))
+			s.do(map[keys.Mode]int{keys.ModeDerived: cli.ExitOK, keys.ModeRandom: cli.ExitError}[mode], "keys rehearse @kit"+rehearse)
+			s.do(cli.ExitOK, "keys recover @kit --identity @identity --root @other-root --out @ahead --epoch 2 --opensm")
 			if mode == keys.ModeDerived {
 				now := s.contents("state", "root").Records
 				for i, r := range s.contents("ahead", "other-root").Records {
@@ -202,14 +203,14 @@ func TestEscrow(t *testing.T) {
 
 func TestKeysRefuse(t *testing.T) {
 	s := newSite(t, keys.ModeDerived)
-	s.do(exitOK, makeKit+"kit")
-	s.write("digests", s.do(exitOK, "keys digests --facts @state/facts --root @root"))
+	s.do(cli.ExitOK, makeKit+"kit")
+	s.write("digests", s.do(cli.ExitOK, "keys digests --facts @state/facts --root @root"))
 	stranger, err := agefile.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.write("stranger", stranger.String())
-	s.do(exitOK, "keys root @wrong-root")
+	s.do(cli.ExitOK, "keys root @wrong-root")
 	kit, err := os.ReadFile(s.path("kit"))
 	if err != nil {
 		t.Fatal(err)
@@ -226,21 +227,21 @@ func TestKeysRefuse(t *testing.T) {
 		code int
 		want string
 	}{
-		{makeKit + "kit", exitError, "exists already"},
-		{"keys root @root", exitError, "exists already"},
-		{"keys escrow create --facts @state/facts --root @wrong-root --recipients @recipients --out @x", exitError, "does not open it"},
-		{"keys escrow create --facts @half-facts --root @root --recipients @recipients --out @x", exitError, "not all of one"},
-		{"keys escrow create --facts @state/facts --root @root --recipients @identity --out @x", exitError, "no list of age recipients"},
-		{"keys escrow create --root @root --recipients @recipients --out @x", exitUsage, "no service is named"},
-		{"keys digests --facts @state/facts", exitUsage, "--root is needed"},
-		{"keys export --facts @state/facts --root @root", exitUsage, "--out is needed"},
-		{"keys export --facts @state/facts --root @wrong-root --out @x", exitError, "does not open it"},
-		{"keys rehearse @kit --identity @stranger --digests @digests", exitError, "none of the 1 identities"},
-		{"keys rehearse @kit --identity @recipients --digests @digests", exitError, "no file of age identities"},
-		{"keys rehearse @cut" + rehearse, exitError, "take another copy"},
-		{"keys rehearse @kit --identity @identity --digests @broken-digests", exitError, "name the kit of that fabric"},
-		{"keys rehearse @kit --identity @identity", exitUsage, "--digests is needed"},
-		{"keys recover @kit --identity @identity --root @root --out @state", exitError, "exists"},
+		{makeKit + "kit", cli.ExitError, "exists already"},
+		{"keys root @root", cli.ExitError, "exists already"},
+		{"keys escrow create --facts @state/facts --root @wrong-root --recipients @recipients --out @x", cli.ExitError, "does not open it"},
+		{"keys escrow create --facts @half-facts --root @root --recipients @recipients --out @x", cli.ExitError, "not all of one"},
+		{"keys escrow create --facts @state/facts --root @root --recipients @identity --out @x", cli.ExitError, "no list of age recipients"},
+		{"keys escrow create --root @root --recipients @recipients --out @x", cli.ExitUsage, "no service is named"},
+		{"keys digests --facts @state/facts", cli.ExitUsage, "--root is needed"},
+		{"keys export --facts @state/facts --root @root", cli.ExitUsage, "--out is needed"},
+		{"keys export --facts @state/facts --root @wrong-root --out @x", cli.ExitError, "does not open it"},
+		{"keys rehearse @kit --identity @stranger --digests @digests", cli.ExitError, "none of the 1 identities"},
+		{"keys rehearse @kit --identity @recipients --digests @digests", cli.ExitError, "no file of age identities"},
+		{"keys rehearse @cut" + rehearse, cli.ExitError, "take another copy"},
+		{"keys rehearse @kit --identity @identity --digests @broken-digests", cli.ExitError, "name the kit of that fabric"},
+		{"keys rehearse @kit --identity @identity", cli.ExitUsage, "--digests is needed"},
+		{"keys recover @kit --identity @identity --root @root --out @state", cli.ExitError, "exists"},
 	} {
 		if said := s.do(tt.code, tt.line); !strings.Contains(said, tt.want) {
 			t.Errorf("%s said %q, want %q", tt.line, said, tt.want)
@@ -257,14 +258,14 @@ func TestKeysInspect(t *testing.T) {
 	s.write("guid2mkey", "0x10 0x1122334455667799\n\n0x11 0x0\n\n0x12 0x1\n\n")
 	s.write("guid2vskey", "0x10 0x8f3a5c917b2e4d60\n\n")
 	s.write("opensm.conf", "m_key 0x0000000000000001\nlmc 0\n")
-	said := s.do(exitOK, "keys inspect @. --options @opensm.conf")
+	said := s.do(cli.ExitOK, "keys inspect @. --options @opensm.conf")
 	for _, want := range []string{`guid2mkey +m_key +3 +2 +1\n`, `guid2vskey +vs_key +1 +1 +0\n`, `one M_Key for all devices; weak: yes`} {
 		if !regexp.MustCompile(want).MatchString(said) {
 			t.Errorf("%s is not in\n%s", want, said)
 		}
 	}
 	s.write("guid2mkey", "0x10 0x1122334455667799 x\n")
-	if said := s.do(exitError, "keys inspect @."); !strings.Contains(said, "guid2mkey:1: want a port GUID and its key") {
+	if said := s.do(cli.ExitError, "keys inspect @."); !strings.Contains(said, "guid2mkey:1: want a port GUID and its key") {
 		t.Errorf("said %q", said)
 	}
 }

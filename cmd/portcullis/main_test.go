@@ -1,21 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"go.yaml.in/yaml/v4"
 
 	"portcullis/api/apitest"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/ib"
 )
 
@@ -59,9 +55,9 @@ func setup(t *testing.T) func(*testscript.Env) error {
 		e.Setenv("CAFILE", s.CAFile)
 		e.Setenv("OPERATOR", s.OperatorFile)
 		e.Setenv("VIEWER", s.ViewerFile)
-		e.Setenv(envService, s.URL)
-		e.Setenv(envCA, s.CAFile)
-		e.Setenv(envTokenFile, s.OperatorFile)
+		e.Setenv(cli.EnvService, s.URL)
+		e.Setenv(cli.EnvCA, s.CAFile)
+		e.Setenv(cli.EnvTokenFile, s.OperatorFile)
 		return nil
 	}
 }
@@ -159,52 +155,10 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// TestNamesThatTerminalsObey checks that the description that a host sets reaches a terminal by JSON and YAML no more than
-// by tables, and that programs read it unchanged.
-func TestNamesThatTerminalsObey(t *testing.T) {
-	for _, name := range []string{"x\u009b2Jy", "gpu-1\u202e\u2066moc", "a\u00adb\u200bc", "\U000e0001tag", "\x7f", "Grüße 漢字", "two\nlines\u009b", "\x1b[2J"} {
-		in := map[string]string{"node_description": name}
-		for form, print := range map[string]func(*app, any) error{"JSON": (*app).printJSON, "YAML": (*app).printYAML} {
-			var out bytes.Buffer
-			if err := print(&app{stdout: &out}, in); err != nil {
-				t.Fatal(err)
-			}
-			if bytes.ContainsFunc(out.Bytes(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
-				t.Errorf("%q as %s: %q", name, form, out.String())
-			}
-			var back map[string]string
-			var err error
-			if form == "JSON" {
-				err = json.Unmarshal(out.Bytes(), &back)
-			} else {
-				err = yaml.Load(out.Bytes(), &back)
-			}
-			if err != nil || back["node_description"] != name {
-				t.Errorf("%q as %s is read as %q, %v", name, form, back, err)
-			}
-		}
-	}
-}
-
-func TestPlain(t *testing.T) {
-	for in, want := range map[string]string{
-		"leaf-1 mlx5_0":   "leaf-1 mlx5_0",
-		"a\x1b[31mb":      "a\ufffd[31mb",
-		"a\tb\nc\rd":      "a\ufffdb\ufffdc\ufffdd",
-		"a\u202eb":        "a\ufffdb",
-		"Zürich\u00a0HCA": "Zürich\ufffdHCA",
-		"\xff":            "\ufffd",
-	} {
-		if got := plain(in); got != want {
-			t.Errorf("plain(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestDocumentedExitCodes(t *testing.T) {
-	a := &app{stdout: os.Stdout, stderr: os.Stderr}
-	for _, code := range []int{exitOK, exitError, exitUsage, exitRefused, exitNotConverged} {
-		if !strings.Contains(a.root().Long, fmt.Sprintf("%d ", code)) {
+	help := root(cli.New(nil, nil, nil)).Long
+	for _, code := range []int{cli.ExitOK, cli.ExitError, cli.ExitUsage, cli.ExitRefused, cli.ExitNotConverged} {
+		if !strings.Contains(help, fmt.Sprintf("%d ", code)) {
 			t.Errorf("portcullis --help does not explain exit code %d", code)
 		}
 	}

@@ -12,8 +12,11 @@ import (
 	"portcullis/api"
 	"portcullis/api/apitest"
 	v1 "portcullis/api/v1"
+	"portcullis/attest/eventlog"
 	"portcullis/attest/reference"
+	"portcullis/attest/reference/predict"
 	"portcullis/attest/reference/predict/predicttest"
+	"portcullis/cmd/portcullis/cli"
 	"portcullis/packaging/image/uki"
 	"portcullis/packaging/parttest"
 )
@@ -59,24 +62,24 @@ func TestReferencePredict(t *testing.T) {
 		code int
 		want []string
 	}{
-		{image, exitOK, []string{"6.1.0", "systemd 252", cmdline, "12   none"}},
-		{image + plain + " --out " + filepath.Join(dir, "new"), exitOK, []string{"0    3e695b1035f9b7fa", cmdline, "EV_EFI_GPT_EVENT"}},
-		{image + plain + " --out " + filepath.Join(dir, "new"), exitError, []string{"file exists"}},
-		{image + plain + " --ignore 5/2", exitOK, []string{"5    one of several", "5    2      any event"}},
-		{image + plain + " --ignore 4/2", exitUsage, []string{"no event of PCR 4 may be ignored"}},
-		{image + " --base gpu/3", exitOK, []string{cmdline, "EV_S_CRTM_VERSION"}},
-		{image + " --base gpu/4", exitError, []string{"no such set"}},
-		{image + " --secure-boot-off", exitOK, []string{"7    65caf8dd1e0ea7a6"}},
-		{image + " --phases enter-initrd", exitOK, []string{"11   value"}},
-		{image + " --log " + realLogs + "uki-secure.log", exitError, []string{"PCR 7", "is not signed"}},
-		{image + " --pk " + empty + " --kek " + empty + " --db " + empty + " --dbx " + empty, exitError, []string{"PCR 7", "is not signed"}},
-		{image + " --pk " + empty, exitUsage, []string{"1 of the Secure Boot variables"}},
-		{image + " --pk " + image + " --kek " + empty + " --db " + empty + " --dbx " + empty, exitError, []string{"efivars"}},
-		{image + plain + " --base gpu/3", exitUsage, []string{"--log and --base exclude"}},
-		{image + " --out " + filepath.Join(dir, "none"), exitError, []string{"no set can be made"}},
-		{image + " --log " + image, exitError, []string{"event log"}},
-		{old, exitError, []string{"known from 6.1 on"}},
-		{empty, exitError, []string{"PE image"}},
+		{image, cli.ExitOK, []string{"6.1.0", "systemd 252", cmdline, "12   none"}},
+		{image + plain + " --out " + filepath.Join(dir, "new"), cli.ExitOK, []string{"0    3e695b1035f9b7fa", cmdline, "EV_EFI_GPT_EVENT"}},
+		{image + plain + " --out " + filepath.Join(dir, "new"), cli.ExitError, []string{"file exists"}},
+		{image + plain + " --ignore 5/2", cli.ExitOK, []string{"5    one of several", "5    2      any event"}},
+		{image + plain + " --ignore 4/2", cli.ExitUsage, []string{"no event of PCR 4 may be ignored"}},
+		{image + " --base gpu/3", cli.ExitOK, []string{cmdline, "EV_S_CRTM_VERSION"}},
+		{image + " --base gpu/4", cli.ExitError, []string{"no such set"}},
+		{image + " --secure-boot-off", cli.ExitOK, []string{"7    65caf8dd1e0ea7a6"}},
+		{image + " --phases enter-initrd", cli.ExitOK, []string{"11   value"}},
+		{image + " --log " + realLogs + "uki-secure.log", cli.ExitError, []string{"PCR 7", "is not signed"}},
+		{image + " --pk " + empty + " --kek " + empty + " --db " + empty + " --dbx " + empty, cli.ExitError, []string{"PCR 7", "is not signed"}},
+		{image + " --pk " + empty, cli.ExitUsage, []string{"1 of the Secure Boot variables"}},
+		{image + " --pk " + image + " --kek " + empty + " --db " + empty + " --dbx " + empty, cli.ExitError, []string{"efivars"}},
+		{image + plain + " --base gpu/3", cli.ExitUsage, []string{"--log and --base exclude"}},
+		{image + " --out " + filepath.Join(dir, "none"), cli.ExitError, []string{"no set can be made"}},
+		{image + " --log " + image, cli.ExitError, []string{"event log"}},
+		{old, cli.ExitError, []string{"known from 6.1 on"}},
+		{empty, cli.ExitError, []string{"PE image"}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			args := append([]string{"--service", s.URL, "--ca", s.CAFile, "--token-file", s.OperatorFile, "reference", "predict"}, strings.Fields(tt.args)...)
@@ -104,7 +107,15 @@ func TestReferencePredict(t *testing.T) {
 // learnedOf returns the registers of a machine that boots another image.
 func learnedOf(t *testing.T) []reference.Register {
 	t.Helper()
-	p, err := platformOfLogs([]string{realLogs + "uki-plain.log"})
+	text, err := os.ReadFile(realLogs + "uki-plain.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := eventlog.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := predict.FromLogs(l)
 	if err != nil {
 		t.Fatal(err)
 	}

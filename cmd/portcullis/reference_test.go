@@ -14,6 +14,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/attest/eventlog"
 	"portcullis/attest/reference"
+	"portcullis/cmd/portcullis/cli"
 )
 
 // referenceKeeper plays package api/measuredboot: one set, for which it records who did what.
@@ -99,31 +100,31 @@ func TestReferenceCommands(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"learn gpu --host h1 --host h2 --log " + file + " --ignore 1/3 --base 2 --reason new", exitOK, []string{"gpu/3", "draft", "by olga: new", "h1+h2 the log ignore 1/3", "any event (Boot0000)", eventlog.Separator.String() + " (EV_SEPARATOR)", "11   value", "12   none"}},
-		{"show gpu/3", exitOK, []string{"gpu/3", "draft", "2026-11-21"}},
-		{"list", exitOK, []string{"gpu/3", "values", "draft", "olga", "new"}},
-		{"list --class empty", exitOK, []string{"SET"}},
-		{"approve gpu/3 --expires 2027-03-31", exitOK, []string{"approved", "by olga", "2027-03-31"}},
-		{"approve own/3 --reason seen", exitRefused, []string{"olga may not approve it seen"}},
-		{"approve own/3", exitRefused, []string{"olga may not approve it", "have somebody else"}},
-		{"expire gpu/3 --at 2027-01-01T12:00:00Z --reason over", exitOK, []string{"ended", "over", "2027-01-01"}},
-		{"waive gpu --until 2027-01-01 --reason INC-7", exitOK, []string{"gpu/4", "waiver", "INC-7", "2027-01-01"}},
-		{"diff gpu/3 h1", exitError, []string{"PCR", "4    3", "aa (EV_EFI", "bb", "cc"}},
-		{"diff gpu/3 gpu/5", exitOK, []string{"version 5 is as gpu/3 has it"}},
-		{"diff gpu/3 other/5", exitUsage, []string{"of another class"}},
-		{"show gpu/9", exitError, []string{"no such set"}},
-		{"show gpu", exitUsage, []string{"want CLASS/VERSION"}},
-		{"show gpu/0", exitUsage, []string{"want CLASS/VERSION"}},
-		{"learn gpu --predicted " + predicted + " --reason new", exitOK, []string{"gpu/3", "draft", "predicted of portcullis.efi", "4    1", eventlog.Separator.String()}},
-		{"learn gpu --predicted " + predicted + " --host h1 --reason x", exitUsage, []string{"--predicted excludes --host"}},
-		{"learn gpu --predicted " + file + " --reason x", exitError, []string{"want a file that portcullis reference predict"}},
-		{"learn gpu --reason x", exitUsage, []string{"nothing to learn from"}},
-		{"learn gpu --host h1", exitUsage, []string{"no --reason is given"}},
-		{"learn gpu --host h1 --ignore 1 --reason x", exitUsage, []string{"want PCR/EVENT"}},
-		{"learn gpu --log /nonexistent --reason x", exitError, []string{"no such file"}},
-		{"waive gpu --reason x", exitUsage, []string{"no --until is given"}},
-		{"waive gpu --until tomorrow --reason x", exitUsage, []string{"is not a date"}},
-		{"expire gpu/3", exitUsage, []string{"no --reason is given"}},
+		{"learn gpu --host h1 --host h2 --log " + file + " --ignore 1/3 --base 2 --reason new", cli.ExitOK, []string{"gpu/3", "draft", "by olga: new", "h1+h2 the log ignore 1/3", "any event (Boot0000)", eventlog.Separator.String() + " (EV_SEPARATOR)", "11   value", "12   none"}},
+		{"show gpu/3", cli.ExitOK, []string{"gpu/3", "draft", "2026-11-21"}},
+		{"list", cli.ExitOK, []string{"gpu/3", "values", "draft", "olga", "new"}},
+		{"list --class empty", cli.ExitOK, []string{"SET"}},
+		{"approve gpu/3 --expires 2027-03-31", cli.ExitOK, []string{"approved", "by olga", "2027-03-31"}},
+		{"approve own/3 --reason seen", cli.ExitRefused, []string{"olga may not approve it seen"}},
+		{"approve own/3", cli.ExitRefused, []string{"olga may not approve it", "have somebody else"}},
+		{"expire gpu/3 --at 2027-01-01T12:00:00Z --reason over", cli.ExitOK, []string{"ended", "over", "2027-01-01"}},
+		{"waive gpu --until 2027-01-01 --reason INC-7", cli.ExitOK, []string{"gpu/4", "waiver", "INC-7", "2027-01-01"}},
+		{"diff gpu/3 h1", cli.ExitError, []string{"PCR", "4    3", "aa (EV_EFI", "bb", "cc"}},
+		{"diff gpu/3 gpu/5", cli.ExitOK, []string{"version 5 is as gpu/3 has it"}},
+		{"diff gpu/3 other/5", cli.ExitUsage, []string{"of another class"}},
+		{"show gpu/9", cli.ExitError, []string{"no such set"}},
+		{"show gpu", cli.ExitUsage, []string{"want CLASS/VERSION"}},
+		{"show gpu/0", cli.ExitUsage, []string{"want CLASS/VERSION"}},
+		{"learn gpu --predicted " + predicted + " --reason new", cli.ExitOK, []string{"gpu/3", "draft", "predicted of portcullis.efi", "4    1", eventlog.Separator.String()}},
+		{"learn gpu --predicted " + predicted + " --host h1 --reason x", cli.ExitUsage, []string{"--predicted excludes --host"}},
+		{"learn gpu --predicted " + file + " --reason x", cli.ExitError, []string{"want a file that portcullis reference predict"}},
+		{"learn gpu --reason x", cli.ExitUsage, []string{"nothing to learn from"}},
+		{"learn gpu --host h1", cli.ExitUsage, []string{"no --reason is given"}},
+		{"learn gpu --host h1 --ignore 1 --reason x", cli.ExitUsage, []string{"want PCR/EVENT"}},
+		{"learn gpu --log /nonexistent --reason x", cli.ExitError, []string{"no such file"}},
+		{"waive gpu --reason x", cli.ExitUsage, []string{"no --until is given"}},
+		{"waive gpu --until tomorrow --reason x", cli.ExitUsage, []string{"is not a date"}},
+		{"expire gpu/3", cli.ExitUsage, []string{"no --reason is given"}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			args := append([]string{"--service", s.URL, "--ca", s.CAFile, "--token-file", s.OperatorFile, "reference"}, strings.Fields(tt.args)...)
@@ -144,8 +145,8 @@ func TestReferenceCommands(t *testing.T) {
 func TestReferenceNeedsOperator(t *testing.T) {
 	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.Reference = &referenceKeeper{} })
 	for args, want := range map[string]int{
-		"list": exitOK, "approve gpu/3": exitError, "expire gpu/3 --reason x": exitError,
-		"learn gpu --host h --reason x": exitError, "waive gpu --until 2027-01-01 --reason x": exitError,
+		"list": cli.ExitOK, "approve gpu/3": cli.ExitError, "expire gpu/3 --reason x": cli.ExitError,
+		"learn gpu --host h --reason x": cli.ExitError, "waive gpu --until 2027-01-01 --reason x": cli.ExitError,
 	} {
 		var out, complaint bytes.Buffer
 		full := append([]string{"--service", s.URL, "--ca", s.CAFile, "--token-file", s.ViewerFile, "reference"}, strings.Fields(args)...)

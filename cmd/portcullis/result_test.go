@@ -22,6 +22,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/attest/result"
 	"portcullis/attest/result/token"
+	"portcullis/cmd/portcullis/cli"
 )
 
 // desk is where results are looked at: a directory with a JWK Set, and the key.
@@ -98,11 +99,14 @@ func (d *desk) verify(signed string, more ...string) (code int, out, errs string
 func TestResultVerify(t *testing.T) {
 	d := newDesk(t)
 	code, out, errs := d.verify(d.sign(d.claims()))
-	if code != exitOK || !strings.Contains(out, "compute-01") || !strings.Contains(out, "affirming") || !strings.Contains(out, d.kid) || !strings.Contains(out, "3 affirming") {
+	if code != cli.ExitOK || !strings.Contains(out, "compute-01") || !strings.Contains(out, "affirming") || !strings.Contains(out, d.kid) || !strings.Contains(out, "3 affirming") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
-	var v verified
-	if code, out, _ = d.verify(d.sign(d.claims()), "--json"); code != exitOK || json.Unmarshal([]byte(out), &v) != nil || v.Key != d.kid || v.Claims.Host.Epoch != 4 {
+	var v struct {
+		Key    string         `json:"kid"`
+		Claims *result.Claims `json:"claims"`
+	}
+	if code, out, _ = d.verify(d.sign(d.claims()), "--json"); code != cli.ExitOK || json.Unmarshal([]byte(out), &v) != nil || v.Key != d.kid || v.Claims.Host.Epoch != 4 {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 
@@ -111,24 +115,24 @@ func TestResultVerify(t *testing.T) {
 	warned.Submods["hca-0x0000000000000001"] = result.Appraisal{Status: result.Warning}
 	warned.Host.Weaknesses = []string{"settings of adapters need not be locked (require_lock: false)"}
 	warned.Conclude()
-	if code, out, errs = d.verify(d.sign(warned)); code != exitRefused || !strings.Contains(out, "require_lock: false") || !strings.Contains(errs, "its status is warning") {
+	if code, out, errs = d.verify(d.sign(warned)); code != cli.ExitRefused || !strings.Contains(out, "require_lock: false") || !strings.Contains(errs, "its status is warning") {
 		t.Errorf("a warning: exit %d\n%s%s", code, out, errs)
 	}
-	if code, _, errs = d.verify(d.sign(warned), "--accept", "warning"); code != exitOK {
+	if code, _, errs = d.verify(d.sign(warned), "--accept", "warning"); code != cli.ExitOK {
 		t.Errorf("a warning that is accepted: exit %d, %s", code, errs)
 	}
 	for _, tier := range []result.Tier{result.None, result.Contraindicated} {
 		c := d.claims()
 		c.Submods[result.Platform] = result.Appraisal{Status: tier}
 		c.Conclude()
-		if code, _, _ = d.verify(d.sign(c), "--accept", "warning"); code != exitRefused {
-			t.Errorf("status %v: exit %d, want %d", tier, code, exitRefused)
+		if code, _, _ = d.verify(d.sign(c), "--accept", "warning"); code != cli.ExitRefused {
+			t.Errorf("status %v: exit %d, want %d", tier, code, cli.ExitRefused)
 		}
 	}
 	// As of a time at which it counted.
 	old := d.claims()
 	old.IssuedAt, old.NotBefore, old.Expires = 1772600767, 1772600767, 1772601367
-	if code, _, errs = d.verify(d.sign(old), "--at", "2026-03-04T05:10:00Z"); code != exitOK {
+	if code, _, errs = d.verify(d.sign(old), "--at", "2026-03-04T05:10:00Z"); code != cli.ExitOK {
 		t.Errorf("as of then: exit %d, %s", code, errs)
 	}
 }
@@ -167,8 +171,8 @@ func TestResultVerifyRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, out, errs := d.verify(tt.signed)
-			if code != exitError || out != "" || !strings.Contains(errs, tt.says) || !strings.Contains(errs, "hint") && tt.name != "oversized" {
-				t.Errorf("exit %d, want %d with %q and no claims\n%s%s", code, exitError, tt.says, out, errs)
+			if code != cli.ExitError || out != "" || !strings.Contains(errs, tt.says) || !strings.Contains(errs, "hint") && tt.name != "oversized" {
+				t.Errorf("exit %d, want %d with %q and no claims\n%s%s", code, cli.ExitError, tt.says, out, errs)
 			}
 		})
 	}
@@ -188,7 +192,7 @@ func TestResultUsage(t *testing.T) {
 		"host result compute-01 --nonce x": "8 to 64 bytes",
 	} {
 		var out, errs strings.Builder
-		if code := run(t.Context(), strings.Fields(args), strings.NewReader(""), &out, &errs); code != exitUsage || !strings.Contains(errs.String(), says) {
+		if code := run(t.Context(), strings.Fields(args), strings.NewReader(""), &out, &errs); code != cli.ExitUsage || !strings.Contains(errs.String(), says) {
 			t.Errorf("%s: exit %d, %s", args, code, &errs)
 		}
 	}
@@ -215,23 +219,23 @@ func TestResultFromTheService(t *testing.T) {
 		}
 		return out.String()
 	}
-	do(exitOK, "host", "result", "compute-01", "--nonce", d.nonce, "--out", d.path("result.jwt"))
-	d.write("jwks.json", do(exitOK, "result", "keys", "--jwks"))
+	do(cli.ExitOK, "host", "result", "compute-01", "--nonce", d.nonce, "--out", d.path("result.jwt"))
+	d.write("jwks.json", do(cli.ExitOK, "result", "keys", "--jwks"))
 	signed, err := os.ReadFile(d.path("result.jwt"))
 	check(t, err)
-	if code, out, errs := d.verify(strings.TrimSpace(string(signed))); code != exitOK {
+	if code, out, errs := d.verify(strings.TrimSpace(string(signed))); code != cli.ExitOK {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
-	if out := do(exitOK, "host", "result", "compute-01"); strings.Count(out, ".") != 2 {
+	if out := do(cli.ExitOK, "host", "result", "compute-01"); strings.Count(out, ".") != 2 {
 		t.Errorf("printed %q", out)
 	}
-	do(exitOK, "result", "rotate", "--reason", "stolen", "--drop", "--yes")
-	d.write("jwks.json", do(exitOK, "result", "keys", "--jwks"))
-	if code, _, errs := d.verify(strings.TrimSpace(string(signed))); code != exitError || !strings.Contains(errs, "is not known") {
+	do(cli.ExitOK, "result", "rotate", "--reason", "stolen", "--drop", "--yes")
+	d.write("jwks.json", do(cli.ExitOK, "result", "keys", "--jwks"))
+	if code, _, errs := d.verify(strings.TrimSpace(string(signed))); code != cli.ExitError || !strings.Contains(errs, "is not known") {
 		t.Errorf("a token of a key that was taken back: exit %d, %s", code, errs)
 	}
-	if out := do(exitOK, "result", "keys"); !strings.Contains(out, "PUBLISHED UNTIL") {
+	if out := do(cli.ExitOK, "result", "keys"); !strings.Contains(out, "PUBLISHED UNTIL") {
 		t.Error(errors.New(out))
 	}
-	do(exitError, "host", "result", "compute-09")
+	do(cli.ExitError, "host", "result", "compute-09")
 }

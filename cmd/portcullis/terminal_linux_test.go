@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,7 +18,15 @@ import (
 	"portcullis/api/apitest"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/fabric/seen/seentest"
+	"portcullis/cmd/portcullis/cli"
 	"portcullis/packaging/parttest"
+)
+
+// Sequences of sm top.
+const (
+	toScreen   = "\x1b[?1049h\x1b[?25l"
+	fromScreen = "\x1b[?25h\x1b[?1049l"
+	eraseLine  = "\x1b[K"
 )
 
 // pty is a pseudo terminal, see pts(4).
@@ -91,7 +98,7 @@ func TestTopOnATerminal(t *testing.T) {
 			resize(t, master, 24, 80)
 			was := settings(t, slave)
 			cmd := exec.Command("portcullis", "sm", "top", "--interval", "100ms")
-			cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), envService+"="+s.URL, envCA+"="+s.CAFile, envTokenFile+"="+s.ViewerFile)
+			cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), cli.EnvService+"="+s.URL, cli.EnvCA+"="+s.CAFile, cli.EnvTokenFile+"="+s.ViewerFile)
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 			if err := cmd.Start(); err != nil {
@@ -131,37 +138,4 @@ func settings(t *testing.T, f *os.File) unix.Termios {
 		t.Fatal(err)
 	}
 	return *s
-}
-
-// TestSocketFlagComesBeforeTheFile checks that the flag takes precedence over the file.
-func TestSocketFlagComesBeforeTheFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("{service: https://a, socket: s}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		name   string
-		flags  connection
-		env    map[string]string
-		socket string
-	}{
-		{"file", connection{}, nil, filepath.Join(filepath.Dir(file), "s")},
-		{"environment names a service", connection{}, map[string]string{envService: "https://b"}, ""},
-		{"environment", connection{}, map[string]string{envSocket: "e"}, "e"},
-		{"flag", connection{socket: "f"}, map[string]string{envSocket: "e"}, "f"},
-		{"flag names a service", connection{service: "https://c"}, map[string]string{envSocket: "e"}, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Setenv(envService, tt.env[envService])
-			t.Setenv(envSocket, tt.env[envSocket])
-			c := tt.flags
-			c.configFile = file
-			if err := c.complete(); err != nil {
-				t.Fatal(err)
-			}
-			if c.socket != tt.socket {
-				t.Errorf("socket %q, want %q", c.socket, tt.socket)
-			}
-		})
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"portcullis/api/apitest"
 	"portcullis/api/store/storetest"
 	"portcullis/api/topology"
+	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/native"
 	"portcullis/fabricsm/topospec/topospectest"
@@ -69,9 +70,9 @@ func revisionSetup(t *testing.T) func(*testscript.Env) error {
 		e.Setenv("HOME", e.WorkDir)
 		e.Setenv("OLGA", filepath.Join(e.WorkDir, "olga.token"))
 		e.Setenv("BOB", filepath.Join(e.WorkDir, "bob.token"))
-		e.Setenv(envService, s.URL)
-		e.Setenv(envCA, s.CAFile)
-		e.Setenv(envTokenFile, e.Getenv("OLGA"))
+		e.Setenv(cli.EnvService, s.URL)
+		e.Setenv(cli.EnvCA, s.CAFile)
+		e.Setenv(cli.EnvTokenFile, e.Getenv("OLGA"))
 		return nil
 	}
 }

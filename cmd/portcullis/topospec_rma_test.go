@@ -10,6 +10,7 @@ import (
 	"portcullis/api/apitest"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
 )
 
 // replacer plays package api/rma: one replacement, for which it records who did what.
@@ -55,19 +56,19 @@ func TestRMACommands(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"rma hca " + old + " --ticket RMA-7 --reason broken", exitOK, []string{"drafted", "somebody other than olga", "rack 7 leaf-1 port 1", "7         opened"}},
-		{"rma show RMA-7", exitOK, []string{"hca " + old, "2026-11-21", "broken"}},
-		{"rma list", exitOK, []string{"RMA-7", "drafted", "olga"}},
-		{"rma confirm RMA-7", exitRefused, []string{"has not attested RMA-7", "run its agent"}},
-		{"rma confirm RMA-7 --reason seen", exitRefused, []string{"has not attested RMA-7seen"}},
-		{"rma cancel RMA-7 --reason mistake", exitOK, []string{"cancelled", "nothing: mistake"}},
-		{"rma switch " + old + " " + spare + " --ticket RMA-8 --reason fan", exitOK, []string{"switch " + old + " by " + spare}},
-		{"rma show RMA-9", exitError, []string{"no replacement has the ticket"}},
-		{"rma cancel RMA-7", exitUsage, []string{"no --reason is given"}},
-		{"rma hca " + old + " --reason broken", exitUsage, []string{"no --ticket is given"}},
-		{"rma hca " + old + " " + spare + " --ticket RMA-7 --reason x", exitUsage, []string{"NEW needs --file"}},
-		{"rma switch " + old + " --ticket RMA-7 --reason x", exitUsage, []string{"NEW is missing"}},
-		{"rma hca nonsense --ticket RMA-7 --reason x", exitUsage, []string{"want 0x and 16"}},
+		{"rma hca " + old + " --ticket RMA-7 --reason broken", cli.ExitOK, []string{"drafted", "somebody other than olga", "rack 7 leaf-1 port 1", "7         opened"}},
+		{"rma show RMA-7", cli.ExitOK, []string{"hca " + old, "2026-11-21", "broken"}},
+		{"rma list", cli.ExitOK, []string{"RMA-7", "drafted", "olga"}},
+		{"rma confirm RMA-7", cli.ExitRefused, []string{"has not attested RMA-7", "run its agent"}},
+		{"rma confirm RMA-7 --reason seen", cli.ExitRefused, []string{"has not attested RMA-7seen"}},
+		{"rma cancel RMA-7 --reason mistake", cli.ExitOK, []string{"cancelled", "nothing: mistake"}},
+		{"rma switch " + old + " " + spare + " --ticket RMA-8 --reason fan", cli.ExitOK, []string{"switch " + old + " by " + spare}},
+		{"rma show RMA-9", cli.ExitError, []string{"no replacement has the ticket"}},
+		{"rma cancel RMA-7", cli.ExitUsage, []string{"no --reason is given"}},
+		{"rma hca " + old + " --reason broken", cli.ExitUsage, []string{"no --ticket is given"}},
+		{"rma hca " + old + " " + spare + " --ticket RMA-7 --reason x", cli.ExitUsage, []string{"NEW needs --file"}},
+		{"rma switch " + old + " --ticket RMA-7 --reason x", cli.ExitUsage, []string{"NEW is missing"}},
+		{"rma hca nonsense --ticket RMA-7 --reason x", cli.ExitUsage, []string{"want 0x and 16"}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			args := append([]string{"--service", s.URL, "--ca", s.CAFile, "--token-file", s.OperatorFile, "topospec"}, strings.Fields(tt.args)...)

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v4"
+
+	"portcullis/api/client"
+	"portcullis/cmd/internal/input"
+	"portcullis/cmd/internal/version"
+)
+
+// connection says which service to ask, and with which credentials.
+type connection struct {
+	service, ca, tokenFile string
+	socket                 string
+	configFile             string
+}
+
+// Environment variables; they name places, never secrets.
+const (
+	EnvService   = "PORTCULLIS_SERVICE"
+	EnvCA        = "PORTCULLIS_CA"
+	EnvTokenFile = "PORTCULLIS_TOKEN_FILE"
+	envSocket    = "PORTCULLIS_SOCKET"
+)
+
+// Connect returns a client for the service that flags, environment or configuration name, in this order.
+func (env *Env) Connect() (*client.Client, error) {
+	if env.client != nil {
+		return env.client, nil
+	}
+	c, err := env.dial()
+	if err == nil {
+		env.client = c
+	}
+	return c, err
+}
+
+func (env *Env) dial() (*client.Client, error) {
+	if err := env.conn.complete(); err != nil {
+		return nil, err
+	}
+	if env.conn.socket != "" {
+		return client.New(client.Options{Socket: env.conn.socket, UserAgent: "portcullis/" + version.Short()})
+	}
+	o := client.Options{URL: env.conn.service, UserAgent: "portcullis/" + version.Short()}
+	if env.conn.ca != "" {
+		pem, err := input.ReadFile(env.conn.ca, input.Small)
+		if err != nil {
+			return nil, fmt.Errorf("read CA: %w", err)
+		}
+		o.CA = pem
+	}
+	if env.conn.tokenFile != "" {
+		token, err := input.ReadFile(env.conn.tokenFile, input.Small)
+		if err != nil {
+			return nil, fmt.Errorf("read token: %w", err)
+		}
+		env.warnReadable(env.conn.tokenFile)
+		o.Token = string(bytes.TrimSpace(token))
+	}
+	c, err := client.New(o)
+	if err != nil {
+		return nil, Hint(err, fmt.Sprintf("check --service %s, --ca %s and --token-file %s", env.conn.service, env.conn.ca, env.conn.tokenFile))
+	}
+	return c, nil
+}
+
+// warnReadable warns when others can read the token.
+func (env *Env) warnReadable(file string) {
+	info, err := os.Stat(file)
+	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 {
+		fmt.Fprintf(env.Err, "portcullis: warning: all users of this machine can read the token in %s\nportcullis: hint: chmod o-r %s\n", file, file)
+	}
+}
+
+// complete fills what flags left open.
+func (c *connection) complete() error {
+	file, err := c.readConfig()
+	if err != nil {
+		return err
+	}
+	first := func(values ...string) string {
+		for _, v := range values {
+			if v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	if c.service != "" && c.socket != "" {
+		return &UsageError{Msg: "--service and --socket exclude each other", Hint: "leave one out"}
+	}
+	if c.socket = c.localSocket(&file); c.socket != "" {
+		return nil
+	}
+	c.service = first(c.service, os.Getenv(EnvService), file.Service)
+	c.ca = first(c.ca, os.Getenv(EnvCA), file.CA)
+	c.tokenFile = first(c.tokenFile, os.Getenv(EnvTokenFile), file.TokenFile)
+	if c.service == "" {
+		return &UsageError{
+			Msg:  "no service is named",
+			Hint: "use --service https://HOST:PORT, set " + EnvService + ", or write service: into " + c.configFile,
+		}
+	}
+	return nil
+}
+
+// localSocket returns the socket to ask, or "" for the service. Flags come before the environment, and that before the
+// file; at one place the socket comes first.
+func (c *connection) localSocket(file *fileConfig) string {
+	for _, place := range [][2]string{
+		{c.socket, c.service}, {os.Getenv(envSocket), os.Getenv(EnvService)}, {file.Socket, file.Service},
+	} {
+		if place[0] != "" || place[1] != "" {
+			return place[0]
+		}
+	}
+	return ""
+}
+
+// fileConfig is the configuration file. Relative paths in it are relative to
+// the file.
+type fileConfig struct {
+	Service   string `yaml:"service"`
+	CA        string `yaml:"ca"`
+	TokenFile string `yaml:"token_file"`
+	Socket    string `yaml:"socket"`
+}
+
+func (c *connection) readConfig() (fileConfig, error) {
+	var f fileConfig
+	named := c.configFile != ""
+	if !named {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return f, nil // no home: nothing to read
+		}
+		c.configFile = filepath.Join(dir, "portcullis", "config.yaml")
+	}
+	data, err := input.ReadFile(c.configFile, input.Small)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return f, nil
+	}
+	if err != nil {
+		return f, fmt.Errorf("configuration: %w", err)
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return f, nil
+	}
+	if err := yaml.Load(data, &f, yaml.WithKnownFields()); err != nil {
+		return f, Hint(fmt.Errorf("configuration %s: %w", c.configFile, err), "it may have service, ca, token_file and socket")
+	}
+	dir := filepath.Dir(c.configFile)
+	for _, p := range []*string{&f.CA, &f.TokenFile, &f.Socket} {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(dir, *p)
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,131 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
+)
+
+// maxFiles bounds the bytes of one import; the service refuses more.
+const maxFiles = 24 << 20
+
+func inventoryCommand(env *cli.Env) *cobra.Command {
+	return cli.Group("inventory", "Import and export the inventory of hosts and their cables", inventoryImport(env), inventoryExport(env), inventoryRepair(env), inventoryDenied(env))
+}
+
+func inventoryImport(env *cli.Env) *cobra.Command {
+	var dryRun bool
+	var t v1.RepairTicket
+	cmd := &cobra.Command{
+		Use:   "import FILE... [--dry-run]",
+		Short: "Import inventory and cabling files, all or nothing",
+		Long: `Import inventory and cabling files, all or nothing.
+
+A known host, whose evidence was accepted before, gets another EK only with the consent of two
+persons. With --ticket and --reason its row is staged and the rest is imported; another person
+then confirms the row with "inventory repair". Without a ticket nothing is imported.`,
+		Args: cli.Operands("FILE..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := readFiles(env, args)
+			if err != nil {
+				return err
+			}
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			report, err := c.Import(cmd.Context(), files, t, dryRun)
+			if err != nil {
+				return err
+			}
+			return env.Print(report, func(w *cli.Columns) { showImport(w, report) })
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&dryRun, "dry-run", false, "say what would change, and change nothing")
+	f.StringVar(&t.Ticket, "ticket", "", "ticket of the repair because of which known hosts get another EK")
+	f.StringVar(&t.Reason, "reason", "", "reason for it, for the person who confirms it")
+	return cmd
+}
+
+func inventoryExport(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "export", Short: "Write all inventory as a file that can be imported", Args: cli.Operands(),
+		Long: `Write all inventory, with its cables, as a file that "inventory import" reads. Importing this
+file unchanged changes nothing.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			file, err := c.ExportInventory(cmd.Context())
+			if err != nil {
+				return err
+			}
+			_, err = env.Out.Write(file)
+			return err
+		},
+	}
+}
+
+// readFiles reads the named files; "-" is standard input.
+func readFiles(env *cli.Env, names []string) ([]v1.InventoryFile, error) {
+	var files []v1.InventoryFile
+	left := int64(maxFiles)
+	for _, name := range names {
+		data, err := env.ReadFile(name, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= int64(len(data))
+		files = append(files, v1.InventoryFile{Name: name, Content: string(data)})
+	}
+	return files, nil
+}
+
+func showImport(w *cli.Columns, r *v1.ImportReport) {
+	done := "imported"
+	if r.DryRun {
+		done = "would be imported (dry run, nothing was changed)"
+	}
+	w.Text("%d hosts new, %d changed, %d unchanged: %s", len(r.Added), len(r.Changed), r.Unchanged, done)
+	if n := len(r.Staged); n > 0 {
+		w.Text("%d hosts staged, not imported: another person has to confirm each", n)
+	}
+	for _, text := range r.Warnings {
+		w.Text("warning: %s", text)
+	}
+	listHosts(w, "new", r.Added)
+	for _, c := range r.Changed {
+		for _, f := range c.Fields {
+			w.Row("changed", c.Host, f)
+		}
+	}
+	for i := range r.Staged {
+		s := &r.Staged[i]
+		next := "waits for a person other than " + s.By + ": portcullis inventory repair show " + s.Host
+		if r.DryRun {
+			next = "needs two persons: with --ticket and --reason it would be staged"
+		}
+		for _, f := range s.Fields {
+			w.Row("staged", s.Host, f)
+		}
+		w.Row("staged", s.Host, next)
+	}
+	listHosts(w, "not in these files, unchanged", r.NotInFile)
+}
+
+// mostListed bounds a list that people read; -o json has all of it.
+const mostListed = 20
+
+func listHosts(w *cli.Columns, what string, ids []string) {
+	for _, id := range ids[:min(len(ids), mostListed)] {
+		w.Row(what, id)
+	}
+	if more := len(ids) - mostListed; more > 0 {
+		w.Row(what, fmt.Sprintf("and %d more; -o json lists all", more))
+	}
+}

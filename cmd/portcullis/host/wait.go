@@ -1,0 +1,116 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
+)
+
+// reconnect is the pause before a broken watch is opened again.
+const reconnect = time.Second
+
+func hostWait(env *cli.Env) *cobra.Command {
+	var phase string
+	w := cli.WaitFlags{Wait: true}
+	cmd := &cobra.Command{
+		Use: "wait HOST", Short: "Wait until a host is in a phase", Args: cli.Operands("HOST"),
+		ValidArgsFunction: env.CompleteHosts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch v1.Phase(phase) {
+			case v1.PhaseQuarantined, v1.PhaseAwaiting, v1.PhaseVerified, v1.PhaseGranting, v1.PhaseAdmitted, v1.PhaseReleasing:
+			default:
+				return &cli.UsageError{
+					Msg:  fmt.Sprintf("--for %q: no such phase", phase),
+					Hint: "want quarantined, awaiting, verified, granting, admitted or releasing",
+				}
+			}
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			h, err := c.Host(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return afterChange(cmd.Context(), env, c, h, w, v1.Phase(phase))
+		},
+	}
+	cmd.Flags().StringVar(&phase, "for", string(v1.PhaseAdmitted), "the phase to wait for")
+	cmd.Flags().DurationVar(&w.Timeout, "timeout", 5*time.Minute, "how long to wait; then the exit code is 4")
+	return cmd
+}
+
+// afterChange prints where a host stands, after waiting for phase when asked.
+func afterChange(ctx context.Context, env *cli.Env, c *client.Client, h *v1.Host, w cli.WaitFlags, phase v1.Phase) error {
+	if w.Wait {
+		var err error
+		if h, err = waitFor(ctx, env, c, h, w.Timeout, phase); err != nil {
+			return err
+		}
+	}
+	for _, g := range h.Status.Guards {
+		if g.Name == v1.GuardRecorded && !g.Met {
+			fmt.Fprintf(env.Err, "portcullis: %s\n", cli.Plain(g.Detail))
+		}
+	}
+	return env.Print(h, func(t *cli.Columns) {
+		t.Row("HOST", "TENANT", "CLUSTER", "PHASE", "P_KEY")
+		t.Row(h.ID, h.Tenant, h.Cluster, string(h.Status.Phase), cli.PKey(h.Status.PKey))
+	})
+}
+
+// waitFor follows a host until it is in phase and returns it then. It reports each change of phase on standard error. If a
+// watch breaks, because the service restarts for example, it is opened again.
+func waitFor(ctx context.Context, env *cli.Env, c *client.Client, h *v1.Host, timeout time.Duration, phase v1.Phase) (*v1.Host, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	told := v1.Phase("")
+	for {
+		for next, err := range c.Watch(ctx, h.ID) {
+			if p, ok := errors.AsType[*v1.Problem](err); ok && p.Status < 500 {
+				return nil, err
+			}
+			if err != nil {
+				break
+			}
+			h = next
+			if h.Status.Phase != told {
+				told = h.Status.Phase
+				fmt.Fprintf(env.Err, "portcullis: host %s: %s\n", cli.Plain(h.ID), cli.Plain(string(told)))
+			}
+			if told == phase {
+				return h, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return nil, fmt.Errorf("stopped waiting for host %s", h.ID)
+			}
+			return nil, timedOut(h, timeout, phase)
+		case <-time.After(reconnect):
+		}
+	}
+}
+
+func timedOut(h *v1.Host, timeout time.Duration, phase v1.Phase) error {
+	var missing []string
+	for _, g := range h.Status.Guards {
+		if !g.Met {
+			missing = append(missing, g.Text())
+		}
+	}
+	msg := fmt.Sprintf("host %s is %s, not %s, after %v", h.ID, h.Status.Phase, phase, timeout)
+	if len(missing) > 0 {
+		msg += ": " + strings.Join(missing, "; ")
+	}
+	return &cli.NotConverged{Msg: msg, Hint: "portcullis host show " + h.ID + " shows more; the service continues to try"}
+}

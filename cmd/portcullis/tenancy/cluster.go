@@ -1,0 +1,167 @@
+package tenancy
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
+)
+
+func clusterCommand(env *cli.Env) *cobra.Command {
+	return cli.Group("cluster", "Create, list, show and delete clusters, and share services between them",
+		clusterList(env), clusterShow(env), clusterCreate(env), clusterUse(env), clusterDelete(env))
+}
+
+func clusterList(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List clusters and their P_Keys", Args: cli.Operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			clusters, err := c.Clusters(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return env.Print(v1.List[v1.Cluster]{Items: clusters}, func(w *cli.Columns) { clusterTable(w, clusters...) })
+		},
+	}
+}
+
+func clusterTable(w *cli.Columns, clusters ...v1.Cluster) {
+	w.Row("CLUSTER", "TENANT", "P_KEY", "HOSTS", "CREATED")
+	for _, c := range clusters {
+		w.Row(c.Name, c.Tenant, cli.PKey(c.PKey), strconv.Itoa(len(c.Hosts)), cli.Stamp(c.Created))
+	}
+}
+
+func clusterShow(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "show CLUSTER", Short: "Show a cluster and its hosts", Args: cli.Operands("CLUSTER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			cluster, err := c.Cluster(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return env.Print(cluster, func(w *cli.Columns) {
+				w.Row("Cluster", cluster.Name)
+				w.Row("Tenant", cluster.Tenant)
+				w.Row("P_Key", cli.PKey(cluster.PKey))
+				w.Row("Created", cli.Stamp(cluster.Created))
+				w.Row("Hosts", strings.Join(cluster.Hosts, " "))
+				if len(cluster.Uses) > 0 {
+					w.Row("Uses", strings.Join(cluster.Uses, " "))
+				}
+				if cluster.Shared {
+					w.Row("Used by", strings.Join(cluster.Users, " "))
+				}
+			})
+		},
+	}
+}
+
+func clusterCreate(env *cli.Env) *cobra.Command {
+	var tenant, key string
+	var shared bool
+	cmd := &cobra.Command{
+		Use: "create CLUSTER --tenant TENANT", Short: "Create a cluster with a P_Key of its own", Args: cli.Operands("CLUSTER"),
+		Long: `Create a cluster with a P_Key of its own, which the service chooses. A credential with
+ranges of P_Keys gets one of those, and may name it with --p-key. Other clusters may use a
+shared cluster, such as that of a storage service: see "portcullis cluster use".`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if tenant == "" {
+				return &cli.UsageError{Msg: "--tenant is missing", Hint: "usage: " + cmd.UseLine()}
+			}
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			n := v1.NewCluster{Name: args[0], Tenant: tenant, Shared: shared}
+			if n.PKey, err = cli.OptionalPKey(key); err != nil {
+				return err
+			}
+			cluster, err := c.CreateCluster(cmd.Context(), n)
+			if err != nil {
+				return err
+			}
+			return env.Print(cluster, func(w *cli.Columns) { clusterTable(w, *cluster) })
+		},
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant it belongs to")
+	cmd.Flags().BoolVar(&shared, "shared", false, "let other clusters use it")
+	cmd.Flags().StringVar(&key, "p-key", "", "take this P_Key; for credentials with a range of them")
+	return cmd
+}
+
+func clusterUse(env *cli.Env) *cobra.Command {
+	var stop bool
+	cmd := &cobra.Command{
+		Use: "use CLUSTER SHARED", Short: "Let the hosts of a cluster use a shared cluster", Args: cli.Operands("CLUSTER", "SHARED"),
+		Long: `Let the hosts of a cluster use a shared cluster, such as that of a storage service. They
+become limited members of its partition: they reach its hosts, and not each other. They
+cannot become full members of it. Each port needs one more entry in its P_Key table; the
+command is refused if a port has none left. --stop ends the use.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			change := c.Use
+			if stop {
+				change = c.StopUse
+			}
+			found, err := c.Cluster(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			cluster, err := change(client.IfMatch(cmd.Context(), found.Version), args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return env.Print(cluster, func(w *cli.Columns) {
+				w.Row("CLUSTER", "P_KEY", "USES")
+				w.Row(cluster.Name, cli.PKey(cluster.PKey), strings.Join(cluster.Uses, " "))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&stop, "stop", false, "stop using it")
+	return cmd
+}
+
+func clusterDelete(env *cli.Env) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete CLUSTER --yes", Short: "Delete a cluster that has no hosts", Args: cli.Operands("CLUSTER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			cluster, err := c.Cluster(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			plan := fmt.Sprintf("cluster %s of tenant %s, with %d hosts, is deleted, and P_Key %s is quarantined until it is proven absent everywhere",
+				cluster.Name, cluster.Tenant, len(cluster.Hosts), cli.PKey(cluster.PKey))
+			if err := env.Confirm(yes, plan); err != nil {
+				return err
+			}
+			if err := c.DeleteCluster(client.IfMatch(cmd.Context(), cluster.Version), args[0]); err != nil {
+				return err
+			}
+			return env.Deleted("cluster", args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
+	return cmd
+}

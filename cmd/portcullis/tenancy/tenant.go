@@ -1,0 +1,82 @@
+package tenancy
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
+)
+
+func tenantCommand(env *cli.Env) *cobra.Command {
+	return cli.Group("tenant", "Create, list and delete tenants", tenantList(env), tenantCreate(env), tenantDelete(env))
+}
+
+func tenantList(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List tenants", Args: cli.Operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			tenants, err := c.Tenants(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return env.Print(v1.List[v1.Tenant]{Items: tenants}, func(w *cli.Columns) { tenantTable(w, tenants...) })
+		},
+	}
+}
+
+func tenantTable(w *cli.Columns, tenants ...v1.Tenant) {
+	w.Row("TENANT", "P_KEYS", "CREATED")
+	for _, t := range tenants {
+		w.Row(t.Name, strings.Join(t.PKeys, " "), cli.Stamp(t.Created))
+	}
+}
+
+func tenantCreate(env *cli.Env) *cobra.Command {
+	var ranges []string
+	cmd := &cobra.Command{
+		Use: "create TENANT", Short: "Create a tenant", Args: cli.Operands("TENANT"),
+		Long: `Create a tenant. With --p-keys the P_Keys of its clusters are taken from these ranges. A credential
+that has all of them (p_keys in the file of tokens) may create clusters for the tenant and delete
+it. A tenant that such a credential creates has the ranges of the credential.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			t, err := c.CreateTenant(cmd.Context(), v1.NewTenant{Name: args[0], PKeys: ranges})
+			if err != nil {
+				return err
+			}
+			return env.Print(t, func(w *cli.Columns) { tenantTable(w, *t) })
+		},
+	}
+	cmd.Flags().StringSliceVar(&ranges, "p-keys", nil, "ranges for the P_Keys of its clusters, such as 0x0100-0x01ff")
+	return cmd
+}
+
+func tenantDelete(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete TENANT", Short: "Delete a tenant that has no clusters", Args: cli.Operands("TENANT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			t, err := c.Tenant(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := c.DeleteTenant(client.IfMatch(cmd.Context(), t.Version), args[0]); err != nil {
+				return err
+			}
+			return env.Deleted("tenant", args[0])
+		},
+	}
+}
