@@ -69,7 +69,7 @@ func (r *run) lockAdapters(ctx context.Context, ticket string, draw bool) error 
 	r.say("asking for orders to lock adapters")
 	c := r.client.WithToken(ticket)
 	defer c.Close()
-	orders, err := c.LockOrders(ctx, requestOf(ctx, all))
+	orders, err := c.Locks().Orders(ctx, requestOf(ctx, all))
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (r *run) report(ctx context.Context, ticket string, in v1.LockReport) {
 	defer cancel()
 	c := r.client.WithToken(ticket)
 	defer c.Close()
-	if err := c.ReportLocks(ctx, in); err != nil {
+	if err := c.Locks().Report(ctx, in); err != nil {
 		r.log.Warn("the service was not informed about the locks of adapters", "error", err)
 	}
 }

@@ -70,7 +70,7 @@ func TestAuditOverHTTP(t *testing.T) {
 	const n = 7
 	c, _ := logged(t, n)
 	var ch chain.Chain
-	for page, err := range c.Audit(t.Context(), v1.AuditQuery{Limit: 3}) {
+	for page, err := range c.Audit().Entries(t.Context(), v1.AuditQuery{Limit: 3}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,11 +80,11 @@ func TestAuditOverHTTP(t *testing.T) {
 			}
 		}
 	}
-	head, err := c.AuditHead(t.Context())
+	head, err := c.Audit().Head(t.Context())
 	if err != nil || ch.Head() != chain.Head(*head) || head.Seq != n {
 		t.Errorf("read to %+v, head %+v, %v", ch.Head(), head, err)
 	}
-	for page, err := range c.Audit(t.Context(), v1.AuditQuery{After: "none"}) {
+	for page, err := range c.Audit().Entries(t.Context(), v1.AuditQuery{After: "none"}) {
 		p, _ := errors.AsType[*v1.Problem](err)
 		if page != nil || p == nil || p.Status != http.StatusUnprocessableEntity || p.Code != "cursor_invalid" {
 			t.Errorf("a wrong cursor: %v", err)
@@ -94,20 +94,20 @@ func TestAuditOverHTTP(t *testing.T) {
 
 func TestBackupOverHTTP(t *testing.T) {
 	c, id := logged(t, 3)
-	made, err := c.CreateBackup(t.Context())
+	made, err := c.Backups().Create(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := c.Backups(t.Context())
+	list, err := c.Backups().List(t.Context())
 	if err != nil || len(list) != 1 || list[0].Name != made.Name || list[0].Revision != made.Revision {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if v, err := c.VerifyBackup(t.Context(), made.Name); err != nil || v.SHA256 != made.SHA256 {
+	if v, err := c.Backups().Verify(t.Context(), made.Name); err != nil || v.SHA256 != made.SHA256 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	for what, get := range map[string]func(context.Context, *bytes.Buffer) error{
-		"file":   func(ctx context.Context, b *bytes.Buffer) error { return c.Backup(ctx, b, made.Name) },
-		"stream": func(ctx context.Context, b *bytes.Buffer) error { return c.StreamBackup(ctx, b) },
+		"file":   func(ctx context.Context, b *bytes.Buffer) error { return c.Backups().Read(ctx, b, made.Name) },
+		"stream": func(ctx context.Context, b *bytes.Buffer) error { return c.Backups().Stream(ctx, b) },
 	} {
 		var b bytes.Buffer
 		if err := get(t.Context(), &b); err != nil {
@@ -118,7 +118,7 @@ func TestBackupOverHTTP(t *testing.T) {
 			t.Errorf("%s: %d records of %+v, %v", what, n, h, err)
 		}
 	}
-	if _, err := c.VerifyBackup(t.Context(), filepath.Join("..", made.Name)); err == nil || !strings.Contains(err.Error(), "no backup") {
+	if _, err := c.Backups().Verify(t.Context(), filepath.Join("..", made.Name)); err == nil || !strings.Contains(err.Error(), "no backup") {
 		t.Errorf("a name that leads out of the directory: %v", err)
 	}
 }

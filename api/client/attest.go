@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -83,32 +82,32 @@ func (ch *Channel) Binding() []byte { return ch.binding }
 
 // OpenSession asks for a challenge.
 func (ch *Channel) OpenSession(ctx context.Context, req *attest.SessionRequest) (*attest.Session, error) {
-	var out attest.Session
-	return answer(&out, ch.client.call(ctx, ch.http, http.MethodPost, "/v1/attest/sessions", req, &out))
+	return submit[attest.Session](ctx, ch, openSession, req)
 }
 
 // SubmitEvidence answers the challenge of session id. A refusal is a
 // *v1.Problem with code evidence_refused; it does not say why.
 func (ch *Channel) SubmitEvidence(ctx context.Context, id string, ev *attest.Evidence) (*v1.AttestResult, error) {
-	var out v1.AttestResult
-	path := "/v1/attest/sessions/" + url.PathEscape(id) + "/evidence"
-	return answer(&out, ch.client.call(ctx, ch.http, http.MethodPut, path, ev, &out))
+	return submit[v1.AttestResult](ctx, ch, submitEvidence, ev, id)
 }
 
 // SubmitSeal answers the seal of session id. It may go over another Channel than
 // the evidence.
 func (ch *Channel) SubmitSeal(ctx context.Context, id string, ev *attest.SealEvidence) (*v1.SealResult, error) {
-	var out v1.SealResult
-	path := "/v1/attest/sessions/" + url.PathEscape(id) + "/seal"
-	return answer(&out, ch.client.call(ctx, ch.http, http.MethodPut, path, ev, &out))
+	return submit[v1.SealResult](ctx, ch, submitSeal, ev, id)
+}
+
+// submit is ask over the channel.
+func submit[Out any](ctx context.Context, ch *Channel, o operation, in any, operands ...string) (*Out, error) {
+	var out Out
+	return answer(&out, ch.client.call(ctx, ch.http, o.method(), o.path(operands), in, &out))
 }
 
 // RenewSeal asks for the seal of session id once more. The client's token is the
 // status token that the session's evidence earned. A *v1.Problem with code
 // v1.CodeSealClosed means that only a reboot helps.
 func (c *Client) RenewSeal(ctx context.Context, id string) (*attest.Seal, error) {
-	var out attest.Seal
-	return answer(&out, c.post(ctx, "/v1/attest/sessions/"+url.PathEscape(id)+"/seal-nonce", nil, &out))
+	return ask[attest.Seal](ctx, c, renewSeal, nil, id)
 }
 
 // Close ends the connection.
@@ -121,6 +120,10 @@ func (ch *Channel) Close() error {
 
 // AttestStatus returns the status of the host that holds the client's token, a status token, or its certificate.
 func (c *Client) AttestStatus(ctx context.Context) (*v1.Host, error) {
-	var out v1.Host
-	return answer(&out, c.get(ctx, "/v1/attest/status", &out))
+	return ask[v1.Host](ctx, c, attestStatus, nil)
+}
+
+// Version says what the service runs.
+func (c *Client) Version(ctx context.Context) (*v1.Version, error) {
+	return ask[v1.Version](ctx, c, getVersion, nil)
 }

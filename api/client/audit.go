@@ -8,8 +8,29 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// Audit returns pages of the audit log, in the order that q asks for, until the last.
-func (c *Client) Audit(ctx context.Context, q v1.AuditQuery) iter.Seq2[*v1.AuditEntries, error] {
+// Audit asks about the audit log.
+type Audit struct{ c *Client }
+
+// Audit returns the operations about the audit log.
+func (c *Client) Audit() Audit { return Audit{c} }
+
+// Head returns number and hash of the last entry of the audit log.
+func (g Audit) Head(ctx context.Context) (*v1.AuditHead, error) {
+	return ask[v1.AuditHead](ctx, g.c, getAuditHead, nil)
+}
+
+// Breaks returns where the audit log is not what was written, by the last verification.
+func (g Audit) Breaks(ctx context.Context) (*v1.AuditBreaks, error) {
+	return ask[v1.AuditBreaks](ctx, g.c, getAuditBreaks, nil)
+}
+
+// AcceptBreak accepts a break of the audit log, and returns those that are known then.
+func (g Audit) AcceptBreak(ctx context.Context, in v1.AuditAccept) (*v1.AuditBreaks, error) {
+	return ask[v1.AuditBreaks](ctx, g.c, acceptAuditBreak, in)
+}
+
+// Entries returns pages of the audit log, in the order that q asks for, until the last.
+func (g Audit) Entries(ctx context.Context, q v1.AuditQuery) iter.Seq2[*v1.AuditEntries, error] {
 	return func(yield func(*v1.AuditEntries, error) bool) {
 		for {
 			v := query{}.page(v1.PageQuery{After: q.After, Limit: q.Limit})
@@ -22,12 +43,12 @@ func (c *Client) Audit(ctx context.Context, q v1.AuditQuery) iter.Seq2[*v1.Audit
 					v.set(name, t.UTC().Format(time.RFC3339Nano))
 				}
 			}
-			var page v1.AuditEntries
-			if err := c.get(ctx, "/v1/audit"+v.String(), &page); err != nil {
+			page, err := find[v1.AuditEntries](ctx, g.c, listAudit, nil, v)
+			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if !yield(&page, nil) || page.Next == "" {
+			if !yield(page, nil) || page.Next == "" {
 				return
 			}
 			q.After = page.Next
@@ -35,20 +56,16 @@ func (c *Client) Audit(ctx context.Context, q v1.AuditQuery) iter.Seq2[*v1.Audit
 	}
 }
 
-// AuditHead returns number and hash of the last entry of the audit log.
-func (c *Client) AuditHead(ctx context.Context) (*v1.AuditHead, error) {
-	var out v1.AuditHead
-	return answer(&out, c.get(ctx, "/v1/audit/head", &out))
-}
-
-// AuditBreaks returns where the audit log is not what was written, by the last verification.
-func (c *Client) AuditBreaks(ctx context.Context) (*v1.AuditBreaks, error) {
-	var out v1.AuditBreaks
-	return answer(&out, c.get(ctx, "/v1/audit/breaks", &out))
-}
-
-// AcceptAuditBreak accepts a break of the audit log, and returns those that are known then.
-func (c *Client) AcceptAuditBreak(ctx context.Context, in v1.AuditAccept) (*v1.AuditBreaks, error) {
-	var out v1.AuditBreaks
-	return answer(&out, c.post(ctx, "/v1/audit/breaks/accept", in, &out))
+// Events returns the events of locks and evidence on all pages, the last one first.
+func (g Audit) Events(ctx context.Context, q v1.EventQuery) (*v1.Events, error) {
+	v := query{}
+	v.set("type", q.Type)
+	v.set("host", q.Host)
+	v.set("severity", q.Severity)
+	if !q.Since.IsZero() {
+		v.set("since", q.Since.UTC().Format(time.RFC3339Nano))
+	}
+	v.page(q.PageQuery)
+	items, err := all[v1.Event](ctx, g.c, listEvents, v)
+	return answer(&v1.Events{Items: items}, err)
 }

@@ -148,11 +148,6 @@ func (c *Client) address() string {
 // is nil.
 func (c *Client) call(ctx context.Context, h *http.Client, method, path string, in, out any) error {
 	match, _ := ctx.Value(matchKey{}).(string)
-	return c.callMatching(ctx, h, method, path, match, in, out)
-}
-
-// callMatching is call with If-Match, unless that is empty.
-func (c *Client) callMatching(ctx context.Context, h *http.Client, method, path, match string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	resp, err := c.sendMatching(ctx, h, method, path, match, in)
@@ -236,16 +231,4 @@ func readProblem(resp *http.Response) error {
 	}
 	p.Status = resp.StatusCode
 	return &p
-}
-
-func (c *Client) get(ctx context.Context, path string, out any) error {
-	return c.call(ctx, c.http, http.MethodGet, path, nil, out)
-}
-
-func (c *Client) post(ctx context.Context, path string, in, out any) error {
-	return c.call(ctx, c.http, http.MethodPost, path, in, out)
-}
-
-func (c *Client) delete(ctx context.Context, path string) error {
-	return c.call(ctx, c.http, http.MethodDelete, path, nil, nil)
 }

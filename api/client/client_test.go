@@ -41,38 +41,38 @@ func TestOperator(t *testing.T) {
 	s := apitest.Start(t, b)
 	c, ctx := connect(t, s, s.Operator), t.Context()
 
-	report, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "h1\nh2\n"}}, v1.RepairTicket{}, true)
+	report, err := c.Inventory().Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "h1\nh2\n"}}, v1.RepairTicket{}, true)
 	if err != nil || !report.DryRun || len(report.Added) != 2 {
 		t.Fatalf("dry run: %+v, %v", report, err)
 	}
-	if hosts, err := c.Hosts(ctx); err != nil || len(hosts) != 0 {
+	if hosts, err := c.Hosts().All(ctx); err != nil || len(hosts) != 0 {
 		t.Fatalf("after a dry run: %v, %v; want no hosts", hosts, err)
 	}
-	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "h1\nh2\n"}}, v1.RepairTicket{}, false); err != nil {
+	if _, err := c.Inventory().Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "h1\nh2\n"}}, v1.RepairTicket{}, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: "acme"}); err != nil {
+	if _, err := c.Tenants().Create(ctx, v1.NewTenant{Name: "acme"}); err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := c.CreateCluster(ctx, v1.NewCluster{Name: "train", Tenant: "acme"})
+	cluster, err := c.Clusters().Create(ctx, v1.NewCluster{Name: "train", Tenant: "acme"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.Cluster(ctx, "train"); err != nil || cmp.Diff(got, cluster) != "" {
+	if got, err := c.Clusters().Get(ctx, "train"); err != nil || cmp.Diff(got, cluster) != "" {
 		t.Errorf("Cluster = %+v, %v; want %+v", got, err, cluster)
 	}
-	h, err := c.Assign(ctx, "h1", v1.Assignment{Cluster: "train"})
+	h, err := c.Hosts().Assign(ctx, "h1", v1.Assignment{Cluster: "train"})
 	if err != nil || h.Status.Phase != v1.PhaseAwaiting || h.Tenant != "acme" {
 		t.Errorf("Assign = %+v, %v", h, err)
 	}
-	if h, err := c.Release(ctx, "h1"); err != nil || h.Status.Phase != v1.PhaseReleasing {
+	if h, err := c.Hosts().Release(ctx, "h1"); err != nil || h.Status.Phase != v1.PhaseReleasing {
 		t.Errorf("Release = %+v, %v", h, err)
 	}
-	hosts, err := c.Hosts(ctx)
+	hosts, err := c.Hosts().All(ctx)
 	if err != nil || len(hosts) != 2 || hosts[0].ID != "h1" || hosts[1].ID != "h2" {
 		t.Errorf("Hosts = %v, %v; want h1 and h2", hosts, err)
 	}
-	err = c.DeleteCluster(ctx, "train")
+	err = c.Clusters().Delete(ctx, "train")
 	if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Status != 409 || p.Code != "cluster_in_use" || p.Hint == "" {
 		t.Errorf("DeleteCluster = %v, want the problem cluster_in_use", err)
 	}
@@ -90,14 +90,14 @@ func TestProblems(t *testing.T) {
 		status int
 		code   string
 	}{
-		{"no token", func() error { _, err := connect(t, s, "").Hosts(ctx); return err }, 401, v1.CodeUnauthenticated},
+		{"no token", func() error { _, err := connect(t, s, "").Hosts().All(ctx); return err }, 401, v1.CodeUnauthenticated},
 		{"viewer", func() error {
-			_, err := connect(t, s, s.Viewer).CreateTenant(ctx, v1.NewTenant{Name: "a"})
+			_, err := connect(t, s, s.Viewer).Tenants().Create(ctx, v1.NewTenant{Name: "a"})
 			return err
 		}, 403, v1.CodeForbidden},
-		{"unknown host", func() error { _, err := connect(t, s, s.Viewer).Host(ctx, "a/../b?c"); return err }, 404, "host_unknown"},
+		{"unknown host", func() error { _, err := connect(t, s, s.Viewer).Hosts().Get(ctx, "a/../b?c"); return err }, 404, "host_unknown"},
 		{"bad name", func() error {
-			_, err := connect(t, s, s.Operator).CreateTenant(ctx, v1.NewTenant{Name: "A"})
+			_, err := connect(t, s, s.Operator).Tenants().Create(ctx, v1.NewTenant{Name: "A"})
 			return err
 		}, 422, v1.CodeInvalid},
 	} {
@@ -139,7 +139,7 @@ func TestOptions(t *testing.T) {
 func TestCAIsPinned(t *testing.T) {
 	s, other := apitest.Start(t, apitest.NewBackend()), apitest.Start(t, apitest.NewBackend())
 	s.CAFile = other.CAFile
-	if _, err := connect(t, s, s.Viewer).Hosts(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := connect(t, s, s.Viewer).Hosts().All(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a service with another CA: %v, want a refusal of its certificate", err)
 	}
 	if _, err := connect(t, s, "").OpenChannel(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
@@ -167,7 +167,7 @@ func TestForeignAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(c.Close)
-			if _, err := c.Hosts(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := c.Hosts().All(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Hosts = %v, want %q", err, tt.want)
 			}
 		})
@@ -181,7 +181,7 @@ func TestWatch(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	var got []v1.Phase
-	for h, err := range connect(t, s, s.Viewer).Watch(ctx, "h1") {
+	for h, err := range connect(t, s, s.Viewer).Hosts().Watch(ctx, "h1") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestWatch(t *testing.T) {
 	case <-ctx.Done():
 		t.Error("the watch goes on after the client went away")
 	}
-	for _, err := range connect(t, s, s.Viewer).Watch(ctx, "none") {
+	for _, err := range connect(t, s, s.Viewer).Hosts().Watch(ctx, "none") {
 		if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Status != 404 {
 			t.Errorf("watch of an unknown host: %v, want 404", err)
 		}
@@ -215,7 +215,7 @@ func TestWatchEndsWithTheService(t *testing.T) {
 	defer cancel()
 	stopped := make(chan error, 1)
 	var last error
-	for _, err := range connect(t, s, s.Viewer).Watch(ctx, "h1") {
+	for _, err := range connect(t, s, s.Viewer).Hosts().Watch(ctx, "h1") {
 		if last = err; err == nil {
 			go func() { stopped <- s.Stop() }()
 		}
@@ -325,15 +325,15 @@ func TestListsFollowPages(t *testing.T) {
 	c, ctx := connect(t, s, s.Operator), t.Context()
 	for limit := range 9 {
 		q := v1.HostQuery{Rack: "r0", PageQuery: v1.PageQuery{Limit: limit}}
-		full, err := c.HostsOf(ctx, q)
+		full, err := c.Hosts().List(ctx, q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines, err := c.HostSummaries(ctx, q)
+		lines, err := c.Hosts().Summaries(ctx, q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids, err := c.HostIDs(ctx, q)
+		ids, err := c.Hosts().IDs(ctx, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -352,22 +352,22 @@ func TestListsFollowPages(t *testing.T) {
 			t.Errorf("limit %d (-want +got):\n%s", limit, d)
 		}
 	}
-	if ids, err := c.HostIDPage(ctx, v1.HostQuery{PageQuery: v1.PageQuery{Limit: 2}}); err != nil || !cmp.Equal(ids, []string{"h0", "h1"}) {
+	if ids, err := c.Hosts().IDPage(ctx, v1.HostQuery{PageQuery: v1.PageQuery{Limit: 2}}); err != nil || !cmp.Equal(ids, []string{"h0", "h1"}) {
 		t.Errorf("one page of ids: %v, %v", ids, err)
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: name}); err != nil {
+		if _, err := c.Tenants().Create(ctx, v1.NewTenant{Name: name}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.CreateCluster(ctx, v1.NewCluster{Name: "of-" + name, Tenant: name}); err != nil {
+		if _, err := c.Clusters().Create(ctx, v1.NewCluster{Name: "of-" + name, Tenant: name}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	clusters, err := c.ClustersOf(ctx, v1.ClusterQuery{Tenant: "b", PageQuery: v1.PageQuery{Limit: 1}})
+	clusters, err := c.Clusters().List(ctx, v1.ClusterQuery{Tenant: "b", PageQuery: v1.PageQuery{Limit: 1}})
 	if err != nil || len(clusters) != 1 || clusters[0].Name != "of-b" {
 		t.Errorf("clusters of b: %+v, %v", clusters, err)
 	}
-	if clusters, err := c.ClustersOf(ctx, v1.ClusterQuery{PageQuery: v1.PageQuery{Limit: 2}}); err != nil || len(clusters) != 3 {
+	if clusters, err := c.Clusters().List(ctx, v1.ClusterQuery{PageQuery: v1.PageQuery{Limit: 2}}); err != nil || len(clusters) != 3 {
 		t.Errorf("clusters: %+v, %v", clusters, err)
 	}
 }

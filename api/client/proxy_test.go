@@ -176,7 +176,7 @@ func TestChannelGoesThroughProxy(t *testing.T) {
 	if host := *p.lastHost.Load(); host != strings.TrimPrefix(s.URL, "https://") {
 		t.Errorf("the proxy was asked for %s, want %s", host, s.URL)
 	}
-	if _, err := c.Hosts(t.Context()); err != nil || p.asked.Load() != 2 {
+	if _, err := c.Hosts().All(t.Context()); err != nil || p.asked.Load() != 2 {
 		t.Errorf("another call: %v, and the proxy was asked %d times; want the same way", err, p.asked.Load())
 	}
 	if name, err := c.Proxy(); err != nil || name != p.url.String() {
@@ -215,7 +215,7 @@ func TestProxyThatDoesNotConnect(t *testing.T) {
 			with.User = url.UserPassword("fabric", "s3cret")
 			for call, f := range map[string]func(context.Context, *client.Client) error{
 				"channel": func(ctx context.Context, c *client.Client) error { _, err := c.OpenChannel(ctx); return err },
-				"call":    func(ctx context.Context, c *client.Client) error { _, err := c.Hosts(ctx); return err },
+				"call":    func(ctx context.Context, c *client.Client) error { _, err := c.Hosts().All(ctx); return err },
 			} {
 				o := client.Options{URL: s.URL, CA: readFile(t, s.CAFile), Token: s.Viewer}
 				if tt.late {
@@ -381,7 +381,7 @@ func askTwice(t *testing.T, service string) {
 		}
 		t.Log("service reached")
 	}
-	_, err = c.Hosts(t.Context())
+	_, err = c.Hosts().All(t.Context())
 	tell(err)
 	ch, err := c.OpenChannel(t.Context())
 	if err == nil {

@@ -251,7 +251,7 @@ func (x *services) now(ctx context.Context) *service {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-		now, err := s.api.SM(ctx)
+		now, err := s.api.SM().Get(ctx)
 		cancel()
 		if err != nil || !now.Settled {
 			continue
@@ -287,7 +287,7 @@ func (x *services) leads(ctx context.Context, than *service) (leader *service, e
 func (x *services) stepDown(ctx context.Context, leader *service) error {
 	for _, s := range x.all {
 		if s != leader && s.runs() {
-			return s.api.StepDown(ctx, v1.StepDown{Reason: "the benchmark ends the term of " + leader.name})
+			return s.api.SM().StepDown(ctx, v1.StepDown{Reason: "the benchmark ends the term of " + leader.name})
 		}
 	}
 	return errors.New("no other instance runs")

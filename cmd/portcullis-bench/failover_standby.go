@@ -88,7 +88,7 @@ func (x *services) back(ctx context.Context) error {
 			return false, nil
 		}
 		for _, s := range x.all {
-			if now, err := s.api.SM(ctx); err != nil || now.Leader != leader.name || !s.ready(ctx, "store") {
+			if now, err := s.api.SM().Get(ctx); err != nil || now.Leader != leader.name || !s.ready(ctx, "store") {
 				return false, nil // not yet
 			}
 		}

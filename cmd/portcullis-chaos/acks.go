@@ -62,7 +62,7 @@ func (a *acks) write(ctx context.Context, n *instance, changes *semaphore.Weight
 			return nil // ctx has ended
 		}
 		name := fmt.Sprintf("%s%d-%d", loadPrefix, n.number+1, i)
-		if _, err := n.client.CreateTenant(ctx, v1.NewTenant{Name: name}); err == nil {
+		if _, err := n.client.Tenants().Create(ctx, v1.NewTenant{Name: name}); err == nil {
 			a.set(name, true, false)
 			kept = append(kept, name)
 		}
@@ -70,7 +70,7 @@ func (a *acks) write(ctx context.Context, n *instance, changes *semaphore.Weight
 			oldest := kept[0]
 			kept = kept[1:]
 			a.set(oldest, false, false)
-			if err := n.client.DeleteTenant(ctx, oldest); err == nil {
+			if err := n.client.Tenants().Delete(ctx, oldest); err == nil {
 				a.set(oldest, false, true)
 			}
 		}
@@ -113,7 +113,7 @@ func (a *acks) kept(ctx context.Context, n *instance) error {
 
 // tenants returns the names of those that an instance shows.
 func (n *instance) tenants(ctx context.Context) (map[string]bool, error) {
-	all, err := n.client.Tenants(ctx)
+	all, err := n.client.Tenants().List(ctx)
 	shown := make(map[string]bool, len(all))
 	for i := range all {
 		shown[all[i].Name] = true

@@ -52,7 +52,7 @@ func (s *site) move(ctx context.Context, m *machine, cluster string) error {
 	m.begin()
 	released := func(h *v1.Host) bool { return h.Cluster == "" && h.Status.Phase == v1.PhaseQuarantined }
 	err := s.until(ctx, m, released, func(n *instance) error {
-		_, err := n.client.Release(ctx, m.id)
+		_, err := n.client.Hosts().Release(ctx, m.id)
 		return err
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *site) move(ctx context.Context, m *machine, cluster string) error {
 	m.allow(cluster)
 	assigned := func(h *v1.Host) bool { return h.Cluster == cluster }
 	err = s.until(ctx, m, assigned, func(n *instance) error {
-		_, err := n.client.Assign(ctx, m.id, v1.Assignment{Cluster: cluster})
+		_, err := n.client.Hosts().Assign(ctx, m.id, v1.Assignment{Cluster: cluster})
 		return err
 	})
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *site) move(ctx context.Context, m *machine, cluster string) error {
 	m.end()
 	admitted := func(h *v1.Host) bool { return h.Status.Phase == v1.PhaseAdmitted }
 	return s.until(ctx, m, admitted, func(n *instance) error {
-		h, err := n.client.Host(ctx, m.id)
+		h, err := n.client.Hosts().Get(ctx, m.id)
 		if err != nil || !h.Status.Sealed.IsZero() {
 			return err
 		}
@@ -91,7 +91,7 @@ func (s *site) until(ctx context.Context, m *machine, done func(*v1.Host) bool, 
 		_ = s.any(call)
 		var h *v1.Host
 		err := s.any(func(n *instance) (err error) {
-			h, err = n.client.Host(ctx, m.id)
+			h, err = n.client.Hosts().Get(ctx, m.id)
 			return err
 		})
 		if err == nil && done(h) {
@@ -149,7 +149,7 @@ func (s *site) standings() map[string]standing {
 
 func (s *site) forgottenBy(ctx context.Context, n *instance) error {
 	before := s.standings()
-	all, err := n.client.Hosts(ctx)
+	all, err := n.client.Hosts().All(ctx)
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func (s *site) awaitLeader(ctx context.Context, than uint64) (leads string, epoc
 	err = program.Await(ctx, "all instances agree on a leader", func() (bool, error) {
 		leads = ""
 		for _, n := range s.nodes {
-			sm, err := n.client.SM(ctx)
+			sm, err := n.client.SM().Get(ctx)
 			switch {
 			case err != nil:
 				missing = fmt.Sprintf("%s: %v", n.name(), err)
@@ -168,7 +168,7 @@ func (s *site) called(name string) *instance {
 
 // stepDown has the leader end its term, asked by way of any instance.
 func (s *site) stepDown(ctx context.Context) error {
-	return s.any(func(n *instance) error { return n.client.StepDown(ctx, v1.StepDown{Reason: "chaos"}) })
+	return s.any(func(n *instance) error { return n.client.SM().StepDown(ctx, v1.StepDown{Reason: "chaos"}) })
 }
 
 // lose destroys an instance with its disk and configuration, permanently.

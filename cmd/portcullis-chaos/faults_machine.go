@@ -62,7 +62,7 @@ func drawClock(s *site, r *rand.Rand) strike {
 			if err := errors.Join(granted, n.setClock(0)); err != nil || !believed {
 				return err
 			}
-			_, err := n.client.SetClock(ctx, v1.ClockSet{Time: time.Now(), Reason: "chaos: the clock was ahead, and is right now"})
+			_, err := n.client.Clock().Set(ctx, v1.ClockSet{Time: time.Now(), Reason: "chaos: the clock was ahead, and is right now"})
 			return err
 		},
 	}
@@ -75,7 +75,7 @@ func (n *instance) awaitClock(ctx context.Context, off time.Duration, believed b
 	defer cancel()
 	var last string
 	err := program.Await(ctx, n.name()+" notices its clock", func() (bool, error) {
-		c, err := n.client.Clock(ctx)
+		c, err := n.client.Clock().Get(ctx)
 		if err != nil {
 			last = err.Error()
 			return false, nil
@@ -93,7 +93,7 @@ func (n *instance) awaitClock(ctx context.Context, off time.Duration, believed b
 // grantsNothing returns an error unless the instance refuses, because of its clock, to assign
 // a host to the cluster in which it is.
 func (n *instance) grantsNothing(ctx context.Context, m *machine) error {
-	_, err := n.client.Assign(ctx, m.id, v1.Assignment{Cluster: m.assigned()})
+	_, err := n.client.Hosts().Assign(ctx, m.id, v1.Assignment{Cluster: m.assigned()})
 	if p, ok := errors.AsType[*v1.Problem](err); ok && p.Code == "clock_jump" {
 		return nil
 	}

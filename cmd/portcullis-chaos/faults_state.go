@@ -113,7 +113,7 @@ func (s *site) awaitKeys(ctx context.Context) error {
 	var missing string
 	err := program.Await(ctx, "all devices have their M_Keys", func() (bool, error) {
 		err := s.any(func(n *instance) error {
-			k, err := n.client.Keys(ctx)
+			k, err := n.client.Keys().Get(ctx)
 			if err != nil {
 				return err
 			}
@@ -251,7 +251,7 @@ func (s *site) restored(ctx context.Context, n *instance, before, after *known) 
 	if err := missing(before.there, after.there, before.gone, shown); err != nil {
 		return fmt.Errorf("%w: in the restored state %w", errForgotten, err)
 	}
-	all, err := n.client.Hosts(ctx)
+	all, err := n.client.Hosts().All(ctx)
 	if err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (s *site) adopt(ctx context.Context, n *instance) error {
 		return err
 	}
 	s.acks.begin(shown)
-	all, err := n.client.Hosts(ctx)
+	all, err := n.client.Hosts().All(ctx)
 	if err != nil {
 		return err
 	}

@@ -199,7 +199,7 @@ func (s *site) managed() (bool, string) {
 func (s *site) settled(ctx context.Context) (bool, string) {
 	var leads string
 	for i, n := range s.nodes {
-		sm, err := n.client.SM(ctx)
+		sm, err := n.client.SM().Get(ctx)
 		switch {
 		case err != nil:
 			return false, fmt.Sprintf("%s: %v", n.name(), err)

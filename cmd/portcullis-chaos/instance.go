@@ -244,7 +244,7 @@ func (n *instance) awaitAnswer(ctx context.Context) error {
 		if err := n.died(); err != nil {
 			return false, err
 		}
-		_, err := n.client.SM(ctx)
+		_, err := n.client.SM().Get(ctx)
 		return err == nil, nil
 	})
 }

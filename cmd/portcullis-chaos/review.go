@@ -22,7 +22,7 @@ func (s *site) review(ctx context.Context, n *instance, holds tables) error {
 		return err
 	}
 	if len(differ) > 0 {
-		if _, err := n.client.RejectReview(ctx, v1.ReviewDecision{Hosts: differ, Reason: "chaos: it changed since"}); err != nil {
+		if _, err := n.client.Review().Reject(ctx, v1.ReviewDecision{Hosts: differ, Reason: "chaos: it changed since"}); err != nil {
 			return err
 		}
 	}
@@ -40,7 +40,7 @@ func (s *site) review(ctx context.Context, n *instance, holds tables) error {
 	}
 	var last error
 	err = program.Await(ctx, "the review ends", func() (bool, error) {
-		_, last = n.client.EndReview(ctx, v1.ReviewEnd{Reason: "chaos: all was decided"})
+		_, last = n.client.Review().End(ctx, v1.ReviewEnd{Reason: "chaos: all was decided"})
 		return last == nil, nil
 	})
 	if err != nil {
@@ -60,12 +60,12 @@ func (s *site) compared(ctx context.Context, n *instance, holds tables) (differ 
 	}
 	var missing string
 	err = program.Await(ctx, "the restored state is compared with the fabric", func() (bool, error) {
-		sm, err := n.client.SM(ctx)
+		sm, err := n.client.SM().Get(ctx)
 		if err != nil || !sm.Settled {
 			missing = fmt.Sprintf("%s has not settled (%v)", n.name(), err)
 			return false, nil
 		}
-		r, err := n.client.Review(ctx)
+		r, err := n.client.Review().Get(ctx)
 		if err != nil {
 			missing = err.Error()
 			return false, nil
@@ -99,7 +99,7 @@ func (s *site) compared(ctx context.Context, n *instance, holds tables) (differ 
 // unlisted says which host's port holds a P_Key that the state does not explain, although
 // the review does not list the host; "" if there is none.
 func (s *site) unlisted(ctx context.Context, n *instance, differ []string, holds tables) string {
-	all, err := n.client.Hosts(ctx)
+	all, err := n.client.Hosts().All(ctx)
 	if err != nil {
 		return err.Error()
 	}
@@ -122,7 +122,7 @@ func (s *site) unlisted(ctx context.Context, n *instance, differ []string, holds
 // released says what a host still holds; "" if it is in no cluster, and its ports hold no
 // P_Key of a tenant.
 func (s *site) released(ctx context.Context, n *instance, m *machine) string {
-	h, err := n.client.Host(ctx, m.id)
+	h, err := n.client.Hosts().Get(ctx, m.id)
 	if err != nil {
 		return err.Error()
 	}

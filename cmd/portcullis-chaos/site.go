@@ -272,18 +272,18 @@ func (s *site) cli(ctx context.Context, token string, args ...string) ([]byte, e
 func (s *site) populate(ctx context.Context) error {
 	hosts, cables := s.plan.inventory(func(id string) string { return s.byID[id].tpm.EKDigest() })
 	c := s.nodes[0].client
-	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "inventory.yaml", Content: hosts}, {Name: "cables.yaml", Content: cables}}, v1.RepairTicket{}, false); err != nil {
+	if _, err := c.Inventory().Import(ctx, []v1.InventoryFile{{Name: "inventory.yaml", Content: hosts}, {Name: "cables.yaml", Content: cables}}, v1.RepairTicket{}, false); err != nil {
 		return err
 	}
 	tenants := map[string]bool{}
 	for _, name := range clusterNames {
 		if tenant := tenantOf(name); !tenants[tenant] {
 			tenants[tenant] = true
-			if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: tenant}); err != nil {
+			if _, err := c.Tenants().Create(ctx, v1.NewTenant{Name: tenant}); err != nil {
 				return err
 			}
 		}
-		made, err := c.CreateCluster(ctx, v1.NewCluster{Name: name, Tenant: tenantOf(name)})
+		made, err := c.Clusters().Create(ctx, v1.NewCluster{Name: name, Tenant: tenantOf(name)})
 		if err != nil {
 			return err
 		}
@@ -301,7 +301,7 @@ func (s *site) populate(ctx context.Context) error {
 // assign assigns a host to a cluster.
 func (s *site) assign(ctx context.Context, c *client.Client, m *machine, cluster string) error {
 	m.allow(cluster)
-	if _, err := c.Assign(ctx, m.id, v1.Assignment{Cluster: cluster}); err != nil {
+	if _, err := c.Hosts().Assign(ctx, m.id, v1.Assignment{Cluster: cluster}); err != nil {
 		return fmt.Errorf("assign %s to %s: %w", m.id, cluster, err)
 	}
 	m.acknowledged(cluster)
@@ -394,7 +394,7 @@ func unmet(guards []v1.Guard) string {
 // list returns all hosts, from an instance that answers.
 func (s *site) list(ctx context.Context) (all []v1.Host, err error) {
 	err = s.any(func(n *instance) (err error) {
-		all, err = n.client.Hosts(ctx)
+		all, err = n.client.Hosts().All(ctx)
 		return err
 	})
 	return all, err

@@ -171,7 +171,7 @@ func (s *site) watchTerms(ctx context.Context, n *instance) error {
 	for {
 		after := s.written()
 		now := term{}
-		if sm, err := n.client.SM(ctx); err == nil {
+		if sm, err := n.client.SM().Get(ctx); err == nil {
 			now = term{leader: sm.Leader, epoch: sm.Epoch}
 			s.terms.add(n.name(), last, now)
 			if err := outside(last, now, before, after, s.nodeOf); err != nil {

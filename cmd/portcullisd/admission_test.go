@@ -53,17 +53,17 @@ func TestAdmission(t *testing.T) {
 	h1.serve(dir, address)
 	h2.serve(dir, address)
 	trustBoots(t, c, c, h1)
-	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, v1.RepairTicket{}, false); err != nil {
+	if _, err := c.Inventory().Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, v1.RepairTicket{}, false); err != nil {
 		t.Fatal(err)
 	}
 	for host, tenant := range map[string]string{"h1": "acme", "h2": "blue"} {
-		if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: tenant}); err != nil {
+		if _, err := c.Tenants().Create(ctx, v1.NewTenant{Name: tenant}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.CreateCluster(ctx, v1.NewCluster{Name: tenant + "-1", Tenant: tenant}); err != nil {
+		if _, err := c.Clusters().Create(ctx, v1.NewCluster{Name: tenant + "-1", Tenant: tenant}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Assign(ctx, host, v1.Assignment{Cluster: tenant + "-1"}); err != nil {
+		if _, err := c.Hosts().Assign(ctx, host, v1.Assignment{Cluster: tenant + "-1"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestAdmission(t *testing.T) {
 	d.kill()
 	d = start(t, dir)
 	eventually(t, "a settled fabric after the power cut", func() (bool, string) {
-		s, err := c.SM(ctx)
+		s, err := c.SM().Get(ctx)
 		return err == nil && s.Settled && strings.Contains(d.lines.String(), "settled with revision"), fmt.Sprint(s, err)
 	})
 	if h := phase(t, c, "h1", v1.PhaseAdmitted); h.Status.PKey != key {
@@ -91,7 +91,7 @@ func TestAdmission(t *testing.T) {
 	h1.wantStatus(t, v1.PhaseAdmitted)
 
 	impostor(t, c, h1, h2)
-	if _, err := c.Release(ctx, "h1"); err != nil {
+	if _, err := c.Hosts().Release(ctx, "h1"); err != nil {
 		t.Fatal(err)
 	}
 	phase(t, c, "h1", v1.PhaseQuarantined)
@@ -119,7 +119,7 @@ func (m *machine) wantStatus(t *testing.T, want v1.Phase) {
 func (m *machine) wantCertificate(t *testing.T, c *client.Client) {
 	t.Helper()
 	m.wantStatus(t, v1.PhaseAdmitted)
-	all, err := c.HostAuthorities(t.Context())
+	all, err := c.Authorities().Get(t.Context())
 	if err != nil || len(all.Items) != 1 {
 		t.Fatalf("authorities %+v, %v", all, err)
 	}
@@ -164,7 +164,7 @@ func impostor(t *testing.T, c *client.Client, other, h *machine) {
 	if agent.ClassOf(err) != agent.ClassRefused || strings.Contains(err.Error(), "guid") {
 		t.Fatalf("impostor: %v, want a refusal that does not say why", err)
 	}
-	got, err := c.Host(t.Context(), h.id)
+	got, err := c.Hosts().Get(t.Context(), h.id)
 	if err != nil || got.Status.LastDenial == nil || got.Status.LastDenial.Code != "guid-conflict" {
 		t.Errorf("host %+v, %v; want the reason guid-conflict for the operator", got, err)
 	}
@@ -218,9 +218,9 @@ func (m *machine) plant(t testing.TB) {
 // another.
 func trustBoots(t testing.TB, learns, approves *client.Client, m *machine) {
 	t.Helper()
-	set, err := learns.LearnReference(t.Context(), v1.NewReference{Class: reference.DefaultClass, Logs: [][]byte{m.tpm.EventLog()}, Reason: "as delivered"})
+	set, err := learns.References().Learn(t.Context(), v1.NewReference{Class: reference.DefaultClass, Logs: [][]byte{m.tpm.EventLog()}, Reason: "as delivered"})
 	if err == nil {
-		_, err = approves.ApproveReference(t.Context(), set.Class, set.Version, v1.ReferenceApprove{})
+		_, err = approves.References().Approve(t.Context(), set.Class, set.Version, v1.ReferenceApprove{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +264,7 @@ func phase(t testing.TB, c *client.Client, id string, want v1.Phase) *v1.Host {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var last *v1.Host
-	for h, err := range c.Watch(ctx, id) {
+	for h, err := range c.Hosts().Watch(ctx, id) {
 		if err != nil {
 			t.Fatalf("host %s does not become %s: %v; last seen %+v", id, want, err, last)
 		}

@@ -106,7 +106,7 @@ func putCopy(t *testing.T, from, to string) {
 func (d *process) settled(c *client.Client) {
 	d.t.Helper()
 	eventually(d.t, "a settled fabric", func() (bool, string) {
-		s, err := c.SM(d.t.Context())
+		s, err := c.SM().Get(d.t.Context())
 		return err == nil && s.Settled && strings.Contains(d.lines.String(), "settled with revision"), fmt.Sprint(s, err)
 	})
 }
@@ -141,17 +141,17 @@ func TestRolledBackState(t *testing.T) {
 			h1.serve(dir, address)
 			h2.serve(dir, address)
 			trustBoots(t, c, c, h1)
-			if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, v1.RepairTicket{}, false); err != nil {
+			if _, err := c.Inventory().Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, v1.RepairTicket{}, false); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: "acme"}); err != nil {
+			if _, err := c.Tenants().Create(ctx, v1.NewTenant{Name: "acme"}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.CreateCluster(ctx, v1.NewCluster{Name: "train", Tenant: "acme"}); err != nil {
+			if _, err := c.Clusters().Create(ctx, v1.NewCluster{Name: "train", Tenant: "acme"}); err != nil {
 				t.Fatal(err)
 			}
 			for _, h := range []*machine{h1, h2} {
-				if _, err := c.Assign(ctx, h.id, v1.Assignment{Cluster: "train"}); err != nil {
+				if _, err := c.Hosts().Assign(ctx, h.id, v1.Assignment{Cluster: "train"}); err != nil {
 					t.Fatal(err)
 				}
 				h.provision(t)
@@ -163,7 +163,7 @@ func TestRolledBackState(t *testing.T) {
 
 			d = start(t, dir)
 			d.settled(c)
-			if _, err := c.Release(ctx, "h1"); err != nil {
+			if _, err := c.Hosts().Release(ctx, "h1"); err != nil {
 				t.Fatal(err)
 			}
 			phase(t, c, "h1", v1.PhaseQuarantined)
@@ -195,7 +195,7 @@ func TestRolledBackState(t *testing.T) {
 			// The log goes on from here, and is anchored as another branch.
 			d = start(t, dir)
 			d.settled(c)
-			if r, err := c.Review(ctx); err != nil || r.Active {
+			if r, err := c.Review().Get(ctx); err != nil || r.Active {
 				t.Errorf("after the review: %+v, %v", r, err)
 			}
 			phase(t, c, "h2", v1.PhaseAdmitted)
@@ -208,14 +208,14 @@ func TestRolledBackState(t *testing.T) {
 func wantRolledBack(t *testing.T, c *client.Client, d *process, dir, address, by string) {
 	t.Helper()
 	ctx := t.Context()
-	r, err := c.Review(ctx)
+	r, err := c.Review().Get(ctx)
 	if err != nil || !r.Active || r.RolledBack == nil || !strings.HasPrefix(r.RolledBack.Source, by+":") || r.RolledBack.Anchor.Seq <= r.RolledBack.Head.Seq {
 		t.Fatalf("review %+v, %v; want one by an anchor of a %s", r, err, by)
 	}
-	if list, err := c.Events(ctx, v1.EventQuery{Type: "state.rolled-back"}); err != nil || len(list.Items) != 1 || list.Items[0].Severity != "critical" {
+	if list, err := c.Audit().Events(ctx, v1.EventQuery{Type: "state.rolled-back"}); err != nil || len(list.Items) != 1 || list.Items[0].Severity != "critical" {
 		t.Errorf("events %+v, %v", list, err)
 	}
-	if s, err := c.SM(ctx); err != nil || len(s.Problems) == 0 || !strings.Contains(s.Problems[0], "rolled back") {
+	if s, err := c.SM().Get(ctx); err != nil || len(s.Problems) == 0 || !strings.Contains(s.Problems[0], "rolled back") {
 		t.Errorf("sm status %+v, %v", s, err)
 	}
 	for path, want := range map[string]string{"/readyz": "the state was rolled back", "/metrics": `portcullis_state_in_review{cause="rolled-back"} 1`} {
@@ -226,7 +226,7 @@ func wantRolledBack(t *testing.T, c *client.Client, d *process, dir, address, by
 	if !strings.Contains(d.lines.String(), "the state was rolled back: it is in review") {
 		t.Errorf("the journal does not say it:\n%s", d.lines)
 	}
-	h, err := c.Host(ctx, "h1")
+	h, err := c.Hosts().Get(ctx, "h1")
 	if err != nil || h.Status.Phase == v1.PhaseAdmitted {
 		t.Errorf("host h1 %+v, %v; want it not admitted", h, err)
 	}
@@ -268,11 +268,11 @@ func fetch(t *testing.T, dir, address, path string) string {
 func decide(t *testing.T, c *client.Client, d *process, h1 *machine) {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := c.RejectReview(ctx, v1.ReviewDecision{Hosts: []string{h1.id}, Reason: "it was released"}); err != nil {
+	if _, err := c.Review().Reject(ctx, v1.ReviewDecision{Hosts: []string{h1.id}, Reason: "it was released"}); err != nil {
 		t.Fatal(err)
 	}
 	phase(t, c, h1.id, v1.PhaseQuarantined)
-	if r, err := c.EndReview(ctx, v1.ReviewEnd{Reason: "the copy is all there is"}); err != nil || r.Active {
+	if r, err := c.Review().End(ctx, v1.ReviewEnd{Reason: "the copy is all there is"}); err != nil || r.Active {
 		t.Fatalf("end: %+v, %v", r, err)
 	}
 	d.settled(c)
@@ -285,13 +285,13 @@ func verifyAnchors(t *testing.T, c *client.Client, dir, address, file string, ot
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "portcullis/cmd/portcullis").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	keys, err := c.ResultJWKS(t.Context())
+	keys, err := c.Results().JWKS(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	set := filepath.Join(t.TempDir(), "jwks.json")
 	write(t, set, string(keys))
-	head, err := c.AuditHead(t.Context())
+	head, err := c.Audit().Head(t.Context())
 	if err != nil || head.Branch != 1 {
 		t.Fatalf("head %+v, %v; want branch 1", head, err)
 	}
@@ -328,7 +328,7 @@ func TestAnchorsThatFail(t *testing.T) {
 		"  every: 1m":   "  every: 1s",
 	})
 	d := start(t, dir)
-	if _, err := operator(t, dir, address).CreateTenant(t.Context(), v1.NewTenant{Name: "acme"}); err != nil {
+	if _, err := operator(t, dir, address).Tenants().Create(t.Context(), v1.NewTenant{Name: "acme"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -345,7 +345,7 @@ func TestAnchorsThatFail(t *testing.T) {
 	if said := d.lines.String(); !strings.Contains(said, "anchors of the audit log are not readable") || !strings.Contains(said, "line 1: want a JSON object") {
 		t.Errorf("the journal does not name the file that is not readable:\n%s", said)
 	}
-	head, err := operator(t, dir, address).AuditHead(t.Context())
+	head, err := operator(t, dir, address).Audit().Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

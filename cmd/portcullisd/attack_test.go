@@ -88,14 +88,14 @@ func newUnderAttack(t *testing.T, settings ...string) *underAttack {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	a.http = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}, ForceAttemptHTTP2: true}}
-	if _, err := a.c.CreateTenant(t.Context(), v1.NewTenant{Name: "acme"}); err != nil {
+	if _, err := a.c.Tenants().Create(t.Context(), v1.NewTenant{Name: "acme"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.c.CreateCluster(t.Context(), v1.NewCluster{Name: "acme-1", Tenant: "acme"}); err != nil {
+	if _, err := a.c.Clusters().Create(t.Context(), v1.NewCluster{Name: "acme-1", Tenant: "acme"}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a settled fabric", func() (bool, string) {
-		s, err := a.c.SM(t.Context())
+		s, err := a.c.SM().Get(t.Context())
 		return err == nil && s.Settled, fmt.Sprint(s, err)
 	})
 	return a
@@ -110,7 +110,7 @@ func (a *underAttack) judged(attack func()) {
 	asks.Go(func() {
 		for ctx.Err() == nil {
 			start := time.Now()
-			_, err := a.c.SM(ctx)
+			_, err := a.c.SM().Get(ctx)
 			if took := time.Since(start); ctx.Err() == nil && (err != nil || took > attackPatience) {
 				a.t.Errorf("an operator was answered after %v: %v", took, err)
 			}
@@ -133,7 +133,7 @@ func (a *underAttack) judged(attack func()) {
 		a.t.Errorf("a handler panicked:\n%s", lastOf(log, "panic"))
 	}
 	eventually(a.t, "a settled fabric after the attack", func() (bool, string) {
-		s, err := a.c.SM(a.t.Context())
+		s, err := a.c.SM().Get(a.t.Context())
 		return err == nil && s.Settled, fmt.Sprint(s, err)
 	})
 }

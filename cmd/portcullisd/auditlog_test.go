@@ -19,7 +19,7 @@ func TestAuditLogAltered(t *testing.T) {
 	dir, address := install(t, "--fabric-port", nobody())
 	d := start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()
-	if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: "acme"}); err != nil {
+	if _, err := c.Tenants().Create(ctx, v1.NewTenant{Name: "acme"}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a whole log", func() (bool, string) {
@@ -27,7 +27,7 @@ func TestAuditLogAltered(t *testing.T) {
 		return strings.Contains(text, `portcullis_audit_verifications_total{result="whole"} 1`) &&
 			strings.Contains(text, "portcullis_audit_whole 1") && !strings.Contains(text, "portcullis_audit_verified_timestamp_seconds 0"), text
 	})
-	head, err := c.AuditHead(ctx)
+	head, err := c.Audit().Head(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestAuditLogAltered(t *testing.T) {
 		t.Errorf("metrics do not say that the log is altered:\n%s", text)
 	}
 	eventually(t, "an event", func() (bool, string) {
-		list, err := c.Events(ctx, v1.EventQuery{Type: "audit.broken"})
+		list, err := c.Audit().Events(ctx, v1.EventQuery{Type: "audit.broken"})
 		return err == nil && len(list.Items) == 1 && list.Items[0].Cause == chain.Altered, fmt.Sprint(list, err)
 	})
 	if body, status := fetchRoute(t, dir, address, "/readyz/api"); status != 200 {
@@ -73,15 +73,15 @@ func TestAuditLogAltered(t *testing.T) {
 func acceptBreak(t *testing.T, dir, address string) {
 	t.Helper()
 	c, ctx := operator(t, dir, address), t.Context()
-	known, err := c.AuditBreaks(ctx)
+	known, err := c.Audit().Breaks(ctx)
 	if err != nil || len(known.Open) != 1 || len(known.Accepted) != 0 {
 		t.Fatalf("breaks %+v, %v, want one", known, err)
 	}
 	b := known.Open[0]
-	if _, err := c.AcceptAuditBreak(ctx, v1.AuditAccept{Seq: b.Seq, Hash: b.From.Hash, Reason: "x"}); err == nil {
+	if _, err := c.Audit().AcceptBreak(ctx, v1.AuditAccept{Seq: b.Seq, Hash: b.From.Hash, Reason: "x"}); err == nil {
 		t.Error("a break is accepted that was not looked at")
 	}
-	after, err := c.AcceptAuditBreak(ctx, v1.AuditAccept{Seq: b.Seq, Hash: b.To.Hash, Reason: "this test did it"})
+	after, err := c.Audit().AcceptBreak(ctx, v1.AuditAccept{Seq: b.Seq, Hash: b.To.Hash, Reason: "this test did it"})
 	if err != nil || len(after.Open) != 0 || len(after.Accepted) != 1 || !strings.Contains(after.Accepted[0].Detail, "this test did it") {
 		t.Fatalf("accepted: %+v, %v", after, err)
 	}
@@ -93,7 +93,7 @@ func acceptBreak(t *testing.T, dir, address string) {
 		return strings.Contains(text, `portcullis_audit_verifications_total{result="whole"} 1`) && strings.Contains(text, "portcullis_audit_whole 1"), text
 	})
 	var list []v1.AuditEntry
-	for page, err := range c.Audit(ctx, v1.AuditQuery{Action: chain.AcceptAction}) {
+	for page, err := range c.Audit().Entries(ctx, v1.AuditQuery{Action: chain.AcceptAction}) {
 		if err != nil {
 			t.Fatal(err)
 		}

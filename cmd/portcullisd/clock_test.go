@@ -31,7 +31,7 @@ func startAt(t *testing.T, dir string, by time.Duration) *process {
 
 func wantGuard(t *testing.T, c *client.Client, name, want string) {
 	t.Helper()
-	h, err := c.Host(t.Context(), "h1")
+	h, err := c.Hosts().Get(t.Context(), "h1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,28 +58,28 @@ func TestClockSetBack(t *testing.T) {
   hcas:
   - {node_guid: 0x200000, ports: [{port: 1, guid: 0x200001, cable: 0x100000/1}]}
 `, 1)
-	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: text}}, v1.RepairTicket{}, false); err != nil {
+	if _, err := c.Inventory().Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: text}}, v1.RepairTicket{}, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: "acme"}); err != nil {
+	if _, err := c.Tenants().Create(ctx, v1.NewTenant{Name: "acme"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.CreateCluster(ctx, v1.NewCluster{Name: "c1", Tenant: "acme"}); err != nil {
+	if _, err := c.Clusters().Create(ctx, v1.NewCluster{Name: "c1", Tenant: "acme"}); err != nil {
 		t.Fatal(err)
 	}
 	assign := func() error {
-		_, err := c.Assign(ctx, "h1", v1.Assignment{Cluster: "c1", Window: 3600})
+		_, err := c.Hosts().Assign(ctx, "h1", v1.Assignment{Cluster: "c1", Window: 3600})
 		return err
 	}
 	if err := assign(); err != nil {
 		t.Fatal(err)
 	}
 	wantGuard(t, c, "attested", "no evidence accepted yet")
-	waiver, err := c.WaiveReference(ctx, v1.NewWaiver{Class: "gpu-node", Expires: time.Now().Add(2 * time.Hour), Reason: "INC-7"})
+	waiver, err := c.References().Waive(ctx, v1.NewWaiver{Class: "gpu-node", Expires: time.Now().Add(2 * time.Hour), Reason: "INC-7"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if waiver, err = c.ApproveReference(ctx, waiver.Class, waiver.Version, v1.ReferenceApprove{}); err != nil || !waiver.InForce {
+	if waiver, err = c.References().Approve(ctx, waiver.Class, waiver.Version, v1.ReferenceApprove{}); err != nil || !waiver.InForce {
 		t.Fatalf("%+v, %v", waiver, err)
 	}
 	d.stop()
@@ -88,7 +88,7 @@ func TestClockSetBack(t *testing.T) {
 	over := func() {
 		t.Helper()
 		wantGuard(t, c, "attested", "the provisioning window is closed")
-		set, err := c.Reference(ctx, waiver.Class, waiver.Version)
+		set, err := c.References().Get(ctx, waiver.Class, waiver.Version)
 		if err != nil || set.InForce {
 			t.Errorf("%+v, %v; want it over", set, err)
 		}
@@ -112,10 +112,10 @@ func TestClockSetBack(t *testing.T) {
 		}
 	}
 	eventually(t, "the event of the jump", func() (bool, string) {
-		list, err := c.Events(ctx, v1.EventQuery{Type: "clock.jump"})
+		list, err := c.Audit().Events(ctx, v1.EventQuery{Type: "clock.jump"})
 		return err == nil && len(list.Items) == 1 && list.Items[0].Cause == "back" && strings.Contains(fetch(t, dir, address, "/metrics"), `portcullis_clock_jumps_total{cause="back"} 1`), fmt.Sprintf("%+v, %v", list, err)
 	})
-	if _, err := c.Release(ctx, "h1"); err != nil {
+	if _, err := c.Hosts().Release(ctx, "h1"); err != nil {
 		t.Errorf("release: %v", err)
 	}
 	d.stop()
@@ -131,16 +131,16 @@ func TestClockSetBack(t *testing.T) {
 	d.stop()
 
 	startAt(t, dir, 0) // 4 h ahead was wrong
-	if _, err := c.SetClock(ctx, v1.ClockSet{Time: time.Now().Add(4 * time.Hour), Reason: "battery"}); err == nil {
+	if _, err := c.Clock().Set(ctx, v1.ClockSet{Time: time.Now().Add(4 * time.Hour), Reason: "battery"}); err == nil {
 		t.Error("the time was set to another one than the operator named")
 	}
-	if s, err := c.SetClock(ctx, v1.ClockSet{Time: time.Now(), Reason: "battery"}); err != nil || s.State != "steady" || s.SetTimes != 1 {
+	if s, err := c.Clock().Set(ctx, v1.ClockSet{Time: time.Now(), Reason: "battery"}); err != nil || s.State != "steady" || s.SetTimes != 1 {
 		t.Errorf("%+v, %v; want the time set", s, err)
 	}
 	if err := assign(); err != nil {
 		t.Errorf("the time was set: %v", err)
 	}
-	if _, err := c.SetClock(ctx, v1.ClockSet{Time: time.Now(), Reason: "again"}); err == nil {
+	if _, err := c.Clock().Set(ctx, v1.ClockSet{Time: time.Now(), Reason: "again"}); err == nil {
 		t.Error("a time that is right was set")
 	}
 }

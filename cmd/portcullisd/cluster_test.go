@@ -115,7 +115,7 @@ func startLoad(t *testing.T, machines ...*instance) *load {
 			for i := 0; ctx.Err() == nil; i++ {
 				name := fmt.Sprintf("%s-%d", machine, i)
 				one, done := context.WithTimeout(ctx, 10*time.Second)
-				_, err := m.api.CreateTenant(one, v1.NewTenant{Name: name})
+				_, err := m.api.Tenants().Create(one, v1.NewTenant{Name: name})
 				done()
 				if err == nil {
 					l.keep(name)
@@ -169,7 +169,7 @@ func (l *load) complete(t *testing.T, m *instance) {
 	l.mu.Lock()
 	want := slices.Sorted(maps.Keys(l.kept))
 	l.mu.Unlock()
-	tenants, err := m.api.Tenants(t.Context())
+	tenants, err := m.api.Tenants().List(t.Context())
 	if err != nil {
 		t.Fatalf("tenants through %s: %v", m.name, err)
 	}
@@ -200,7 +200,7 @@ func TestClusterGrows(t *testing.T) {
 	all := clusterOf(t, "a", "b", "c", "d")
 	a, b, c, d := all[0], all[1], all[2], all[3]
 	a.start()
-	if _, err := a.api.CreateTenant(t.Context(), v1.NewTenant{Name: "alone"}); err != nil {
+	if _, err := a.api.Tenants().Create(t.Context(), v1.NewTenant{Name: "alone"}); err != nil {
 		t.Fatal(err)
 	}
 	out, err := b.try("list")

@@ -40,7 +40,7 @@ func TestSMGivesOutClassKeys(t *testing.T) {
 	d, c := s.run(t, f)
 	enabled(all)
 	eventually(t, "the report", func() (bool, string) {
-		k, err := c.Keys(t.Context())
+		k, err := c.Keys().Get(t.Context())
 		if err != nil {
 			return false, err.Error()
 		}

@@ -18,7 +18,7 @@ import (
 
 func healthOf(t *testing.T, c *client.Client) (all []v1.FabricHealth) {
 	t.Helper()
-	for page, err := range c.Health(t.Context(), v1.PageQuery{}) {
+	for page, err := range c.Fabric().Health(t.Context(), v1.PageQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func healthOf(t *testing.T, c *client.Client) (all []v1.FabricHealth) {
 
 func activePorts(t *testing.T, c *client.Client) int {
 	t.Helper()
-	o, err := c.Overview(t.Context())
+	o, err := c.Fabric().Overview(t.Context())
 	if err != nil {
 		return -1
 	}
@@ -38,7 +38,7 @@ func activePorts(t *testing.T, c *client.Client) int {
 
 func mark(t *testing.T, c *client.Client, m v1.HealthMark) *v1.FabricHealth {
 	t.Helper()
-	h, err := c.MarkHealth(t.Context(), m)
+	h, err := c.Fabric().MarkHealth(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestMarksOverSocket(t *testing.T) {
 	c, d, _ := alone(t, lab, 24+6+4, "--state-dir", state)
 	whole := activePorts(t, c)
 	host := ""
-	for page, err := range c.Links(t.Context(), v1.LinkQuery{}) {
+	for page, err := range c.Fabric().Links(t.Context(), v1.LinkQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,10 +81,10 @@ func TestMarksOverSocket(t *testing.T) {
 		t.Errorf("released: %+v", h)
 	}
 	eventually(t, "a port that is open again", func() (bool, string) { return activePorts(t, c) == whole, d.lines.String() })
-	if _, err := c.MarkHealth(t.Context(), v1.HealthMark{Place: "leaf1", Mark: v1.MarkUnhealthy}); err == nil || !strings.Contains(err.Error(), "reason") {
+	if _, err := c.Fabric().MarkHealth(t.Context(), v1.HealthMark{Place: "leaf1", Mark: v1.MarkUnhealthy}); err == nil || !strings.Contains(err.Error(), "reason") {
 		t.Errorf("a mark without a reason: %v", err)
 	}
-	if _, err := c.MarkHealth(t.Context(), v1.HealthMark{Place: "0xdead/3", Mark: v1.MarkUnhealthy, Reason: "x"}); err == nil {
+	if _, err := c.Fabric().MarkHealth(t.Context(), v1.HealthMark{Place: "0xdead/3", Mark: v1.MarkUnhealthy, Reason: "x"}); err == nil {
 		t.Error("a mark at no place is taken")
 	}
 }
@@ -97,7 +97,7 @@ func TestMarksOverAPI(t *testing.T) {
 	d := start(t, dir)
 	c := operator(t, dir, address)
 	eventually(t, "a settled fabric", func() (bool, string) {
-		o, err := c.Overview(t.Context())
+		o, err := c.Fabric().Overview(t.Context())
 		return err == nil && o.Settled, d.lines.String()
 	})
 	h := mark(t, c, v1.HealthMark{Place: "0x100000/1", Mark: v1.MarkUnhealthy, Reason: "for a test"})
@@ -112,7 +112,7 @@ func TestMarksOverAPI(t *testing.T) {
 	d = start(t, dir)
 	eventually(t, "the mark after a restart", func() (bool, string) {
 		all := 0
-		for page, err := range c.Health(context.WithoutCancel(t.Context()), v1.PageQuery{}) {
+		for page, err := range c.Fabric().Health(context.WithoutCancel(t.Context()), v1.PageQuery{}) {
 			if err != nil {
 				return false, err.Error()
 			}

@@ -40,13 +40,13 @@ func TestFabric(t *testing.T) {
 	settled := func() {
 		t.Helper()
 		eventually(t, "a settled fabric", func() (bool, string) {
-			s, err := c.SM(ctx)
+			s, err := c.SM().Get(ctx)
 			return err == nil && s.Settled && strings.EqualFold(s.State, "master"), fmt.Sprint(s, err)
 		})
 	}
 	settled()
 	eventually(t, "three CAs on a switch", func() (bool, string) {
-		f, err := c.Fabric(ctx)
+		f, err := c.Fabric().Get(ctx)
 		return err == nil && f.Summary.Switches == 1 && f.Summary.CAs == 3 && f.Summary.Links == 3, fmt.Sprint(f, err)
 	})
 	// Third-party tools see a limited member of the default partition.
@@ -61,7 +61,7 @@ func TestFabric(t *testing.T) {
 	}
 	d.awaitStatus("STATUS=serving, but ")
 	eventually(t, "word of the lost fabric", func() (bool, string) {
-		s, err := c.SM(ctx)
+		s, err := c.SM().Get(ctx)
 		return err == nil && s.State == "unreachable" && len(s.Problems) > 0, fmt.Sprint(s, err)
 	})
 	again, err := ibsimlab.Start(ctx, ibsimlab.Options{Netlist: []byte(oneSwitch), Dir: client.Dir, Socket: socket})
@@ -83,7 +83,7 @@ func TestFabricWithoutTheHCA(t *testing.T) {
 	d := start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()
 	eventually(t, "word of the missing HCA", func() (bool, string) {
-		s, err := c.SM(ctx)
+		s, err := c.SM().Get(ctx)
 		return err == nil && s.State == "unreachable" && len(s.Problems) > 0 && strings.Contains(s.Problems[0], "InfiniBand"), fmt.Sprint(s, err)
 	})
 	if said := d.lines.String(); !strings.Contains(said, "umad:nosuch_0:1") {

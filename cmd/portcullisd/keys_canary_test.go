@@ -111,7 +111,7 @@ func TestServiceShowsNoKey(t *testing.T) {
 	stand := func(state string) {
 		t.Helper()
 		eventually(t, "all devices "+state, func() (bool, string) {
-			k, err := c.Keys(ctx)
+			k, err := c.Keys().Get(ctx)
 			return err == nil && k.Devices[state] == len(f.endPorts()), ""
 		})
 	}
@@ -120,17 +120,17 @@ func TestServiceShowsNoKey(t *testing.T) {
 		t.Fatalf("%d devices hold a key", n)
 	}
 	released(t, c)
-	if _, err := c.ReleaseKeys(ctx, v1.KeyRelease{Resume: true}); err != nil {
+	if _, err := c.Keys().Release(ctx, v1.KeyRelease{Resume: true}); err != nil {
 		t.Fatal(err)
 	}
 	stand("held")
 	scanHeld(scan, f)
-	if _, err := c.MoveKey(ctx, v1.KeyMove{GUID: f.endPorts()[0].guid}); err == nil {
+	if _, err := c.Keys().Move(ctx, v1.KeyMove{GUID: f.endPorts()[0].guid}); err == nil {
 		t.Error("a key that is not withheld was moved")
 	} else {
 		scan.CleanValue(t, err)
 	}
-	stored, err := c.SealedKeys(ctx)
+	stored, err := c.Keys().Sealed(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func takeOverFabric(t *testing.T, device sim.Device, by string) {
 
 	d, c := s.run(t, f)
 	f.held(t, opensmKey)
-	k, err := c.Keys(t.Context())
+	k, err := c.Keys().Get(t.Context())
 	if err != nil || k.Devices["held"] != len(f.endPorts()) || len(k.Old) > 0 {
 		t.Errorf("keys stand as %+v, %v", k, err)
 	}
@@ -95,11 +95,11 @@ func takeOverFabric(t *testing.T, device sim.Device, by string) {
 	}
 
 	d, c = s.run(t, f)
-	if _, err := c.ReleaseKeys(t.Context(), v1.KeyRelease{Resume: true}); err != nil {
+	if _, err := c.Keys().Release(t.Context(), v1.KeyRelease{Resume: true}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "keys after they were resumed", func() (bool, string) {
-		k, err := c.Keys(t.Context())
+		k, err := c.Keys().Get(t.Context())
 		return err == nil && k.Devices["held"] == len(f.endPorts()), strings.Join(strings.Fields(d.lines.String()), " ")
 	})
 	f.held(t, opensmKey)

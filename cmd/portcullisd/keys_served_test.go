@@ -132,7 +132,7 @@ func (s keysSetup) run(t *testing.T, f *keyFabric, more ...string) (*process, *c
 				return false, err.Error()
 			}
 		}
-		o, err := c.Overview(t.Context())
+		o, err := c.Fabric().Overview(t.Context())
 		return err == nil && o.Settled, fmt.Sprint(err, d.lines)
 	})
 	t.Cleanup(c.Close)
@@ -142,11 +142,11 @@ func (s keysSetup) run(t *testing.T, f *keyFabric, more ...string) (*process, *c
 // released waits until all keys were given back.
 func released(t *testing.T, c *client.Client) {
 	t.Helper()
-	if _, err := c.ReleaseKeys(t.Context(), v1.KeyRelease{}); err != nil {
+	if _, err := c.Keys().Release(t.Context(), v1.KeyRelease{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the end of the release", func() (bool, string) {
-		k, err := c.Keys(t.Context())
+		k, err := c.Keys().Get(t.Context())
 		return err == nil && k.Released, fmt.Sprintf("%+v, %v", k, err)
 	})
 }

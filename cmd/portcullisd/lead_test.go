@@ -56,7 +56,7 @@ func (x *trio) leads(node string) {
 			if i.process == nil || i.process.cmd.ProcessState != nil {
 				continue
 			}
-			s, err := i.api.SM(x.t.Context())
+			s, err := i.api.SM().Get(x.t.Context())
 			if err != nil || s.Leader != node || !s.Settled || s.GUID != x.list.Find(node).PortGUID(1) {
 				return false, fmt.Sprintf("%s says %+v, %v", name, s, err)
 			}
@@ -73,7 +73,7 @@ func (x *trio) leader(not ...string) (node string) {
 			if i.process == nil || i.process.cmd.ProcessState != nil || slices.Contains(not, name) {
 				continue
 			}
-			s, err := i.api.SM(x.t.Context())
+			s, err := i.api.SM().Get(x.t.Context())
 			if err == nil && x.all[s.Leader] != nil && !slices.Contains(not, s.Leader) && s.Settled && s.GUID == x.list.Find(s.Leader).PortGUID(1) {
 				node = s.Leader
 				return true, ""
@@ -193,7 +193,7 @@ func (x *trio) stepDown(node string) {
 		if name == node || i.process.cmd.ProcessState != nil {
 			continue
 		}
-		if err := i.api.StepDown(x.t.Context(), v1.StepDown{Reason: "a test of " + node}); err != nil {
+		if err := i.api.SM().StepDown(x.t.Context(), v1.StepDown{Reason: "a test of " + node}); err != nil {
 			x.t.Fatalf("step down, asked of %s: %v", name, err)
 		}
 		return
@@ -220,7 +220,7 @@ func (x *trio) answers(node string) {
 		if i.process == nil || i.process.cmd.ProcessState != nil || stopped(i) {
 			continue
 		}
-		o, err := i.api.Overview(x.t.Context())
+		o, err := i.api.Fabric().Overview(x.t.Context())
 		if err != nil || o.Nodes.Switches+o.Nodes.CAs != len(x.list.Nodes) {
 			x.t.Errorf("%s shows the fabric as %+v, %v", name, o, err)
 		}

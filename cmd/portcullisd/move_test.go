@@ -48,11 +48,11 @@ func TestServiceMovesToAnotherMachine(t *testing.T) {
 		for name := range r.hosts {
 			phase(t, r.olga, name, v1.PhaseAdmitted)
 		}
-		o, err := r.olga.Overview(t.Context())
+		o, err := r.olga.Fabric().Overview(t.Context())
 		if err != nil || o.Nodes.Switches+o.Nodes.CAs != len(r.list.Nodes) {
 			t.Errorf("on %s: the service sees %+v, %v; want %d nodes", node, o, err, len(r.list.Nodes))
 		}
-		k, err := r.olga.Keys(t.Context())
+		k, err := r.olga.Keys().Get(t.Context())
 		if err != nil || k.Devices["held"] != len(r.list.Nodes) {
 			t.Errorf("on %s: keys stand as %+v, %v", node, k, err)
 		}
@@ -270,14 +270,14 @@ func TestWrongRootIsNamed(t *testing.T) {
 	d := start(t, dir)
 	c := operator(t, dir, address)
 	eventually(t, "a settled fabric", func() (bool, string) {
-		o, err := c.Overview(t.Context())
+		o, err := c.Fabric().Overview(t.Context())
 		return err == nil && o.Settled, fmt.Sprint(err, d.lines)
 	})
 	d.stop()
 	write(t, filepath.Join(dir, "keys.root"), strings.Repeat("76543210fedcba980123456789abcdef", 2)+"\n")
 	d = start(t, dir)
 	eventually(t, "word of the wrong root", func() (bool, string) {
-		s, err := c.SM(t.Context())
+		s, err := c.SM().Get(t.Context())
 		return err == nil && len(s.Problems) > 0 && strings.Contains(s.Problems[0], "open the keys of devices"), fmt.Sprint(s, err, d.lines)
 	})
 	said := d.lines.String()

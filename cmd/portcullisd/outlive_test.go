@@ -167,7 +167,7 @@ func recorded(h *v1.Host) string {
 func (r *outliving) settledOrder(host string) {
 	r.t.Helper()
 	eventually(r.t, "the order about "+host+" in the store", func() (bool, string) {
-		for page, err := range r.olga.Audit(r.t.Context(), v1.AuditQuery{}) {
+		for page, err := range r.olga.Audit().Entries(r.t.Context(), v1.AuditQuery{}) {
 			if err != nil {
 				return false, err.Error()
 			}
@@ -217,7 +217,7 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 	if out, err := r.client.Diag(ctx, "h1", "saquery", "--src-to-dst", fmt.Sprintf("%d:%d", r.fab.PortInfo("h1", 1).LID, r.fab.PortInfo("h3", 1).LID), "PR"); err != nil || !bytes.Contains(out, []byte("PathRecord")) {
 		t.Errorf("path record: %v\n%s", err, out)
 	}
-	if _, err := r.olga.Assign(ctx, "h5", v1.Assignment{Cluster: "acme-1"}); err == nil {
+	if _, err := r.olga.Hosts().Assign(ctx, "h5", v1.Assignment{Cluster: "acme-1"}); err == nil {
 		t.Error("a host is assigned without the store")
 	} else if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Status != 503 {
 		t.Errorf("assign without the store: %v, want 503", err)
@@ -230,14 +230,14 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 	}
 	r.heals("h1", "h3")
 
-	h, err := r.socket.Host(ctx, "h2")
+	h, err := r.socket.Hosts().Get(ctx, "h2")
 	if err != nil || h.Cluster != "acme-1" || h.Epoch != 1 || recorded(h) == "" {
 		t.Fatalf("h2 on the socket: %+v, %v", h, err)
 	}
-	if _, err := r.socket.Release(client.IfMatch(ctx, "2"), "h2"); err == nil {
+	if _, err := r.socket.Hosts().Release(client.IfMatch(ctx, "2"), "h2"); err == nil {
 		t.Error("another assignment than the one that was meant is ended")
 	}
-	if h, err = r.socket.Fence(ctx, "h2", v1.Fence{Reason: "noisy"}); err != nil || !strings.Contains(recorded(h), "in the journal") {
+	if h, err = r.socket.Hosts().Fence(ctx, "h2", v1.Fence{Reason: "noisy"}); err != nil || !strings.Contains(recorded(h), "in the journal") {
 		t.Fatalf("fence: %+v, %v; want it in the journal", h, err)
 	}
 	r.keyless("h2", "after the fence")
@@ -246,10 +246,10 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 		state := r.fab.PortInfo(at.Peer, at.PeerPort).PortState
 		return state != ib.PortActive, fmt.Sprint(state)
 	})
-	if _, err := r.socket.Release(ctx, "h9"); err == nil {
+	if _, err := r.socket.Hosts().Release(ctx, "h9"); err == nil {
 		t.Error("a host that is not known is released")
 	}
-	if _, err := r.olga.Assign(ctx, "h2", v1.Assignment{Cluster: "acme-1"}); err == nil {
+	if _, err := r.olga.Hosts().Assign(ctx, "h2", v1.Assignment{Cluster: "acme-1"}); err == nil {
 		t.Error("a fenced host is assigned without the store")
 	}
 
@@ -267,7 +267,7 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 
 	// The store comes back to a process that runs on; then that is started again.
 	giveBack = r.loseStore()
-	if h, err = r.socket.Release(ctx, "h4"); err != nil || !strings.Contains(recorded(h), "in the journal") {
+	if h, err = r.socket.Hosts().Release(ctx, "h4"); err != nil || !strings.Contains(recorded(h), "in the journal") {
 		t.Fatalf("release: %+v, %v; want it in the journal", h, err)
 	}
 	r.keyless("h4", "after the release")
@@ -378,7 +378,7 @@ func TestFenceOnAFullDisk(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	h, err := r.socket.Fence(t.Context(), "h2", v1.Fence{Reason: "noisy"})
+	h, err := r.socket.Hosts().Fence(t.Context(), "h2", v1.Fence{Reason: "noisy"})
 	if err != nil || !strings.Contains(recorded(h), "in the journal") {
 		t.Fatalf("fence: %+v, %v; want it in the journal", h, err)
 	}
@@ -407,7 +407,7 @@ func TestFenceOnAFullDisk(t *testing.T) {
 		}
 	}
 	giveBack := r.loseStore()
-	if h, err = r.socket.Fence(t.Context(), "h1", v1.Fence{Reason: "noisy"}); err != nil || !strings.Contains(recorded(h), "memory of this process alone") {
+	if h, err = r.socket.Hosts().Fence(t.Context(), "h1", v1.Fence{Reason: "noisy"}); err != nil || !strings.Contains(recorded(h), "memory of this process alone") {
 		t.Fatalf("fence: %+v, %v; want it in memory alone", h, err)
 	}
 	r.keyless("h1", "after the fence")

@@ -29,7 +29,7 @@ func TestSMReadsItsConfigurationAgain(t *testing.T) {
 	t.Cleanup(c.Close)
 	mtu := func(want int) func() (bool, string) {
 		return func() (bool, string) {
-			for page, err := range c.Ports(t.Context(), v1.PortQuery{Type: "switch", State: "Active"}) {
+			for page, err := range c.Fabric().Ports(t.Context(), v1.PortQuery{Type: "switch", State: "Active"}) {
 				if err != nil || !page.Settled || len(page.Items) == 0 {
 					return false, d.lines.String()
 				}

@@ -46,7 +46,7 @@ func TestClusterRecovered(t *testing.T) {
 	left.start()
 	x.leader()
 	left.voting(3)
-	before, err := left.api.SM(t.Context())
+	before, err := left.api.SM().Get(t.Context())
 	must(t, err)
 	devices, tools := x.devices(managers...), x.toolsSee("h1", "h2")
 	for _, m := range lost {
@@ -80,20 +80,20 @@ func TestClusterRecovered(t *testing.T) {
 	left.start()
 	left.voting(1)
 	x.leads("sm")
-	now, err := left.api.SM(t.Context())
+	now, err := left.api.SM().Get(t.Context())
 	must(t, err)
 	if now.Epoch <= before.Epoch+cluster.SkippedEpochs/2 {
 		t.Errorf("the epoch is %d after %d", now.Epoch, before.Epoch)
 	}
 	eventually(t, "a review in which all agree", func() (bool, string) {
-		review, err := left.api.Review(t.Context())
+		review, err := left.api.Review().Get(t.Context())
 		must(t, err)
 		return review.Active && slices.Equal(review.Recovered, []string{"h4", "h5"}) && review.Agreed == 2 && len(review.Differences) == 0, cmp.Diff(nil, review)
 	})
-	if _, err := left.api.CreateCluster(t.Context(), v1.NewCluster{Name: "acme-2", Tenant: "acme"}); err == nil {
+	if _, err := left.api.Clusters().Create(t.Context(), v1.NewCluster{Name: "acme-2", Tenant: "acme"}); err == nil {
 		t.Error("a cluster was made before the review has ended")
 	}
-	_, err = left.api.EndReview(t.Context(), v1.ReviewEnd{Reason: "all agree"})
+	_, err = left.api.Review().End(t.Context(), v1.ReviewEnd{Reason: "all agree"})
 	must(t, err)
 	audited(t, left, "cluster.recover")
 
@@ -171,7 +171,7 @@ func withoutSection(t *testing.T, dir string) {
 // audited requires an entry with an action in the audit log.
 func audited(t *testing.T, m *instance, action string) {
 	t.Helper()
-	for page, err := range m.api.Audit(t.Context(), v1.AuditQuery{}) {
+	for page, err := range m.api.Audit().Entries(t.Context(), v1.AuditQuery{}) {
 		must(t, err)
 		for _, e := range page.Items {
 			if e.Action == action {

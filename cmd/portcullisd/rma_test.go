@@ -116,10 +116,10 @@ func (r *repair) admit() {
 		trustBoots(r.t, r.olga, r.bob, m)
 		break // all boot alike
 	}
-	if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: "acme"}); err != nil {
+	if _, err := c.Tenants().Create(ctx, v1.NewTenant{Name: "acme"}); err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := c.CreateCluster(ctx, v1.NewCluster{Name: "acme-1", Tenant: "acme"}); err != nil {
+	if _, err := c.Clusters().Create(ctx, v1.NewCluster{Name: "acme-1", Tenant: "acme"}); err != nil {
 		r.t.Fatal(err)
 	}
 	var waits []func()
@@ -137,7 +137,7 @@ func (r *repair) importHosts() {
 	for _, m := range r.hosts {
 		text += m.inventory()
 	}
-	if _, err := r.olga.Import(r.t.Context(), []v1.InventoryFile{{Name: "hosts.yaml", Content: text}}, v1.RepairTicket{}, false); err != nil {
+	if _, err := r.olga.Inventory().Import(r.t.Context(), []v1.InventoryFile{{Name: "hosts.yaml", Content: text}}, v1.RepairTicket{}, false); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -145,7 +145,7 @@ func (r *repair) importHosts() {
 // join assigns a host and has it attest; wait returns how that ended, once it is admitted.
 func (r *repair) join(name string) (wait func()) {
 	r.t.Helper()
-	if _, err := r.olga.Assign(r.t.Context(), name, v1.Assignment{Cluster: "acme-1"}); err != nil {
+	if _, err := r.olga.Hosts().Assign(r.t.Context(), name, v1.Assignment{Cluster: "acme-1"}); err != nil {
 		r.t.Fatal(err)
 	}
 	ended := make(chan error, 1)
@@ -196,7 +196,7 @@ func (r *repair) stands(ticket, state string) *v1.RMA {
 	var last *v1.RMA
 	eventually(r.t, ticket+" in state "+state, func() (bool, string) {
 		var err error
-		last, err = r.olga.RMA(r.t.Context(), ticket)
+		last, err = r.olga.RMAs().Get(r.t.Context(), ticket)
 		return err == nil && last.State == state, fmt.Sprintf("%+v %v", last, err)
 	})
 	return last
@@ -206,7 +206,7 @@ func (r *repair) stands(ticket, state string) *v1.RMA {
 func (r *repair) confirms(ticket, want string) *v1.RMA {
 	r.t.Helper()
 	eventually(r.t, "the refusal of who opened "+ticket, func() (bool, string) {
-		_, err := r.olga.ConfirmRMA(r.t.Context(), ticket, v1.RMAConfirm{})
+		_, err := r.olga.RMAs().Confirm(r.t.Context(), ticket, v1.RMAConfirm{})
 		if err == nil {
 			r.t.Fatalf("%s is confirmed by who opened it", ticket)
 		}
@@ -215,7 +215,7 @@ func (r *repair) confirms(ticket, want string) *v1.RMA {
 	var out *v1.RMA
 	eventually(r.t, "the confirmation of "+ticket, func() (bool, string) {
 		var err error
-		out, err = r.bob.ConfirmRMA(r.t.Context(), ticket, v1.RMAConfirm{})
+		out, err = r.bob.RMAs().Confirm(r.t.Context(), ticket, v1.RMAConfirm{})
 		return err == nil, fmt.Sprint(err)
 	})
 	if out.State != want {
@@ -226,7 +226,7 @@ func (r *repair) confirms(ticket, want string) *v1.RMA {
 
 // problems returns the obstacles that the Subnet Manager reports.
 func (r *repair) problems() []string {
-	s, err := r.olga.SM(r.t.Context())
+	s, err := r.olga.SM().Get(r.t.Context())
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -236,7 +236,7 @@ func (r *repair) problems() []string {
 // content reads what a revision says.
 func (r *repair) content(number uint64) *topospec.Revision {
 	r.t.Helper()
-	data, err := r.olga.TopospecContent(r.t.Context(), number, "json")
+	data, err := r.olga.Topospec().Content(r.t.Context(), number, "json")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -300,17 +300,17 @@ func TestRMAOfAdapter(t *testing.T) {
 	phase(t, r.olga, "h1", v1.PhaseAdmitted)
 	old := h1.nodeGUID
 
-	if _, err := r.olga.StartRMA(ctx, v1.NewRMA{Kind: v1.RMAAdapter, Ticket: "RMA-7", Old: old, Window: 3600, Reason: "port errors"}); err != nil {
+	if _, err := r.olga.RMAs().Start(ctx, v1.NewRMA{Kind: v1.RMAAdapter, Ticket: "RMA-7", Old: old, Window: 3600, Reason: "port errors"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := r.bob.StartRMA(ctx, v1.NewRMA{Kind: v1.RMAAdapter, Ticket: "RMA-8", Old: old, Window: 3600, Reason: "again"})
+	_, err := r.bob.RMAs().Start(ctx, v1.NewRMA{Kind: v1.RMAAdapter, Ticket: "RMA-8", Old: old, Window: 3600, Reason: "again"})
 	refusedWith(t, "rma_open", err)
 	r.stands("RMA-7", "drafted")
 	r.confirms("RMA-7", "open")
-	_, err = r.bob.ConfirmRMA(ctx, "RMA-7", v1.RMAConfirm{})
+	_, err = r.bob.RMAs().Confirm(ctx, "RMA-7", v1.RMAConfirm{})
 	refusedWith(t, "no_candidate", err)
 
-	if _, err := r.olga.Release(ctx, "h1"); err != nil {
+	if _, err := r.olga.Hosts().Release(ctx, "h1"); err != nil {
 		t.Fatal(err)
 	}
 	phase(t, r.olga, "h1", v1.PhaseQuarantined)
@@ -326,7 +326,7 @@ func TestRMAOfAdapter(t *testing.T) {
 	if x := r.stands("RMA-7", "candidate"); x.New != spareHCA {
 		t.Errorf("the candidate is %v", x.New)
 	}
-	_, err = r.bob.ConfirmRMA(ctx, "RMA-7", v1.RMAConfirm{})
+	_, err = r.bob.RMAs().Confirm(ctx, "RMA-7", v1.RMAConfirm{})
 	refusedWith(t, "not_attested", err)
 	r.again()
 
@@ -351,7 +351,7 @@ func TestRMAOfAdapter(t *testing.T) {
 	r.again()
 	phase(t, r.olga, "h1", v1.PhaseAdmitted)
 	r.namesOnly(done.Replace, old, spareHCA)
-	_, err = r.bob.ConfirmRMA(ctx, "RMA-7", v1.RMAConfirm{})
+	_, err = r.bob.RMAs().Confirm(ctx, "RMA-7", v1.RMAConfirm{})
 	refusedWith(t, "rma_over", err)
 
 	swap(old)
@@ -380,9 +380,9 @@ func TestRMAOfSwitch(t *testing.T) {
 	if leaf == r.list.Find("h1").Ports[1].Peer {
 		t.Fatal("h1 and h5 are behind one leaf")
 	}
-	_, err := r.olga.StartRMA(ctx, v1.NewRMA{Kind: v1.RMASwitch, Ticket: "RMA-9", Old: old, New: spareHCA, Window: 3600, Reason: "fan"})
+	_, err := r.olga.RMAs().Start(ctx, v1.NewRMA{Kind: v1.RMASwitch, Ticket: "RMA-9", Old: old, New: spareHCA, Window: 3600, Reason: "fan"})
 	refusedWith(t, "rma_refused", err)
-	if _, err := r.olga.StartRMA(ctx, v1.NewRMA{Kind: v1.RMASwitch, Ticket: "RMA-9", Old: old, New: spareSwitch, Window: 3600, Reason: "fan"}); err != nil {
+	if _, err := r.olga.RMAs().Start(ctx, v1.NewRMA{Kind: v1.RMASwitch, Ticket: "RMA-9", Old: old, New: spareSwitch, Window: 3600, Reason: "fan"}); err != nil {
 		t.Fatal(err)
 	}
 	r.confirms("RMA-9", "open")
@@ -406,20 +406,20 @@ func TestRMAOfSwitch(t *testing.T) {
 		return pi.PortPhysicalState == ib.PhysDisabled, fmt.Sprint(pi.PortPhysicalState)
 	})
 	eventually(t, "verified cables of the new switch", func() (bool, string) {
-		x, err := r.olga.RMA(ctx, "RMA-9")
+		x, err := r.olga.RMAs().Get(ctx, "RMA-9")
 		return err == nil && strings.Contains(x.Next, "confirm"), fmt.Sprintf("%+v %v", x, err)
 	})
 	done := r.confirms("RMA-9", "accepted")
 	h := phase(t, r.olga, "h5", v1.PhaseAdmitted)
 	eventually(t, "the place of h5", func() (bool, string) {
 		var err error
-		h, err = r.olga.Host(ctx, "h5")
+		h, err = r.olga.Hosts().Get(ctx, "h5")
 		return err == nil && h.Status.Phase == v1.PhaseAdmitted && strings.Contains(fmt.Sprintf("%+v", h), spareSwitch.String()), fmt.Sprintf("%+v %v", h, err)
 	})
 	r.namesOnly(done.Open, old, spareSwitch)
 	eventually(t, "the M_Key of h5 to be held", func() (bool, string) { // a new one, if its link was lost just after it was shown
 		var at v1.FabricKey
-		for page, err := range r.olga.DeviceKeys(ctx, v1.PageQuery{}) {
+		for page, err := range r.olga.Keys().Devices(ctx, v1.PageQuery{}) {
 			if err != nil {
 				return false, err.Error()
 			}

@@ -127,16 +127,16 @@ func TestRolesApart(t *testing.T) {
 	c, c2, ctx := operator(t, dir, address), operator(t, other, otherAddress), t.Context()
 	h1.serve(dir, alternating(t, address, otherAddress))
 	trustBoots(t, c, c2, h1)
-	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory()}}, v1.RepairTicket{}, false); err != nil {
+	if _, err := c.Inventory().Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory()}}, v1.RepairTicket{}, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c2.CreateTenant(ctx, v1.NewTenant{Name: "acme"}); err != nil {
+	if _, err := c2.Tenants().Create(ctx, v1.NewTenant{Name: "acme"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.CreateCluster(ctx, v1.NewCluster{Name: "train", Tenant: "acme"}); err != nil {
+	if _, err := c.Clusters().Create(ctx, v1.NewCluster{Name: "train", Tenant: "acme"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c2.Assign(ctx, "h1", v1.Assignment{Cluster: "train"}); err != nil {
+	if _, err := c2.Hosts().Assign(ctx, "h1", v1.Assignment{Cluster: "train"}); err != nil {
 		t.Fatal(err)
 	}
 	h1.provision(t)
@@ -144,14 +144,14 @@ func TestRolesApart(t *testing.T) {
 	phase(t, c2, "h1", v1.PhaseAdmitted)
 	wantPKeys(t, lab, h1, key.Full().String())
 	eventually(t, "the state of the subnet manager, from either", func() (bool, string) {
-		a, err := c.SM(ctx)
-		b, err2 := c2.SM(ctx)
+		a, err := c.SM().Get(ctx)
+		b, err2 := c2.SM().Get(ctx)
 		return err == nil && err2 == nil && a.Settled && b.Settled, fmt.Sprint(a, err, b, err2)
 	})
 	wantElsewhere(t, c)
 
 	sm.kill()
-	if _, err := c2.Release(ctx, "h1"); err != nil {
+	if _, err := c2.Hosts().Release(ctx, "h1"); err != nil {
 		t.Fatal(err)
 	}
 	start(t, manager)
@@ -162,7 +162,7 @@ func TestRolesApart(t *testing.T) {
 // wantElsewhere requires a service without the sm role to say that it does not see the fabric.
 func wantElsewhere(t *testing.T, c *client.Client) {
 	t.Helper()
-	_, err := c.Overview(t.Context())
+	_, err := c.Fabric().Overview(t.Context())
 	if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Code != v1.CodeSMElsewhere || p.Hint == "" {
 		t.Errorf("the fabric's overview: %v, want %s with a hint", err, v1.CodeSMElsewhere)
 	}

@@ -42,35 +42,35 @@ func TestStateSurvives(t *testing.T) {
 	d := start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()
 
-	report, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: rack}}, v1.RepairTicket{}, false)
+	report, err := c.Inventory().Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: rack}}, v1.RepairTicket{}, false)
 	if err != nil || len(report.Added) != 2 {
 		t.Fatalf("import: %+v, %v", report, err)
 	}
-	if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: "acme"}); err != nil {
+	if _, err := c.Tenants().Create(ctx, v1.NewTenant{Name: "acme"}); err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := c.CreateCluster(ctx, v1.NewCluster{Name: "train", Tenant: "acme"})
+	cluster, err := c.Clusters().Create(ctx, v1.NewCluster{Name: "train", Tenant: "acme"})
 	if err != nil || !cluster.PKey.Valid() {
 		t.Fatalf("cluster %+v, %v", cluster, err)
 	}
-	if _, err := c.Assign(ctx, "compute-1", v1.Assignment{Cluster: "train"}); err != nil {
+	if _, err := c.Hosts().Assign(ctx, "compute-1", v1.Assignment{Cluster: "train"}); err != nil {
 		t.Fatal(err)
 	}
-	before, err := c.Hosts(ctx)
+	before, err := c.Hosts().All(ctx)
 	if err != nil || len(before) != 2 || before[0].Status.Phase != v1.PhaseAwaiting {
 		t.Fatalf("hosts %+v, %v; want compute-1 awaiting", before, err)
 	}
 
 	d.kill()
 	d = start(t, dir)
-	after, err := c.Hosts(ctx)
+	after, err := c.Hosts().All(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(after, before); diff != "" {
 		t.Errorf("hosts changed by a restart (-after +before):\n%s", diff)
 	}
-	if got, err := c.Cluster(ctx, "train"); err != nil || got.PKey != cluster.PKey {
+	if got, err := c.Clusters().Get(ctx, "train"); err != nil || got.PKey != cluster.PKey {
 		t.Errorf("cluster %+v, %v; want P_Key %v", got, err, cluster.PKey)
 	}
 	eventually(t, "the state of the fabric at systemd", func() (bool, string) {
@@ -78,7 +78,7 @@ func TestStateSurvives(t *testing.T) {
 		return strings.Contains(line, "; sm: no simulator listens"), line
 	})
 	eventually(t, "word of the missing simulator", func() (bool, string) {
-		state, err := c.SM(ctx)
+		state, err := c.SM().Get(ctx)
 		return err == nil && state.State == "unreachable" && len(state.Problems) > 0 && strings.Contains(state.Problems[0], "portcullisd-test-"), fmt.Sprint(state, err)
 	})
 	if n := strings.Count(d.lines.String(), "out of reach"); n != 1 {
@@ -150,17 +150,17 @@ func TestReload(t *testing.T) {
 	}
 	_, lines, _ := strings.Cut(entry.String(), "\n")
 	vic := withToken(t, dir, address, strings.TrimSpace(token.String()))
-	if _, err := vic.Hosts(t.Context()); err == nil {
+	if _, err := vic.Hosts().All(t.Context()); err == nil {
 		t.Fatal("an unknown token was accepted")
 	}
 	write(t, tokens, string(old)+lines)
 	d.hup()
-	if _, err := vic.Hosts(t.Context()); err != nil {
+	if _, err := vic.Hosts().All(t.Context()); err != nil {
 		t.Errorf("after a reload: %v", err)
 	}
 	write(t, tokens, "tokens: nonsense\n")
 	d.hup()
-	if _, err := vic.Hosts(t.Context()); err != nil {
+	if _, err := vic.Hosts().All(t.Context()); err != nil {
 		t.Errorf("after a reload of nonsense: %v", err)
 	}
 	if !strings.Contains(d.lines.String(), "what was in use stays in use") {
@@ -215,7 +215,7 @@ func TestSocketActivation(t *testing.T) {
 		}
 		d := launch(t, cmd, "LISTEN_FDS=1", "LISTEN_FDNAMES="+tt.name)
 		d.await("READY=1")
-		if _, err := operator(t, dir, passed).Hosts(t.Context()); err != nil {
+		if _, err := operator(t, dir, passed).Hosts().All(t.Context()); err != nil {
 			t.Errorf("over the passed socket: %v", err)
 		}
 		if _, err := net.Dial("tcp", address); err == nil {

@@ -110,28 +110,28 @@ func shown(t *testing.T, socket string, port ib.GUID) {
 	t.Cleanup(c.Close)
 	by := v1.RegisteredQuery{Port: port.String()}
 	eventually(t, "what is registered to be shown", func() (bool, string) {
-		s, err := c.SA(t.Context())
+		s, err := c.Registered().SA(t.Context())
 		return err == nil && s.Serving && s.Services == 1 && s.Subscriptions == 1, fmt.Sprintf("%+v, %v", s, err)
 	})
 	var registrants []v1.Registrant
-	for page, err := range c.Groups(t.Context(), v1.GroupQuery{RegisteredQuery: by}) {
+	for page, err := range c.Registered().Groups(t.Context(), v1.GroupQuery{RegisteredQuery: by}) {
 		if err != nil || len(page.Items) != 1 {
 			t.Fatalf("groups: %+v, %v", page, err)
 		}
-		for members, err := range c.Members(t.Context(), page.Items[0].MGID.String(), by) {
+		for members, err := range c.Registered().Members(t.Context(), page.Items[0].MGID.String(), by) {
 			if err != nil || len(members.Items) != 1 {
 				t.Fatalf("members: %+v, %v", members, err)
 			}
 			registrants = append(registrants, members.Items[0].Registrant)
 		}
 	}
-	for page, err := range c.Services(t.Context(), v1.ServiceQuery{RegisteredQuery: by}) {
+	for page, err := range c.Registered().Services(t.Context(), v1.ServiceQuery{RegisteredQuery: by}) {
 		if err != nil || len(page.Items) != 1 {
 			t.Fatalf("services: %+v, %v", page, err)
 		}
 		registrants = append(registrants, page.Items[0].Registrant)
 	}
-	for page, err := range c.Subscriptions(t.Context(), by) {
+	for page, err := range c.Registered().Subscriptions(t.Context(), by) {
 		if err != nil || len(page.Items) != 1 {
 			t.Fatalf("subscriptions: %+v, %v", page, err)
 		}

@@ -92,12 +92,12 @@ func TestAliasesOfTheInventory(t *testing.T) {
 	has := func(aliases string) {
 		t.Helper()
 		text := fmt.Sprintf("hosts: [{id: h1, hcas: [{node_guid: %v, ports: [{port: 1, guid: %v, aliases: [%s]}]}]}]\n", h1.GUID, h1.PortGUID(1), aliases)
-		if _, err := c.Import(t.Context(), []v1.InventoryFile{{Name: "rack.yaml", Content: text}}, v1.RepairTicket{}, false); err != nil {
+		if _, err := c.Inventory().Import(t.Context(), []v1.InventoryFile{{Name: "rack.yaml", Content: text}}, v1.RepairTicket{}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	eventually(t, "a settled fabric", func() (bool, string) {
-		s, err := c.SM(t.Context())
+		s, err := c.SM().Get(t.Context())
 		return err == nil && s.Settled, fmt.Sprint(s, err)
 	})
 	x := newRenamer(t, f, at, "h1")

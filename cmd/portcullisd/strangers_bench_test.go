@@ -109,14 +109,14 @@ func newStrangersSite(b *testing.B) *strangersSite {
 		trustBoots(b, s.c, s.c, m)
 	}
 	ctx := b.Context()
-	_, err = s.c.Import(ctx, []v1.InventoryFile{{Name: "hosts.yaml", Content: text}}, v1.RepairTicket{}, false)
+	_, err = s.c.Inventory().Import(ctx, []v1.InventoryFile{{Name: "hosts.yaml", Content: text}}, v1.RepairTicket{}, false)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err = s.c.CreateTenant(ctx, v1.NewTenant{Name: "acme"}); err != nil {
+	if _, err = s.c.Tenants().Create(ctx, v1.NewTenant{Name: "acme"}); err != nil {
 		b.Fatal(err)
 	}
-	if _, err = s.c.CreateCluster(ctx, v1.NewCluster{Name: "acme-1", Tenant: "acme"}); err != nil {
+	if _, err = s.c.Clusters().Create(ctx, v1.NewCluster{Name: "acme-1", Tenant: "acme"}); err != nil {
 		b.Fatal(err)
 	}
 	for i := range bouncing {
@@ -227,7 +227,7 @@ func (s *strangersSite) measure(b *testing.B) strangersPhase {
 // attest assigns a host, has it attest until it is admitted, and releases it and cuts its power for the next time.
 func (s *strangersSite) attest(b *testing.B, m *machine) (time.Duration, error) {
 	ctx := b.Context()
-	if _, err := s.c.Assign(ctx, m.id, v1.Assignment{Cluster: "acme-1"}); err != nil {
+	if _, err := s.c.Hosts().Assign(ctx, m.id, v1.Assignment{Cluster: "acme-1"}); err != nil {
 		return 0, err
 	}
 	m.config.Service = "https://" + s.relay(b)
@@ -248,12 +248,12 @@ func (s *strangersSite) attest(b *testing.B, m *machine) (time.Duration, error) 
 
 // release releases a host and waits until it is quarantined.
 func (s *strangersSite) release(ctx context.Context, host string) error {
-	if _, err := s.c.Release(ctx, host); err != nil {
+	if _, err := s.c.Hosts().Release(ctx, host); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for h, err := range s.c.Watch(ctx, host) {
+	for h, err := range s.c.Hosts().Watch(ctx, host) {
 		if err != nil {
 			return err
 		}

@@ -41,12 +41,12 @@ func TestTokenEnds(t *testing.T) {
 	d := start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()
 	shortly := withToken(t, dir, address, short)
-	if _, err := shortly.Hosts(ctx); err != nil && time.Now().Before(ends) {
+	if _, err := shortly.Hosts().All(ctx); err != nil && time.Now().Before(ends) {
 		t.Errorf("before its end: %v", err)
 	}
 	told := func(cause string) func() (bool, string) {
 		return func() (bool, string) {
-			list, err := c.Events(ctx, v1.EventQuery{Type: "token.ends"})
+			list, err := c.Audit().Events(ctx, v1.EventQuery{Type: "token.ends"})
 			if err != nil {
 				return false, err.Error()
 			}
@@ -60,15 +60,15 @@ func TestTokenEnds(t *testing.T) {
 	}
 	eventually(t, "an event ahead", told("soon"))
 	eventually(t, "a refusal", func() (bool, string) {
-		_, err := shortly.Hosts(ctx)
+		_, err := shortly.Hosts().All(ctx)
 		return err != nil && strings.Contains(err.Error(), "token short ended at "+ends.Format(time.RFC3339)), fmt.Sprint(err)
 	})
 	eventually(t, "an event of its end", told("ended"))
-	if _, err := withToken(t, dir, address, endless).Hosts(ctx); err != nil {
+	if _, err := withToken(t, dir, address, endless).Hosts().All(ctx); err != nil {
 		t.Errorf("a token without an end: %v", err)
 	}
 	var noted []v1.AuditEntry
-	for page, err := range c.Audit(ctx, v1.AuditQuery{Action: "token.refuse"}) {
+	for page, err := range c.Audit().Entries(ctx, v1.AuditQuery{Action: "token.refuse"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,7 +86,7 @@ func newTopospecSite(t *testing.T, netlist, port string) *topospecSite {
 func (s *topospecSite) settled() {
 	s.t.Helper()
 	eventually(s.t, "a settled fabric", func() (bool, string) {
-		o, err := s.olga.Overview(s.t.Context())
+		o, err := s.olga.Fabric().Overview(s.t.Context())
 		return err == nil && o.Settled, fmt.Sprint(o, err, s.d.lines)
 	})
 }
@@ -94,7 +94,7 @@ func (s *topospecSite) settled() {
 // draft hands a revision in as olga.
 func (s *topospecSite) draft(r *topospec.Revision) *v1.TopospecRevision {
 	s.t.Helper()
-	out, err := s.olga.DraftTopospec(s.t.Context(), v1.NewTopospec{Name: "lab.yaml", Content: string(native.AppendTo(nil, r, native.YAML)), Reason: "planned"})
+	out, err := s.olga.Topospec().Draft(s.t.Context(), v1.NewTopospec{Name: "lab.yaml", Content: string(native.AppendTo(nil, r, native.YAML)), Reason: "planned"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func (s *topospecSite) draft(r *topospec.Revision) *v1.TopospecRevision {
 
 func (s *topospecSite) approve(r *v1.TopospecRevision) {
 	s.t.Helper()
-	if _, err := s.bob.ApproveTopospec(s.t.Context(), r.Revision, "", v1.TopospecApprove{Digest: r.Digest}); err != nil {
+	if _, err := s.bob.Topospec().Approve(s.t.Context(), r.Revision, "", v1.TopospecApprove{Digest: r.Digest}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -112,7 +112,7 @@ func (s *topospecSite) approve(r *v1.TopospecRevision) {
 func (s *topospecSite) activate(number uint64, mode string) {
 	s.t.Helper()
 	eventually(s.t, "activation", func() (bool, string) {
-		_, err := s.bob.ActivateTopospec(s.t.Context(), number, "", v1.TopospecActivate{Mode: mode, Reason: "ticket"})
+		_, err := s.bob.Topospec().Activate(s.t.Context(), number, "", v1.TopospecActivate{Mode: mode, Reason: "ticket"})
 		return err == nil, fmt.Sprint(err)
 	})
 }
@@ -122,7 +122,7 @@ func (s *topospecSite) applied(number uint64, mode string) (st *v1.Topospec) {
 	s.t.Helper()
 	eventually(s.t, fmt.Sprintf("revision %d in mode %s", number, mode), func() (bool, string) {
 		var err error
-		st, err = s.olga.Topospec(s.t.Context())
+		st, err = s.olga.Topospec().Get(s.t.Context())
 		return err == nil && st.Applied && st.Revision == number && st.InForce.Mode == mode, fmt.Sprintf("%+v %v", st, err)
 	})
 	return st
@@ -175,14 +175,14 @@ func TestTopospecOnIbsim(t *testing.T) {
 	first := s.draft(s.rev)
 	s.again()
 	s.approve(first)
-	if _, err := s.olga.ApproveTopospec(t.Context(), first.Revision, "", v1.TopospecApprove{Digest: first.Digest}); err == nil || !strings.Contains(err.Error(), "wrote it") {
+	if _, err := s.olga.Topospec().Approve(t.Context(), first.Revision, "", v1.TopospecApprove{Digest: first.Digest}); err == nil || !strings.Contains(err.Error(), "wrote it") {
 		t.Errorf("approved by its author: %v", err)
 	}
 	s.activate(1, "")
 	s.again()
 	s.applied(1, "observe")
 	eventually(t, "every link verified", func() (bool, string) { // the fabric is discovered meanwhile
-		st, err := s.olga.Topospec(t.Context())
+		st, err := s.olga.Topospec().Get(t.Context())
 		return err == nil && st.InForce.Verified == 7 && st.InForce.Expected == 7, fmt.Sprintf("%+v %v", st, err)
 	})
 	s.activate(1, "enforce")
@@ -194,7 +194,7 @@ func TestTopospecOnIbsim(t *testing.T) {
 	}
 
 	second := s.draft(exchanged(s.rev))
-	sim, err := s.bob.SimulateTopospec(t.Context(), second.Revision, v1.TopospecSimulate{})
+	sim, err := s.bob.Topospec().Simulate(t.Context(), second.Revision, v1.TopospecSimulate{})
 	if err != nil || len(sim.Hits) != 2 || sim.Flips != 2 || !sim.Would || sim.Verified != 5 {
 		t.Fatalf("%+v, %v", sim, err)
 	}
@@ -207,7 +207,7 @@ func TestTopospecOnIbsim(t *testing.T) {
 		t.Errorf("%d of the others are active, want 4", n)
 	}
 	differing := []string{}
-	for page, err := range s.olga.Differing(t.Context(), v1.PageQuery{}) {
+	for page, err := range s.olga.Fabric().Differing(t.Context(), v1.PageQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ func TestTopospecOnIbsim(t *testing.T) {
 	if d := cmp.Diff(differing, []string{"leaf1/1 swapped disabled", "leaf1/2 swapped disabled"}); d != "" {
 		t.Errorf("differing ports (-got +want):\n%s", d)
 	}
-	if _, err := s.bob.RollbackTopospec(t.Context(), "", v1.TopospecRollback{Reason: "it was the drawing"}); err != nil {
+	if _, err := s.bob.Topospec().Rollback(t.Context(), "", v1.TopospecRollback{Reason: "it was the drawing"}); err != nil {
 		t.Fatal(err)
 	}
 	s.again()

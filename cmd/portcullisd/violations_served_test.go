@@ -41,19 +41,19 @@ func TestViolationsOfAnAdmittedHost(t *testing.T) {
 	d := start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()
 	trustBoots(t, c, c, h1)
-	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, v1.RepairTicket{}, false); err != nil {
+	if _, err := c.Inventory().Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, v1.RepairTicket{}, false); err != nil {
 		t.Fatal(err)
 	}
 	keys := make(map[string]ib.PKey)
 	for host, tenant := range map[string]string{"h1": "acme", "h2": "blue"} {
 		hosts[host].serve(dir, address)
-		if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: tenant}); err != nil {
+		if _, err := c.Tenants().Create(ctx, v1.NewTenant{Name: tenant}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.CreateCluster(ctx, v1.NewCluster{Name: tenant + "-1", Tenant: tenant}); err != nil {
+		if _, err := c.Clusters().Create(ctx, v1.NewCluster{Name: tenant + "-1", Tenant: tenant}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Assign(ctx, host, v1.Assignment{Cluster: tenant + "-1"}); err != nil {
+		if _, err := c.Hosts().Assign(ctx, host, v1.Assignment{Cluster: tenant + "-1"}); err != nil {
 			t.Fatal(err)
 		}
 		hosts[host].provision(t)
@@ -163,7 +163,7 @@ func stormOfTraps(t *testing.T, c *client.Client, d *process, f *keyFabric, dir,
 // violations lists all rows that a query asks for.
 func violations(t *testing.T, c *client.Client, q v1.ViolationQuery) (out []v1.FabricViolation) {
 	t.Helper()
-	for page, err := range c.Violations(t.Context(), q) {
+	for page, err := range c.Fabric().Violations(t.Context(), q) {
 		if err != nil {
 			t.Fatal(err)
 		}

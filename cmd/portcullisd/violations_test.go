@@ -41,7 +41,7 @@ func TestViolationsOfARunningSM(t *testing.T) {
 	}
 	var row v1.FabricViolation
 	eventually(t, "twelve reports, refuted", func() (bool, string) {
-		for page, err := range c.Violations(t.Context(), v1.ViolationQuery{Kind: "m-key"}) {
+		for page, err := range c.Fabric().Violations(t.Context(), v1.ViolationQuery{Kind: "m-key"}) {
 			if err != nil {
 				return false, err.Error()
 			}
@@ -62,7 +62,7 @@ func TestViolationsOfARunningSM(t *testing.T) {
 // lidOf returns the LID of the first port of a node.
 func lidOf(t *testing.T, c *client.Client, node string) ib.LID {
 	t.Helper()
-	for page, err := range c.Ports(t.Context(), v1.PortQuery{Node: node}) {
+	for page, err := range c.Fabric().Ports(t.Context(), v1.PortQuery{Node: node}) {
 		if err != nil {
 			t.Fatal(err)
 		}

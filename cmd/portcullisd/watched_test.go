@@ -57,7 +57,7 @@ func alone(t *testing.T, lab *ibsimlab.Lab, nodes int, args ...string) (*client.
 	t.Cleanup(c.Close)
 	eventually(t, "a settled fabric with names", func() (bool, string) {
 		n := 0
-		for page, err := range c.Nodes(t.Context(), v1.NodeQuery{}) {
+		for page, err := range c.Fabric().Nodes(t.Context(), v1.NodeQuery{}) {
 			if err != nil || !page.Settled {
 				return false, "not settled"
 			}
@@ -75,7 +75,7 @@ func alone(t *testing.T, lab *ibsimlab.Lab, nodes int, args ...string) (*client.
 func fabricDump(t *testing.T, c *client.Client, format string) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := c.Dump(t.Context(), &b, format, ""); err != nil {
+	if err := c.Fabric().Dump(t.Context(), &b, format, ""); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -158,14 +158,14 @@ func TestLoneSMIsWatched(t *testing.T) {
 	lab := ibsimtest.Start(t, []byte(oneSwitch))
 	address := freeAddress(t)
 	c, d, socket := alone(t, lab, 4, "--metrics", address)
-	p, err := c.Progress(t.Context())
+	p, err := c.SM().Progress(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !p.Settled || p.Nodes.CAs != 3 || p.Sent == 0 || len(p.Settles) == 0 || p.Settles[0].Cause != "start" {
 		t.Errorf("progress %+v", p)
 	}
-	r, err := c.Routes(t.Context(), "h1", "sm")
+	r, err := c.Fabric().Routes(t.Context(), "h1", "sm")
 	if err != nil || len(r.There.Hops) != 3 || r.There.Hops[1].Name != "leaf1" {
 		t.Errorf("route %+v, %v", r, err)
 	}
@@ -225,10 +225,10 @@ func TestServiceShowsTheFabric(t *testing.T) {
 	start(t, dir)
 	c := operator(t, dir, address)
 	eventually(t, "an overview of a settled fabric", func() (bool, string) {
-		o, err := c.Overview(t.Context())
+		o, err := c.Fabric().Overview(t.Context())
 		return err == nil && o.Settled && o.Nodes.CAs == 3 && o.Ports.Active == 6, ""
 	})
-	if _, err := withToken(t, dir, address, "x").Overview(t.Context()); err == nil {
+	if _, err := withToken(t, dir, address, "x").Fabric().Overview(t.Context()); err == nil {
 		t.Error("the fabric is shown to a wrong token")
 	}
 }

@@ -87,7 +87,7 @@ was refused, and what the service decided by itself.`,
 				return err
 			}
 			all := v1.AuditEntries{Items: []v1.AuditEntry{}}
-			for page, err := range c.Audit(cmd.Context(), q) {
+			for page, err := range c.Audit().Entries(cmd.Context(), q) {
 				if err != nil {
 					return err
 				}
@@ -133,7 +133,7 @@ earlier export. "portcullis audit verify --log" verifies such a file if it has a
 			}
 			return env.ToFile(out, func(w io.Writer) error {
 				b := bufio.NewWriter(w)
-				for page, err := range c.Audit(cmd.Context(), q) {
+				for page, err := range c.Audit().Entries(cmd.Context(), q) {
 					if err != nil {
 						return err
 					}
@@ -166,7 +166,7 @@ such lines itself.`,
 				return err
 			}
 			var first v1.AuditEntry
-			for page, err := range c.Audit(cmd.Context(), v1.AuditQuery{Limit: 1}) {
+			for page, err := range c.Audit().Entries(cmd.Context(), v1.AuditQuery{Limit: 1}) {
 				if err != nil {
 					return err
 				}
@@ -175,7 +175,7 @@ such lines itself.`,
 				}
 				break
 			}
-			head, err := c.AuditHead(cmd.Context())
+			head, err := c.Audit().Head(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -303,7 +303,7 @@ func serviceLog(env *cli.Env, cmd *cobra.Command, l *chain.Log, add func(*chain.
 		return err
 	}
 	var head v1.AuditHead
-	for page, err := range c.Audit(cmd.Context(), v1.AuditQuery{Limit: v1.MaxPage}) {
+	for page, err := range c.Audit().Entries(cmd.Context(), v1.AuditQuery{Limit: v1.MaxPage}) {
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ breaks that operators accepted.`,
 			if err != nil {
 				return err
 			}
-			b, err := c.AuditBreaks(cmd.Context())
+			b, err := c.Audit().Breaks(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ from before.`,
 			if err != nil {
 				return err
 			}
-			known, err := c.AuditBreaks(cmd.Context())
+			known, err := c.Audit().Breaks(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ from before.`,
 				if b.Seq != seq {
 					continue
 				}
-				after, err := c.AcceptAuditBreak(cmd.Context(), v1.AuditAccept{Seq: seq, Hash: b.To.Hash, Reason: reason})
+				after, err := c.Audit().AcceptBreak(cmd.Context(), v1.AuditAccept{Seq: seq, Hash: b.To.Hash, Reason: reason})
 				if err != nil {
 					return err
 				}

@@ -34,7 +34,7 @@ BY is the source:
 			if err != nil {
 				return err
 			}
-			all, err := c.Events(cmd.Context(), q)
+			all, err := c.Audit().Events(cmd.Context(), q)
 			if err != nil {
 				return err
 			}

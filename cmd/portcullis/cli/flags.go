@@ -84,7 +84,7 @@ func (env *Env) CompleteHosts(cmd *cobra.Command, args []string, typed string) (
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	ids, err := c.HostIDPage(cmd.Context(), v1.HostQuery{Prefix: typed})
+	ids, err := c.Hosts().IDPage(cmd.Context(), v1.HostQuery{Prefix: typed})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -34,7 +34,7 @@ func fabricShow(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, err := c.Overview(cmd.Context())
+			o, err := c.Fabric().Overview(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -84,7 +84,7 @@ func presentNetlist(ctx context.Context, env *cli.Env) (*netlist.Netlist, error)
 		return nil, err
 	}
 	var text bytes.Buffer
-	if err := c.Dump(ctx, &text, dumpFormats[0], ""); err != nil {
+	if err := c.Fabric().Dump(ctx, &text, dumpFormats[0], ""); err != nil {
 		return nil, err
 	}
 	return netlist.Parse("of the service", text.Bytes())

@@ -27,9 +27,9 @@ func fabricLFTs(env *cli.Env) *cobra.Command {
 			node := strings.Join(args, "")
 			switch {
 			case opensm:
-				return c.Dump(cmd.Context(), env.Out, "opensm-lfts", node)
+				return c.Fabric().Dump(cmd.Context(), env.Out, "opensm-lfts", node)
 			case node == "":
-				page, err := gather(c.Tables(cmd.Context(), v1.PageQuery{Limit: v1.MaxPage}))
+				page, err := gather(c.Fabric().Tables(cmd.Context(), v1.PageQuery{Limit: v1.MaxPage}))
 				if err != nil {
 					return err
 				}
@@ -38,7 +38,7 @@ func fabricLFTs(env *cli.Env) *cobra.Command {
 						return []string{t.GUID.String(), t.Name, cli.LID(t.LID), strconv.Itoa(t.Routed), strconv.Itoa(t.Blocks), strconv.Itoa(t.Ports), spread(t)}
 					})
 			}
-			page, err := gather(c.Table(cmd.Context(), node, v1.PageQuery{Limit: v1.MaxPage}))
+			page, err := gather(c.Fabric().Table(cmd.Context(), node, v1.PageQuery{Limit: v1.MaxPage}))
 			if err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ func fabricDump(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.ToFile(file, func(w io.Writer) error { return c.Dump(cmd.Context(), w, format, node) })
+			return env.ToFile(file, func(w io.Writer) error { return c.Fabric().Dump(cmd.Context(), w, format, node) })
 		},
 	}
 	f := cmd.Flags()

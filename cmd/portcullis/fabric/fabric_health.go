@@ -20,7 +20,7 @@ released.`,
 			if err != nil {
 				return err
 			}
-			page, err := gather(c.Health(cmd.Context(), v1.PageQuery{Limit: v1.MaxPage}))
+			page, err := gather(c.Fabric().Health(cmd.Context(), v1.PageQuery{Limit: v1.MaxPage}))
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ func healthMark(env *cli.Env, name, short, mark string, needsReason bool) *cobra
 				return err
 			}
 			m.Place = args[0]
-			h, err := c.MarkHealth(cmd.Context(), m)
+			h, err := c.Fabric().MarkHealth(cmd.Context(), m)
 			if err != nil {
 				return err
 			}

@@ -52,11 +52,11 @@ func listKeys(ctx context.Context, env *cli.Env, old bool) error {
 	if err != nil {
 		return err
 	}
-	k, err := c.Keys(ctx)
+	k, err := c.Keys().Get(ctx)
 	if err != nil {
 		return err
 	}
-	page, err := gather(c.DeviceKeys(ctx, v1.PageQuery{Limit: v1.MaxPage}))
+	page, err := gather(c.Keys().Devices(ctx, v1.PageQuery{Limit: v1.MaxPage}))
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ seen, and needs no port.`,
 			if len(args) > 1 {
 				m.To = args[1]
 			}
-			k, err := c.MoveKey(cmd.Context(), m)
+			k, err := c.Keys().Move(cmd.Context(), m)
 			if err != nil {
 				return err
 			}
@@ -227,7 +227,7 @@ the keys.`,
 			if err != nil {
 				return err
 			}
-			k, err := c.RetireKeys(cmd.Context(), v1.KeyRetirement{GUID: g})
+			k, err := c.Keys().Retire(cmd.Context(), v1.KeyRetirement{GUID: g})
 			if err != nil {
 				return err
 			}
@@ -271,7 +271,7 @@ func releaseKeys(ctx context.Context, env *cli.Env, resume bool, wait time.Durat
 	if err != nil {
 		return err
 	}
-	k, err := c.ReleaseKeys(ctx, v1.KeyRelease{Resume: resume})
+	k, err := c.Keys().Release(ctx, v1.KeyRelease{Resume: resume})
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func released(ctx context.Context, c *client.Client, k *v1.FabricKeys, wait time
 		case <-tick.C:
 		}
 		var err error
-		if k, err = c.Keys(ctx); err != nil {
+		if k, err = c.Keys().Get(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -21,7 +21,7 @@ func fabricNodes(env *cli.Env) *cobra.Command {
 				return err
 			}
 			q.Limit = v1.MaxPage
-			page, err := gather(c.Nodes(cmd.Context(), q))
+			page, err := gather(c.Fabric().Nodes(cmd.Context(), q))
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ selected.`,
 				return err
 			}
 			q.Limit = v1.MaxPage
-			page, err := gather(c.Ports(cmd.Context(), q))
+			page, err := gather(c.Fabric().Ports(cmd.Context(), q))
 			if err != nil {
 				return err
 			}
@@ -109,7 +109,7 @@ func fabricLinks(env *cli.Env) *cobra.Command {
 				return err
 			}
 			q.Limit = v1.MaxPage
-			page, err := gather(c.Links(cmd.Context(), q))
+			page, err := gather(c.Fabric().Links(cmd.Context(), q))
 			if err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ ROOT is the top switch of the tree of the multicast LID. Several groups of a par
 may share one LID.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return showList(env, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricGroup], error] {
-				return c.Groups(ctx, q)
+				return c.Registered().Groups(ctx, q)
 			},
 				"there is no such group", groupHeader, groupRow)
 		},
@@ -65,7 +65,7 @@ func fabricMembers(env *cli.Env) *cobra.Command {
 		Use: "members MGID", Short: "List the members of a multicast group", Args: cli.Operands("MGID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return showList(env, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricMember], error] {
-				return c.Members(ctx, args[0], q)
+				return c.Registered().Members(ctx, args[0], q)
 			}, "it has no such members", registrantHeader("STATE", "JOINED BY"), memberRow)
 		},
 	}
@@ -110,7 +110,7 @@ func fabricServices(env *cli.Env) *cobra.Command {
 		Use: "services", Short: "List services that ports have registered", Args: cli.Operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return showList(env, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricService], error] {
-				return c.Services(ctx, q)
+				return c.Registered().Services(ctx, q)
 			}, "no such service is registered", append([]string{"SERVICE ID", "NAME"}, registrantHeader("P_KEY", "KEY", "EXPIRES")...), serviceRow)
 		},
 	}
@@ -135,7 +135,7 @@ func fabricSubscriptions(env *cli.Env) *cobra.Command {
 		Use: "subscriptions", Short: "List the ports that subscribed to notices", Args: cli.Operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return showList(env, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricSubscription], error] {
-				return c.Subscriptions(ctx, q)
+				return c.Registered().Subscriptions(ctx, q)
 			}, "no port has subscribed", registrantHeader("TO", "ABOUT", "QP", "TRUSTED"), subscriptionRow)
 		},
 	}
@@ -153,7 +153,7 @@ func fabricAliases(env *cli.Env) *cobra.Command {
 		Use: "aliases", Short: "List alias GUIDs that are assigned to ports", Args: cli.Operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return showList(env, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricAlias], error] {
-				return c.Aliases(ctx, q)
+				return c.Registered().Aliases(ctx, q)
 			}, "no port has one", registrantHeader("ENTRY", "READ BACK"), aliasRow)
 		},
 	}
@@ -173,7 +173,7 @@ func fabricSA(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := c.SA(cmd.Context())
+			s, err := c.Registered().SA(cmd.Context())
 			if err != nil {
 				return err
 			}

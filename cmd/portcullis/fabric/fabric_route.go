@@ -25,7 +25,7 @@ partition.`,
 			if err != nil {
 				return err
 			}
-			r, err := c.Routes(cmd.Context(), args[0], args[1])
+			r, err := c.Fabric().Routes(cmd.Context(), args[0], args[1])
 			if err != nil {
 				return err
 			}

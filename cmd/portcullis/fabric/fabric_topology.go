@@ -18,7 +18,7 @@ is in force.`,
 			if err != nil {
 				return err
 			}
-			page, err := gather(c.Differing(cmd.Context(), v1.PageQuery{Limit: v1.MaxPage}))
+			page, err := gather(c.Fabric().Differing(cmd.Context(), v1.PageQuery{Limit: v1.MaxPage}))
 			if err != nil {
 				return err
 			}

@@ -34,7 +34,7 @@ COUNT is exact. The log has only the 1st, 2nd, 5th, 10th, 20th, 50th and so on.`
 			if err != nil {
 				return err
 			}
-			page, err := gather(c.Violations(cmd.Context(), q))
+			page, err := gather(c.Fabric().Violations(cmd.Context(), q))
 			if err != nil {
 				return err
 			}

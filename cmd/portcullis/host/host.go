@@ -28,7 +28,7 @@ func hostShow(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			h, err := c.Host(cmd.Context(), args[0])
+			h, err := c.Hosts().Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -143,11 +143,11 @@ func hostAssign(env *cli.Env) *cobra.Command {
 			if n.PKey, err = cli.OptionalPKey(key); err != nil {
 				return err
 			}
-			h, err := c.Host(cmd.Context(), args[0])
+			h, err := c.Hosts().Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if h, err = c.Assign(e.meant(cmd.Context(), h), args[0], n); err != nil {
+			if h, err = c.Hosts().Assign(e.meant(cmd.Context(), h), args[0], n); err != nil {
 				return err
 			}
 			return afterChange(cmd.Context(), env, c, h, w, v1.PhaseAdmitted)
@@ -186,14 +186,14 @@ available: the change is made in the fabric, and recorded when the store is back
 			if w.Wait && env.Local() {
 				return &cli.UsageError{Msg: "--wait needs the service, and does not work with --socket", Hint: "leave --wait out, and check with: portcullis host show HOST"}
 			}
-			h, err := c.Host(cmd.Context(), args[0])
+			h, err := c.Hosts().Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if err := env.Confirm(yes, releasePlan(h)); err != nil {
 				return err
 			}
-			if h, err = c.Release(e.meant(cmd.Context(), h), args[0]); err != nil {
+			if h, err = c.Hosts().Release(e.meant(cmd.Context(), h), args[0]); err != nil {
 				return err
 			}
 			return afterChange(cmd.Context(), env, c, h, w, v1.PhaseQuarantined)
@@ -230,7 +230,7 @@ available.`,
 			if !env.Local() {
 				return &cli.UsageError{Msg: "host fence needs the Subnet Manager's socket", Hint: "add --socket PATH on its machine, or use: portcullis host release HOST, and portcullis fabric health mark PLACE"}
 			}
-			h, err := c.Host(cmd.Context(), args[0])
+			h, err := c.Hosts().Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -238,7 +238,7 @@ available.`,
 				return err
 			}
 			// It ignores which assignment holds by now: the host itself must be removed.
-			if h, err = c.Fence(cmd.Context(), args[0], v1.Fence{Reason: reason}); err != nil {
+			if h, err = c.Hosts().Fence(cmd.Context(), args[0], v1.Fence{Reason: reason}); err != nil {
 				return err
 			}
 			return afterChange(cmd.Context(), env, c, h, cli.WaitFlags{}, "")
@@ -270,14 +270,14 @@ back under its id with another EK, two persons must confirm that, as for a host 
 			if err != nil {
 				return err
 			}
-			h, err := c.Host(cmd.Context(), args[0])
+			h, err := c.Hosts().Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if err := env.Confirm(yes, fmt.Sprintf("host %s leaves inventory: other hosts can then have its %d adapters, its EK and its switch ports", h.ID, len(h.HCAs))); err != nil {
 				return err
 			}
-			if err := c.RemoveHost(e.meant(cmd.Context(), h), args[0], in); err != nil {
+			if err := c.Hosts().Remove(e.meant(cmd.Context(), h), args[0], in); err != nil {
 				return err
 			}
 			return env.Deleted("host", args[0])
@@ -298,7 +298,7 @@ Clearing a TPM resets its boot counters. Evidence with lower counters than befor
 (cleared), until an operator acknowledges the clear.`,
 	}
 	return withReason(env, cmd, "reason why it was cleared, for the audit log", func(ctx context.Context, c *client.Client, host, reason string) (*v1.Host, error) {
-		return c.AcknowledgeClear(ctx, host, v1.TPMCleared{Reason: reason})
+		return c.Hosts().AcknowledgeClear(ctx, host, v1.TPMCleared{Reason: reason})
 	})
 }
 
@@ -314,7 +314,7 @@ conflicts stay held if they have another conflict. Evidence that shows such a GU
 the hosts again.`,
 	}
 	return withReason(env, cmd, "what was found, for the audit log", func(ctx context.Context, c *client.Client, host, reason string) (*v1.Host, error) {
-		return c.ResolveGUID(ctx, host, v1.GUIDResolved{Reason: reason})
+		return c.Hosts().ResolveGUID(ctx, host, v1.GUIDResolved{Reason: reason})
 	})
 }
 

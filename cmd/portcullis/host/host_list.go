@@ -28,7 +28,7 @@ JSON and YAML show all of each host, about 2 kB for a host of 8 adapters. --view
 			}
 			switch view {
 			case v1.ViewFull:
-				hosts, err := c.HostsOf(cmd.Context(), q)
+				hosts, err := c.Hosts().List(cmd.Context(), q)
 				if err != nil {
 					return err
 				}
@@ -41,7 +41,7 @@ JSON and YAML show all of each host, about 2 kB for a host of 8 adapters. --view
 				})
 			case v1.ViewID:
 				q.Limit = v1.MaxPage
-				ids, err := c.HostIDs(cmd.Context(), q)
+				ids, err := c.Hosts().IDs(cmd.Context(), q)
 				if err != nil {
 					return err
 				}
@@ -51,7 +51,7 @@ JSON and YAML show all of each host, about 2 kB for a host of 8 adapters. --view
 					}
 				})
 			default:
-				hosts, err := c.HostSummaries(cmd.Context(), q)
+				hosts, err := c.Hosts().Summaries(cmd.Context(), q)
 				if err != nil {
 					return err
 				}

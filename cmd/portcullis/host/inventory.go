@@ -37,7 +37,7 @@ then confirms the row with "inventory repair". Without a ticket nothing is impor
 			if err != nil {
 				return err
 			}
-			report, err := c.Import(cmd.Context(), files, t, dryRun)
+			report, err := c.Inventory().Import(cmd.Context(), files, t, dryRun)
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ file unchanged changes nothing.`,
 			if err != nil {
 				return err
 			}
-			file, err := c.ExportInventory(cmd.Context())
+			file, err := c.Inventory().Export(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ func repairList(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := c.Repairs(cmd.Context())
+			all, err := c.Inventory().Repairs(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -91,7 +91,7 @@ func showRepair(w *cli.Columns, r *v1.Repair, done string) {
 func repairShow(env *cli.Env) *cobra.Command {
 	return onRepair(env, &cobra.Command{Use: "show HOST", Short: "Show a row that waits for a second person"}, "",
 		func(ctx context.Context, c *client.Client, host string) (*v1.Repair, error) {
-			return c.Repair(ctx, host)
+			return c.Inventory().Repair(ctx, host)
 		})
 }
 
@@ -111,7 +111,7 @@ sessions and orders of the host become void: assign the host again, and let it a
 			if digest == "" {
 				return nil, &cli.UsageError{Msg: "no --digest is given", Hint: fmt.Sprintf("portcullis inventory repair show %s prints the digest of what you confirm", cli.Plain(host))}
 			}
-			return c.ConfirmRepair(ctx, host, v1.RepairConfirm{Digest: digest, Reason: reason})
+			return c.Inventory().ConfirmRepair(ctx, host, v1.RepairConfirm{Digest: digest, Reason: reason})
 		})
 	cmd.Flags().StringVar(&digest, "digest", "", "digest of the row, or its first 12 digits; it must be given")
 	cli.WordFlag(cmd, &reason)
@@ -125,7 +125,7 @@ func repairCancel(env *cli.Env) *cobra.Command {
 			if err := cli.WantReason(reason); err != nil {
 				return nil, err
 			}
-			return c.CancelRepair(ctx, host, v1.RepairCancel{Reason: reason})
+			return c.Inventory().CancelRepair(ctx, host, v1.RepairCancel{Reason: reason})
 		})
 	cli.ReasonFlag(cmd, &reason)
 	return cmd
@@ -141,7 +141,7 @@ use one for a host again, import it with --ticket, and let another person confir
 			if err != nil {
 				return err
 			}
-			all, err := c.DeniedEKs(cmd.Context())
+			all, err := c.Inventory().DeniedEKs(cmd.Context())
 			if err != nil {
 				return err
 			}

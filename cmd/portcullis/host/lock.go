@@ -41,7 +41,7 @@ func lockList(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := c.Locks(cmd.Context(), v1.LockQuery{Host: host})
+			all, err := c.Locks().List(cmd.Context(), v1.LockQuery{Host: host})
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func boundTo(b *v1.LockBinding) string {
 func lockShow(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "show GUID", Short: "Show the lock of an adapter", Args: cli.Operands("GUID"),
-		RunE: onLock(env, func(ctx context.Context, c *client.Client, g ib.GUID) (*v1.Lock, error) { return c.Lock(ctx, g) }),
+		RunE: onLock(env, func(ctx context.Context, c *client.Client, g ib.GUID) (*v1.Lock, error) { return c.Locks().Get(ctx, g) }),
 	}
 }
 
@@ -130,7 +130,7 @@ it. The audit log records the decision and its reason.`,
 				return &cli.UsageError{Msg: "--reason is needed", Hint: "say why the adapter leaves, for the audit log"}
 			}
 			return onLock(env, func(ctx context.Context, c *client.Client, g ib.GUID) (*v1.Lock, error) {
-				return c.ReleaseLock(ctx, g, v1.LockRelease{Reason: reason})
+				return c.Locks().Release(ctx, g, v1.LockRelease{Reason: reason})
 			})(cmd, args)
 		},
 	}
@@ -142,10 +142,10 @@ func lockRetain(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "retain GUID", Short: "Cancel the decision that an adapter leaves", Args: cli.Operands("GUID"),
 		RunE: onLock(env, func(ctx context.Context, c *client.Client, g ib.GUID) (*v1.Lock, error) {
-			if err := c.RetainLock(ctx, g); err != nil {
+			if err := c.Locks().Retain(ctx, g); err != nil {
 				return nil, err
 			}
-			return c.Lock(ctx, g)
+			return c.Locks().Get(ctx, g)
 		}),
 	}
 }

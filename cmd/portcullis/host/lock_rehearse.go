@@ -96,7 +96,7 @@ func lockedAdapters(env *cli.Env, cmd *cobra.Command, from string) (*v1.List[v1.
 		if err != nil {
 			return nil, err
 		}
-		return c.Locks(cmd.Context(), v1.LockQuery{})
+		return c.Locks().List(cmd.Context(), v1.LockQuery{})
 	}
 	data, err := input.ReadFile(from, input.Large)
 	if err != nil {

@@ -36,7 +36,7 @@ func hostWait(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			h, err := c.Host(cmd.Context(), args[0])
+			h, err := c.Hosts().Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func waitFor(ctx context.Context, env *cli.Env, c *client.Client, h *v1.Host, ti
 	defer cancel()
 	told := v1.Phase("")
 	for {
-		for next, err := range c.Watch(ctx, h.ID) {
+		for next, err := range c.Hosts().Watch(ctx, h.ID) {
 			if p, ok := errors.AsType[*v1.Problem](err); ok && p.Status < 500 {
 				return nil, err
 			}

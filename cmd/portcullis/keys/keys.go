@@ -116,7 +116,7 @@ func storedFacts(ctx context.Context, env *cli.Env, name string) ([]sm.Fact, str
 	if err != nil {
 		return nil, service, cli.Hint(err, `name the service with --service, or the state of "portcullisd sm" with --facts`)
 	}
-	stored, err := c.SealedKeys(ctx)
+	stored, err := c.Keys().Sealed(ctx)
 	if err != nil {
 		return nil, service, err
 	}

@@ -76,7 +76,7 @@ func returnKey(ctx context.Context, env *cli.Env, g ib.GUID) error {
 	if err != nil {
 		return err
 	}
-	k, err := c.LendKey(ctx, v1.KeyLoan{GUID: g})
+	k, err := c.Keys().Lend(ctx, v1.KeyLoan{GUID: g})
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func lendKey(ctx context.Context, env *cli.Env, g ib.GUID, l *loan) error {
 	if err != nil {
 		return err
 	}
-	k, err := c.LendKey(ctx, v1.KeyLoan{GUID: g, Seconds: int(l.period / time.Second), To: l.to})
+	k, err := c.Keys().Lend(ctx, v1.KeyLoan{GUID: g, Seconds: int(l.period / time.Second), To: l.to})
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func takeSAKey(ctx context.Context, env *cli.Env, to, rootFile, out string) erro
 	if err != nil {
 		return err
 	}
-	k, err := c.LendSAKey(ctx, v1.SAKeyLoan{To: to})
+	k, err := c.Keys().LendSAKey(ctx, v1.SAKeyLoan{To: to})
 	if err != nil {
 		return err
 	}

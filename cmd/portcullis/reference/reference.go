@@ -47,7 +47,7 @@ func referenceList(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := c.References(cmd.Context(), class)
+			all, err := c.References().List(cmd.Context(), class)
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func referenceShow(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "show CLASS/VERSION", Short: "Show a set: each register, and each event that it requires", Args: cli.Operands("CLASS/VERSION"),
 		RunE: onSet(env, func(ctx context.Context, c *client.Client, class string, version uint64) (*v1.Reference, error) {
-			return c.Reference(ctx, class, version)
+			return c.References().Get(ctx, class, version)
 		}),
 	}
 }
@@ -168,7 +168,7 @@ the digests that were seen. --base extends an existing set.`,
 				return err
 			}
 			return showSetOf(cmd.Context(), env, func(ctx context.Context, c *client.Client) (*v1.Reference, error) {
-				return c.LearnReference(ctx, l.in)
+				return c.References().Learn(ctx, l.in)
 			})
 		},
 	}
@@ -249,7 +249,7 @@ The verdict of each host that it admits names it, and so does the audit log.`,
 				return err
 			}
 			return showSetOf(cmd.Context(), env, func(ctx context.Context, c *client.Client) (*v1.Reference, error) {
-				return c.WaiveReference(ctx, in)
+				return c.References().Waive(ctx, in)
 			})
 		},
 	}
@@ -270,7 +270,7 @@ admission.two_persons is false. Look at it first: portcullis reference show.`,
 				return err
 			}
 			return onSet(env, func(ctx context.Context, c *client.Client, class string, version uint64) (*v1.Reference, error) {
-				return c.ApproveReference(ctx, class, version, v1.ReferenceApprove{Reason: reason, Expires: at})
+				return c.References().Approve(ctx, class, version, v1.ReferenceApprove{Reason: reason, Expires: at})
 			})(cmd, args)
 		},
 	}
@@ -293,7 +293,7 @@ again. An end can be moved to an earlier date, not to a later one.`,
 				return err
 			}
 			return onSet(env, func(ctx context.Context, c *client.Client, class string, version uint64) (*v1.Reference, error) {
-				return c.ExpireReference(ctx, class, version, in)
+				return c.References().Expire(ctx, class, version, in)
 			})(cmd, args)
 		},
 	}
@@ -330,7 +330,7 @@ exit status is 1 if it differs. The boot of a host is kept while no set in force
 
 func compareSet(ctx context.Context, c *client.Client, class string, version uint64, other string) (*v1.ReferenceDiff, error) {
 	if !strings.Contains(other, "/") {
-		return c.DiffReference(ctx, class, version, other)
+		return c.References().DiffHost(ctx, class, version, other)
 	}
 	of, with, err := setName(other)
 	if err != nil {
@@ -339,7 +339,7 @@ func compareSet(ctx context.Context, c *client.Client, class string, version uin
 	if of != class {
 		return nil, &cli.UsageError{Msg: fmt.Sprintf("%s is of another class than %s", cli.Plain(other), class), Hint: "compare sets of one class"}
 	}
-	return c.DiffReferences(ctx, class, version, with)
+	return c.References().Diff(ctx, class, version, with)
 }
 
 func showDiff(w *cli.Columns, d *v1.ReferenceDiff) {

@@ -186,7 +186,7 @@ func registersOf(ctx context.Context, env *cli.Env, name string) ([]reference.Re
 	if err != nil {
 		return nil, err
 	}
-	set, err := c.Reference(ctx, class, version)
+	set, err := c.References().Get(ctx, class, version)
 	if err != nil {
 		return nil, err
 	}

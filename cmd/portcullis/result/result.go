@@ -65,7 +65,7 @@ verifies it.`,
 			if err != nil {
 				return err
 			}
-			r, err := c.AttestationResult(cmd.Context(), args[0], n)
+			r, err := c.Hosts().AttestationResult(cmd.Context(), args[0], n)
 			if err != nil {
 				return err
 			}
@@ -288,14 +288,14 @@ is also public at /.well-known/jwks.json.`,
 				return err
 			}
 			if jwks {
-				set, err := c.ResultJWKS(cmd.Context())
+				set, err := c.Results().JWKS(cmd.Context())
 				if err != nil {
 					return err
 				}
 				_, err = fmt.Fprintln(env.Out, cli.Plain(string(set)))
 				return err
 			}
-			keys, err := c.ResultKeys(cmd.Context())
+			keys, err := c.Results().Keys(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -339,7 +339,7 @@ fetched again.`,
 			if err != nil {
 				return err
 			}
-			keys, err := c.RotateResultKey(cmd.Context(), v1.ResultRotation{Drop: drop, Reason: reason})
+			keys, err := c.Results().RotateKey(cmd.Context(), v1.ResultRotation{Drop: drop, Reason: reason})
 			if err != nil {
 				return err
 			}

@@ -29,7 +29,7 @@ No brake stops what an operator orders.`,
 			if err != nil {
 				return err
 			}
-			b, err := c.Brakes(cmd.Context())
+			b, err := c.Brakes().Get(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ memberships now, if the cause is still there. The count of hosts starts again at
 			if err != nil {
 				return err
 			}
-			b, err := c.ReleaseBrake(cmd.Context(), in)
+			b, err := c.Brakes().Release(cmd.Context(), in)
 			if err != nil {
 				return err
 			}

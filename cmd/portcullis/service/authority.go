@@ -39,7 +39,7 @@ func authorities(ctx context.Context, env *cli.Env) (*v1.HostAuthorities, error)
 	if err != nil {
 		return nil, err
 	}
-	return c.HostAuthorities(ctx)
+	return c.Authorities().Get(ctx)
 }
 
 func showAuthorities(w *cli.Columns, all *v1.HostAuthorities) {
@@ -92,7 +92,7 @@ their status tokens.`,
 			if err != nil {
 				return err
 			}
-			all, err := c.RotateHostAuthority(cmd.Context(), in)
+			all, err := c.Authorities().Rotate(cmd.Context(), in)
 			if err != nil {
 				return err
 			}

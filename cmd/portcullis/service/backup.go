@@ -37,13 +37,13 @@ keys are lost stay locked. "portcullisd restore" writes a backup back.`,
 				return err
 			}
 			if out == "" {
-				b, err := c.CreateBackup(cmd.Context())
+				b, err := c.Backups().Create(cmd.Context())
 				if err != nil {
 					return err
 				}
 				return env.Print(b, func(w *cli.Columns) { backupTable(w, *b) })
 			}
-			if err := secretFile(env, out, func(w io.Writer) error { return c.StreamBackup(cmd.Context(), w) }); err != nil {
+			if err := secretFile(env, out, func(w io.Writer) error { return c.Backups().Stream(cmd.Context(), w) }); err != nil {
 				return err
 			}
 			b, err := digestOf(out)
@@ -86,7 +86,7 @@ func backupList(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := c.Backups(cmd.Context())
+			all, err := c.Backups().List(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -110,7 +110,7 @@ func backupGet(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := secretFile(env, out, func(w io.Writer) error { return c.Backup(cmd.Context(), w, args[0]) }); err != nil {
+			if err := secretFile(env, out, func(w io.Writer) error { return c.Backups().Read(cmd.Context(), w, args[0]) }); err != nil {
 				return err
 			}
 			b, err := digestOf(out)
@@ -145,7 +145,7 @@ the service compares the digest of a file in its directory.`,
 				if err != nil {
 					return err
 				}
-				b, err := c.VerifyBackup(cmd.Context(), args[0])
+				b, err := c.Backups().Verify(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}

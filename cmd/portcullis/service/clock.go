@@ -24,7 +24,7 @@ another instance contradicts the clock. Removals go on.`,
 			if err != nil {
 				return err
 			}
-			s, err := c.Clock(cmd.Context())
+			s, err := c.Clock().Get(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ differs by more than a minute.`,
 			if err != nil {
 				return err
 			}
-			s, err := c.SetClock(cmd.Context(), v1.ClockSet{Time: now, Reason: reason})
+			s, err := c.Clock().Set(cmd.Context(), v1.ClockSet{Time: now, Reason: reason})
 			if err != nil {
 				return err
 			}

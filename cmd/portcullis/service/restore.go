@@ -34,7 +34,7 @@ service grants only what both the state and the fabric have. KIND is one of
 			if err != nil {
 				return err
 			}
-			r, err := c.Review(cmd.Context())
+			r, err := c.Review().Get(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -86,13 +86,13 @@ P_Keys that it does not explain are removed from the switch ports of the hosts. 
 refused if another port has the same P_Key and the state does not explain why: the P_Key may
 belong to another tenant now.`,
 	}
-	decide := (*client.Client).ApproveReview
+	decide := client.Review.Approve
 	if verb == "reject" {
 		c.Short = "Release hosts, and remove all P_Keys of tenants from their ports"
 		c.Long = `Release hosts of the restored state, and remove all P_Keys of tenants from their ports, also those
 that the state does not explain. Hosts that were admitted after the backup must then be assigned
 again and attest again.`
-		decide = (*client.Client).RejectReview
+		decide = client.Review.Reject
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		in.Hosts = args
@@ -102,7 +102,7 @@ again and attest again.`
 		case in.Reason == "":
 			return &cli.UsageError{Msg: "--reason is missing", Hint: "say what was found, for the audit log"}
 		}
-		return review(env, cmd, func(ctx context.Context, c *client.Client) (*v1.Review, error) { return decide(c, ctx, in) })
+		return review(env, cmd, func(ctx context.Context, c *client.Client) (*v1.Review, error) { return decide(c.Review(), ctx, in) })
 	}
 	c.Flags().BoolVar(&in.All, "all", false, "all hosts with differences that are not decided yet")
 	c.Flags().StringVar(&in.Reason, "reason", "", "reason, for the audit log")
@@ -119,7 +119,7 @@ P_Keys that no record explains from switch ports that belong to no host of the i
 			if in.Reason == "" {
 				return &cli.UsageError{Msg: "--reason is missing", Hint: "say what was found, for the audit log"}
 			}
-			return review(env, cmd, func(ctx context.Context, c *client.Client) (*v1.Review, error) { return c.EndReview(ctx, in) })
+			return review(env, cmd, func(ctx context.Context, c *client.Client) (*v1.Review, error) { return c.Review().End(ctx, in) })
 		},
 	}
 	c.Flags().BoolVar(&in.Strip, "strip", false, "remove P_Keys that no record explains")

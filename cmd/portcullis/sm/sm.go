@@ -25,7 +25,7 @@ func smStatus(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := c.SM(cmd.Context())
+			s, err := c.SM().Get(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ service. They no longer make the subnet manager partly blind, and stopped work c
 			if err != nil {
 				return err
 			}
-			was, err := c.ForgetUnseen(cmd.Context(), v1.SightAccept{Reason: reason})
+			was, err := c.SM().ForgetUnseen(cmd.Context(), v1.SightAccept{Reason: reason})
 			if err != nil {
 				return err
 			}
@@ -77,11 +77,11 @@ shows which instance leads.`,
 			if err != nil {
 				return err
 			}
-			was, err := c.SM(cmd.Context())
+			was, err := c.SM().Get(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if err := c.StepDown(cmd.Context(), v1.StepDown{Reason: reason}); err != nil {
+			if err := c.SM().StepDown(cmd.Context(), v1.StepDown{Reason: reason}); err != nil {
 				return err
 			}
 			return env.Print(was.Leadership, func(w *cli.Columns) { w.Text("%s steps down; portcullis sm status shows its successor", was.Leader) })

@@ -49,7 +49,7 @@ Without a terminal, and with --once or --json, the present state is printed once
 			if !once && env.Tabular() && inOK && outOK && cli.IsTerminal(in) && cli.IsTerminal(out) {
 				return watchTop(cmd.Context(), c, in, out, refresh)
 			}
-			p, err := c.Progress(cmd.Context())
+			p, err := c.SM().Progress(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func untilQuit(in io.Reader) {
 // next takes the next report. A subnet manager that has not seen the fabric yet
 // is waited for.
 func (s *sample) next(ctx context.Context, c *client.Client) error {
-	p, err := c.Progress(ctx)
+	p, err := c.SM().Progress(ctx)
 	if problem, ok := errors.AsType[*v1.Problem](err); ok && problem.Status == http.StatusServiceUnavailable && problem.Code != v1.CodeSMElsewhere {
 		if s.now == nil {
 			now := time.Now()

@@ -25,7 +25,7 @@ func clusterList(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			clusters, err := c.Clusters(cmd.Context())
+			clusters, err := c.Clusters().All(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ func clusterShow(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cluster, err := c.Cluster(cmd.Context(), args[0])
+			cluster, err := c.Clusters().Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ shared cluster, such as that of a storage service: see "portcullis cluster use".
 			if n.PKey, err = cli.OptionalPKey(key); err != nil {
 				return err
 			}
-			cluster, err := c.CreateCluster(cmd.Context(), n)
+			cluster, err := c.Clusters().Create(cmd.Context(), n)
 			if err != nil {
 				return err
 			}
@@ -116,11 +116,11 @@ command is refused if a port has none left. --stop ends the use.`,
 			if err != nil {
 				return err
 			}
-			change := c.Use
+			change := c.Clusters().Use
 			if stop {
-				change = c.StopUse
+				change = c.Clusters().StopUse
 			}
-			found, err := c.Cluster(cmd.Context(), args[0])
+			found, err := c.Clusters().Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -147,7 +147,7 @@ func clusterDelete(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cluster, err := c.Cluster(cmd.Context(), args[0])
+			cluster, err := c.Clusters().Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -156,7 +156,7 @@ func clusterDelete(env *cli.Env) *cobra.Command {
 			if err := env.Confirm(yes, plan); err != nil {
 				return err
 			}
-			if err := c.DeleteCluster(client.IfMatch(cmd.Context(), cluster.Version), args[0]); err != nil {
+			if err := c.Clusters().Delete(client.IfMatch(cmd.Context(), cluster.Version), args[0]); err != nil {
 				return err
 			}
 			return env.Deleted("cluster", args[0])

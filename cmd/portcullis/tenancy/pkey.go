@@ -21,7 +21,7 @@ func pkeyList(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			keys, err := c.QuarantinedPKeys(cmd.Context())
+			keys, err := c.Clusters().QuarantinedPKeys(cmd.Context())
 			if err != nil {
 				return err
 			}

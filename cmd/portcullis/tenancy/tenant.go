@@ -22,7 +22,7 @@ func tenantList(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			tenants, err := c.Tenants(cmd.Context())
+			tenants, err := c.Tenants().List(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ it. A tenant that such a credential creates has the ranges of the credential.`,
 			if err != nil {
 				return err
 			}
-			t, err := c.CreateTenant(cmd.Context(), v1.NewTenant{Name: args[0], PKeys: ranges})
+			t, err := c.Tenants().Create(cmd.Context(), v1.NewTenant{Name: args[0], PKeys: ranges})
 			if err != nil {
 				return err
 			}
@@ -69,11 +69,11 @@ func tenantDelete(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := c.Tenant(cmd.Context(), args[0])
+			t, err := c.Tenants().Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if err := c.DeleteTenant(client.IfMatch(cmd.Context(), t.Version), args[0]); err != nil {
+			if err := c.Tenants().Delete(client.IfMatch(cmd.Context(), t.Version), args[0]); err != nil {
 				return err
 			}
 			return env.Deleted("tenant", args[0])

@@ -39,7 +39,7 @@ func fetchRevision(ctx context.Context, env *cli.Env, number uint64) (*topospec.
 	if err != nil {
 		return nil, err
 	}
-	data, err := c.TopospecContent(ctx, number, "json")
+	data, err := c.Topospec().Content(ctx, number, "json")
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ is shown.`,
 			if err != nil {
 				return err
 			}
-			t, err := c.Topospec(cmd.Context())
+			t, err := c.Topospec().Get(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -105,7 +105,7 @@ func topospecRevisions(env *cli.Env) *cobra.Command {
 			}
 			all := []v1.TopospecRevision{}
 			for {
-				page, err := c.TopospecRevisions(cmd.Context(), q)
+				page, err := c.Topospec().Revisions(cmd.Context(), q)
 				if err != nil {
 					return err
 				}
@@ -168,7 +168,7 @@ that an approval must name. --to writes its contents in a format of "topospec co
 				}
 				return writeSpec(env, s, form, file)
 			}
-			r, err := c.TopospecRevision(cmd.Context(), number)
+			r, err := c.Topospec().Revision(cmd.Context(), number)
 			if err != nil {
 				return err
 			}
@@ -219,7 +219,7 @@ func validateOnline(ctx context.Context, env *cli.Env, number uint64) error {
 	if err != nil {
 		return err
 	}
-	r, err := c.ValidateTopospec(ctx, number)
+	r, err := c.Topospec().Validate(ctx, number)
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func simulateOnline(ctx context.Context, env *cli.Env, operand, mode string) err
 	if err != nil {
 		return err
 	}
-	r, err := c.SimulateTopospec(ctx, number, v1.TopospecSimulate{Mode: mode})
+	r, err := c.Topospec().Simulate(ctx, number, v1.TopospecSimulate{Mode: mode})
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func openRMA(env *cli.Env, cmd *cobra.Command, args []string, r *replacing) (err
 		return err
 	}
 	r.in.Window = r.window.Seconds()
-	return rmaStep(cmd.Context(), env, func(ctx context.Context, c *client.Client) (*v1.RMA, error) { return c.StartRMA(ctx, r.in) })
+	return rmaStep(cmd.Context(), env, func(ctx context.Context, c *client.Client) (*v1.RMA, error) { return c.RMAs().Start(ctx, r.in) })
 }
 
 // rmaStep takes a step, and shows where the replacement stands.
@@ -174,7 +174,7 @@ func rmaList(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := c.RMAs(cmd.Context())
+			all, err := c.RMAs().List(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -193,7 +193,7 @@ func rmaShow(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "show TICKET", Short: "Show the state of a replacement, and its next step", Args: cli.Operands("TICKET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return rmaStep(cmd.Context(), env, func(ctx context.Context, c *client.Client) (*v1.RMA, error) { return c.RMA(ctx, args[0]) })
+			return rmaStep(cmd.Context(), env, func(ctx context.Context, c *client.Client) (*v1.RMA, error) { return c.RMAs().Get(ctx, args[0]) })
 		},
 	}
 }
@@ -207,7 +207,9 @@ in the name of the person who opened the window, approved by you, and activated 
 allow it. The person who opened the window cannot confirm it, unless
 fabric.topology.two_persons is false.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return rmaStep(cmd.Context(), env, func(ctx context.Context, c *client.Client) (*v1.RMA, error) { return c.ConfirmRMA(ctx, args[0], in) })
+			return rmaStep(cmd.Context(), env, func(ctx context.Context, c *client.Client) (*v1.RMA, error) {
+				return c.RMAs().Confirm(ctx, args[0], in)
+			})
 		},
 	}
 	cli.WordFlag(cmd, &in.Reason)
@@ -225,7 +227,7 @@ Another person approves and activates it.`,
 				return err
 			}
 			return rmaStep(cmd.Context(), env, func(ctx context.Context, c *client.Client) (*v1.RMA, error) {
-				return c.CancelRMA(ctx, args[0], in)
+				return c.RMAs().Cancel(ctx, args[0], in)
 			})
 		},
 	}

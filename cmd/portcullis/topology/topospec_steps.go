@@ -37,7 +37,7 @@ with each wrong line. So is a file that is empty, truncated or of another fabric
 			if args[0] == "-" {
 				name = "stdin"
 			}
-			r, err := c.DraftTopospec(cmd.Context(), v1.NewTopospec{Name: name, Content: string(data), Draft: draft, Reason: reason})
+			r, err := c.Topospec().Draft(cmd.Context(), v1.NewTopospec{Name: name, Content: string(data), Draft: draft, Reason: reason})
 			if err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ two approvals.`,
 		if digest == "" {
 			return nil, &cli.UsageError{Msg: "no --digest is given", Hint: fmt.Sprintf("portcullis topospec show %d prints the digest of what you approve", number)}
 		}
-		return c.ApproveTopospec(ctx, number, "", v1.TopospecApprove{Digest: digest, Reason: reason})
+		return c.Topospec().Approve(ctx, number, "", v1.TopospecApprove{Digest: digest, Reason: reason})
 	})
 	cmd.Flags().StringVar(&digest, "digest", "", "digest of the draft, or its first 12 digits; it must be given")
 	cli.WordFlag(cmd, &reason)
@@ -102,7 +102,7 @@ func topospecReject(env *cli.Env) *cobra.Command {
 			if err := cli.WantReason(reason); err != nil {
 				return nil, err
 			}
-			return c.RejectTopospec(ctx, number, "", v1.TopospecReject{Reason: reason})
+			return c.Topospec().Reject(ctx, number, "", v1.TopospecReject{Reason: reason})
 		})
 	cli.ReasonFlag(cmd, &reason)
 	return cmd
@@ -135,7 +135,7 @@ fewer links are verified than predicted. --wait waits until the Subnet Manager h
 			if err != nil {
 				return err
 			}
-			t, err := c.ActivateTopospec(cmd.Context(), number, "", in)
+			t, err := c.Topospec().Activate(cmd.Context(), number, "", in)
 			if err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ Subnet Manager's path. The number of its own links that are missing does not cou
 			if err != nil {
 				return err
 			}
-			t, err := c.RollbackTopospec(cmd.Context(), "", in)
+			t, err := c.Topospec().Rollback(cmd.Context(), "", in)
 			if err != nil {
 				return err
 			}
@@ -205,7 +205,7 @@ func showApplied(ctx context.Context, env *cli.Env, c *client.Client, t *v1.Topo
 				return late()
 			case <-time.After(applyPause):
 			}
-			next, err := c.Topospec(ctx)
+			next, err := c.Topospec().Get(ctx)
 			if err != nil && ctx.Err() != nil {
 				return late()
 			}

@@ -91,10 +91,10 @@ func knows(t *testing.T) known {
 	t.Helper()
 	c, k := ask(t), known{Hosts: map[string][2]string{}, LIDs: map[ib.GUID]ib.LID{}, Keys: map[ib.GUID]string{}}
 	var err error
-	if k.Tenants, err = c.Tenants(t.Context()); err != nil {
+	if k.Tenants, err = c.Tenants().List(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if k.Clusters, err = c.Clusters(t.Context()); err != nil {
+	if k.Clusters, err = c.Clusters().All(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	// The earlier version reports no version of tenants and clusters.
@@ -104,14 +104,14 @@ func knows(t *testing.T) known {
 	for i := range k.Clusters {
 		k.Clusters[i].Version = ""
 	}
-	hosts, err := c.Hosts(t.Context())
+	hosts, err := c.Hosts().All(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range hosts {
 		k.Hosts[h.ID] = [2]string{h.EK, h.Cluster}
 	}
-	for page, err := range c.Ports(t.Context(), v1.PortQuery{}) {
+	for page, err := range c.Fabric().Ports(t.Context(), v1.PortQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func knows(t *testing.T) known {
 			}
 		}
 	}
-	for page, err := range c.DeviceKeys(t.Context(), v1.PageQuery{}) {
+	for page, err := range c.Keys().Devices(t.Context(), v1.PageQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func sets(t *testing.T) map[string]int {
 	}
 	c, status := ask(t), &v1.SM{}
 	guest.Eventually(t, guest.UnitLimit, "the service says what it sent since it was started", func() bool {
-		if status, err = c.SM(t.Context()); err != nil {
+		if status, err = c.SM().Get(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return status.Settled && status.SMPs["Get PortInfo"] > 0 && !status.Updated.Before(began)
