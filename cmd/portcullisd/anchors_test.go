@@ -116,10 +116,11 @@ func (d *process) settled(c *client.Client) {
 // that answers with them. Without anchors the host does come back: they are what prevents it.
 func TestRolledBackState(t *testing.T) {
 	t.Parallel()
-	vendor := tpmtest.ShortDir(t)
 	tpmtest.Require(t)
 	for _, by := range []string{"file", "webhook", "nothing"} {
 		t.Run("by "+by, func(t *testing.T) {
+			t.Parallel()
+			vendor := tpmtest.ShortDir(t)
 			lab := ibsimtest.Start(t, []byte(oneSwitch))
 			h1 := newMachine(t, vendor, &machine{id: "h1", nodeGUID: 0x200000, place: "0x100000/1", route: "0,1,1", onLeaf: "1"})
 			h2 := newMachine(t, vendor, &machine{id: "h2", nodeGUID: 0x300000, place: "0x100000/2", route: "0,1,2", onLeaf: "2"})
@@ -281,10 +282,7 @@ func decide(t *testing.T, c *client.Client, d *process, h1 *machine) {
 // verifyAnchors has the program of operators compare the log with what each place got.
 func verifyAnchors(t *testing.T, c *client.Client, dir, address, file string, others map[string]*collector) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "portcullis")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "portcullis/cmd/portcullis").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	program := operatorProgram(t)
 	keys, err := c.Results().JWKS(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ func (f *keyFabric) classKeysOf(class mad.Class) (n int) {
 // TestSMGivesOutClassKeys: portcullisd sm issues the keys that the configuration names, keeps them over a restart, and
 // takes them back on request.
 func TestSMGivesOutClassKeys(t *testing.T) {
+	t.Parallel()
 	f := servedKeyFabric(t, sim.Modern())
 	s := setKeys(t, "m_key_mode: random", "cc_key_enable: enable", "vs_key_enable: enable", "n2n_key_enable: ignore")
 	all := len(f.endPorts())

@@ -48,6 +48,7 @@ func mark(t *testing.T, c *client.Client, m v1.HealthMark) *v1.FabricHealth {
 // TestMarksOverSocket closes a port of a fabric through the socket of a subnet
 // manager alone. It stays closed over a restart, until it is released.
 func TestMarksOverSocket(t *testing.T) {
+	t.Parallel()
 	lab := ibsimtest.Start(t, twoLevels(t))
 	state := t.TempDir()
 	c, d, _ := alone(t, lab, 24+6+4, "--state-dir", state)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/cmd/portcullisd/lonesm"
@@ -16,6 +17,7 @@ import (
 // TestSMTellsOfLanes: on a ring of five, minhop is passed over. The output reports that dfsssp needs lanes, and that a root
 // does not exist.
 func TestSMTellsOfLanes(t *testing.T) {
+	t.Parallel()
 	l, err := netlist.Torus(netlist.Shape{Size: "5", Hosts: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +34,7 @@ func TestSMTellsOfLanes(t *testing.T) {
 	defer cancel()
 	var out, log bytes.Buffer
 	args := []string{"sm", "--port", "sim:" + file, "--once", "--json", "--engine", "minhop,dfsssp,updn", "--root-guid-file", roots}
-	if code := run(ctx, args, nil, &out, &log); code != command.ExitOK {
+	if code := run(ctx, args, time.Now, nil, &out, &log); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, log.String())
 	}
 	var r lonesm.Report

@@ -79,6 +79,7 @@ func TestFabric(t *testing.T) {
 // The service goes on, and says what to do, where the HCA that fabric.port names
 // is not there.
 func TestFabricWithoutTheHCA(t *testing.T) {
+	t.Parallel()
 	dir, address := install(t, "--fabric-port", "umad:nosuch_0:1")
 	d := start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()

@@ -13,6 +13,7 @@ import (
 // TestTopologyReadAgain: SIGHUP puts another file into force; one that is cut off, or
 // that guards refuse, changes nothing, however often it is read.
 func TestTopologyReadAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	net, file, law := filepath.Join(dir, "net"), filepath.Join(dir, "sm.yaml"), filepath.Join(dir, "topoconfig.conf")
 	write(t, net, oneSwitch)

@@ -247,6 +247,7 @@ func fetchRoute(t *testing.T, dir, address, path string) ([]byte, int) {
 // TestSMShowsNoKey: the same of a subnet manager that runs alone: its events, its
 // state, its complaints, and a recording, which can be played back.
 func TestSMShowsNoKey(t *testing.T) {
+	t.Parallel()
 	f := servedKeyFabric(t, sim.Modern())
 	imports, scan := planted(t, f)
 	s := setKeys(t, "m_key_enable: enable", "m_key_mode: random", "import: "+imports)

@@ -37,6 +37,7 @@ func (f *keyFabric) lids() map[ib.GUID]ib.LID {
 // TestTakeOverCCKeys: another manager has issued CC_Keys, by the real ibccconfig, and left its file. Ours takes the devices
 // over, each gets a key of its own, and the real ibccquery and ibccconfig do something under that one alone.
 func TestTakeOverCCKeys(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "opensm", "ibccquery", "ibccconfig")
 	f := servedKeyFabric(t, sim.Modern())
 	cache := f.opensm(t, "m_key 0x0\n")

@@ -11,9 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api/leader"
 	v1 "portcullis/api/v1"
-	"portcullis/cmd/portcullisd/leadership"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
@@ -231,16 +229,4 @@ func (x *trio) answers(node string) {
 func stopped(i *instance) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", i.process.cmd.Process.Pid))
 	return err == nil && strings.Contains(string(stat), ") T ")
-}
-
-// TestMayWrite: the only instance may write to the fabric, and one that stands by may not.
-func TestMayWrite(t *testing.T) {
-	only := &service{}
-	if !only.mayWrite() {
-		t.Error("the only instance may not write")
-	}
-	standby := &service{candidate: leader.New(leader.Options{Role: leadership.Role, Instance: "b"})}
-	if standby.mayWrite() {
-		t.Error("an instance that does not lead may write")
-	}
 }

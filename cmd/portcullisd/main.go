@@ -4,6 +4,9 @@ package main
 import (
 	"context"
 	"os"
+	"time"
 )
 
-func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], time.Now, os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -12,5 +16,29 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{Dir: "testdata", RequireUniqueNames: true})
+}
+
+// built builds the program of operators once for all tests, beside the portcullisd of TestMain, and returns its file.
+var built = sync.OnceValues(func() (string, error) {
+	service, err := exec.LookPath("portcullisd")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(filepath.Dir(service), "portcullis")
+	if out, err := exec.Command("go", "build", "-o", program, "portcullis/cmd/portcullis").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
+// operatorProgram returns the file of the program of operators.
+func operatorProgram(t *testing.T) string {
+	t.Helper()
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }

@@ -169,14 +169,13 @@ const (
 // route, M_Key or P_Key; nor once the import is taken out again.
 func TestKeysIntoFreshState(t *testing.T) {
 	t.Parallel()
-	portcullis := filepath.Join(t.TempDir(), "portcullis")
+	portcullis := operatorProgram(t)
 	command := func(name string, args ...string) {
 		t.Helper()
 		if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
 			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
 		}
 	}
-	command("go", "build", "-o", portcullis, "portcullis/cmd/portcullis")
 	f := servedKeyFabric(t, sim.Modern())
 	away := f.elsewhere()
 	members := filepath.Join(t.TempDir(), "partitions.conf")

@@ -21,6 +21,7 @@ import (
 	"portcullis/api/client"
 	"portcullis/api/fabric/owed"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/storage"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
@@ -76,7 +77,7 @@ func (r *outliving) member() (pid int) {
 			_, rest, _ := bytes.Cut(stat, []byte(") "))
 			fields := strings.Fields(string(rest))
 			line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-			if len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(r.d.cmd.Process.Pid) && bytes.Contains(line, []byte(storeVerb)) {
+			if len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(r.d.cmd.Process.Pid) && bytes.Contains(line, []byte(storage.Verb)) {
 				pid, err = strconv.Atoi(filepath.Base(filepath.Dir(path)))
 				return err == nil, fmt.Sprint(err)
 			}

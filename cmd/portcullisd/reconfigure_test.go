@@ -13,6 +13,7 @@ import (
 // TestSMReadsItsConfigurationAgain changes what follows from marks and the MTU of
 // a running subnet manager with partitions, and then makes mistakes.
 func TestSMReadsItsConfigurationAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	net := filepath.Join(dir, "net") // ibsim does not keep the MTU
 	write(t, net, oneSwitch)

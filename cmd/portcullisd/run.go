@@ -19,6 +19,7 @@ import (
 	"portcullis/cmd/portcullisd/lonesm"
 	"portcullis/cmd/portcullisd/restore"
 	"portcullis/cmd/portcullisd/setup"
+	"portcullis/cmd/portcullisd/storage"
 )
 
 const usage = `Usage:
@@ -36,9 +37,10 @@ const usage = `Usage:
 Signals: SIGHUP reads certificate and tokens again; SIGTERM stops.
 `
 
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// run runs a command line. wall is the clock of the machine.
+func run(ctx context.Context, args []string, wall func() time.Time, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
-		return verb(stderr, func() error { return runService(ctx, args, stdout, stderr) })
+		return verb(stderr, func() error { return runService(ctx, args, wall, stdout, stderr) })
 	}
 	switch name, args := args[0], args[1:]; name {
 	case "certificate":
@@ -53,7 +55,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return verb(stderr, func() error { return lonesm.Run(ctx, args, stdout, stderr) })
 	case "token":
 		return verb(stderr, func() error { return setup.Token(args, stdout, stderr) })
-	case storeVerb:
+	case storage.Verb:
 		return verb(stderr, func() error { return etcd.ServeMember(ctx, stdin, stdout, journal.New(stderr, slog.LevelError)) })
 	default:
 		command.Report(stderr, command.Hint(unknownCommand(name), "portcullisd --help"))
@@ -85,7 +87,7 @@ func verb(stderr io.Writer, f func() error) int {
 	}
 }
 
-func runService(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func runService(ctx context.Context, args []string, wall func() time.Time, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("portcullisd", flag.ContinueOnError)
 	file := fs.String("config", command.DefaultConfigFile, "configuration file")
 	check := fs.Bool("check", false, "check the configuration and the files it names, then stop")
@@ -122,5 +124,5 @@ func runService(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		fmt.Fprintf(stdout, "%s: good\n", *file)
 		return nil
 	}
-	return serve(ctx, c, parts, journal.New(stderr, c.Level()))
+	return serve(ctx, c, parts, wall, journal.New(stderr, c.Level()))
 }

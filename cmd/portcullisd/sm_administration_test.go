@@ -43,6 +43,7 @@ func asks(t *testing.T, lab *ibsimlab.Lab, host string) (*salab.Client, func(mad
 // TestRegistrationsSurviveAKill has hosts join a group, offer a service and subscribe, and kills the Subnet Manager. The
 // next one knows all of it, although no host sends it again.
 func TestRegistrationsSurviveAKill(t *testing.T) {
+	t.Parallel()
 	lab := ibsimtest.Start(t, twoLevels(t))
 	dir := t.TempDir()
 	key, partitions := filepath.Join(dir, "sa.key"), filepath.Join(dir, "partitions.conf")

@@ -23,6 +23,7 @@ import (
 // keeps them when the Subnet Manager is killed, and loses what the file lists no longer. It
 // runs on our simulator because ibsim refuses to be given any.
 func TestAliasesOfAFile(t *testing.T) {
+	t.Parallel()
 	l, err := netlist.Single(netlist.Shape{Hosts: 3, Radix: 8})
 	if err != nil {
 		t.Fatal(err)

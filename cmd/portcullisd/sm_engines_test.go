@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/cmd/portcullisd/lonesm"
@@ -17,6 +18,7 @@ import (
 // TestSMOnFabricsWithCircles: where shortest paths have circles, an engine that has none takes over, and the reason is
 // reported. An engine that needs more lanes than there are makes no tables, and that is reported, too.
 func TestSMOnFabricsWithCircles(t *testing.T) {
+	t.Parallel()
 	dragonfly := func() (*netlist.Netlist, error) { return netlist.DragonflyPlus(netlist.Shape{}) }
 	torus := func() (*netlist.Netlist, error) { return netlist.Torus(netlist.Shape{}) }
 	tests := []struct {
@@ -57,7 +59,7 @@ func TestSMOnFabricsWithCircles(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			args := append([]string{"sm", "--port", "sim:" + file, "--once", "--json"}, tt.args...)
-			if code := run(ctx, args, nil, &out, &log); code != command.ExitOK {
+			if code := run(ctx, args, time.Now, nil, &out, &log); code != command.ExitOK {
 				t.Fatalf("exit code %d: %s", code, log.String())
 			}
 			var r struct {
@@ -84,6 +86,7 @@ func TestSMOnFabricsWithCircles(t *testing.T) {
 // TestSMTellsWhyNothingIsRouted: with no engine that fits, the links stay as they
 // are, and the reason is in the log, for as long as it takes.
 func TestSMTellsWhyNothingIsRouted(t *testing.T) {
+	t.Parallel()
 	l, err := netlist.DragonflyPlus(netlist.Shape{})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/fabricsm/sim/netlist"
@@ -15,6 +16,7 @@ import (
 // read the lanes: by dateline of the dimension that a packet leaves along, and of
 // their own after a turn back from y to x.
 func TestTorusLanesAreProgrammed(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "smpquery")
 	l, err := netlist.Torus(netlist.Shape{Size: "5x4", Hosts: 4, Radix: 8})
 	if err != nil {
@@ -29,7 +31,7 @@ func TestTorusLanesAreProgrammed(t *testing.T) {
 	defer cancel()
 	var out, log bytes.Buffer
 	args := []string{"sm", "--port", "ibsim:" + lab.Socket() + "/sm", "--once", "--engine", "torus-2QoS,no_fallback"}
-	if code := run(ctx, args, nil, &out, &log); code != command.ExitOK {
+	if code := run(ctx, args, time.Now, nil, &out, &log); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, log.String())
 	}
 	// Ports 1 and 2 lead along x, 3 and 4 along y, the host is at 7.

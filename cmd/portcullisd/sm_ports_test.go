@@ -21,6 +21,7 @@ func fields(out string) map[string]string {
 // Port settings of the configuration are what unchanged infiniband-diags see on ibsim, and a second run has nothing to
 // write.
 func TestSMPortPolicies(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "smpquery", "ibportstate", "iblinkinfo")
 	lab := ibsimtest.Start(t, []byte(oneSwitch))
 	dir := t.TempDir()
@@ -107,6 +108,7 @@ Switch 4 "small"
 
 // Devices that are seldom are brought up like others, as third-party tools see.
 func TestSMRareDevices(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "smpquery", "ibtracert")
 	lab := ibsimtest.Start(t, []byte(rare))
 	bringUp(t, lab)

@@ -18,6 +18,7 @@ import (
 // TestRecordOption: the record of a run can be replayed, and does not replace a
 // file.
 func TestRecordOption(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "sm.record")
 	if code, _, complaint := once(t, "--record", file); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, complaint)
@@ -42,6 +43,7 @@ func TestRecordOption(t *testing.T) {
 
 // TestRecordWithTopology: the declared topology is in the record, and decisions by it are made again, without the file.
 func TestRecordWithTopology(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	law, file := filepath.Join(dir, "topoconfig.conf"), filepath.Join(dir, "sm.record")
 	const leaf, end = "0x0000000000100000,", ",1,Any,Active\n"
@@ -74,6 +76,7 @@ func recordedEngine(name string, options []byte) (route.Engine, error) {
 // TestRecordOverReload: the record of a run with quality of service and engines set by files goes on over SIGHUP, and
 // replays when the files are gone.
 func TestRecordOverReload(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	write(t, file("net"), oneSwitch)

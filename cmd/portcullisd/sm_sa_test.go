@@ -14,6 +14,7 @@ import (
 // TestSMBroadcastGroups: a partition with the flag ipoib has its broadcast group, which
 // saquery shows; SIGHUP makes and ends them.
 func TestSMBroadcastGroups(t *testing.T) {
+	t.Parallel()
 	lab := ibsimtest.Start(t, []byte(oneSwitch))
 	file := filepath.Join(t.TempDir(), "partitions.conf")
 	write(t, file, "Default=0x7fff, ipoib : ALL=limited, SELF=full;\nA=0x101 : 0x200001=full;\n")

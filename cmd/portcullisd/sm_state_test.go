@@ -26,7 +26,7 @@ func bringUp(t *testing.T, lab *ibsimlab.Lab, args ...string) (sets uint64, said
 	defer cancel()
 	var out, complaint strings.Builder
 	args = append([]string{"sm", "--port", "ibsim:" + lab.Socket() + "/sm", "--once", "--json", "--enforcement", "accepted"}, args...)
-	if code := run(ctx, args, nil, &out, &complaint); code != command.ExitOK {
+	if code := run(ctx, args, time.Now, nil, &out, &complaint); code != command.ExitOK {
 		t.Fatalf("exit code %d, said %s", code, complaint.String())
 	}
 	var r lonesm.Report
@@ -76,6 +76,7 @@ func lidOn(t *testing.T, lab *ibsimlab.Lab, path string) string {
 // A restart with a state directory writes nothing, even where devices forget;
 // LIDs survive that the fabric loses all of its own.
 func TestSMStateDirectory(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
 	file := filepath.Join(t.TempDir(), "guid2lid")
 	write(t, file, "0x0000000000200001 0x0033 0x0033\n\n0x0000000000300001 0x0033 0x0033\n\n0x0000000000100000 0x0044 0x0044\n\n")

@@ -25,11 +25,12 @@ func once(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out, complaint bytes.Buffer
-	code = run(ctx, append([]string{"sm", "--port", "sim:" + file, "--once"}, args...), nil, &out, &complaint)
+	code = run(ctx, append([]string{"sm", "--port", "sim:" + file, "--once"}, args...), time.Now, nil, &out, &complaint)
 	return code, out.String(), complaint.String()
 }
 
 func TestSMOnceReports(t *testing.T) {
+	t.Parallel()
 	code, out, complaint := once(t, "--json")
 	if code != command.ExitOK || complaint != "" {
 		t.Fatalf("exit code %d, said %q", code, complaint)
@@ -83,6 +84,7 @@ func TestSMOnceReports(t *testing.T) {
 }
 
 func TestSMOnceTable(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "partitions.conf")
 	write(t, file, "A=0x101 : 0x200001=full, 0x999=full;\n")
 	code, out, complaint := once(t, "--partitions", file)
@@ -100,6 +102,7 @@ func TestSMOnceTable(t *testing.T) {
 }
 
 func TestSMRefuses(t *testing.T) {
+	t.Parallel()
 	bad := filepath.Join(t.TempDir(), "partitions.conf")
 	write(t, bad, "A=0x101 : 0x200001=full;\nB=0x102 : ALL=full;\n")
 	for _, tt := range []struct {
@@ -119,7 +122,7 @@ func TestSMRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, complaint bytes.Buffer
-			code := run(t.Context(), append([]string{"sm"}, tt.args...), nil, &out, &complaint)
+			code := run(t.Context(), append([]string{"sm"}, tt.args...), time.Now, nil, &out, &complaint)
 			if code != tt.code || !strings.Contains(complaint.String(), tt.want) {
 				t.Errorf("exit code %d, said %q; want %d and %q", code, &complaint, tt.code, tt.want)
 			}
@@ -185,6 +188,7 @@ func hangUp(t *testing.T, d *process) {
 // A partition file decides which port is where, an error in it changes nothing, and every settled fabric is reported with
 // what it took.
 func TestSMPartitions(t *testing.T) {
+	t.Parallel()
 	lab := ibsimtest.Start(t, []byte(oneSwitch))
 	file := filepath.Join(t.TempDir(), "partitions.conf")
 	write(t, file, "A=0x101 : 0x200001=full;\n")

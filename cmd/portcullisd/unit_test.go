@@ -9,6 +9,7 @@ import (
 // The service reaches the devices that fabric.port names, through the udev rule
 // of its package, and no others.
 func TestTheUnitSeesOnlyUserMADDevices(t *testing.T) {
+	t.Parallel()
 	read := func(file string) string {
 		t.Helper()
 		text, err := os.ReadFile("../../" + file)

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"portcullis/cmd/portcullisd/command"
 
@@ -10,6 +11,7 @@ import (
 )
 
 func TestCommandLine(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, args     string
 		code           int
@@ -30,7 +32,7 @@ func TestCommandLine(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
-			code := run(t.Context(), strings.Fields(tt.args), nil, &stdout, &stderr)
+			code := run(t.Context(), strings.Fields(tt.args), time.Now, nil, &stdout, &stderr)
 			out, _, _ := strings.Cut(stdout.String(), "\n")
 			errs, rest, _ := strings.Cut(stderr.String(), "\n")
 			if diff := cmp.Diff([]any{tt.code, tt.stdout, tt.stderr}, []any{code, out, errs}); diff != "" {

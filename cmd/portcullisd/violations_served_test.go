@@ -22,6 +22,7 @@ import (
 // it must not, and the list of violations names host and tenant. Then it sends a storm of traps: all are counted, the log
 // gets a few lines, and few requests are sent because of them.
 func TestViolationsOfAnAdmittedHost(t *testing.T) {
+	t.Parallel()
 	vendor := tpmtest.ShortDir(t)
 	tpmtest.Require(t)
 	f := servedKeyFabric(t, sim.Modern())

@@ -16,6 +16,7 @@ import (
 // TestViolationsOfARunningSM: a host sends the Subnet Manager traps that accuse another one. A caller that asks over the
 // socket is shown their claim and that it is not true, and the key that they show stands nowhere.
 func TestViolationsOfARunningSM(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t)
 	lab := ibsimtest.Start(t, twoLevels(t))
 	c, d, _ := alone(t, lab, 24+6+4)

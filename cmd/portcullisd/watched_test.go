@@ -84,6 +84,7 @@ func fabricDump(t *testing.T, c *client.Client, format string) string {
 // TestDumpsAreThoseOfExistingTools compares what we write with what the real
 // ibnetdiscover prints and the real OpenSM writes of the same fabric.
 func TestDumpsAreThoseOfExistingTools(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "ibnetdiscover", "opensm")
 	lab := ibsimtest.Start(t, twoLevels(t))
 	c, d, _ := alone(t, lab, 24+6+4)
@@ -155,6 +156,7 @@ func sortedLines(text string) []string {
 // TestLoneSMIsWatched: socket and metrics of the Subnet Manager alone answer
 // while the fabric comes up and after, and go with the process.
 func TestLoneSMIsWatched(t *testing.T) {
+	t.Parallel()
 	lab := ibsimtest.Start(t, []byte(oneSwitch))
 	address := freeAddress(t)
 	c, d, socket := alone(t, lab, 4, "--metrics", address)
@@ -220,6 +222,7 @@ func fetched(t *testing.T, url string) string {
 // TestServiceShowsTheFabric: the API of the service answers from the same
 // memory, with its credentials.
 func TestServiceShowsTheFabric(t *testing.T) {
+	t.Parallel()
 	lab := ibsimtest.Start(t, []byte(oneSwitch))
 	dir, address := install(t, "--fabric-port", "ibsim:"+lab.Socket()+"/sm")
 	start(t, dir)

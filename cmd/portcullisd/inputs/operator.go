@@ -4,6 +4,7 @@ package inputs
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -127,6 +128,18 @@ func (k *Operator) Pass(ctx context.Context, in sm.Input) error {
 	case <-ctx.Done():
 		return notTaken("it is not attached to the fabric, or busy")
 	}
+}
+
+// Alive returns an error where the Subnet Manager is attached and takes nothing. The store may be away while the fabric is
+// served.
+func (k *Operator) Alive(ctx context.Context) error {
+	if !k.Attached.Load() {
+		return nil
+	}
+	if err := k.Pass(ctx, &sm.Woken{}); err != nil {
+		return fmt.Errorf("the subnet manager's loop stands still: %w", err)
+	}
+	return nil
 }
 
 func notTaken(why string) error {

@@ -1,4 +1,5 @@
-// Package leadership answers which of several instances manages the fabric, and has one step down.
+// Package leadership answers which of several instances manages the fabric, announces this one, and has another one lead where
+// this one cannot manage the fabric.
 package leadership
 
 import (

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api/store/etcd"
+	v1 "portcullis/api/v1"
 )
 
 // StoreHealth is how the store is, for /readyz, metrics and the log.
@@ -64,6 +65,16 @@ func (h *StoreHealth) Now() etcd.Health {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last
+}
+
+// Warned adds to the condition of a store that serves what runs short, and returns all.
+func (h *StoreHealth) Warned(all []v1.Condition) []v1.Condition {
+	for i := range all {
+		if c := &all[i]; c.Name == Store && c.OK {
+			c.Detail = h.Now().Warning
+		}
+	}
+	return all
 }
 
 // Collectors are the metrics of the store.

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"portcullis/api"
+	"portcullis/api/admission"
+	"portcullis/api/audit"
+	"portcullis/api/backup"
+	"portcullis/api/events"
+	"portcullis/api/fabric/owed"
+	"portcullis/api/fabric/seen"
+	"portcullis/api/hostca"
+	"portcullis/api/locks"
+	"portcullis/api/measuredboot"
+	"portcullis/api/results"
+	"portcullis/api/rma"
+	"portcullis/api/store/etcd"
+	v1 "portcullis/api/v1"
+	"portcullis/cmd/internal/version"
+	"portcullis/cmd/portcullisd/config"
+	"portcullis/cmd/portcullisd/expiry"
+	"portcullis/cmd/portcullisd/issuers"
+	"portcullis/cmd/portcullisd/leadership"
+	"portcullis/cmd/portcullisd/metrics"
+	"portcullis/cmd/portcullisd/readiness"
+	"portcullis/cmd/portcullisd/systemd"
+	"portcullis/cmd/portcullisd/tamper"
+	"portcullis/cmd/portcullisd/watch"
+)
+
+// apiRole is what the role api consists of.
+type apiRole struct {
+	service  *service
+	tokens   atomic.Pointer[api.Tokens]
+	reloaded chan struct{} // has a token after the files were read again
+	server   *api.Server
+
+	told   metrics.Events
+	brakes *readiness.Brakes
+
+	locks  *locks.Service   // of adapters; nil: none are locked
+	hosts  *hostca.Service  // nil: hosts get no certificates
+	signer *results.Service // nil: no attestation results are signed
+}
+
+// startAPI starts admission and the HTTPS API, in a service with that role.
+func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
+	if !s.config.Has(config.RoleAPI) {
+		return nil
+	}
+	a := &apiRole{service: s, reloaded: make(chan struct{}, 1), told: metrics.NewEvents(), brakes: readiness.NewBrakes(s.status)}
+	a.tokens.Store(s.parts.Tokens)
+	var err error
+	if o := s.parts.Locks; o != nil {
+		o.Store, o.Now = s.store, s.clock.Now
+		if a.locks, err = locks.New(*o); err != nil {
+			return err
+		}
+	}
+	issue := &issuers.Site{Store: s.store, Log: s.log, Now: s.clock.Now}
+	if a.hosts, err = issue.Hosts(ctx, s.parts.Hosts); err != nil {
+		return err
+	}
+	l, err := systemd.Listen(s.config.Listen, s.config.File)
+	if err != nil {
+		return err
+	}
+	if a.signer, err = issue.Results(ctx, s.parts.Results); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if a.signer != nil {
+		s.anchors.SignWith(a.signer.SignAnchor)
+	}
+	adm := a.newAdmission()
+	a.server = a.newServer(adm)
+	s.api = a
+	a.notices()
+	s.log.Info("API listens", "address", l.Addr().String())
+	ends := &expiry.Watcher{
+		Cert: s.parts.Cert, Tokens: a.tokens.Load, Reloaded: a.reloaded, Store: s.store, Log: s.log,
+		Ended: func(detail string) { s.status.Set(readiness.API, detail) },
+	}
+	group.Go(func() error { return adm.Run(ctx) })
+	group.Go(func() error { a.told.Follow(ctx, s.store, s.log); return nil })
+	group.Go(func() error { ends.Watch(ctx); return nil })
+	group.Go(func() error { a.brakes.Follow(ctx, s.store, s.log); return nil })
+	group.Go(func() error { return a.server.Serve(ctx, l, s.parts.Cert) })
+	return nil
+}
+
+// notices logs what the configuration leaves open, and sets readiness.
+func (a *apiRole) notices() {
+	s := a.service
+	for _, n := range s.config.Fabric.Notices() {
+		s.log.Warn(n)
+	}
+	s.status.Set(readiness.Admission, s.parts.Closed)
+	s.status.Set(readiness.API, "")
+	for _, w := range s.parts.Policy.Waived() {
+		s.log.Warn("the attestation policy leaves adapters unproven", "waived", w)
+	}
+	if s.parts.Closed != "" {
+		s.log.Warn("attestation refuses every host", "reason", s.parts.Closed)
+	}
+}
+
+func (a *apiRole) newAdmission() *admission.Service {
+	s, c := a.service, &a.service.config.Admission
+	rest := c.PKeyRest
+	if rest == 0 {
+		rest = -1 // what admission calls none
+	}
+	o := admission.Options{
+		Store: s.store, Policy: s.parts.Policy, Log: s.log, Now: s.clock.Now, Clock: s.clock,
+		Window: c.Window, EvidenceAge: c.EvidenceMaxAge, Withdraw: append([]string{}, c.Withdraw...),
+		PKeyFirst: c.PKeyFirst, PKeyLast: c.PKeyLast, PKeyReserved: c.PKeyReserved, PKeyMinAge: rest,
+		GUIDConflict: c.GUIDConflict, Alone: !c.TwoPersons,
+		Brake: admission.BrakeLimits(c.Brake), UnseenFor: c.WithdrawUnseen,
+	}
+	o.Declared, o.Root = s.declared.DeclaredSwitches, s.parts.SessionRoot()
+	if a.locks != nil {
+		o.Locks = a.locks // not a typed nil
+	}
+	if a.hosts != nil {
+		o.Certifier = a.hosts
+	}
+	if a.signer != nil {
+		o.Results = a.signer
+	}
+	return admission.New(o)
+}
+
+// newServer creates the HTTPS API, and the metrics that it serves.
+func (a *apiRole) newServer(adm *admission.Service) *api.Server {
+	s := a.service
+	references := measuredboot.New(measuredboot.Options{
+		Store: s.store, Log: s.log, Now: s.clock.Now, PCRs: s.parts.Policy.PCRs, Alone: !s.config.Admission.TwoPersons,
+	})
+	replace := rma.Options{Store: s.store, Log: s.log, Now: s.clock.Now, Revisions: s.declared.Revisions(), Proofs: adm.Attestation(), Hosts: adm.Inventory()}
+	believed := &tamper.Conditions{Clock: s.clock, Anchors: s.anchors, TellAfter: s.config.Audit.TellAfter, Store: s.store}
+	o := api.Options{
+		Backend: api.Backend{Attestation: adm.Attestation(), Inventory: adm.Inventory(), Lifecycle: adm, Brakes: adm, Reviews: adm, State: adm},
+		Tenancy: adm.Tenancy(), Tokens: s.parts.Tokens, Ended: &expiry.Refusals{Store: s.store, Log: s.log}, ChannelBinding: s.config.ChannelBinding, Limits: s.config.Rates(),
+		Version: version.Short(), Log: s.log, Topospec: s.declared.Revisions(), Reference: references,
+		Ready: func(ctx context.Context) []v1.Condition {
+			return append(s.health.Warned(s.status.Conditions(ctx)), believed.All(ctx)...)
+		},
+		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: a.newBackups(), Clock: s.clock,
+	}
+	var observer *seen.Observer
+	debts := owed.New(s.log)
+	if f := s.fabric; f != nil {
+		observer, debts, replace.Look = f.observer, f.owed, s.declared.Sight
+		o.Fabric, o.Operator = f.observer, f.marks // not a typed nil
+	}
+	if a.locks != nil {
+		o.Locks = a.locks
+	}
+	if a.hosts != nil {
+		o.Hosts = a.hosts
+	}
+	if s.name != "" {
+		o.Leadership = &leadership.Service{Store: s.store, Candidate: s.candidate}
+	}
+	o.RMA = rma.New(replace)
+	registry := watch.NewRegistry(observer)
+	registry.MustRegister(metrics.NewWaivers(references), a.told, metrics.NewCertificateEnd(s.parts.Cert), metrics.NewTokens(a.tokens.Load), a.brakes)
+	registry.MustRegister(append(s.health.Collectors(), metrics.NewOwed(debts)...)...)
+	if s.candidate != nil {
+		registry.MustRegister(metrics.NewLeadership(s.candidate)...)
+	}
+	registry.MustRegister(metrics.NewClock(s.clock)...)
+	registry.MustRegister(metrics.NewReview(s.store), metrics.NewAnchors(s.anchors), metrics.NewAudit(s.verifier))
+	if a.signer != nil {
+		o.Results = a.signer
+		registry.MustRegister(metrics.NewResults(a.signer))
+	}
+	o.Registry = registry
+	return api.New(o)
+}
+
+func (a *apiRole) newBackups() *backup.Service {
+	s, c := a.service, &a.service.config.Backup
+	to, err := backup.Recipients(c.Recipients)
+	if err != nil {
+		s.log.Error("no backups are made", "error", err) // check has refused that before
+	}
+	dir := ""
+	if c.Directory != "" {
+		dir = filepath.Clean(s.config.Path(c.Directory))
+	}
+	return backup.New(backup.Options{
+		Store: s.store, Recipients: to, Directory: dir, Keep: c.Keep, State: etcd.Format, Version: version.Short(), Log: s.log,
+	})
+}
+
+// reload replaces what can be replaced while running.
+func (a *apiRole) reload() error {
+	if a == nil {
+		return nil
+	}
+	tokens, err := config.LoadTokens(a.service.config)
+	if err == nil {
+		a.server.SetTokens(tokens)
+		a.tokens.Store(tokens)
+	}
+	err = errors.Join(err, a.service.parts.Cert.Reload(time.Now()))
+	for _, c := range []chan struct{}{a.reloaded, a.service.renewed} {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}

@@ -1,0 +1,161 @@
+// Package smrole is the role sm of the service: it attaches to the fabric and runs the Subnet Manager, again and again. Where
+// several instances share the fabric it does so while this one leads.
+package smrole
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"portcullis/api/fabric"
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/owed"
+	"portcullis/api/fabric/seen"
+	"portcullis/api/leader"
+	"portcullis/api/store"
+	"portcullis/api/topology"
+	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/administration"
+	"portcullis/cmd/portcullisd/command"
+	"portcullis/cmd/portcullisd/config"
+	"portcullis/cmd/portcullisd/devicekeys"
+	"portcullis/cmd/portcullisd/fabricport"
+	"portcullis/cmd/portcullisd/inputs"
+	"portcullis/cmd/portcullisd/leadership"
+	"portcullis/cmd/portcullisd/readiness"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+const (
+	// retryMin and retryMax bound the doubling pause between attempts to
+	// reach the fabric.
+	retryMin = time.Second
+	retryMax = 30 * time.Second
+
+	// steady is how long an attachment must have held for the pause to start again from its first value.
+	steady = time.Minute
+)
+
+// Declared is the declared topology.
+type Declared interface {
+	// With returns a configuration with the topology that is wanted in force.
+	With(ctx context.Context, c sm.Config) sm.Config
+	SetRules(r topology.Rules)
+	OnEvent(e sm.Event)
+	OnView()
+}
+
+// Options are what a Role is made of. All but Candidate and Name are required.
+type Options struct {
+	Config *config.Config // as the service was started with
+	InUse  *config.InUse
+	Store  *store.Store
+	Log    *slog.Logger
+	Now    func() time.Time // the time that decisions rest on
+	Open   Open             // attaches to the port
+
+	State    *readiness.Fabric
+	Keys     func(detail string) // called with why this machine does not open the keys of devices
+	Link     *Link
+	Observer *seen.Observer
+	Marks    *inputs.Operator
+	Owed     *owed.Keeper
+	Declared Declared
+
+	Administration *administration.Keeper
+
+	Candidate leadership.Candidate // nil: this instance is the only one
+	Name      string               // of this instance, where it is not the only one
+}
+
+// Open attaches to the port that the configuration names, for what core does there.
+type Open func(ctx context.Context, core *sm.Config) (transport.Port, error)
+
+// Role runs the Subnet Manager.
+type Role struct {
+	Options
+	yielder leadership.Yielder
+}
+
+// New returns a role that has attached to nothing.
+func New(o Options) *Role {
+	return &Role{Options: o, yielder: leadership.Yielder{Candidate: o.Candidate, Lease: o.Config.Lease, Log: o.Log}}
+}
+
+// Run runs the Subnet Manager until ctx ends, where there are several instances while this one leads.
+func (r *Role) Run(ctx context.Context) error {
+	if r.Candidate == nil {
+		return r.manage(ctx, nil)
+	}
+	r.State.Leaderless()
+	return r.Candidate.Run(ctx, func(ctx context.Context, t *leader.Term) error {
+		r.Link.now.Store(nil) // what it remembers is of an earlier term
+		return r.manage(ctx, t)
+	})
+}
+
+// manage attaches to the fabric and runs the subnet manager, again and again until ctx ends, in a
+// term if several instances share the fabric. Each obstacle is reported once for each reason, in the log, in /readyz and to
+// "portcullis sm status".
+func (r *Role) manage(ctx context.Context, t *leader.Term) error {
+	r.State.Set(readiness.Unattached)
+	for pause := retryMin; ; pause = min(2*pause, retryMax) {
+		began := time.Now()
+		err := r.attach(ctx, t)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(began) > steady {
+			pause = retryMin
+		}
+		r.unreachable(ctx, t, err)
+		r.yielder.Yield(ctx, pause, err.Error())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// unreachable reports why the fabric is out of reach, when the reason is new.
+func (r *Role) unreachable(ctx context.Context, t *leader.Term, err error) {
+	if t != nil && t.Left() == 0 {
+		return // another instance says how the fabric is
+	}
+	reason := err.Error()
+	if !r.State.Set(reason) {
+		return
+	}
+	what := "the fabric is out of reach; trying again"
+	if _, closed := errors.AsType[*devicekeys.ClosedError](err); closed {
+		what = "the fabric is not managed, for the keys of its devices do not open; trying again"
+	}
+	r.Log.Error(what, "port", r.Config.Fabric.Port, "error", reason, "hint", cmp.Or(fabricport.Hint(err, "fabric.port"), command.HintOf(err), "the service attaches by itself once the cause is gone"))
+	r.lostAdapter(ctx, reason)
+	_, err = r.Store.Update(ctx, func(tx *store.Tx) error {
+		if t != nil {
+			if err := t.Guard(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return ledger.SMs().Put(tx, ledger.Master, v1.SM{
+			State: "unreachable", Priority: r.Config.Fabric.Priority,
+			Problems: []string{reason}, Updated: time.Now().UTC(),
+		})
+	})
+	if err != nil {
+		r.Log.Error("the state of the subnet manager was not recorded", "error", err)
+	}
+}
+
+// lostAdapter records that the adapter cannot be used.
+func (r *Role) lostAdapter(ctx context.Context, reason string) {
+	reason = cmp.Or(reason, "the adapter is gone")
+	if err := fabric.LoseAdapter(ctx, r.Store, reason, time.Now().UTC().Round(0)); err != nil {
+		r.Log.Error("that the subnet manager is blind was not recorded", "error", err)
+	}
+}
