@@ -8,8 +8,8 @@ import (
 
 	agefile "filippo.io/age"
 
+	"portcullis/cmd/internal/backupfile"
 	"portcullis/cmd/internal/input"
-	"portcullis/fabricsm/vault/escrow"
 )
 
 // MaxKeyFile bounds a file of recipients or identities.
@@ -82,10 +82,9 @@ func (env *Env) Identities(name string) ([]agefile.Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer clear(text)
-	ids, err := escrow.Identities(text)
+	ids, err := backupfile.Identities(name, text)
 	if err != nil {
-		return nil, Hint(fmt.Errorf("%s: %w", name, err), `want lines "AGE-SECRET-KEY-1...", as age-keygen writes them`)
+		return nil, Hint(err, backupfile.IdentityHint)
 	}
 	return ids, nil
 }

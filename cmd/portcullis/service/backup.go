@@ -10,9 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"portcullis/api/audit/chain"
-	"portcullis/api/backup/archive"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/internal/backupfile"
 	"portcullis/cmd/portcullis/cli"
 )
 
@@ -176,22 +175,18 @@ the service compares the digest of a file in its directory.`,
 
 // digestOf verifies the digest of a file.
 func digestOf(name string) (*v1.Backup, error) {
-	f, err := os.Open(name)
+	f, err := backupfile.Open(name, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	h, digest, err := f.Digest()
 	if err != nil {
 		return nil, err
 	}
-	h, digest, err := archive.Digest(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
 	return &v1.Backup{
 		Name: name, Time: h.Time, Origin: h.Origin, Revision: h.Revision, Audit: v1.AuditHead(h.Audit), Format: h.State, Program: h.Program,
-		Recipients: h.Recipients, Size: info.Size(), SHA256: digest,
+		Recipients: h.Recipients, Size: f.Size, SHA256: digest,
 	}, nil
 }
 
@@ -204,19 +199,13 @@ func openBackup(env *cli.Env, b *v1.Backup, name, identity string, anchors []str
 	if err != nil {
 		return err
 	}
-	known, err := chain.ReadAnchorFiles(anchors)
-	if err != nil {
-		return err
-	}
-	f, err := os.Open(name)
+	f, err := backupfile.Open(name, ids, anchors)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if _, b.Records, err = archive.Read(f, b.Size, ids, known, func(archive.Item) error { return nil }); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
+	b.Records, err = f.Verify()
+	return err
 }
 
 func backupTable(w *cli.Columns, list ...v1.Backup) {

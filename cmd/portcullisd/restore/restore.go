@@ -12,17 +12,16 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/audit/chain"
 	"portcullis/api/backup"
 	"portcullis/api/review"
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
+	"portcullis/cmd/internal/backupfile"
 	"portcullis/cmd/internal/input"
 	"portcullis/cmd/internal/version"
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/cmd/portcullisd/config"
 	"portcullis/cmd/portcullisd/journal"
-	"portcullis/fabricsm/vault/escrow"
 )
 
 const restoreUsage = `Usage:
@@ -75,24 +74,15 @@ func restore(ctx context.Context, c *config.Config, name, identity string, ancho
 	if err != nil {
 		return fmt.Errorf("read identity: %w", err)
 	}
-	ids, err := escrow.Identities(text)
-	clear(text)
+	ids, err := backupfile.Identities(identity, text)
 	if err != nil {
-		return command.Hint(fmt.Errorf("%s: %w", identity, err), `want lines "AGE-SECRET-KEY-1...", as age-keygen writes them`)
+		return command.Hint(err, backupfile.IdentityHint)
 	}
-	known, err := chain.ReadAnchorFiles(anchors)
-	if err != nil {
-		return err
-	}
-	f, err := os.Open(name)
+	f, err := backupfile.Open(name, ids, anchors)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	dir := c.Path(c.StateDir)
 	if err := empty(dir); err != nil {
 		return err
@@ -106,13 +96,13 @@ func restore(ctx context.Context, c *config.Config, name, identity string, ancho
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	mark, n, err := backup.Restore(ctx, backup.RestoreOptions{
-		Store: st, File: f, Size: info.Size(), Identities: ids, Anchors: known, State: etcd.Format, Actor: command.OperatorHere(), Now: time.Now(),
+		Store: st, File: f, Size: f.Size, Identities: f.Identities, Anchors: f.Anchors, State: etcd.Format, Actor: command.OperatorHere(), Now: time.Now(),
 	})
 	if err != nil {
 		return command.Hint(fmt.Errorf("%s: %w", name, err), "nothing runs on "+dir+" before it was emptied and a backup restored into it whole")
 	}
 	fmt.Fprintf(stdout, "restored %d records of %s, revision %d, audit entry %d, into %s\n", n, mark.Taken.Format(time.RFC3339), mark.Revision, mark.Audit.Seq, dir)
-	if k := len(known); k > 0 && known[k-1].Seq > mark.Audit.Seq {
+	if known, k := f.Anchors, len(f.Anchors); k > 0 && known[k-1].Seq > mark.Audit.Seq {
 		fmt.Fprintf(stdout, "the audit log went on to entry %d at least, anchored at %s: what was decided since the backup is in none of these records\n",
 			known[k-1].Seq, known[k-1].Time.Format(time.RFC3339))
 	}
