@@ -4,12 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/google/go-cmp/cmp"
 
+	"portcullis/packaging/confpage/page"
 	"portcullis/packaging/parttest"
 )
 
@@ -35,51 +34,21 @@ func TestEveryProgramHasAManualPage(t *testing.T) {
 	}
 }
 
-// TestConfigurationManual compares the keys of the reference configuration with
-// those that portcullisd.yaml(5) explains.
+// TestConfigurationManual compares portcullisd.yaml(5) with what is written out of the reference configuration.
 func TestConfigurationManual(t *testing.T) {
 	reference, err := os.ReadFile("../cmd/portcullisd/config/default.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tree map[string]any
-	if err := yaml.Load(reference, &tree); err != nil {
-		t.Fatal(err)
-	}
-	keys := map[string]bool{}
-	leaves("", tree, keys)
-
-	page, err := os.ReadFile("man/portcullisd.yaml.5")
+	want, err := page.Of(string(reference))
 	if err != nil {
 		t.Fatal(err)
 	}
-	explained := map[string]bool{}
-	for _, item := range regexp.MustCompile(`(?m)^\.It Ic (.*)$`).FindAllStringSubmatch(string(page), -1) {
-		for word := range strings.FieldsSeq(item[1]) {
-			if word != "," && word != "Ic" {
-				explained[word] = true
-			}
-		}
+	got, err := os.ReadFile("man/portcullisd.yaml.5")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for key := range keys {
-		if !explained[key] {
-			t.Errorf("portcullisd.yaml(5) does not explain %s", key)
-		}
-	}
-	for key := range explained {
-		if !keys[key] {
-			t.Errorf("portcullisd.yaml(5) explains %s, which is not in the reference configuration", key)
-		}
-	}
-}
-
-// leaves collects the paths of all values that are not mappings.
-func leaves(prefix string, tree map[string]any, into map[string]bool) {
-	for key, value := range tree {
-		if below, ok := value.(map[string]any); ok {
-			leaves(prefix+key+".", below, into)
-			continue
-		}
-		into[prefix+key] = true
+	if d := cmp.Diff(want, string(got)); d != "" {
+		t.Errorf("run go run ./packaging/confpage (-want +got):\n%s", d)
 	}
 }
