@@ -33,8 +33,8 @@ func (c *Core) audit() {
 		c.auditIdentity(c.auditAt)
 		c.aliases.Audit(c.auditAt)
 		c.readStrangeGUIDs(c.auditAt)
-		c.auditSLtoVL(c.auditAt)
-		c.auditVLArb(c.auditAt, c.auditRound)
+		c.auditMaps(c.auditAt)
+		c.askLanes(work.OnPort(work.VLArb, c.auditAt), c.lanes.AuditShares(c.auditAt, c.auditRound))
 		if pt.num == 0 {
 			c.groups.Audit(pt.node)
 		}

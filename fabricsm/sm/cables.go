@@ -55,10 +55,7 @@ func (c *Core) recheck(id topo.NodeID) {
 // touch looks again at everything that is programmed on a port.
 func (c *Core) touch(p topo.PortID) {
 	c.q.MarkPort(work.PKey, p)
-	c.q.MarkPort(work.SLtoVL, p)
-	if c.shares() {
-		c.q.MarkPort(work.VLArb, p)
-	}
+	c.lanes.Touch(p)
 	c.q.MarkPort(work.Set, p)
 	c.aliases.Touch(p)
 }
@@ -75,8 +72,7 @@ func (c *Core) cut(p topo.PortID) {
 	for _, x := range [2]topo.PortID{p, q} {
 		pt := &c.ports[x]
 		pt.challenger, pt.enforced = c.release(pt.challenger), false
-		c.anewSLtoVL(x)
-		pt.arb = nil
+		c.lanes.Doubt(x)
 		c.keyDoubted(x)
 		pt.keysOK, pt.bitsProven, pt.unread = false, false, false
 		pt.obeyed, pt.foreignPKey = false, 0

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/lanes"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/subtree"
@@ -48,7 +49,7 @@ type Core struct {
 	aliases *aliases.Table
 	mkeys   mkeys
 	routing routing
-	lanes   lanes
+	lanes   *lanes.Lanes
 
 	// work
 	q          work.Queue
@@ -100,7 +101,6 @@ type Core struct {
 func New(cfg Config) *Core {
 	cfg = cfg.withDefaults()
 	c := &Core{
-		lanes:    newLanes(&cfg),
 		cfg:      cfg,
 		state:    ib.SMDiscovering,
 		root:     topo.None,
@@ -124,6 +124,7 @@ func New(cfg Config) *Core {
 	c.rules = portpolicy.New(&c.topo, &c.cfg.Ports)
 	c.law = declared.New(lawFabric{desk{c}}, lawActions{desk{c}}, &c.topo, &c.q, &c.faults, cfg.PortGUID)
 	c.health = health.New(healthCore{desk{c}}, &c.cfg.Health, &c.faults)
+	c.lanes = lanes.New(laneFabric{c}, &c.topo, &c.q, lanes.Options{QoS: &c.cfg.QoS, Off: cfg.SLtoVL == SLtoVLOff})
 	c.groups = multicast.New(groupFabric{desk{c}}, &c.topo, &c.q)
 	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, LogsAll: cfg.Weakness.TellsAll})
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
@@ -258,7 +259,7 @@ func (c *Core) load(facts []Fact) {
 		case FactReleased:
 			c.mkeys.releasing = f.Mark != ""
 		case FactLanes:
-			c.loadLanes(&f)
+			c.lanes.Load(f.Mark)
 		case FactNotKept:
 			c.notKept[device{f.GUID, parseModel(f.Model), f.Place}] = f.NotKept
 		case FactTopology, FactTopologyMode: // see startTopology

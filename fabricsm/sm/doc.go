@@ -37,7 +37,7 @@
 //	lids lidprefs                            addresses;  aliases: with package aliases
 //	members intent review pkeys pkeyplan pkeytable  which ports may talk to each other
 //	routing forwarding rollout               unicast;  mcast: multicast, with the package of that name
-//	lanes lanesundo sltovl vlarb             virtual lanes
+//	lanes                                    virtual lanes, with package lanes
 //	mkey...                                  keys of devices;  classkeys: what package keymgr needs
 //	topology...                              the declared topology, with package declared
 //	traps violations statechange             reports of devices, with package violation

@@ -181,7 +181,7 @@ func (c *Core) workLFT(id topo.NodeID) {
 	if b < 0 || !c.writing() || (b+1)*lidsPerBlock > len(want) {
 		return
 	}
-	if c.afterLanes(id) {
+	if c.lanes.Delays(id) {
 		return
 	}
 	l.busy.Add(b)

@@ -26,9 +26,7 @@ func (c *Core) doubtAll() {
 		pt := &c.ports[p]
 		c.setKeys(topo.PortID(p), nil)
 		pt.keysOK, pt.bitsProven, pt.lid, pt.fresh, pt.unread = false, false, 0, false, false
-		c.anewSLtoVL(topo.PortID(p))
-		pt.slvl.all = false
-		pt.arb = nil
+		c.lanes.DoubtForeign(topo.PortID(p))
 	}
 	c.wantRoutes()
 }

@@ -60,8 +60,8 @@ func (c *Core) plant() {
 	if !c.groups.HasRoutes() {
 		return
 	}
-	if ground := c.groups.Ground(); c.lanes.routes != c.routing.tables || c.lanes.ground != ground {
-		c.relane(ground)
+	if c.lanes.Follow(c.routing.tables, c.groups.Ground()) {
+		c.renewSMSL()
 	}
 	if c.groups.Plan() {
 		c.viewDue = true

@@ -67,7 +67,6 @@ type node struct {
 type port struct {
 	info  mad.PortInfo
 	pkeys *pkeyTable // see setKeys
-	arb   *arbState  // nil before anything is wanted of it
 
 	place       ib.Place      // where it was last reported as placed
 	claim       ib.GUID       // GUID the challenger says this further port of an adapter has
@@ -87,7 +86,6 @@ type port struct {
 	// shows whether the port was restarted; 0: none.
 	foreignPKey ib.PKey
 	auditBlock  uint16 // blocks of the P_Key table the audit has still to read
-	slvl        slvlState
 	num         ib.PortNum
 	setState    ib.PortState  // that the Set that is out asks for
 	setRounds   uint8         // Sets in a row that changed nothing
@@ -148,6 +146,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	first := c.topo.Node(id).FirstPort
 	c.ports = topo.ExtendPorts(c.ports, c.topo.NumPorts())
 	c.q.Extend(c.topo.NumNodes(), c.topo.NumPorts())
+	c.lanes.Extend(c.topo.NumPorts())
 	c.shownKeys.Grow(c.topo.NumPorts())
 	c.mkeys.states.shown.Grow(c.topo.NumPorts())
 	d := deviceAt(&c.topo, ni, up)
@@ -171,6 +170,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.q.ForgetPort(p)
 	c.ports[p] = port{node: id, num: num, challenger: topo.None, due: c.ports[p].due}
+	c.lanes.Forget(p)
 	c.showPort(p)
 	c.law.Acquit(p)
 	c.shownKeys.Set(int32(p), nil)

@@ -74,7 +74,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		c.configured = true
 	}
 	c.noteArmed(p)
-	c.proveLanes(p, old.PortState)
+	c.lanes.ProveArmed(p, old.PortState)
 	if was && byGet && old.PortState != pi.PortState {
 		c.bornOut(p)
 	}
@@ -379,9 +379,7 @@ func (c *Core) rebooted(id topo.NodeID) {
 		p := tn.FirstPort + topo.PortID(i)
 		c.setKeys(p, nil)
 		c.ports[p].keysOK = false
-		c.anewSLtoVL(p)
-		c.ports[p].slvl.all = true
-		c.ports[p].arb = nil
+		c.lanes.DoubtReset(p)
 		c.q.MarkPort(work.Info, p)
 		c.touch(p)
 	}

@@ -89,7 +89,7 @@ func (c *Core) settable(p topo.PortID) bool {
 // nextState returns the state a port may be moved to now, PortNop for none.
 func (c *Core) nextState(p topo.PortID) ib.PortState {
 	pt := &c.ports[p]
-	if pt.num == 0 || !pt.keysOK || !pt.slvl.done() || !c.arbDone(p) {
+	if pt.num == 0 || !pt.keysOK || !c.lanes.IsDone(p) {
 		return ib.PortNop
 	}
 	switch pt.info.PortState {
@@ -152,9 +152,9 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 		fields |= FieldLinkSpeed
 	}
 	fields |= c.wantHOQ(p, &w)
-	if c.arbitrates(p) {
+	if limit, ok := c.lanes.HighLimit(p); ok {
 		fields |= FieldVLHighLimit
-		w.VLHighLimit = c.lanes.qos[kindOf(&c.topo, p)].HighLimit
+		w.VLHighLimit = limit
 	}
 	if c.topo.IsEndPort(p) {
 		return w, fields

@@ -127,8 +127,8 @@ func (c *Core) workOn(x work.Ref) {
 		c.workPKeys(x.Port())
 	case work.LFT:
 		c.workLFT(x.Node())
-	case work.SLtoVL:
-		c.workSLtoVL(x.Port())
+	case work.SLtoVL, work.VLArb:
+		c.askLanes(x, c.lanes.Next(x))
 	case work.Set:
 		c.workSet(x.Port())
 	case work.Desc:
@@ -137,8 +137,6 @@ func (c *Core) workOn(x work.Ref) {
 		c.workGUIDs(x.Port())
 	case work.MFT:
 		c.workMFT(x.Node())
-	case work.VLArb:
-		c.workVLArb(x.Port())
 	case work.Vendor:
 		c.workVendor(x.Port())
 	case work.Notice:

@@ -50,7 +50,8 @@ func (c *Core) setPolicy(in *Policy) {
 		c.newPortPolicy()
 	}
 	if !was.QoS.Equal(now.QoS) {
-		c.newQoS()
+		c.lanes.Renew()
+		c.touchAll()
 	}
 	if in.Engines != nil {
 		c.routing.fresh = true
@@ -88,15 +89,4 @@ func (c *Core) newPortPolicy() {
 	if lanes {
 		c.wantRoutes()
 	}
-}
-
-// newQoS programs lanes and their shares again, or has them undone.
-func (c *Core) newQoS() {
-	c.lanes.qos = newLanes(&c.cfg).qos
-	c.lanes.tables = nil
-	for p := range c.ports {
-		c.ports[p].arb = nil
-	}
-	c.relaneAll()
-	c.touchAll()
 }

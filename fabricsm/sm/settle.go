@@ -20,7 +20,7 @@ func (c *Core) settle() bool {
 	if c.out.Job == nil {
 		c.out.Job = c.routeJob()
 	}
-	if c.openLanes() {
+	if c.lanes.Release() {
 		return true
 	}
 	if c.forwarding() && len(c.routing.waiting) > 0 {
@@ -82,7 +82,7 @@ func (c *Core) tellSettled() {
 		Cause: c.tally.work.why.String(), Took: c.now.Sub(c.tally.work.at), Work: c.wire.All() - c.tally.work.all,
 		Repeated: c.tally.Repeated - c.tally.work.repeated,
 	}
-	c.undone()
+	c.lanes.Settle()
 	c.settledAt = c.now
 	c.settledBy.all, c.settledBy.sets = c.wire.All(), c.wire.Sets()
 	c.event(e)

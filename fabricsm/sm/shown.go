@@ -3,7 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/qos"
+	"portcullis/fabricsm/sm/lanes"
 	"portcullis/fabricsm/topo"
 )
 
@@ -17,10 +17,8 @@ const (
 
 // portShown is what views show of a port. It is immutable: views share it.
 type portShown struct {
-	info   [portInfoSize]byte // without M_Key
-	vls    ib.VLCap           // lanes that the next two are made for
-	slvl   laneID             // content of its SL-to-VL tables; lanesUnknown, lanesAsFound: that is not known
-	halves uint8              // halves of its arbitration tables that are as wanted, a bit for each mad.VLArbHalf
+	info  [portInfoSize]byte // without M_Key
+	lanes lanes.Shown
 }
 
 // shownDevices is what the last view showed of ports and switches.
@@ -92,7 +90,7 @@ func (c *Core) showDevices(v *View) {
 	}
 	d.duePorts, d.dueNodes = again(d.duePorts), again(d.dueNodes)
 	v.ports, v.switches = d.ports.Snapshot(), d.switches.Snapshot()
-	v.lanes = shownLanes{tables: c.lanes.tables, own: c.lanes.own, extra: c.lanes.extra, qos: c.lanes.qos, maps: c.needsLanes(), shares: c.shares()}
+	v.lanes = c.lanes.View()
 }
 
 // portShown returns what is to be shown of a port, nil for one that was not read. It is valid until the next call.
@@ -105,26 +103,8 @@ func (c *Core) portShown(p topo.PortID) *portShown {
 	*s = portShown{}
 	c.encode(mad.Encode(s.info[:], &pt.info))
 	clear(s.info[:8]) // M_Key
-	if sl := &pt.slvl; sl.done() && !sl.refused && sl.want >= lanesAsFound && c.hasLanes(p) {
-		s.slvl = sl.want
-	}
-	if a := pt.arb; a != nil && c.arbitrates(p) {
-		s.halves = a.right &^ a.refused
-	}
-	if s.slvl > lanesAsFound || s.halves != 0 {
-		s.vls = c.vlsOf(p)
-	}
+	s.lanes = c.lanes.Show(p)
 	return s
-}
-
-// shownLanes is what views need to say which virtual lanes ports were given.
-type shownLanes struct {
-	tables [][16]ib.VL
-	own    ib.VL
-	extra  ib.SL
-	qos    *[4]qos.Table
-	maps   bool // SL-to-VL tables are programmed
-	shares bool // arbitration tables are
 }
 
 // PortInfo returns PortInfo of a port as the device last showed it, in wire format but with an M_Key of 0: nil if it was
@@ -156,48 +136,32 @@ func (v *View) SwitchInfo(id topo.NodeID) *[switchInfoSize]byte {
 // switch; in is 0 for end ports. It is known only for ports whose tables this Subnet Manager programs, once they are right.
 // The tables of others were not read.
 func (v *View) SLtoVL(out topo.PortID, in ib.PortNum) (vl [16]ib.VL, known bool) {
-	s := v.port(out)
-	switch {
-	case s == nil || s.slvl <= lanesAsFound:
-		return vl, false
-	case s.slvl != lanesByPort:
-		return v.lanes.tables[s.slvl-firstLanes], true
+	if s := v.port(out); s != nil {
+		return v.lanes.Map(s.lanes, v.Fabric, v.Tables, out, in)
 	}
-	p := v.Fabric.Port(out)
-	want := v.Tables.SwitchLanes(p.Node, in, p.Num)
-	if v.lanes.own != 0 {
-		want[v.lanes.extra] = v.lanes.own
-	}
-	if p.Peer == topo.None || v.Fabric.IsEndPort(p.Peer) {
-		foldLanes(&want, s.vls)
-	}
-	return want, true
+	return vl, false
 }
 
 // VLArbitration returns half of an arbitration table of a port. It is known only for ports whose tables this Subnet Manager
 // programs, once they are right.
 func (v *View) VLArbitration(p topo.PortID, half mad.VLArbHalf) (t mad.VLArbitration, known bool) {
 	s := v.port(p)
-	if s == nil || half < mad.VLArbLow0 || half > mad.VLArbHigh32 || s.halves&(1<<half) == 0 {
+	if s == nil || half < mad.VLArbLow0 || half > mad.VLArbHigh32 {
 		return t, false
 	}
 	var room mad.PortInfo
 	if mad.Decode(s.info[:], &room) != nil {
 		return t, false
 	}
-	n, from := roomOf(&room, half)
-	if n <= from {
-		return t, false
-	}
 	fp := v.Fabric.Port(p)
-	return halfOf(&v.lanes.qos[kindOfPort(v.Fabric.Node(fp.Node).Type, fp.Num)], half, n, from, s.vls), true
+	return v.lanes.Half(s.lanes, lanes.KindOf(v.Fabric.Node(fp.Node).Type, fp.Num), &room, half)
 }
 
 // LeavesSLtoVL reports whether this Subnet Manager neither reads nor writes the SL-to-VL tables of a port: nothing needs
 // lanes, the port has no link, or its device cannot be programmed.
 func (v *View) LeavesSLtoVL(p topo.PortID) bool {
 	s := v.port(p)
-	return s != nil && s.slvl <= lanesAsFound && (!v.lanes.maps || s.slvl == lanesAsFound || v.Fabric.LinkUp(p) == topo.None)
+	return s != nil && v.lanes.LeavesMap(s.lanes, v.Fabric.LinkUp(p) != topo.None)
 }
 
 // LeavesVLArbitration reports half of an arbitration table that this Subnet Manager
@@ -211,8 +175,7 @@ func (v *View) LeavesVLArbitration(p topo.PortID, half mad.VLArbHalf) bool {
 	if mad.Decode(s.info[:], &room) != nil {
 		return false
 	}
-	n, from := roomOf(&room, half)
-	return n <= from || s.halves&(1<<half) == 0 && (!v.lanes.shares || room.VLCap <= 1 || v.Fabric.LinkUp(p) == topo.None)
+	return v.lanes.LeavesHalf(s.lanes, v.Fabric.LinkUp(p) != topo.None, &room, half)
 }
 
 // PKeyBlocks returns how many blocks of the P_Key table of a port are managed, 0 if none is.

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/lanes"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
@@ -70,7 +71,7 @@ type View struct {
 
 	ports    topo.Pages[*portShown]            // by PortID, nil: not read
 	switches topo.Pages[*[switchInfoSize]byte] // by NodeID, nil: not read
-	lanes    shownLanes
+	lanes    lanes.View
 }
 
 // SMPCount says how many requests of a kind were sent.

@@ -140,14 +140,12 @@ func (c *Core) answered(r *work.Request, m *mad.MAD) {
 		c.gotGUIDs(p, r, m, status)
 	case work.MFT:
 		c.gotMFT(n, r, m, status)
-	case work.VLArb:
-		c.gotVLArb(p, r, m, status)
 	case work.Vendor:
 		c.gotVendor(r, m, status)
 	case work.Notice:
 		c.gotNotice(p, r, m, status)
-	case work.SLtoVL:
-		c.gotSLtoVL(p, r, m, status)
+	case work.SLtoVL, work.VLArb:
+		c.lanes.Answer(r, m, status)
 	case work.Set:
 		c.gotSet(p, r, m, status)
 	case work.Desc:
