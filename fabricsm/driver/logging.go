@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/linkspeed"
 	"portcullis/fabricsm/sm/violation"
 )
 
@@ -53,7 +54,7 @@ func Level(e sm.Event) slog.Level {
 		}
 		return slog.LevelInfo
 	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.KeyLent, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,
-		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *violation.KeyGuessing, *sm.ProtectionLapsed, *sm.SlowLink, *sm.MKeyRefused, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset, *sm.SwitchesMute:
+		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *violation.KeyGuessing, *sm.ProtectionLapsed, *linkspeed.SlowLink, *sm.MKeyRefused, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset, *sm.SwitchesMute:
 		return slog.LevelWarn
 	case *violation.TrapReceived:
 		return slog.LevelDebug

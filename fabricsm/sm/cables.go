@@ -63,7 +63,7 @@ func (c *Core) touch(p topo.PortID) {
 // cut forgets a cable without asking which nodes can still be reached.
 func (c *Core) cut(p topo.PortID) {
 	q := c.topo.Peer(p)
-	c.notSlow(linkKey(&c.topo, p, q))
+	c.links.Unlinked(p, q)
 	c.topo.Disconnect(p)
 	c.moved()
 	c.law.Down(p, false)

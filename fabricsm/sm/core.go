@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/lanes"
+	"portcullis/fabricsm/sm/linkspeed"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/subtree"
@@ -50,6 +51,7 @@ type Core struct {
 	mkeys   mkeys
 	routing routing
 	lanes   *lanes.Lanes
+	links   *linkspeed.Links
 
 	// work
 	q          work.Queue
@@ -97,6 +99,9 @@ type Core struct {
 	tally     tally
 }
 
+// fewNodes is how many nodes there is room for at least.
+const fewNodes = 64
+
 // New makes a core. It does nothing before it is stepped with Started.
 func New(cfg Config) *Core {
 	cfg = cfg.withDefaults()
@@ -109,6 +114,7 @@ func New(cfg Config) *Core {
 			master: topo.None, waitFor: topo.None, mandate: topo.None,
 			asking: make(map[topo.PortID]struct{}), commands: make(map[topo.PortID]command),
 		},
+		nodes:    make([]node, 0, fewNodes),
 		byPort:   make(map[ib.GUID]topo.PortID),
 		failures: make(map[work.Ref]failure),
 		others:   make(map[ib.GUID]*otherSM),
@@ -125,6 +131,7 @@ func New(cfg Config) *Core {
 	c.law = declared.New(lawFabric{desk{c}}, lawActions{desk{c}}, &c.topo, &c.q, &c.faults, cfg.PortGUID)
 	c.health = health.New(healthCore{desk{c}}, &c.cfg.Health, &c.faults)
 	c.lanes = lanes.New(laneFabric{c}, &c.topo, &c.q, lanes.Options{QoS: &c.cfg.QoS, Off: cfg.SLtoVL == SLtoVLOff})
+	c.links = linkspeed.New(linkFabric{desk{c}}, &c.topo, &c.q, &c.rules)
 	c.groups = multicast.New(groupFabric{desk{c}}, &c.topo, &c.q)
 	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, LogsAll: cfg.Weakness.TellsAll})
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)

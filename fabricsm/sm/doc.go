@@ -33,7 +33,7 @@
 //	discovery cables description retree      nodes and links, and how they are reached
 //	confirm duplicate sure unread            identity of nodes
 //	growth throttle                          how much one port may show, with package subtree
-//	portinfo portpolicy slowlink fdr10       ports and links, with package portpolicy
+//	portinfo portpolicy linkspeed            ports and links, with packages portpolicy and linkspeed
 //	lids lidprefs                            addresses;  aliases: with package aliases
 //	members intent review pkeys pkeyplan pkeytable  which ports may talk to each other
 //	routing forwarding rollout               unicast;  mcast: multicast, with the package of that name

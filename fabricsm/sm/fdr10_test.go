@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/linkspeed"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/topo"
 )
@@ -72,7 +73,7 @@ func TestFDR10IsShown(t *testing.T) {
 			slow := 0
 			for _, ev := range e.takeEvents() {
 				switch ev := ev.(type) {
-				case *sm.SlowLink:
+				case *linkspeed.SlowLink:
 					slow++
 					if ev.Expected != ib.FDR10 || ev.Speed != ib.QDR {
 						t.Errorf("%v", ev)

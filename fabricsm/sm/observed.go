@@ -90,7 +90,6 @@ type port struct {
 	setState    ib.PortState  // that the Set that is out asks for
 	setRounds   uint8         // Sets in a row that changed nothing
 	denied      uint8         // times that the port it claims to lead to said that it has no link
-	fdr10       fdr10         // see fdr10.go
 	guidBlock   uint8         // of GUIDInfo, read last by the audit
 	quarantine  health.Action // in force; above Ignore nothing behind it is looked at
 	law         health.Action // the same, by the declared topology
@@ -103,8 +102,6 @@ type port struct {
 	setKey     bool // the Set that is out sets a new M_Key
 	setRenews  bool // the Set that is out carries ClientReregister
 	renew      bool // clients have still to renew what they registered
-	retrained  bool // its link was taken down once so that it runs as enabled
-	retuned    bool // enabled speeds or widths were changed since the link was trained
 	enforced   bool // a Set of the enforcement bits was accepted
 
 	keysOK     bool // nothing is to be written to the P_Key table now
@@ -147,6 +144,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.ports = topo.ExtendPorts(c.ports, c.topo.NumPorts())
 	c.q.Extend(c.topo.NumNodes(), c.topo.NumPorts())
 	c.lanes.Extend(c.topo.NumPorts())
+	c.links.Extend(c.topo.NumPorts())
 	c.shownKeys.Grow(c.topo.NumPorts())
 	c.mkeys.states.shown.Grow(c.topo.NumPorts())
 	d := deviceAt(&c.topo, ni, up)
@@ -171,6 +169,7 @@ func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.q.ForgetPort(p)
 	c.ports[p] = port{node: id, num: num, challenger: topo.None, due: c.ports[p].due}
 	c.lanes.Forget(p)
+	c.links.Forget(p)
 	c.showPort(p)
 	c.law.Acquit(p)
 	c.shownKeys.Set(int32(p), nil)

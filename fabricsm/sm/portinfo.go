@@ -80,7 +80,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	bits, proven := pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound, pt.bitsProven
 	pt.bitsProven = bits && (byGet || proven)
-	c.noteFDR10(p, old.PortState)
+	c.links.Note(p, old.PortState, linkUp(&pt.info))
 	c.copyPort(p)
 	if pt.num == 0 && c.topo.IsEndPort(p) && (!was || (old.CapabilityMask ^ pi.CapabilityMask).Has(mad.IsSLMappingSupported)) {
 		c.recapLanes(pt.node)
@@ -113,7 +113,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		}
 	}
 	if hasLink {
-		c.judgeLink(p)
+		c.links.Judge(p)
 		c.keepClosed(p)
 	}
 	if was && *pi == old && pt.bitsProven == proven {
@@ -169,11 +169,9 @@ func (c *Core) copyPort(p topo.PortID) {
 	tp := c.topo.Port(p)
 	tp.State, tp.Phys = pi.PortState, pi.PortPhysicalState
 	tp.WidthOffered = pi.LinkWidthSupported & pi.LinkWidthEnabled
-	tp.SpeedOffered = orFDR10(ib.Fastest(pi.LinkSpeedSupported&pi.LinkSpeedEnabled,
-		pi.LinkSpeedExtSupported&ib.LinkSpeedExt(pi.LinkSpeedExtEnabled), ib.LinkSpeedExt2(pi.LinkSpeedExtSupported2&pi.LinkSpeedExtEnabled2)),
-		pt.fdr10&fdr10Enabled != 0)
+	tp.SpeedOffered = c.links.Offered(p)
 	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, c.laneCap(p)
-	tp.Speed, tp.Width = pt.running()
+	tp.Speed, tp.Width = c.links.Running(p)
 	tp.LID, tp.LMC = pt.lid, c.lmcOf(p)
 	c.topo.SetPort(p, tp)
 }
@@ -186,7 +184,8 @@ func (c *Core) linkDown(p topo.PortID) {
 	c.unfence(p)
 	c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.topo.PlaceOf(p)})
 	c.faults.Clear(fault.Key{Kind: fault.SwitchForHost, Place: c.topo.PlaceOf(p)})
-	pt.told, pt.pause, pt.verify, pt.retuned = false, 0, false, false
+	pt.told, pt.pause, pt.verify = false, 0, false
+	c.links.Trained(p)
 	pt.challenger = c.release(pt.challenger)
 	q := c.topo.Peer(p)
 	if q == topo.None {
@@ -201,7 +200,8 @@ func (c *Core) linkDown(p topo.PortID) {
 // bounced records that a link went down and came up between two reads. The device at its end, and its state, are not known.
 func (c *Core) bounced(p topo.PortID) {
 	pt := &c.ports[p]
-	pt.fresh, pt.retuned = true, false
+	pt.fresh = true
+	c.links.Trained(p)
 	q := c.topo.Peer(p)
 	if q == topo.None {
 		c.law.Down(p, true)

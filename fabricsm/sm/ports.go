@@ -241,7 +241,9 @@ func (c *Core) gotSet(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Sta
 		return
 	}
 	pt.renewed()
-	pt.retuned = pt.retuned || pt.setTried&fieldLink != 0
+	if pt.setTried&fieldLink != 0 {
+		c.links.Retuned(p)
+	}
 	changed := pt.setTried
 	if pt.unread {
 		pt.info = pi // the wanted fields depend on what the port supports

@@ -74,8 +74,7 @@ func (c *Core) newPortPolicy() {
 		if before.SwitchesOff(p) && !c.rules.SwitchesOff(p) && !c.dark(p) {
 			pt.reopen = true
 		}
-		pt.fdr10 = 0 // whether it is as wanted
-		c.noteFDR10(p, ib.PortNop)
+		c.links.NoteAgain(p, linkUp(&pt.info))
 		had := c.topo.Port(p).VLCap
 		c.copyPort(p)
 		lanes = lanes || had != c.topo.Port(p).VLCap
