@@ -19,7 +19,7 @@ func (c *Core) audit() {
 	if n == 0 || c.state != ib.SMStandby && (!c.writing() || c.unsettled) {
 		return // a standby keeps its picture up to date, which it may need soon
 	}
-	c.auditLeft()
+	c.changes.Audit()
 	for range (n*int(auditTick/time.Millisecond) + int(c.cfg.AuditPeriod/time.Millisecond) - 1) / int(c.cfg.AuditPeriod/time.Millisecond) {
 		c.auditAt = (c.auditAt + 1) % topo.PortID(n)
 		if c.auditAt == 0 {
@@ -66,6 +66,12 @@ func (c *Core) keepLeases() {
 
 // leaseTick is the step in which leases are kept.
 const leaseTick = 250 * time.Millisecond
+
+// changeFabric is the core as package statechange uses it.
+type changeFabric struct{ *Core }
+
+func (f changeFabric) IsAlive(id topo.NodeID) bool { return f.nodes[id].alive }
+func (f changeFabric) ReadLater(p topo.PortID)     { f.background(p) }
 
 // background reads PortInfo without counting that as unsettled.
 func (c *Core) background(p topo.PortID) {

@@ -13,6 +13,7 @@ import (
 	"portcullis/fabricsm/sm/linkspeed"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/portpolicy"
+	"portcullis/fabricsm/sm/statechange"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
@@ -65,9 +66,8 @@ type Core struct {
 	lidAt      topo.PortID // adapter whose LID was read last
 	lidsDue    float64     // how many are to be read now
 	refusals   refusals
-	leaseAt    topo.PortID   // end port that was read last to keep its lease
-	auditRound int           // how often it has seen all ports
-	lookLater  []topo.NodeID // switches whose links the audit is to look at next
+	leaseAt    topo.PortID // end port that was read last to keep its lease
+	auditRound int         // how often it has seen all ports
 
 	// others
 	others   map[ib.GUID]*otherSM
@@ -76,6 +76,7 @@ type Core struct {
 	dropped  uint64
 	strays   uint64 // answers to nothing that was asked
 	reports  *violation.Log
+	changes  *statechange.Search
 	guessing *bruteforce.Detector
 	health   *health.Records
 	subtrees *subtree.Tracker
@@ -100,7 +101,7 @@ type Core struct {
 }
 
 // fewNodes is how many nodes there is room for at least.
-const fewNodes = 64
+const fewNodes = 128
 
 // New makes a core. It does nothing before it is stepped with Started.
 func New(cfg Config) *Core {
@@ -135,6 +136,7 @@ func New(cfg Config) *Core {
 	c.groups = multicast.New(groupFabric{desk{c}}, &c.topo, &c.q)
 	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, LogsAll: cfg.Weakness.TellsAll})
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
+	c.changes = statechange.New(changeFabric{c}, &c.topo, &c.q, cfg.AuditPeriod > 0)
 	c.subtrees = subtree.New(growthFabric{c}, &c.topo, subtree.Limits(cfg.Growth))
 	return c
 }

@@ -40,7 +40,7 @@
 //	lanes                                    virtual lanes, with package lanes
 //	mkey...                                  keys of devices;  classkeys: what package keymgr needs
 //	topology...                              the declared topology, with package declared
-//	traps violations statechange             reports of devices, with package violation
+//	traps violations                         reports of devices, with packages violation and statechange
 //	health quarantine                        misbehaving devices, with package health
 //	audit notkept inherit                    changes by other managers, and values that devices forget
 //	election handover resign sminfo smtrust  other subnet managers

@@ -38,18 +38,14 @@ type node struct {
 	// of a switch
 	info      mad.SwitchInfo
 	infoKnown bool
-	reset     bool          // it came without configuration: LinearFDBTop was 0
-	verify    bool          // read SwitchInfo, and all ports if one changed state
-	quiet     bool          // the next read of SwitchInfo is part of the audit
-	recheck   bool          // read SwitchInfo: it may have rebooted
-	readPorts bool          // read all ports once PortStateChange is cleared
-	clearPSC  bool          // PortStateChange is to be cleared
-	suspects  int           // ports that may have changed and are being read
-	found     bool          // one of them had
-	looking   neighbourhood // the next to be read
-	leftFrom  neighbourhood // this and those after it wait in Core.lookLater; toNobody: none do
-	lifetime  bool          // LifeTimeValue is not kept
-	topAsked  ib.LID        // LinearFDBTop of the last Set
+	reset     bool   // it came without configuration: LinearFDBTop was 0
+	verify    bool   // read SwitchInfo, and all ports if one changed state
+	quiet     bool   // the next read of SwitchInfo is part of the audit
+	recheck   bool   // read SwitchInfo: it may have rebooted
+	readPorts bool   // read all ports once PortStateChange is cleared
+	clearPSC  bool   // PortStateChange is to be cleared
+	lifetime  bool   // LifeTimeValue is not kept
+	topAsked  ib.LID // LinearFDBTop of the last Set
 	lft       lft
 	trapHold  time.Time     // no verification before
 	trapPause time.Duration // between the last two
@@ -106,7 +102,6 @@ type port struct {
 
 	keysOK     bool // nothing is to be written to the P_Key table now
 	prove      bool // the block being written is to be read back
-	suspect    bool // counted in node.suspects
 	background bool // the next read of PortInfo is part of the audit
 	readGUIDs  bool // a block of GUIDInfo is to be read: it is to have no aliases
 	obeyed     bool // it answered under its M_Key since its link is there
@@ -145,11 +140,13 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.q.Extend(c.topo.NumNodes(), c.topo.NumPorts())
 	c.lanes.Extend(c.topo.NumPorts())
 	c.links.Extend(c.topo.NumPorts())
+	c.changes.Extend(c.topo.NumNodes(), c.topo.NumPorts())
 	c.shownKeys.Grow(c.topo.NumPorts())
 	c.mkeys.states.shown.Grow(c.topo.NumPorts())
 	d := deviceAt(&c.topo, ni, up)
 	c.q.ForgetNode(id)
 	c.groups.RemoveSwitch(id)
+	c.changes.ForgetNode(id)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d], due: c.nodes[id].due}
 	for i := range int(ni.NumPorts) + 1 {
 		c.clearPort(first+topo.PortID(i), id, ib.PortNum(i))
@@ -170,6 +167,7 @@ func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.ports[p] = port{node: id, num: num, challenger: topo.None, due: c.ports[p].due}
 	c.lanes.Forget(p)
 	c.links.Forget(p)
+	c.changes.ForgetPort(p)
 	c.showPort(p)
 	c.law.Acquit(p)
 	c.shownKeys.Set(int32(p), nil)
@@ -206,6 +204,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.faults.Clear(fault.Key{Kind: fault.NoEnforcement, GUID: tn.GUID})
 	c.q.ForgetNode(id)
 	c.groups.RemoveSwitch(id)
+	c.changes.ForgetNode(id)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, due: c.nodes[id].due}
 	if tn.Type == ib.NodeSwitch {
 		c.law.Forget(tn.GUID)

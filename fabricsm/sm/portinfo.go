@@ -24,9 +24,7 @@ func (c *Core) workInfo(p topo.PortID) {
 func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 	var pi mad.PortInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &pi) != nil {
-		if c.ports[p].suspect {
-			c.cleared(p, nil)
-		}
+		c.changes.Answer(p, true)
 		if claimant := c.ports[p].challenger; claimant != topo.None && c.topo.Peer(p) == topo.None && !c.topo.IsExternal(p) {
 			c.ports[p].mute, c.ports[p].challenger = true, c.release(claimant)
 			return
@@ -34,9 +32,7 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 		c.refused(&work.Request{Ref: work.OnPort(work.Info, p), Node: c.ports[p].node, Method: mad.MethodGet, Attr: mad.AttrPortInfo}, status.String())
 		return
 	}
-	if c.ports[p].suspect {
-		c.cleared(p, &pi)
-	}
+	c.changes.Answer(p, !c.ports[p].known || pi.PortState != c.ports[p].info.PortState)
 	c.gotSure(p, &pi)
 	c.keyFound(p, &pi)
 	c.notProven(p, &pi)
@@ -305,11 +301,17 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *work.Request, m *mad.MAD, status
 		// between sets it again.
 		n.readPorts, n.clearPSC = true, true
 		if !c.writing() {
-			c.readPorts(id)
+			c.searchPorts(id)
 		}
 	}
 	c.q.MarkNode(work.Switch, id)
 	c.updateForwarding(id)
+}
+
+// searchPorts looks for the ports of a switch that changed.
+func (c *Core) searchPorts(id topo.NodeID) {
+	c.nodes[id].readPorts = false
+	c.changes.Begin(id)
 }
 
 // setSwitchDone takes the answer to a Set of SwitchInfo.
@@ -318,7 +320,7 @@ func (c *Core) setSwitchDone(id topo.NodeID, r *work.Request) {
 	if n.clearPSC {
 		n.clearPSC = false
 		if n.readPorts {
-			c.readPorts(id)
+			c.searchPorts(id)
 		}
 	}
 	c.learnMulticast(id)
