@@ -28,7 +28,7 @@ func (c *Core) allowed(x work.Ref) uint16 {
 	case work.Probe, work.SMInfo:
 		return 32
 	case work.PKey:
-		return uint16(32 + 4*c.keyBlocks(x.Port()))
+		return uint16(32 + 4*c.pkeys.Blocks(x.Port()))
 	case work.SLtoVL:
 		return 32 + 2*uint16(c.topo.Node(c.ports[x.ID].node).NumPorts)
 	default:

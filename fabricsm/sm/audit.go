@@ -38,10 +38,7 @@ func (c *Core) audit() {
 		if pt.num == 0 {
 			c.groups.Audit(pt.node)
 		}
-		if pt.pkeys != nil && c.keyBlocks(c.auditAt) > 0 {
-			pt.auditBlock = uint16(len(pt.pkeys.blocks))
-			c.q.MarkPort(work.PKey, c.auditAt)
-		}
+		c.pkeys.Audit(c.auditAt)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"portcullis/fabricsm/sm/work"
-	"portcullis/fabricsm/topo"
 )
 
 // Data that no other work waits for is requested in the background, at a paced rate, once the fabric is settled. These are
@@ -100,69 +99,7 @@ func (c *Core) backgroundOne(x work.Ref) {
 		}
 		return
 	}
-	pt.listed = false
-	if c.nodes[pt.node].alive && pt.pkeys != nil {
-		pt.readRest = true
-		c.q.Mark(x)
+	if c.nodes[pt.node].alive {
+		c.pkeys.ReadRest(x.Port())
 	}
-}
-
-// mayStayUnread reports whether a block of a P_Key table is left to the background. Nothing is wanted in such a block, its
-// link came up without configuration, and an entry in it would grant no access. That is so for an adapter whose switch port
-// checks P_Keys. It is also so for a port of a switch that was reset: its LinearFDBTop was 0, which no subnet manager
-// leaves so, and a reset empties the tables (IBTA volume 1, 10.9.1). The first block is always written. Where something is
-// granted, or to be proven gone, every block is read.
-func (c *Core) mayStayUnread(p topo.PortID, block int) bool {
-	pt := &c.ports[p]
-	if block == 0 || c.members.keep || !c.freshKeys(p) || c.concerns(p) {
-		return false
-	}
-	if pt.num == 0 || c.topo.IsExternal(p) {
-		return c.nodes[pt.node].reset
-	}
-	sp := c.topo.Peer(p)
-	return sp != topo.None && c.topo.IsExternal(sp) && c.canEnforce(sp) && !c.forgetsEnforcement(sp)
-}
-
-// freshKeys reports whether the P_Key table of a port is written without being read: its link, or the switch it is port 0
-// of, came up without configuration.
-func (c *Core) freshKeys(p topo.PortID) bool {
-	pt := &c.ports[p]
-	return pt.fresh || pt.num == 0 && c.nodes[pt.node].reset
-}
-
-// readRestLater leaves the unknown blocks of a table to the background.
-func (c *Core) readRestLater(p topo.PortID) {
-	if pt := &c.ports[p]; !pt.listed && !pt.readRest && pt.pkeys.knows() != len(pt.pkeys.blocks) {
-		pt.listed = true
-		c.inBackground(work.OnPort(work.PKey, p))
-	}
-}
-
-// knows counts the blocks whose content is known.
-func (t *pkeyTable) knows() (n int) {
-	for _, s := range t.blocks {
-		if s != blockUnknown {
-			n++
-		}
-	}
-	return n
-}
-
-// readRest reads the next block that was left to the background.
-func (c *Core) readRest(p topo.PortID) bool {
-	pt := &c.ports[p]
-	if !pt.readRest {
-		return false
-	}
-	for b, s := range pt.pkeys.blocks {
-		if s == blockUnknown {
-			c.auditing = true
-			c.readKeys(p, b)
-			c.auditing = false
-			return true
-		}
-	}
-	pt.readRest = false
-	return false
 }

@@ -18,7 +18,7 @@ func (c *Core) newPeer(p topo.PortID) {
 // link records a cable between two ports.
 func (c *Core) link(p, q topo.PortID) {
 	c.topo.Connect(p, q)
-	c.moved()
+	c.pkeys.Moved()
 	c.law.SawBoth(p, q)
 	if id := c.ports[q].node; c.nodes[id].up == topo.None && id != c.root {
 		c.nodes[id].up = p
@@ -31,7 +31,7 @@ func (c *Core) link(p, q topo.PortID) {
 		c.touch(x)
 		c.linkedKey(x)
 		if c.topo.IsEndPort(x) {
-			c.settleLID(x)
+			c.lids.Settle(x)
 		}
 	}
 	if c.topo.IsExternal(p) && c.topo.IsExternal(q) {
@@ -65,7 +65,7 @@ func (c *Core) cut(p topo.PortID) {
 	q := c.topo.Peer(p)
 	c.links.Unlinked(p, q)
 	c.topo.Disconnect(p)
-	c.moved()
+	c.pkeys.Moved()
 	c.law.Down(p, false)
 	c.law.Down(q, false)
 	c.lostKeys(p, q)
@@ -74,17 +74,18 @@ func (c *Core) cut(p topo.PortID) {
 		pt.challenger, pt.enforced = c.release(pt.challenger), false
 		c.lanes.Doubt(x)
 		c.keyDoubted(x)
-		pt.keysOK, pt.bitsProven, pt.unread = false, false, false
+		c.pkeys.Undo(x)
+		pt.bitsProven, pt.unread = false, false
 		pt.obeyed, pt.foreignPKey = false, 0
 		c.obeys(x)
-		if pt.pkeys != nil && c.topo.IsExternal(x) {
-			c.setKeys(x, pt.pkeys.doubted()) // the switch may have rebooted
+		if c.topo.IsExternal(x) {
+			c.pkeys.Doubt(x) // the switch may have rebooted
 		}
 		if c.topo.IsEndPort(x) && c.topo.Node(pt.node).Type != ib.NodeSwitch {
 			c.leave(x)
 			pt.known = false
 			c.showPort(x)
-			c.setKeys(x, nil)
+			c.pkeys.Forget(x)
 			tp := c.topo.Port(x)
 			tp.State = ib.PortNop // until it is read again
 			c.topo.SetPort(x, tp)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/lids"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/violation"
 )
@@ -15,7 +16,7 @@ import (
 func (c *Config) Check() error {
 	var k configChecker
 	k.atMost("priority", int(c.Priority), 15)
-	k.atMost("LMC", int(c.LMC), maxLMC)
+	k.atMost("LMC", int(c.LMC), lids.MaxLMC)
 	k.notNegative("window", int64(c.Window))
 	k.notNegative("requests per target", int64(c.PerTarget))
 	k.notNegative("tries", int64(c.Tries))

@@ -29,7 +29,7 @@ func (c *Core) noteArmed(p topo.PortID) {
 
 // asksTwice reports whether the host behind a switch port has to be asked once more before it is let in. That is so where
 // something is granted, or where the declared topology is enforced.
-func (c *Core) asksTwice(p topo.PortID) bool { return c.law.Enforces() || c.concerns(p) }
+func (c *Core) asksTwice(p topo.PortID) bool { return c.law.Enforces() || c.pkeys.Concerns(p) }
 
 // confirm handles a probe that found the expected node.
 func (c *Core) confirm(p topo.PortID, r *work.Request) {
@@ -43,7 +43,7 @@ func (c *Core) confirm(p topo.PortID, r *work.Request) {
 		if peer := c.topo.Peer(p); peer != topo.None {
 			c.q.MarkPort(work.Set, peer)
 		}
-		c.judgePort(p)
+		c.pkeys.Judge.Port(p)
 	case c.asksTwice(p):
 		c.confirmNow(p)
 	}
@@ -82,7 +82,7 @@ func (c *Core) mayActivate(p topo.PortID) bool {
 	if h != topo.None && c.topo.IsEndPort(h) && (!c.keyed(h) || c.nodes[c.ports[sp].node].unsure) {
 		return false
 	}
-	return h == topo.None || !c.topo.IsEndPort(h) || !c.asksTwice(sp) && !c.concerns(h) || c.confirmed(sp)
+	return h == topo.None || !c.topo.IsEndPort(h) || !c.asksTwice(sp) && !c.pkeys.Concerns(h) || c.confirmed(sp)
 }
 
 // confirmInBackground asks a host again for its identity, unless that was done or the link is away.

@@ -8,10 +8,14 @@ import (
 	"portcullis/fabricsm/sm/bruteforce"
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/forwarding"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/lanes"
+	"portcullis/fabricsm/sm/lids"
 	"portcullis/fabricsm/sm/linkspeed"
+	"portcullis/fabricsm/sm/members"
 	"portcullis/fabricsm/sm/multicast"
+	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/statechange"
 	"portcullis/fabricsm/sm/subtree"
@@ -45,8 +49,10 @@ type Core struct {
 	looked     bool          // a port of another node was read
 
 	// wanted
-	lids    lidSpace
-	members members
+	lids    *lids.Assigner
+	lfts    *forwarding.Tables
+	members *members.Register
+	pkeys   *pkeys.Keeper
 	groups  *multicast.Groups
 	aliases *aliases.Table
 	mkeys   mkeys
@@ -91,9 +97,8 @@ type Core struct {
 	settledBy struct{ all, sets uint64 }
 	viewAt    time.Time
 	viewDue   bool
-	disturbed bool                      // settled no longer, and no view says so yet
-	shown     *View                     // the last one
-	shownKeys topo.OwnPages[*pkeyTable] // by topo.PortID, for views: port.pkeys
+	disturbed bool  // settled no longer, and no view says so yet
+	shown     *View // the last one
 	devices   shownDevices
 	faults    fault.List
 	notKept   map[device]PortFields // as saved
@@ -121,12 +126,14 @@ func New(cfg Config) *Core {
 		others:   make(map[ib.GUID]*otherSM),
 		faults:   fault.New(),
 		notKept:  make(map[device]PortFields),
-		lids:     newLIDSpace(),
-		members:  newMembers(),
+		members:  members.New(),
 		mkeys:    newMKeys(),
 		wire:     work.NewWindow(cfg.Window),
 	}
 	c.refusals = newRefusals()
+	c.pkeys = c.newKeeper()
+	c.lfts = forwarding.New(forwardingFabric{desk{c}}, &c.topo, &c.q)
+	c.lids = lids.New(lidFabric{desk{c}}, &c.topo, c.members, lids.Options{LMC: cfg.LMC, Port0: cfg.Ports.LMCPort0})
 	c.aliases = aliases.New(aliasFabric{desk{c}}, &c.topo, &c.q, aliases.Pauses{Min: cfg.RetryMin, Max: cfg.RetryMax})
 	c.rules = portpolicy.New(&c.topo, &c.cfg.Ports)
 	c.law = declared.New(lawFabric{desk{c}}, lawActions{desk{c}}, &c.topo, &c.q, &c.faults, cfg.PortGUID)
@@ -204,7 +211,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.setMandate(in)
 	}
 	c.plant()
-	c.settleOpen()
+	c.lids.SettleOpen()
 	c.pump()
 	for c.settle() {
 		c.pump()
@@ -231,7 +238,7 @@ func (c *Core) start(s *Started) {
 	if c.cfg.IntentWait > 0 {
 		c.after(c.cfg.IntentWait, work.Intent, work.Ref{})
 	} else {
-		c.members.ready = true
+		c.members.StopWaiting()
 	}
 	c.after(watchEvery, work.Watch, work.Ref{})
 	if !c.cfg.SMKey.IsZero() {
@@ -256,7 +263,7 @@ func (c *Core) load(facts []Fact) {
 	for _, f := range facts {
 		switch f.Kind {
 		case FactLID:
-			c.lids.loadRange(f.GUID, f.LID, f.LMC)
+			c.lids.Load(f.GUID, f.LID, f.LMC)
 		case FactHealth:
 			c.loadHealth(&f)
 		case FactBehind:

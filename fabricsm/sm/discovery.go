@@ -104,7 +104,7 @@ func (c *Core) gotNodeInfo(r *work.Request, m *mad.MAD, status mad.Status) {
 func (c *Core) poses(p topo.PortID, r *work.Request, ni *mad.NodeInfo) bool {
 	place := c.topo.PlaceOf(p)
 	posed := fault.Key{Kind: fault.SwitchForHost, Place: place}
-	if ni.NodeType != ib.NodeSwitch || !c.topo.IsExternal(p) || !c.members.forHost(place) {
+	if ni.NodeType != ib.NodeSwitch || !c.topo.IsExternal(p) || !c.members.IsForHost(place) {
 		c.faults.Clear(posed)
 		return false
 	}
@@ -191,9 +191,9 @@ func (c *Core) nameEnd(p topo.PortID, guid ib.GUID) {
 	tp.GUID = guid
 	c.topo.SetPort(p, tp)
 	c.byPort[guid] = p
-	delete(c.lids.away, guid)
+	c.lids.Back(guid)
 	c.groups.Reseat(guid)
-	c.moved()
+	c.pkeys.Moved()
 }
 
 // found takes the node that answered behind port p.
@@ -245,7 +245,7 @@ func (c *Core) foundKnown(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	q := c.topo.PortOf(id, ni.LocalPortNum)
 	tn := c.topo.Node(id)
 	if q == p || c.otherNode(id, ni) ||
-		tn.Type == ib.NodeSwitch && c.topo.IsExternal(p) && c.members.forHost(c.topo.PlaceOf(q)) {
+		tn.Type == ib.NodeSwitch && c.topo.IsExternal(p) && c.members.IsForHost(c.topo.PlaceOf(q)) {
 		c.duplicate(ni.NodeGUID, c.topo.PlaceOf(c.topo.FirstPeer(id)), p)
 		return
 	}
@@ -293,7 +293,7 @@ func (c *Core) seenAgain(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 		}
 		tn.PartitionCap = keys
 		c.topo.SetNode(id, tn)
-		c.moved()
+		c.pkeys.Moved()
 		c.disturb()
 		for i := range int(tn.NumPorts) + 1 {
 			if p := tn.FirstPort + topo.PortID(i); c.ports[p].known {

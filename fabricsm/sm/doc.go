@@ -34,9 +34,9 @@
 //	confirm duplicate sure unread            identity of nodes
 //	growth throttle                          how much one port may show, with package subtree
 //	portinfo portpolicy linkspeed            ports and links, with packages portpolicy and linkspeed
-//	lids lidprefs                            addresses;  aliases: with package aliases
-//	members intent review pkeys pkeyplan pkeytable  which ports may talk to each other
-//	routing forwarding rollout               unicast;  mcast: multicast, with the package of that name
+//	lids lidprefs sight                      addresses, with package lids;  aliases: with the package of that name
+//	members intent pkeys                     which ports may talk to each other, with the packages members and pkeys
+//	routing forwarding                       unicast, with package forwarding;  mcast: multicast, with the package of that name
 //	lanes                                    virtual lanes, with package lanes
 //	mkey...                                  keys of devices;  classkeys: what package keymgr needs
 //	topology...                              the declared topology, with package declared

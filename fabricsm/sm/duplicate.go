@@ -26,7 +26,7 @@ func (c *Core) contradicted(p, q topo.PortID, ni *mad.NodeInfo) bool {
 	if pt.known {
 		return !linkUp(&pt.info)
 	}
-	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.entitled(ni.PortGUID, c.topo.PlaceOf(p)) && !c.law.IsLawful(c.topo.PlaceOf(p)) && !c.keyedHere(ni.PortGUID, c.topo.PlaceOf(p))
+	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.members.IsEntitled(ni.PortGUID, c.topo.PlaceOf(p)) && !c.law.IsLawful(c.topo.PlaceOf(p)) && !c.keyedHere(ni.PortGUID, c.topo.PlaceOf(p))
 }
 
 // maxDenied is how often a port may report that it has no link before the node that claims to be at its end is taken for
@@ -122,10 +122,10 @@ func (c *Core) unfence(p topo.PortID) {
 // came first does not matter then.
 func (c *Core) evict(guid ib.GUID, p topo.PortID) {
 	twin, ok := c.byPort[guid]
-	if !ok || !c.topo.IsExternal(p) || !c.entitled(guid, c.topo.PlaceOf(p)) {
+	if !ok || !c.topo.IsExternal(p) || !c.members.IsEntitled(guid, c.topo.PlaceOf(p)) {
 		return
 	}
-	if at := c.topo.Peer(twin); at != topo.None && at != p && c.topo.IsExternal(at) && !c.entitled(guid, c.topo.PlaceOf(at)) {
+	if at := c.topo.Peer(twin); at != topo.None && at != p && c.topo.IsExternal(at) && !c.members.IsEntitled(guid, c.topo.PlaceOf(at)) {
 		c.duplicate(guid, c.topo.PlaceOf(p), at)
 	}
 }
@@ -137,14 +137,14 @@ func (c *Core) unname(ni *mad.NodeInfo) {
 	if !ok || c.isCabled(q) || c.topo.NodeGUID(c.ports[q].node) == ni.NodeGUID && c.ports[q].num == ni.LocalPortNum {
 		return
 	}
-	c.lids.leave(&c.ports[q])
+	c.ports[q].lid = 0
 	tp := c.topo.Port(q)
 	tp.GUID, tp.LID = 0, 0
 	c.topo.SetPort(q, tp)
 	delete(c.byPort, ni.PortGUID)
-	c.outOfSight(ni.PortGUID)
+	c.lids.Gone(ni.PortGUID)
 	c.groups.Reseat(ni.PortGUID)
-	c.moved()
+	c.pkeys.Moved()
 }
 
 // isCabled reports whether an end port is linked to another port, or need not be.
@@ -156,11 +156,11 @@ func (c *Core) isCabled(q topo.PortID) bool {
 // that answers now where no host belongs: else a host that was asked first, after
 // a restart or while the switch was away, would keep it out of the fabric.
 func (c *Core) evictHosts(ni *mad.NodeInfo, p topo.PortID) {
-	if ni.NodeType != ib.NodeSwitch || !c.topo.IsExternal(p) || c.members.forHost(c.topo.PlaceOf(p)) {
+	if ni.NodeType != ib.NodeSwitch || !c.topo.IsExternal(p) || c.members.IsForHost(c.topo.PlaceOf(p)) {
 		return
 	}
 	nodes := []topo.NodeID{c.topo.NodeByGUID(ni.NodeGUID)}
-	if q, ok := c.byPort[ni.PortGUID]; ok && !c.entitled(ni.PortGUID, c.topo.PlaceOf(q)) {
+	if q, ok := c.byPort[ni.PortGUID]; ok && !c.members.IsEntitled(ni.PortGUID, c.topo.PlaceOf(q)) {
 		nodes = append(nodes, c.ports[q].node)
 	}
 	for _, id := range nodes {
@@ -170,7 +170,7 @@ func (c *Core) evictHosts(ni *mad.NodeInfo, p topo.PortID) {
 		tn := c.topo.Node(id)
 		for i := 1; i <= int(tn.NumPorts); i++ {
 			at := c.topo.Peer(tn.FirstPort + topo.PortID(i))
-			if at != topo.None && at != p && c.topo.IsExternal(at) && c.members.forHost(c.topo.PlaceOf(at)) {
+			if at != topo.None && at != p && c.topo.IsExternal(at) && c.members.IsForHost(c.topo.PlaceOf(at)) {
 				c.duplicate(ni.NodeGUID, c.topo.PlaceOf(p), at)
 			}
 		}
@@ -181,7 +181,7 @@ func (c *Core) evictHosts(ni *mad.NodeInfo, p topo.PortID) {
 // shows. No authority vouches for node GUIDs, and a host that shows the GUID of another host must not keep that host out of
 // the fabric. The name stays until the link goes, so that others cannot change it to and fro.
 func (c *Core) giveName(p topo.PortID, ni *mad.NodeInfo) {
-	if ni.NodeType == ib.NodeSwitch || !c.topo.IsExternal(p) || !c.entitled(ni.PortGUID, c.topo.PlaceOf(p)) {
+	if ni.NodeType == ib.NodeSwitch || !c.topo.IsExternal(p) || !c.members.IsEntitled(ni.PortGUID, c.topo.PlaceOf(p)) {
 		return
 	}
 	if q := c.topo.Peer(p); q != topo.None && c.topo.GUIDOf(q) == ni.PortGUID {
@@ -204,13 +204,3 @@ func (c *Core) giveName(p topo.PortID, ni *mad.NodeInfo) {
 
 // localGUID is the bit of an EUI-64 that marks it as locally administered: no vendor assigns such a GUID.
 const localGUID ib.GUID = 2 << 56
-
-// entitled reports whether a grant names a GUID at a place.
-func (c *Core) entitled(guid ib.GUID, pl ib.Place) bool {
-	for _, ms := range c.members.byGUID[guid] {
-		if !ms.leaving && ms.Place == pl {
-			return true
-		}
-	}
-	return false
-}

@@ -235,7 +235,7 @@ func (c *Core) standBy(p topo.PortID) {
 func (c *Core) standByFor(p topo.PortID, reason string) {
 	e := &c.election
 	if c.state != ib.SMStandby {
-		c.members.unprove()
+		c.members.Unprove()
 	}
 	c.state, e.master, e.since = ib.SMStandby, p, c.now
 	e.claim, e.waitFor, e.foreign, e.nudge = false, topo.None, true, nudge{count: e.nudge.count}
@@ -256,7 +256,7 @@ func (c *Core) awaitHandover(p topo.PortID) {
 func (c *Core) disable(by topo.PortID) {
 	e := &c.election
 	c.state, e.master, e.claim, e.waitFor, e.foreign = ib.SMNotActive, topo.None, false, topo.None, true
-	c.members.unprove()
+	c.members.Unprove()
 	c.faults.Clear(fault.Key{Kind: fault.ForeignMaster})
 	c.problem(fault.Key{Kind: fault.Disabled}, &StateChanged{
 		State:  c.state,
@@ -286,7 +286,7 @@ func (c *Core) retake(mandate bool, reason string) {
 	for _, o := range c.others {
 		o.stale = true
 	}
-	c.members.unprove()
+	c.members.Unprove()
 	c.routing.reign++
 	c.event(&StateChanged{State: c.state, Reason: reason})
 	c.doubtAll()

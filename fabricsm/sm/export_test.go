@@ -5,7 +5,7 @@ import "portcullis/fabricsm/topo"
 // ShowsAllKeys reports whether a view of the present state shows, for every port, the table that the core believes it has.
 func (c *Core) ShowsAllKeys(v *View) bool {
 	for p := range c.ports {
-		if v.pkeys.At(int32(p)) != c.ports[topo.PortID(p)].pkeys {
+		if v.pkeys.At(int32(p)) != c.pkeys.Table(topo.PortID(p)) {
 			return false
 		}
 	}

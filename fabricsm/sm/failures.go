@@ -47,7 +47,7 @@ func (c *Core) failed(r *work.Request, outcome Outcome) {
 	}
 	switch r.Ref.Class {
 	case work.LFT:
-		c.lostLFT(r.Ref.Node(), r)
+		c.lfts.Lost(r.Ref.Node(), r)
 	case work.MFT:
 		c.groups.Lost(r.Ref.Node(), r)
 	case work.Set:
@@ -237,7 +237,8 @@ func (c *Core) silence(id topo.NodeID) {
 	if n.silent || !n.alive {
 		return
 	}
-	n.silent, c.lids.spoken = true, true
+	n.silent = true
+	c.lids.Spoke()
 	for _, x := range n.parked {
 		c.q.Unmark(x)
 	}
@@ -253,8 +254,8 @@ func (c *Core) silence(id topo.NodeID) {
 	}
 	c.topo.EachEndPort(id, func(p topo.PortID) { c.refuses(p, false) })
 	c.topo.EachEndPort(id, c.turned)
-	c.updateForwarding(id)
-	c.judgeNode(id)
+	c.lfts.Recount(id)
+	c.pkeys.Judge.Node(id)
 	if id == c.root {
 		c.after(c.cfg.RetryMin, work.Retry, rootRef)
 		return
@@ -303,5 +304,5 @@ func (c *Core) refresh(id topo.NodeID) {
 			c.q.MarkPort(work.Probe, p)
 		}
 	}
-	c.updateForwarding(id)
+	c.lfts.Recount(id)
 }

@@ -94,10 +94,10 @@ func (f growthFabric) Hold(p topo.PortID, size int) {
 
 // foundAt describes a node that answers behind a port.
 func (c *Core) foundAt(p topo.PortID, ni *mad.NodeInfo) subtree.Found {
-	l, assigned := c.lids.byGUID[ni.PortGUID]
+	l := c.lids.Of(ni.PortGUID)
 	return subtree.Found{
 		Port: p, Ports: ni.NumPorts, Switch: ni.NodeType == ib.NodeSwitch,
-		Known: assigned && !c.lids.isNew(l), New: !assigned && c.writing(),
+		Known: l != 0 && !c.lids.IsNew(l), New: l == 0 && c.writing(),
 	}
 }
 

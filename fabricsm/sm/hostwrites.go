@@ -41,9 +41,9 @@ func (c *Core) writtenByHost(p topo.PortID, old, is *mad.PortInfo) {
 		pt.foreignPKey = 0
 	}
 	if pt.lid != 0 && old.LID == pt.lid && is.LID != pt.lid {
-		c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostLID, LID: is.LID, Victim: c.lids.at(is.LID)})
+		c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostLID, LID: is.LID, Victim: c.lids.At(is.LID)})
 	}
-	if lmc := c.lmcOf(p); old.LMC == lmc && is.LMC != lmc {
+	if lmc := c.lids.LMC(p); old.LMC == lmc && is.LMC != lmc {
 		c.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostLMC, LID: is.LID})
 	}
 	if own := c.smLID(); own != 0 && old.MasterSMLID == own && is.MasterSMLID != own {
@@ -53,12 +53,12 @@ func (c *Core) writtenByHost(p topo.PortID, old, is *mad.PortInfo) {
 
 // suspectKeys notes a P_Key table that a Get shows otherwise than it was left. It is reported
 // when PortInfo, which is read next, shows that the port was not restarted.
-func (c *Core) suspectKeys(p topo.PortID, r *work.Request, old *pkeyTable, block int, got []ib.PKey) {
+func (c *Core) suspectKeys(p topo.PortID, r *work.Request, block int, got []ib.PKey) {
 	pt := &c.ports[p]
-	if r.Method != mad.MethodGet || old.blocks[block] == blockUnknown || !c.isAdapter(p) || !c.writing() || pt.foreignPKey != 0 {
+	had := c.pkeys.Table(p).Block(block)
+	if r.Method != mad.MethodGet || had == nil || !c.isAdapter(p) || !c.writing() || pt.foreignPKey != 0 {
 		return
 	}
-	had := old.keys[block*keysPerBlock : (block+1)*keysPerBlock]
 	for i, k := range got {
 		if k == had[i] {
 			continue
@@ -151,5 +151,5 @@ func (c *Core) belongsTo(g ib.GUID, but topo.PortID) bool {
 	if q, ok := c.byPort[g]; ok {
 		return c.ports[q].node != c.ports[but].node
 	}
-	return len(c.members.byGUID[g]) > 0
+	return c.members.Has(g)
 }

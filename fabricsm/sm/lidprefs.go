@@ -42,36 +42,6 @@ func (e *LIDRefused) String() string {
 // them: they are preferred once, and then kept.
 func (c *Core) preferLIDs() {
 	for _, w := range c.cfg.LIDs.Preferred {
-		if c.lids.byGUID[w.GUID] != 0 {
-			continue
-		}
-		if !w.GUID.Valid() || !ranges(w.LID, w.LMC) {
-			c.event(&LIDRefused{GUID: w.GUID, LID: w.LID})
-			continue
-		}
-		if owner := c.lids.ownerIn(w.LID, w.LMC); owner != 0 {
-			c.event(&LIDRefused{GUID: w.GUID, LID: w.LID, Owner: owner})
-			continue
-		}
-		c.lids.loadRange(w.GUID, w.LID, w.LMC)
-		c.save(Fact{Kind: FactLID, GUID: w.GUID, LID: w.LID, LMC: w.LMC})
-	}
-}
-
-// ownerIn returns the first owner of LIDs of a range, 0 if all are free.
-func (s *lidSpace) ownerIn(l ib.LID, lmc ib.LMC) ib.GUID {
-	for i := range ib.LID(1) << lmc {
-		if g := s.at(l + i); g != 0 {
-			return g
-		}
-	}
-	return 0
-}
-
-// tellRefusedLID says that a port that showed a LID got another, because the one
-// it showed belongs to a port that keeps it.
-func (c *Core) tellRefusedLID(guid ib.GUID, found, got ib.LID) {
-	if owner := c.lids.at(found); found.IsUnicast() && found != got && owner != 0 && owner != guid {
-		c.event(&LIDRefused{GUID: guid, LID: found, Owner: owner})
+		c.lids.Prefer(w.GUID, w.LID, w.LMC)
 	}
 }

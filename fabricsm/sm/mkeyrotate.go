@@ -54,7 +54,7 @@ func (r *rotation) learnDual(p topo.PortID, d dualness) {
 func (c *Core) mayRotate() bool {
 	r := &c.mkeys.rotation
 	// A device that fell silent before it was asked is waited for no longer than the others.
-	return c.writing() && c.members.ready && r.settled && (r.asking == 0 || !c.idleWork.armed)
+	return c.writing() && c.members.IsReady() && r.settled && (r.asking == 0 || !c.idleWork.armed)
 }
 
 // startRotation begins to wait for the first cycle.

@@ -46,7 +46,6 @@ type node struct {
 	clearPSC  bool   // PortStateChange is to be cleared
 	lifetime  bool   // LifeTimeValue is not kept
 	topAsked  ib.LID // LinearFDBTop of the last Set
-	lft       lft
 	trapHold  time.Time     // no verification before
 	trapPause time.Duration // between the last two
 	trapTrue  bool          // the last one found something
@@ -61,8 +60,7 @@ type node struct {
 // port is what the core keeps of a port besides topo.Port. There are many: fields
 // are in the order of their size.
 type port struct {
-	info  mad.PortInfo
-	pkeys *pkeyTable // see setKeys
+	info mad.PortInfo
 
 	place       ib.Place      // where it was last reported as placed
 	claim       ib.GUID       // GUID the challenger says this further port of an adapter has
@@ -81,7 +79,6 @@ type port struct {
 	// foreignPKey is an entry of the P_Key table that was not left there, until PortInfo
 	// shows whether the port was restarted; 0: none.
 	foreignPKey ib.PKey
-	auditBlock  uint16 // blocks of the P_Key table the audit has still to read
 	num         ib.PortNum
 	setState    ib.PortState  // that the Set that is out asks for
 	setRounds   uint8         // Sets in a row that changed nothing
@@ -100,13 +97,9 @@ type port struct {
 	renew      bool // clients have still to renew what they registered
 	enforced   bool // a Set of the enforcement bits was accepted
 
-	keysOK     bool // nothing is to be written to the P_Key table now
-	prove      bool // the block being written is to be read back
 	background bool // the next read of PortInfo is part of the audit
 	readGUIDs  bool // a block of GUIDInfo is to be read: it is to have no aliases
 	obeyed     bool // it answered under its M_Key since its link is there
-	listed     bool // the rest of the P_Key table waits in Core.idleWork
-	readRest   bool // the rest of the P_Key table is to be read now
 
 	// of a port we probe
 	verify     bool // probe although the peer is known
@@ -141,7 +134,8 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.lanes.Extend(c.topo.NumPorts())
 	c.links.Extend(c.topo.NumPorts())
 	c.changes.Extend(c.topo.NumNodes(), c.topo.NumPorts())
-	c.shownKeys.Grow(c.topo.NumPorts())
+	c.pkeys.Extend(c.topo.NumPorts())
+	c.lfts.Extend(c.topo.NumNodes())
 	c.mkeys.states.shown.Grow(c.topo.NumPorts())
 	d := deviceAt(&c.topo, ni, up)
 	c.q.ForgetNode(id)
@@ -154,8 +148,8 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	found := c.foundAt(up, ni)
 	c.subtrees.Add(id, &found)
 	c.remember(id)
-	c.moved()
-	if _, known := c.lids.byGUID[ni.PortGUID]; known && c.routing.tables != nil {
+	c.pkeys.Moved()
+	if c.lids.Of(ni.PortGUID) != 0 && c.routing.tables != nil {
 		c.routing.back, c.nodes[id].returned = c.now, c.now
 	}
 	return id
@@ -170,7 +164,7 @@ func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.changes.ForgetPort(p)
 	c.showPort(p)
 	c.law.Acquit(p)
-	c.shownKeys.Set(int32(p), nil)
+	c.pkeys.Reset(p)
 	c.mkeys.states.shown.Set(int32(p), nil)
 }
 
@@ -186,10 +180,10 @@ func (c *Core) dropNode(id topo.NodeID) {
 		if g := c.topo.GUIDOf(p); g != 0 && c.byPort[g] == p {
 			c.endTurn(g, false)
 			delete(c.byPort, g)
-			c.outOfSight(g)
+			c.lids.Gone(g)
 			c.groups.Reseat(g)
 		}
-		c.lids.leave(&c.ports[p])
+		c.ports[p].lid = 0
 		delete(c.mkeys.waiting, p)
 		c.forgetShown(p)
 		c.reports.Forget(p)
@@ -198,7 +192,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 		c.clearPort(p, id, ib.PortNum(i))
 	}
 	c.topo.RemoveNode(id)
-	c.noForwarding(id)
+	c.lfts.Remove(id)
 	c.showSwitch(id)
 	c.faults.Clear(fault.Key{Kind: fault.NodeSilent, GUID: tn.GUID})
 	c.faults.Clear(fault.Key{Kind: fault.NoEnforcement, GUID: tn.GUID})
@@ -211,7 +205,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 		c.wantRoutes()
 	}
 	c.tombstone(id)
-	c.moved()
+	c.pkeys.Moved()
 }
 
 // tombstone keeps the slots of nodes that went, so that ids stay. Their number is bounded, as a device behind a port may
@@ -240,10 +234,6 @@ const maxTombstones = 4096
 
 // maxKeys bounds a P_Key table: the largest devices have 256, a liar says 65535.
 const maxKeys = 1024
-
-// moved says that nodes, links or end ports changed, so that P_Keys are planned
-// on a new snapshot.
-func (c *Core) moved() { c.members.plan = nil }
 
 // routeTo returns the directed route to a node. It is at most mad.MaxHops long: a device that is further away never becomes
 // a node.

@@ -103,7 +103,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	defer c.surer(p, byGet)
 	if c.topo.IsEndPort(p) {
-		c.settleLID(p)
+		c.lids.Settle(p)
 		if byGet || guessed {
 			c.lookForSM(p, pi)
 		}
@@ -128,7 +128,7 @@ func (c *Core) observeReset(p topo.PortID, old *mad.PortInfo) {
 	pi, n := &pt.info, &c.nodes[pt.node]
 	if c.topo.IsExternal(p) && differing(old, pi)&fieldEnforcement != 0 {
 		// It most likely rebooted, and has lost its tables, too.
-		c.setKeys(p, nil)
+		c.pkeys.Forget(p)
 		n.reset, n.verify = false, true
 		c.q.MarkNode(work.Switch, pt.node)
 	}
@@ -168,7 +168,7 @@ func (c *Core) copyPort(p topo.PortID) {
 	tp.SpeedOffered = c.links.Offered(p)
 	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, c.laneCap(p)
 	tp.Speed, tp.Width = c.links.Running(p)
-	tp.LID, tp.LMC = pt.lid, c.lmcOf(p)
+	tp.LID, tp.LMC = pt.lid, c.lids.LMC(p)
 	c.topo.SetPort(p, tp)
 }
 
@@ -284,7 +284,7 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *work.Request, m *mad.MAD, status
 	n.verify, n.recheck = false, false
 	if !was {
 		c.touchNode(id)
-		c.readLFT(id)
+		c.lfts.Read(id)
 	} else if si.LinearFDBTop < old.LinearFDBTop {
 		if c.strikeNode(id, health.Rebooting); !n.alive {
 			return
@@ -305,7 +305,7 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *work.Request, m *mad.MAD, status
 		}
 	}
 	c.q.MarkNode(work.Switch, id)
-	c.updateForwarding(id)
+	c.lfts.Recount(id)
 }
 
 // searchPorts looks for the ports of a switch that changed.
@@ -327,14 +327,14 @@ func (c *Core) setSwitchDone(id topo.NodeID, r *work.Request) {
 	t := c.routing.tables
 	if t.LFT(id) != nil && n.info.LinearFDBTop != t.MaxLID && n.topAsked == t.MaxLID {
 		c.refused(r, "LinearFDBTop is not kept")
-		c.updateForwarding(id)
+		c.lfts.Recount(id)
 		return
 	}
 	if n.info.LifeTimeValue != c.cfg.Ports.PacketLifetime {
 		n.lifetime = true
 	}
 	c.q.MarkNode(work.Switch, id)
-	c.updateForwarding(id)
+	c.lfts.Recount(id)
 }
 
 // copySwitch brings topo.Node up to date with SwitchInfo.
@@ -353,7 +353,7 @@ func (c *Core) copySwitch(id topo.NodeID) {
 	}
 	if tn != was {
 		c.topo.SetNode(id, tn)
-		c.moved()
+		c.pkeys.Moved()
 		c.touchNode(id)
 	}
 }
@@ -371,7 +371,7 @@ func (c *Core) touchNode(id topo.NodeID) {
 // rebooted forgets what a switch held: it has lost its tables.
 func (c *Core) rebooted(id topo.NodeID) {
 	n := &c.nodes[id]
-	n.lft.forget()
+	c.lfts.Forget(id)
 	n.reset = false
 	c.unsure(id, true)
 	c.keyDoubted(c.topo.Node(id).FirstPort)
@@ -379,13 +379,13 @@ func (c *Core) rebooted(id topo.NodeID) {
 	tn := c.topo.Node(id)
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)
-		c.setKeys(p, nil)
-		c.ports[p].keysOK = false
+		c.pkeys.Forget(p)
+		c.pkeys.Undo(p)
 		c.lanes.DoubtReset(p)
 		c.q.MarkPort(work.Info, p)
 		c.touch(p)
 	}
-	c.diffLFT(id)
+	c.lfts.Compare(id)
 }
 
 // encode takes the error of an Encode whose values are all in range by

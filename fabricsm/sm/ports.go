@@ -89,7 +89,7 @@ func (c *Core) settable(p topo.PortID) bool {
 // nextState returns the state a port may be moved to now, PortNop for none.
 func (c *Core) nextState(p topo.PortID) ib.PortState {
 	pt := &c.ports[p]
-	if pt.num == 0 || !pt.keysOK || !c.lanes.IsDone(p) {
+	if pt.num == 0 || !c.pkeys.IsDone(p) || !c.lanes.IsDone(p) {
 		return ib.PortNop
 	}
 	switch pt.info.PortState {
@@ -97,7 +97,7 @@ func (c *Core) nextState(p topo.PortID) ib.PortState {
 		if c.isClosed(p) || c.topo.IsExternal(p) && c.hasOtherKey(c.topo.Peer(p)) {
 			return ib.PortNop // in Armed the first packet of the host would open it
 		}
-		if !c.members.ready && c.topo.IsExternal(p) && c.topo.IsExternal(c.topo.Peer(p)) {
+		if !c.members.IsReady() && c.topo.IsExternal(p) && c.topo.IsExternal(c.topo.Peer(p)) {
 			return ib.PortNop // the intent says whether a host belongs there
 		}
 		return ib.PortArmed
@@ -125,7 +125,7 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	cfg := &c.cfg.Ports
 	if c.topo.IsEndPort(p) {
 		fields |= FieldLID | FieldLMC | FieldGIDPrefix | FieldMasterSMLID | FieldMasterSMSL | FieldSubnetTimeOut
-		w.LID, w.LMC, w.GIDPrefix = pt.lid, c.lmcOf(p), c.cfg.Prefix
+		w.LID, w.LMC, w.GIDPrefix = pt.lid, c.lids.LMC(p), c.cfg.Prefix
 		// Never the values that the port showed: a misread answer would lock out every manager.
 		w.MKey, w.MKeyProtectBits, w.MKeyLeasePeriod = ib.MKey{}, 0, 0
 		w.MasterSMLID, w.MasterSMSL, w.SubnetTimeOut = c.smLID(), c.smSL(p), cfg.SubnetTimeOut
@@ -164,7 +164,7 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	if c.canEnforce(p) {
 		fields |= fieldEnforcement
 		w.PartitionEnforcementInbound, w.PartitionEnforcementOutbound = host, host
-		if host && !pt.keysOK {
+		if host && !c.pkeys.IsDone(p) {
 			// Table first, bits second.
 			w.PartitionEnforcementInbound, w.PartitionEnforcementOutbound = pt.info.PartitionEnforcementInbound, pt.info.PartitionEnforcementOutbound
 		}
@@ -266,7 +266,7 @@ func (c *Core) gotSet(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Sta
 		return
 	}
 	c.observe(p, &pi, false)
-	c.judgePort(p)
+	c.pkeys.Judge.Port(p)
 }
 
 // canEnforce reports whether a switch port has a P_Key table and declares what

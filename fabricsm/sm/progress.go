@@ -206,7 +206,7 @@ func (c *Core) progress() Progress {
 	p := Progress{
 		Phase: c.phase(), Fresh: c.wire.Fresh(), Window: c.cfg.Window, Silent: len(c.failures),
 		Routing: c.routing.need || c.routing.running, RouteTook: c.tally.routeTook,
-		LFTSwitches: c.routing.pending, Activating: len(c.routing.waiting),
+		LFTSwitches: c.lfts.Pending(), Activating: len(c.routing.waiting),
 		Background: c.idleWork.Len(),
 	}
 	p.Urgent = c.q.Urgent()
@@ -214,19 +214,9 @@ func (c *Core) progress() Progress {
 		p.Waiting[cl] = c.q.Waiting(work.Class(cl))
 	}
 	if p.LFTSwitches > 0 {
-		p.LFTBlocks = c.blocksLeft()
+		p.LFTBlocks = c.lfts.BlocksLeft()
 	}
 	return p
-}
-
-// blocksLeft counts the blocks of forwarding tables that are to be written.
-func (c *Core) blocksLeft() (n int) {
-	for id := range c.nodes {
-		if c.nodes[id].lft.pending {
-			n += c.nodes[id].lft.write.Len()
-		}
-	}
-	return n
 }
 
 func (c *Core) phase() Phase {
@@ -240,7 +230,7 @@ func (c *Core) phase() Phase {
 		return Done
 	case r.tables == nil || r.need || r.running:
 		return Routing
-	case r.pending > 0:
+	case c.lfts.Pending() > 0:
 		return Forwarding
 	case !c.q.IsEmpty() || len(r.waiting) > 0:
 		return Ports

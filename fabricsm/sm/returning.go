@@ -43,7 +43,7 @@ func (c *Core) returning() bool {
 		if pt.lid != 0 || c.nodes[pt.node].silent || c.now.Sub(c.nodes[pt.node].returned) > returnFor {
 			continue
 		}
-		if _, known := c.lids.byGUID[c.topo.GUIDOf(p)]; known && c.topo.Attachment(p) != topo.None {
+		if c.lids.Of(c.topo.GUIDOf(p)) != 0 && c.topo.Attachment(p) != topo.None {
 			r.look = c.now.Add(returnEvery)
 			c.after(returnEvery, work.Route, work.Ref{})
 			return true

@@ -14,16 +14,14 @@ import (
 
 // routing is the state of forwarding as a whole.
 type routing struct {
-	tables   *route.Tables // wanted, nil before the first
-	routed   []topo.PortID // by LID: where the tables take it, or the switch's port 0
-	need     bool          // the topology changed in a way that asks for new tables
-	since    time.Time     // of need
-	back     time.Time     // when a node was found last whose LID was known before
-	look     time.Time     // when returning is to look again
-	running  bool          // a job is out
-	fresh    bool          // the next tables are not made from those before
-	pending  int           // switches whose forwarding differs from the tables
-	rollout  rollout
+	tables   *route.Tables  // wanted, nil before the first
+	routed   []topo.PortID  // by LID: where the tables take it, or the switch's port 0
+	need     bool           // the topology changed in a way that asks for new tables
+	since    time.Time      // of need
+	back     time.Time      // when a node was found last whose LID was known before
+	look     time.Time      // when returning is to look again
+	running  bool           // a job is out
+	fresh    bool           // the next tables are not made from those before
 	waiting  []work.Ref     // ports that are Armed and wait for forwarding
 	tombs    []topo.NodeID  // nodes that are gone, the first that went first
 	tombSize int            // of tombs, see subtree.Size
@@ -150,24 +148,14 @@ func (c *Core) gotTables(in *TablesReady) {
 	if in.tables == nil || !c.writing() {
 		return
 	}
-	c.planRollout(in.fabric, r.tables, in.tables)
+	c.lfts.Plan(in.fabric, r.tables, in.tables)
 	topStays := r.tables != nil && r.tables.MaxLID == in.tables.MaxLID
 	r.tables = in.tables
 	c.groups.GrowOn(multicast.Routes{Fabric: in.fabric, Tables: in.tables, Report: in.report})
 	f := in.fabric
 	lids := r.note(f)
 	c.event(&Routed{Engine: in.tables.Engine, Switches: len(f.Switches()), LIDs: lids})
-	for _, id := range f.Switches() {
-		n := &c.nodes[id]
-		if !n.alive || c.topo.NodeGUID(id) != f.Node(id).GUID {
-			continue
-		}
-		if row := in.tables.LFT(id); topStays && len(row) > 0 && sameRow(n.lft.row, row) && n.lft.done() {
-			continue
-		}
-		c.diffLFT(id)
-	}
-	c.rollOn()
+	c.lfts.CompareAll(f, topStays)
 	// A change during the job causes the next job. Destinations that these tables leave out of a snapshot that is still
 	// true do not: that would not end.
 	now := c.topo.Freeze()
@@ -213,5 +201,5 @@ func (c *Core) movedSince(f *topo.Fabric, p topo.PortID) bool {
 // forwarding reports whether tables are in place in every switch that answers, so that ports may be made active.
 func (c *Core) forwarding() bool {
 	r := &c.routing
-	return r.tables != nil && !r.need && !r.running && r.pending == 0
+	return r.tables != nil && !r.need && !r.running && c.lfts.Pending() == 0
 }

@@ -67,7 +67,7 @@ func (c *Core) mayShowMore() bool {
 // idle reports whether the only work left waits for a pause to pass.
 func (c *Core) idle() bool {
 	return c.q.IsEmpty() && c.wire.Out() == 0 && len(c.level) == 0 && !c.subtrees.IsPending() && !c.timers.HasNear() && !c.routing.need && !c.routing.running &&
-		c.members.ready
+		c.members.IsReady()
 }
 
 func (c *Core) tellSettled() {
@@ -77,7 +77,7 @@ func (c *Core) tellSettled() {
 	c.mkeys.rotation.settled = true
 	c.rotateSoon()
 	e := &Settled{
-		Revision: c.members.revision, Since: c.now.Sub(c.settledAt),
+		Revision: c.members.Revision(), Since: c.now.Sub(c.settledAt),
 		SMPs: c.wire.All() - c.settledBy.all, Sets: c.wire.Sets() - c.settledBy.sets,
 		Cause: c.tally.work.why.String(), Took: c.now.Sub(c.tally.work.at), Work: c.wire.All() - c.tally.work.all,
 		Repeated: c.tally.Repeated - c.tally.work.repeated,
@@ -99,36 +99,16 @@ func (c *Core) becomeMaster() {
 	f := c.topo.Freeze()
 	ports := f.EndPorts()
 	c.adoptRoutes()
-	c.adoptLIDs(ports)
-	rank := func(p topo.PortID) int {
-		found := c.foundLID(p)
-		switch {
-		case c.lids.byGUID[c.topo.GUIDOf(p)] != 0:
-			return 0
-		case found.IsUnicast() && c.lids.at(found) == 0:
-			return 1
-		default:
-			return 2
-		}
+	if c.election.foreign {
+		c.election.foreign = false
+		c.lids.Adopt(ports)
 	}
-	c.out.Save = slices.Grow(c.out.Save, max(0, len(ports)-len(c.lids.byGUID))) // one for each new LID
-	for turn := range 3 {
-		for _, p := range ports {
-			g := c.topo.GUIDOf(p)
-			if c.byPort[g] == p && c.ports[p].seen() && c.ports[p].lid == 0 && rank(p) <= turn {
-				c.assign(p, g)
-			}
-		}
-	}
-	for _, p := range ports {
-		if g := c.topo.GUIDOf(p); c.byPort[g] == p {
-			c.tellPlace(p, g)
-		}
-	}
+	c.out.Save = slices.Grow(c.out.Save, max(0, len(ports)-c.lids.Owners())) // one for each new LID
+	c.lids.SettleAll(ports)
 	c.renewKeys()
 	c.routing.need, c.routing.since = true, c.now
 	for _, id := range f.Switches() {
-		c.diffLFT(id)
+		c.lfts.Compare(id)
 	}
 	c.mkeys.rotation.settled = false
 	c.touchAll()
@@ -186,8 +166,8 @@ func (c *Core) publishAll() {
 	v := &View{
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
 		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: !c.unsettled && c.writing(), Pending: c.wire.Out(),
-		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
-		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
+		Revision: c.members.Revision(), Intent: c.members.HasIntent(), SMPs: c.smps(), Dropped: c.dropped,
+		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.pkeys.Show(),
 	}
 	v.Faults, v.Problems = c.faults.Snapshot()
 	c.showDevices(v)

@@ -4,6 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/lanes"
+	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/topo"
 )
 
@@ -180,23 +181,16 @@ func (v *View) LeavesVLArbitration(p topo.PortID, half mad.VLArbHalf) bool {
 
 // PKeyBlocks returns how many blocks of the P_Key table of a port are managed, 0 if none is.
 func (v *View) PKeyBlocks(p topo.PortID) int {
-	if t := v.pkeyTable(p); t != nil {
-		return len(t.blocks)
-	}
-	return 0
+	return v.pkeyTable(p).Blocks()
 }
 
 // PKeyBlock returns a block of the P_Key table of a port, empty entries included: nil if it was neither read nor written.
 // It must not be written to.
 func (v *View) PKeyBlock(p topo.PortID, block int) []ib.PKey {
-	t := v.pkeyTable(p)
-	if t == nil || block < 0 || block >= len(t.blocks) || t.blocks[block] == blockUnknown {
-		return nil
-	}
-	return t.keys[block*keysPerBlock:][:keysPerBlock]
+	return v.pkeyTable(p).Block(block)
 }
 
-func (v *View) pkeyTable(p topo.PortID) *pkeyTable {
+func (v *View) pkeyTable(p topo.PortID) *pkeys.Table {
 	if p < 0 || int(p) >= v.pkeys.Len() {
 		return nil
 	}

@@ -30,7 +30,7 @@ func (c *Core) managerPort(p topo.PortID) bool {
 
 // siblingLID reports whether a LID is that of a sibling, also of one that is not seen now.
 func (c *Core) siblingLID(l ib.LID) bool {
-	owner := c.lids.at(l)
+	owner := c.lids.At(l)
 	return owner != 0 && slices.ContainsFunc(c.cfg.Siblings, func(s Sibling) bool { return s.GUID == owner })
 }
 

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/sm/aliases"
+	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/topo"
 )
 
@@ -14,7 +15,7 @@ import (
 // views. Views made one after the other share what did not change, as those of a
 // core do. The zero Sketch knows nothing.
 type Sketch struct {
-	pkeys   topo.OwnPages[*pkeyTable]
+	pkeys   topo.OwnPages[*pkeys.Table]
 	aliases *aliases.Shown
 }
 
@@ -25,13 +26,7 @@ func (s *Sketch) SetPKeys(p topo.PortID, keys ...ib.PKey) {
 		s.pkeys.Set(int32(p), nil)
 		return
 	}
-	blocks := (len(keys) + keysPerBlock - 1) / keysPerBlock
-	t := &pkeyTable{keys: make([]ib.PKey, blocks*keysPerBlock), blocks: make([]blockState, blocks)}
-	copy(t.keys, keys)
-	for b := range t.blocks {
-		t.blocks[b] = blockProven
-	}
-	s.pkeys.Set(int32(p), t)
+	s.pkeys.Set(int32(p), pkeys.NewTable(keys))
 }
 
 // SetAliases sets alias GUIDs of a port.

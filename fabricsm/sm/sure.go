@@ -122,5 +122,5 @@ func (c *Core) sure(id topo.NodeID) {
 			c.q.MarkPort(work.Set, peer)
 		}
 	})
-	c.judgeNode(id)
+	c.pkeys.Judge.Node(id)
 }

@@ -94,7 +94,7 @@ func (c *Core) fire() {
 func (c *Core) pausedFor(x work.Ref) {
 	switch x.Class {
 	case work.LFT:
-		c.nodes[x.ID].lft.refused = nil
+		c.lfts.Resume(x.Node())
 	case work.MFT:
 		c.groups.Resume(x.Node())
 	default:

@@ -75,7 +75,7 @@ func (f lawActions) Impose(p topo.PortID) { f.setLaw(p) }
 func (f lawActions) ImposeEverywhere()    { f.lawEverywhere() }
 func (f lawActions) Disturb()             { f.disturb() }
 func (f lawActions) Pause(p topo.PortID)  { f.pauseWork(work.OnPort(work.Probe, p)) }
-func (f lawActions) Retired()             { f.judgeRetired() }
+func (f lawActions) Retired()             { f.pkeys.Judge.Retired() }
 
 func (f lawActions) Activated(was, now *topospec.Spec, m topospec.Mode) { f.keysFollow(was, now, m) }
 
@@ -106,7 +106,7 @@ func (f lawActions) Changed(p topo.PortID) {
 			f.touch(x)
 		}
 	}
-	f.judgePort(p)
+	f.pkeys.Judge.Port(p)
 }
 
 func (f lawActions) Doubt(p topo.PortID, tries int) {

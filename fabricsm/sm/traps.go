@@ -133,8 +133,8 @@ func (c *Core) causedByAnswer(in *Received, head *mad.NoticeHeader) bool {
 
 // byLID returns the end port that has a LID now.
 func (c *Core) byLID(l ib.LID) topo.PortID {
-	p, ok := c.byPort[c.lids.at(l)]
-	if !ok || c.ports[p].lid != l&^(1<<c.lmcOf(p)-1) {
+	p, ok := c.byPort[c.lids.At(l)]
+	if !ok || c.ports[p].lid != l&^(1<<c.lids.LMC(p)-1) {
 		return topo.None
 	}
 	return p

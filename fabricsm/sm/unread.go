@@ -32,7 +32,7 @@ func (c *Core) leaveUnread(q topo.PortID) {
 	pt.info = guessInfo(&c.ports[c.topo.Peer(q)].info)
 	c.touch(q)
 	if c.topo.IsEndPort(q) {
-		c.settleLID(q)
+		c.lids.Settle(q)
 	}
 }
 
@@ -55,7 +55,7 @@ func guessInfo(peer *mad.PortInfo) mad.PortInfo {
 func (c *Core) mayWriteUnread(q topo.PortID) bool {
 	peer := c.topo.Peer(q)
 	return !c.cfg.MKey.on() && peer != topo.None && c.topo.IsExternal(peer) && c.ports[peer].known && c.ports[peer].info.PortState == ib.PortInit &&
-		!c.concerns(q) && c.rules.LinkOf(q) == (portpolicy.Link{})
+		!c.pkeys.Concerns(q) && c.rules.LinkOf(q) == (portpolicy.Link{})
 }
 
 // readAfterAll reads a port that was left unread.

@@ -13,6 +13,7 @@ import (
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/lanes"
 	"portcullis/fabricsm/sm/multicast"
+	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
@@ -66,8 +67,8 @@ type View struct {
 
 	aliases *aliases.Shown
 
-	pkeys topo.Pages[*pkeyTable] // by PortID, nil: not read
-	mkeys topo.Pages[*MKeyState] // by PortID, nil: nothing is known
+	pkeys topo.Pages[*pkeys.Table] // by PortID, nil: not read
+	mkeys topo.Pages[*MKeyState]   // by PortID, nil: nothing is known
 
 	ports    topo.Pages[*portShown]            // by PortID, nil: not read
 	switches topo.Pages[*[switchInfoSize]byte] // by NodeID, nil: not read
@@ -92,12 +93,12 @@ func (v *View) PKeys(p topo.PortID) (keys []ib.PKey, proven bool) {
 	if t == nil {
 		return nil, false
 	}
-	for _, k := range t.keys {
+	for _, k := range t.Keys() {
 		if k.Valid() {
 			keys = append(keys, k)
 		}
 	}
-	return keys, t.proven()
+	return keys, t.IsProven()
 }
 
 // PKeyTable gives the P_Key table of a port as it is known, empty entries and all,
@@ -106,14 +107,14 @@ func (v *View) PKeyTable(p topo.PortID) []ib.PKey {
 	if int(p) >= v.pkeys.Len() {
 		return nil
 	}
-	return v.pkeys.At(int32(p)).table()
+	return v.pkeys.At(int32(p)).Keys()
 }
 
 // ChangedPKeys visits the ports whose P_Key tables may differ from those of an
 // older view, nil for none.
 func (v *View) ChangedPKeys(old *View) iter.Seq[topo.PortID] {
 	return func(yield func(topo.PortID) bool) {
-		var was topo.Pages[*pkeyTable]
+		var was topo.Pages[*pkeys.Table]
 		if old != nil {
 			was = old.pkeys
 		}

@@ -1,12 +1,5 @@
 package sm
 
-import (
-	"slices"
-
-	"portcullis/fabricsm/partition"
-	"portcullis/fabricsm/topo"
-)
-
 // Weakness switches controls off, each by itself, so that drills can show what it
 // is for and that they would notice its absence. No service sets any of it.
 type Weakness struct {
@@ -30,19 +23,4 @@ type Weakness struct {
 	KeepsLapsed   bool // a key that each host could read, since its lease ran out, stays as it is
 	KeepsRetired  bool // the key of a device that left permanently is kept
 	AnyNeighbour  bool // the device behind our own port is taken for the switch it says it is
-}
-
-// withKeysOf returns the wanted table of a switch port while the tenants' keys that the end port behind it still has are
-// left there: Weakness.HCAFirst.
-func (c *Core) withKeysOf(h topo.PortID, want, have partition.Table) partition.Table {
-	want = slices.Clone(want)
-	for i, k := range have {
-		if t := c.ports[h].pkeys; isTenant(k) && !slices.Contains(want, k) && (t == nil || slices.Contains(t.keys, k)) {
-			for len(want) <= i {
-				want = append(want, 0)
-			}
-			want[i] = k
-		}
-	}
-	return want
 }

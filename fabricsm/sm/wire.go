@@ -86,7 +86,9 @@ func (c *Core) reply(in *Reply) {
 		outcome = TimedOut
 	}
 	c.auditing = r.Audit
-	c.lids.spoken = c.lids.spoken || r.Ref.Class == work.LFT || r.Ref.Class == work.Switch
+	if r.Ref.Class == work.LFT || r.Ref.Class == work.Switch {
+		c.lids.Spoke()
+	}
 	switch {
 	case outcome != Answered:
 		c.failed(&r, outcome)

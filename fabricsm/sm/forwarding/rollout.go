@@ -1,4 +1,4 @@
-package sm
+package forwarding
 
 import (
 	"cmp"
@@ -10,39 +10,22 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// rollout is the order in which changes of the tables of a running fabric are written. Blocks that repair a broken path
-// come first. Among those, and among the others, the blocks nearest to the destinations come first: a switch learns a new
-// route when the switches on it know theirs. So no packet loops between the old tables and the new ones, unless two LIDs of
-// one block need different orders.
-type rollout struct {
-	steps []rolloutStep
-	next  int // of steps
-	open  int // blocks of the present stage that are not written yet
-}
-
-// rolloutStep is a block to be written.
-type rolloutStep struct {
-	sw    topo.NodeID
-	block int32
-	stage int32
-}
-
 // lateStage is added to the stage of blocks that repair no path.
 const lateStage = 1 << 16
 
-// planRollout orders the blocks in which new tables differ from the ones before.
-func (c *Core) planRollout(f *topo.Fabric, old, tables *route.Tables) {
-	r := &c.routing.rollout
+// Plan orders the blocks in which the tables that are to be wanted differ from the ones before, nil if there were none.
+func (t *Tables) Plan(f *topo.Fabric, old, tables *route.Tables) {
+	r := &t.rollout
 	for _, s := range r.steps { // planned for tables that are not wanted any more
-		c.nodes[s.sw].lft.held.Remove(int(s.block))
-		c.nodes[s.sw].lft.rolling.Remove(int(s.block))
+		t.nodes[s.sw].held.Remove(int(s.block))
+		t.nodes[s.sw].rolling.Remove(int(s.block))
 	}
 	*r = rollout{steps: r.steps[:0]}
 	if old == nil {
 		return
 	}
 	for _, id := range f.Switches() {
-		if !c.nodes[id].alive || c.topo.NodeGUID(id) != f.Node(id).GUID {
+		if !t.isSame(f, id) {
 			continue
 		}
 		was, is := old.LFT(id), tables.LFT(id)
@@ -50,25 +33,25 @@ func (c *Core) planRollout(f *topo.Fabric, old, tables *route.Tables) {
 			continue
 		}
 		for _, b := range route.ChangedBlocks(is, was) {
-			r.steps = append(r.steps, rolloutStep{id, int32(b), c.stageOf(f, old, tables, id, int(b))})
+			r.steps = append(r.steps, rolloutStep{id, int32(b), stageOf(f, old, tables, id, int(b))})
 		}
 	}
 	slices.SortStableFunc(r.steps, func(a, b rolloutStep) int { return cmp.Compare(a.stage, b.stage) })
 	for _, s := range r.steps {
-		c.nodes[s.sw].lft.held.Add(int(s.block))
+		t.nodes[s.sw].held.Add(int(s.block))
 	}
 }
 
 // stageOf returns the stage of a block: the largest number of links to a destination among the entries that change.
 // Blocks that repair nothing come lateStage later.
-func (c *Core) stageOf(f *topo.Fabric, old, tables *route.Tables, id topo.NodeID, b int) int32 {
+func stageOf(f *topo.Fabric, old, tables *route.Tables, id topo.NodeID, b int) int32 {
 	was, is := blockOf(old.LFT(id), b), blockOf(tables.LFT(id), b)
 	stage, late := int32(0), int32(lateStage)
 	for i, port := range is {
 		if i < len(was) && was[i] == port {
 			continue
 		}
-		l := ib.LID(b*lidsPerBlock + i)
+		l := ib.LID(b*perBlock + i)
 		stage = max(stage, int32(tables.Hops(id, tables.Home(l))))
 		if late != 0 && (i >= len(was) || broken(f, old, id, l)) {
 			late = 0
@@ -107,42 +90,42 @@ const maxWalk = 64
 
 // rollOn releases the blocks of the next stage when those of the present one are
 // written, or will not be.
-func (c *Core) rollOn() {
-	r := &c.routing.rollout
+func (t *Tables) rollOn() {
+	r := &t.rollout
 	for r.open == 0 && r.next < len(r.steps) {
 		stage := r.steps[r.next].stage
 		for ; r.next < len(r.steps) && r.steps[r.next].stage == stage; r.next++ {
 			s := r.steps[r.next]
-			l := &c.nodes[s.sw].lft
+			l := &t.nodes[s.sw]
 			if !l.held.Has(int(s.block)) {
 				continue
 			}
 			l.held.Remove(int(s.block))
-			if !l.write.Has(int(s.block)) || !c.nodes[s.sw].alive || c.nodes[s.sw].silent {
+			if at := t.fabric.SwitchOf(s.sw); !l.write.Has(int(s.block)) || !at.Alive || at.Silent {
 				continue
 			}
 			l.rolling.Add(int(s.block))
 			r.open++
-			c.q.MarkNode(work.LFT, s.sw)
+			t.queue.MarkNode(work.LFT, s.sw)
 		}
 	}
 }
 
 // rolledOut records that a block is written, or that no block has to wait for it.
-func (c *Core) rolledOut(l *lft, b int) {
+func (t *Tables) rolledOut(l *table, b int) {
 	if l.rolling.Has(b) {
 		l.rolling.Remove(b)
-		c.routing.rollout.open--
-		c.rollOn()
+		t.rollout.open--
+		t.rollOn()
 	}
 }
 
 // dropRollout records that no block has to wait for a switch.
-func (c *Core) dropRollout(l *lft) {
+func (t *Tables) dropRollout(l *table) {
 	for b := l.rolling.First(); b >= 0; b = l.rolling.First() {
 		l.rolling.Remove(b)
-		c.routing.rollout.open--
+		t.rollout.open--
 	}
 	l.held = nil
-	c.rollOn()
+	t.rollOn()
 }
