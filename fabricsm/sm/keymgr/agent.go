@@ -128,7 +128,7 @@ func (m *Manager) resetAgent(x ref) {
 		a.ring.Again()
 	}
 	if x.class == n2n && d.sw {
-		m.cabling.anew(d)
+		m.cabling.fresh(d)
 	}
 	m.to(x, working)
 	if m.ready {

@@ -16,8 +16,8 @@ type cabling struct {
 	fabric  *topo.Fabric // as of the newest view
 }
 
-// anew begins with a switch from scratch.
-func (c *cabling) anew(d *device) {
+// fresh begins with a switch from scratch.
+func (c *cabling) fresh(d *device) {
 	ports := int(c.fabric.NodeOf(portID(d.port)).NumPorts) + 1
 	blocks := min((ports+mad.N2NNeighborsPerBlock-1)/mad.N2NNeighborsPerBlock, maxBlocks)
 	d.node = &node{ring: c.book.Ring(keys.N2NNodeKey, d.guid), blocks: make([]*mad.N2NNeighborsInfo, blocks)}

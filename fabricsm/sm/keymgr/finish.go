@@ -65,7 +65,7 @@ func (m *Manager) due(x ref) {
 			a.ring.Again()
 		}
 		if d.node != nil && x.class == n2n {
-			m.cabling.anew(d)
+			m.cabling.fresh(d)
 		}
 	default:
 	}

@@ -234,6 +234,6 @@ func (m *Manager) restarted(x ref) {
 	d, a, _ := m.at(x)
 	a.trapsOurs, a.known = false, false
 	if x.class == n2n && d.node != nil {
-		m.cabling.anew(d)
+		m.cabling.fresh(d)
 	}
 }

@@ -119,12 +119,12 @@ func (m *Manager) notCounted(x ref, now time.Duration) {
 
 // rereadNeighbors reads the node keys of a switch, and of the neighbour in its trap: one of them may have lost its own.
 func (m *Manager) rereadNeighbors(dev int32, said *claim) {
-	m.cabling.anew(&m.devices[dev])
+	m.cabling.fresh(&m.devices[dev])
 	if said == nil {
 		return
 	}
 	if far, ok := m.byLID[said.slid]; ok && m.devices[far].node != nil && !m.devices[far].agents[n2n].out {
-		m.cabling.anew(&m.devices[far])
+		m.cabling.fresh(&m.devices[far])
 		m.refresh(far)
 	}
 }
