@@ -306,8 +306,7 @@ func (t *Site) Customer(host, partner string) *customer {
 	return c
 }
 
-// Standby is a host with another subnet manager, which has the M_Key of our port and
-// asks whether we are there.
+// Standby is a host with another subnet manager, which has the M_Key of our port and asks whether we are there.
 func (t *Site) Standby(host string) *customer {
 	key := t.KeyOf("sm")
 	c := &customer{Client: *t.Client(host), what: "SMInfo", again: 1} // OpenSM takes over after four without an answer

@@ -7,6 +7,7 @@ import (
 
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 )
 
 // Control is something that stops threats, by name.
@@ -100,7 +101,7 @@ func partitionControls() []Carried {
 			func(o *SiteOptions) {
 				o.SM.Topology = sm.TopologyConfig{}
 				if o.SM.MKey.Source != nil {
-					o.SM.MKey.Places = sm.PlacesSeen
+					o.SM.MKey.Places = keyplace.Seen
 				}
 			},
 		},

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"portcullis/fabricsm/sm/mkeys"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sa"
@@ -32,9 +35,8 @@ type Shared struct {
 	Servers, Clients []string
 }
 
-// SiteOptions say what a site is like. The zero value is a fat tree of two levels
-// with the manager at "sm", hosts "h1" to "h8" and three of them to a leaf switch,
-// each of which has a free port.
+// SiteOptions say what a site is like. The zero value is a fat tree of two levels with the manager at "sm", hosts
+// "h1" to "h8" and three of them to a leaf switch, each of which has a free port.
 type SiteOptions struct {
 	Netlist *netlist.Netlist
 	Tenants []Tenant
@@ -100,7 +102,7 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	}
 	o.Fabric.LoseSilently = true
 	if !o.NoKeys && o.SM.MKey.Source == nil {
-		o.SM.MKey.Source, o.SM.MKey.Places = keys.Derived{Master: s.Master()}, sm.PlacesSeen
+		o.SM.MKey.Source, o.SM.MKey.Places = keys.Derived{Master: s.Master()}, keyplace.Seen
 	}
 	if o.ClassKeys {
 		on := sm.ClassKeyConfig{Enable: sm.KeyEnabled, Lease: 60}
@@ -114,7 +116,7 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	}
 	o.weaken(s.Options.Without)
 	if o.NoKeys {
-		o.SM.MKey = sm.MKeyConfig{}
+		o.SM.MKey = mkeys.Config{}
 	}
 	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, SA: o.SA, Work: o.Work, Seed: s.Options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
 	s.Must(err)
@@ -147,7 +149,7 @@ func (o *SiteOptions) declare() error {
 	}
 	o.SM.Topology = sm.TopologyConfig{Spec: spec, Mode: topospec.Enforce}
 	if o.SM.MKey.Source != nil {
-		o.SM.MKey.Places = sm.PlacesDeclared
+		o.SM.MKey.Places = keyplace.Declared
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keymgr"
+	"portcullis/fabricsm/sm/mkeys"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
 )
@@ -111,7 +113,7 @@ func runKeys(t *testing.T, port transport.Port) *keysRun {
 		ended <- driver.Run(ctx, driver.Options{
 			Port: port, Store: &memory{}, Inputs: r.inputs,
 			Core: sm.Config{
-				MKey:      sm.MKeyConfig{Places: sm.PlacesSeen},
+				MKey:      mkeys.Config{Places: keyplace.Seen},
 				ClassKeys: sm.ClassKeysConfig{Source: keys.Derived{Master: m}, CC: on, VS: on, N2N: on},
 			},
 			OnKeys: func(s *keymgr.Status) { r.status <- s },

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
 	"portcullis/fabricsm/sm/linkspeed"
 	"portcullis/fabricsm/sm/violation"
 )
@@ -53,8 +54,8 @@ func Level(e sm.Event) slog.Level {
 			return slog.LevelWarn
 		}
 		return slog.LevelInfo
-	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.KeyLent, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,
-		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *violation.KeyGuessing, *sm.ProtectionLapsed, *linkspeed.SlowLink, *sm.MKeyRefused, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset, *sm.SwitchesMute:
+	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *keyevent.KeyProblem, *keyevent.KeyExposed, *keyevent.KeyLent, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,
+		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *violation.KeyGuessing, *keyevent.ProtectionLapsed, *linkspeed.SlowLink, *sm.MKeyRefused, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset, *sm.SwitchesMute:
 		return slog.LevelWarn
 	case *violation.TrapReceived:
 		return slog.LevelDebug
@@ -78,7 +79,7 @@ func (l *loop) logged(e sm.Event) {
 		l.loggedAlike(e, alike{fields: e.Fields})
 	case *sm.CannotEnforce:
 		l.loggedAlike(e, alike{reason: e.Reason})
-	case *sm.KeyProblem:
+	case *keyevent.KeyProblem:
 		l.loggedAlike(e, alike{reason: e.Reason})
 	case *sm.PortPlaced:
 		l.loggedPlaced(e)

@@ -48,13 +48,13 @@ func (c *Core) audit() {
 func (c *Core) keepLeases() {
 	c.after(leaseTick, work.KeepLeases, work.Ref{})
 	n := len(c.ports)
-	if n == 0 || !c.writing() || c.mkeys.releasing {
+	if n == 0 || !c.writing() || c.mkeys.IsReleasing() {
 		return
 	}
 	third := time.Duration(c.cfg.MKey.Lease) * time.Second / 3
 	for range min(n, (n*int(leaseTick/time.Millisecond)+int(third/time.Millisecond)-1)/int(third/time.Millisecond)) {
 		c.leaseAt = (c.leaseAt + 1) % topo.PortID(n)
-		if p := c.leaseAt; c.topo.IsEndPort(p) && c.ports[p].known && c.nodes[c.ports[p].node].alive && c.ring(p) != nil {
+		if p := c.leaseAt; c.topo.IsEndPort(p) && c.ports[p].known && c.nodes[c.ports[p].node].alive && c.mkeys.Places().Ring(p) != nil {
 			c.ports[p].background = true
 			c.q.MarkUrgent(work.OnPort(work.Info, p))
 		}

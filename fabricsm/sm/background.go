@@ -67,8 +67,8 @@ func (c *Core) backgroundDone() {
 	}
 	b.armed, b.Ring, b.ended = false, work.Ring{}, time.Time{}
 	c.viewDue = true
-	if c.mkeys.rotation.asking > 0 {
-		c.rotateSoon() // it may have waited for a device that does not answer
+	if c.mkeys.Rotation().IsAsking() {
+		c.mkeys.Rotation().Soon() // it may have waited for a device that does not answer
 	}
 }
 
@@ -95,7 +95,7 @@ func (c *Core) backgroundOne(x work.Ref) {
 		if c.nodes[pt.node].alive && pt.known {
 			c.q.Mark(x)
 		} else {
-			c.knowDual(x.Port(), dualUnknown)
+			c.mkeys.Rotation().Unanswered(x.Port())
 		}
 		return
 	}

@@ -29,7 +29,7 @@ func (c *Core) link(p, q topo.PortID) {
 		c.ports[x].pause, c.ports[x].told = 0, false
 		c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.topo.PlaceOf(x)}) // perhaps it was seen from the other side
 		c.touch(x)
-		c.linkedKey(x)
+		c.mkeys.Linked(x)
 		if c.topo.IsEndPort(x) {
 			c.lids.Settle(x)
 		}
@@ -68,7 +68,7 @@ func (c *Core) cut(p topo.PortID) {
 	c.pkeys.Moved()
 	c.law.Down(p, false)
 	c.law.Down(q, false)
-	c.lostKeys(p, q)
+	c.mkeys.LinkLost(p, q)
 	for _, x := range [2]topo.PortID{p, q} {
 		pt := &c.ports[x]
 		pt.challenger, pt.enforced = c.release(pt.challenger), false

@@ -41,7 +41,7 @@ func (c *Config) Check() error {
 	k.notNegative("time to recover", int64(c.Health.Recover))
 	k.notNegative("longest time to recover", int64(c.Health.RecoverMax))
 	k.growth(&c.Growth)
-	k.mkey(&c.MKey)
+	c.MKey.Check(k.wrong)
 	k.classKeys(&c.ClassKeys)
 	k.counters(&c.Counters)
 	k.violations(&c.Violations)

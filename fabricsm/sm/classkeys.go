@@ -129,12 +129,12 @@ func (c *Core) KeyPort(p topo.PortID) (KeyPort, bool) {
 	}
 	tp := c.topo.Port(p)
 	k := KeyPort{
-		GUID: guid, LID: tp.LID, Switch: c.ports[p].num == 0, Verified: c.verified(p) && !c.barred,
+		GUID: guid, LID: tp.LID, Switch: c.ports[p].num == 0, Verified: c.mkeys.Places().IsVerified(p) && !c.barred,
 		Active: tp.State == ib.PortActive && tp.LID.IsUnicast(), Doubts: uint64(c.nodes[c.ports[p].node].epoch)<<32 | uint64(c.ports[p].doubts),
 	}
 	if !k.Switch {
 		k.Place = c.topo.PlaceOf(p)
-		k.Bound = p == c.own() || c.keyedHere(guid, k.Place)
+		k.Bound = p == c.own() || c.mkeys.Places().IsKeyedHere(guid, k.Place)
 	}
 	return k, true
 }

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/updn"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
@@ -80,7 +81,7 @@ type Config struct {
 	QoS    qos.Options
 	Health health.Config
 	Growth GrowthConfig
-	MKey   MKeyConfig
+	MKey   mkeys.Config
 	// Topology is what the fabric is compared with.
 	Topology TopologyConfig
 
@@ -145,12 +146,12 @@ func (c Config) withDefaults() Config {
 	c.Growth.withDefaults()
 	c.ClassKeys.withDefaults()
 	c.Violations = c.Violations.WithDefaults()
-	if c.MKey.on() {
+	if c.MKey.IsOn() {
 		def(&c.MKey.Protection, 2)
-		if alive := c.MKey.keepAlive(); alive > 0 && (c.AuditPeriod < 0 || c.AuditPeriod > alive) {
+		if alive := c.MKey.KeepAlive(); alive > 0 && (c.AuditPeriod < 0 || c.AuditPeriod > alive) {
 			c.AuditPeriod = alive
 		}
-		if alive := c.MKey.keepAlive(); alive > 0 && !c.Weakness.LateLeases { // what is silent is asked again while its lease runs
+		if alive := c.MKey.KeepAlive(); alive > 0 && !c.Weakness.LateLeases { // what is silent is asked again while its lease runs
 			c.RetryMax = max(min(c.RetryMax, alive/2), c.RetryMin)
 		}
 	}

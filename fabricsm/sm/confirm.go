@@ -79,7 +79,7 @@ func (c *Core) mayActivate(p topo.PortID) bool {
 	if h != topo.None && c.topo.IsExternal(h) {
 		return !c.law.Enforces() || c.confirmed(min(sp, h))
 	}
-	if h != topo.None && c.topo.IsEndPort(h) && (!c.keyed(h) || c.nodes[c.ports[sp].node].unsure) {
+	if h != topo.None && c.topo.IsEndPort(h) && (!c.mkeys.IsSettled(h) || c.nodes[c.ports[sp].node].unsure) {
 		return false
 	}
 	return h == topo.None || !c.topo.IsEndPort(h) || !c.asksTwice(sp) && !c.pkeys.Concerns(h) || c.confirmed(sp)

@@ -14,6 +14,7 @@ import (
 	"portcullis/fabricsm/sm/lids"
 	"portcullis/fabricsm/sm/linkspeed"
 	"portcullis/fabricsm/sm/members"
+	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/portpolicy"
@@ -55,7 +56,7 @@ type Core struct {
 	pkeys   *pkeys.Keeper
 	groups  *multicast.Groups
 	aliases *aliases.Table
-	mkeys   mkeys
+	mkeys   *mkeys.Keeper
 	routing routing
 	lanes   *lanes.Lanes
 	links   *linkspeed.Links
@@ -127,7 +128,6 @@ func New(cfg Config) *Core {
 		faults:   fault.New(),
 		notKept:  make(map[device]PortFields),
 		members:  members.New(),
-		mkeys:    newMKeys(),
 		wire:     work.NewWindow(cfg.Window),
 	}
 	c.refusals = newRefusals()
@@ -137,6 +137,7 @@ func New(cfg Config) *Core {
 	c.aliases = aliases.New(aliasFabric{desk{c}}, &c.topo, &c.q, aliases.Pauses{Min: cfg.RetryMin, Max: cfg.RetryMax})
 	c.rules = portpolicy.New(&c.topo, &c.cfg.Ports)
 	c.law = declared.New(lawFabric{desk{c}}, lawActions{desk{c}}, &c.topo, &c.q, &c.faults, cfg.PortGUID)
+	c.mkeys = newKeeper(c)
 	c.health = health.New(healthCore{desk{c}}, &c.cfg.Health, &c.faults)
 	c.lanes = lanes.New(laneFabric{c}, &c.topo, &c.q, lanes.Options{QoS: &c.cfg.QoS, Off: cfg.SLtoVL == SLtoVLOff})
 	c.links = linkspeed.New(linkFabric{desk{c}}, &c.topo, &c.q, &c.rules)
@@ -196,15 +197,15 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	case *PacketsRefused:
 		c.notePacketsRefused(in)
 	case *ReleaseKeys:
-		c.releaseKeys()
+		c.mkeys.Release()
 	case *ResumeKeys:
-		c.resumeKeys()
+		c.mkeys.Resume()
 	case *MoveKey:
-		c.moveKey(in)
+		c.mkeys.Move(in.GUID, in.Place)
 	case *RetireKey:
-		c.retireKey(in)
+		c.mkeys.Retire(in.GUID)
 	case *LendKey:
-		c.lendKey(in)
+		c.mkeys.Leases().Lend(in.GUID, in.Until, in.To)
 	case *Resign:
 		c.resign()
 	case *Mandate:
@@ -228,9 +229,7 @@ func (c *Core) start(s *Started) {
 	c.unsettled = true
 	c.noteWork()
 	c.load(s.Facts)
-	c.loadKeys(s.Facts)
-	c.startRotation(s.Facts)
-	c.startLeases()
+	c.startKeys(s.Facts)
 	c.startTopology(s.Facts)
 	c.preferLIDs()
 	c.event(&StateChanged{State: c.state, Reason: "started"})
@@ -244,7 +243,7 @@ func (c *Core) start(s *Started) {
 	if !c.cfg.SMKey.IsZero() {
 		c.after(c.cfg.Election.PollEvery, work.Poll, work.Ref{})
 	}
-	if c.cfg.MKey.on() && c.cfg.MKey.Lease > 0 && !c.cfg.Weakness.LateLeases {
+	if c.mkeys.IsOn() && c.cfg.MKey.Lease > 0 && !c.cfg.Weakness.LateLeases {
 		c.after(leaseTick, work.KeepLeases, work.Ref{})
 	}
 	if c.cfg.LIDPeriod > 0 {
@@ -267,13 +266,13 @@ func (c *Core) load(facts []Fact) {
 		case FactHealth:
 			c.loadHealth(&f)
 		case FactBehind:
-			c.mkeys.seenBehind(ib.Place{Switch: f.GUID, Port: f.Port}, f.Behind)
+			c.mkeys.Places().LoadBehind(ib.Place{Switch: f.GUID, Port: f.Port}, f.Behind)
 		case FactExposed:
-			c.mkeys.loadExposed(&f)
+			c.mkeys.LoadExposed(f.GUID, f.Mark)
 		case FactLent:
-			c.mkeys.loadLease(&f)
+			c.mkeys.Leases().Load(f.GUID, f.Since, f.Mark)
 		case FactReleased:
-			c.mkeys.releasing = f.Mark != ""
+			c.mkeys.LoadReleased(f.Mark != "")
 		case FactLanes:
 			c.lanes.Load(f.Mark)
 		case FactNotKept:

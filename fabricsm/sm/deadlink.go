@@ -3,10 +3,10 @@ package sm
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 )
@@ -35,8 +35,8 @@ func (c *Core) tellUnreachable(p topo.PortID) {
 	}
 	c.ports[p].told = true
 	at := c.topo.PlaceOf(p)
-	e := &NodeUnreachable{Place: at, Keyed: c.lookedFor(p)}
-	if c.ownCable(p) {
+	e := &NodeUnreachable{Place: at, Keyed: c.mkeys.LookedFor(p)}
+	if c.mkeys.Places().IsOwnCable(p) {
 		c.ownUnreachable(e)
 	}
 	e.Where, e.Declared = c.law.Describe(at)
@@ -46,23 +46,17 @@ func (c *Core) tellUnreachable(p topo.PortID) {
 	c.problem(fault.Key{Kind: fault.LinkDead, Place: at}, e)
 }
 
-// lookedFor lists the end ports under whose keys a probe asks behind a port.
-func (c *Core) lookedFor(p topo.PortID) []ib.GUID {
-	if !c.cfg.MKey.on() {
-		return nil
+// maxNamed bounds the switches that a message about our own port names.
+const maxNamed = 8
+
+// ownUnreachable describes why nothing answers at the other end of our own cable, and
+// what an operator can do.
+func (c *Core) ownUnreachable(e *NodeUnreachable) {
+	e.Own = c.cfg.PortGUID
+	if c.mkeys.IsOn() {
+		a, keyed := c.mkeys.Attachment()
+		e.Neighbour, e.By, e.Switches = a.GUID, a.By, keyed
 	}
-	place := c.topo.LinkEnd(p)
-	out := c.mkeys.book.At(keys.MKey, place)
-	if guid := c.mkeys.behind[place]; guid != 0 {
-		out = append(out, guid)
-	}
-	kept := out[:0]
-	for _, guid := range out {
-		if c.keptKey(guid) {
-			kept = append(kept, guid)
-		}
-	}
-	return kept
 }
 
 // deadWith returns the link that fell silent before this one, if it is silent still, and remembers this one.
@@ -101,4 +95,25 @@ func (e *NodeUnreachable) String() string {
 		text += fmt.Sprintf("; the same is so at %v: two cables may be swapped, or one may join both ports", e.With)
 	}
 	return text + "; look where the cable leads; a device that was put there on purpose has to be reset, or: portcullis fabric keys move GUID " + e.Place.String()
+}
+
+func (e *NodeUnreachable) ownText() string {
+	text := fmt.Sprintf("nothing answers behind the own port of the subnet manager, %v, although its link is up", e.Own)
+	switch {
+	case e.Neighbour != 0:
+		return text + fmt.Sprintf("; %s has it at switch %v, and the device there does not know that switch's M_Key; look where the cable leads: if to another switch, set fabric.attached_to (portcullisd sm --attached-to) to the GUID of that one; if to this one, it has a key that is not in the state",
+			e.By, e.Neighbour)
+	case len(e.Switches) == 0:
+		return text
+	}
+	names := make([]string, 0, maxNamed)
+	for _, g := range e.Switches[:min(len(e.Switches), maxNamed)] {
+		names = append(names, g.String())
+	}
+	more := ""
+	if n := len(e.Switches) - len(names); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return text + fmt.Sprintf("; nothing says which switch it is cabled to, so no M_Key is shown there; look where the cable leads, and set fabric.attached_to (portcullisd sm --attached-to) to the GUID of that switch; those with keys are %s%s",
+		strings.Join(names, ", "), more)
 }

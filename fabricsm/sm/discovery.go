@@ -91,7 +91,7 @@ func (c *Core) gotNodeInfo(r *work.Request, m *mad.MAD, status mad.Status) {
 		return
 	}
 	pt.pause = 0
-	c.toldKey(p, &ni)
+	c.mkeys.Answered(p, &ni)
 	c.giveName(p, &ni)
 	c.found(p, &ni)
 	if peer := c.topo.Peer(p); peer != topo.None && c.topo.NodeGUID(c.ports[peer].node) == ni.NodeGUID && c.ports[peer].num == ni.LocalPortNum {
@@ -164,7 +164,7 @@ func (c *Core) enter(id topo.NodeID, p topo.PortID, ni *mad.NodeInfo) {
 	first := c.topo.Node(id).FirstPort
 	c.enterPort(first, ni.PortGUID)
 	if p != topo.None && c.topo.Peer(p) != topo.None {
-		c.linkedKey(c.topo.Peer(p))
+		c.mkeys.Linked(c.topo.Peer(p))
 	}
 	c.level = append(c.level, id)
 }

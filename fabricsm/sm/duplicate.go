@@ -26,7 +26,7 @@ func (c *Core) contradicted(p, q topo.PortID, ni *mad.NodeInfo) bool {
 	if pt.known {
 		return !linkUp(&pt.info)
 	}
-	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.members.IsEntitled(ni.PortGUID, c.topo.PlaceOf(p)) && !c.law.IsLawful(c.topo.PlaceOf(p)) && !c.keyedHere(ni.PortGUID, c.topo.PlaceOf(p))
+	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.members.IsEntitled(ni.PortGUID, c.topo.PlaceOf(p)) && !c.law.IsLawful(c.topo.PlaceOf(p)) && !c.mkeys.Places().IsKeyedHere(ni.PortGUID, c.topo.PlaceOf(p))
 }
 
 // maxDenied is how often a port may report that it has no link before the node that claims to be at its end is taken for

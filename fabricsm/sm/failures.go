@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
@@ -40,7 +39,7 @@ func (c *Core) failed(r *work.Request, outcome Outcome) {
 		tries *= 4 // it lives, so this is loss on the way
 	}
 	if r.Node == topo.None {
-		tries = c.probeTries(r.Ref)
+		tries = c.mkeys.ProbeTries(r.Ref)
 	}
 	if r.Ref.Class == work.SMInfo {
 		tries = c.smTries(r) // that its node lives says nothing of the SM
@@ -51,7 +50,7 @@ func (c *Core) failed(r *work.Request, outcome Outcome) {
 	case work.MFT:
 		c.groups.Lost(r.Ref.Node(), r)
 	case work.Set:
-		c.keySent(r.Ref.Port(), (*keys.Ring).Lost)
+		c.mkeys.SetLost(r.Ref.Port())
 	default:
 	}
 	switch {
@@ -64,7 +63,7 @@ func (c *Core) failed(r *work.Request, outcome Outcome) {
 		c.gotVendor(r, nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
 	case r.Ref.Class == work.Notice:
 		delete(c.failures, r.Ref) // it is asked again when there is a reason
-	case c.keySilent(r):
+	case c.mkeys.TriesNext(r):
 		delete(c.failures, r.Ref)
 		c.q.Mark(r.Ref)
 	case r.Ref.Class == work.SMInfo:
@@ -195,7 +194,7 @@ func (c *Core) noProbe(r *work.Request) {
 		return
 	}
 	p := r.Ref.Port()
-	c.nobodyTold(p)
+	c.mkeys.Unanswered(p)
 	if c.law.ConvictsSilent(p, r.Sent) {
 		return
 	}
@@ -253,7 +252,7 @@ func (c *Core) silence(id topo.NodeID) {
 		return // it is no longer looked at
 	}
 	c.topo.EachEndPort(id, func(p topo.PortID) { c.refuses(p, false) })
-	c.topo.EachEndPort(id, c.turned)
+	c.topo.EachEndPort(id, c.mkeys.Rotation().Turned)
 	c.lfts.Recount(id)
 	c.pkeys.Judge.Node(id)
 	if id == c.root {

@@ -11,6 +11,8 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/mkeys"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topospec"
 )
@@ -21,7 +23,7 @@ func guarded(t *testing.T, notices int, tune func(*sm.Config)) (*env, []endPort)
 	t.Helper()
 	l := tree(t, 8, 8)
 	cfg := keyed(t)
-	cfg.MKey.Places = sm.PlacesDeclared
+	cfg.MKey.Places = keyplace.Declared
 	cfg.Topology = sm.TopologyConfig{Spec: law(t, l), Mode: topospec.Observe}
 	cfg.SMKey = rightKey
 	cfg.Health.Guessing = health.Rule{Count: 10, Window: 10 * time.Minute, Action: health.Disable}
@@ -289,7 +291,7 @@ func TestGuessingSMKeys(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			// With M_Keys our own port lets no host through that has to guess.
-			e, hs := guarded(t, 0, func(c *sm.Config) { c.MKey = sm.MKeyConfig{} })
+			e, hs := guarded(t, 0, func(c *sm.Config) { c.MKey = mkeys.Config{} })
 			bad := &hs[0]
 			way := e.routeToSM(bad)
 			for i := range 40 {

@@ -54,7 +54,7 @@ func (c *Core) tunes(p topo.PortID) bool {
 // workVendor reads MlnxExtendedPortInfo, for the work that asked for it: the rotation of keys, or the speed of the link.
 func (c *Core) workVendor(p topo.PortID) {
 	pt := &c.ports[p]
-	if c.mkeys.rotation.dual[p] != dualAsked && !c.links.AsksFDR10(p) {
+	if !c.mkeys.Rotation().IsAsked(p) && !c.links.AsksFDR10(p) {
 		return
 	}
 	if enable, due := c.links.DueFDR10(p, c.writing()); due {
@@ -78,6 +78,6 @@ func (c *Core) gotVendor(r *work.Request, m *mad.MAD, status mad.Status) {
 	if status != mad.StatusOK || mad.Decode(m.Data(), &e) != nil {
 		e = mad.MlnxExtendedPortInfo{}
 	}
-	c.gotDual(r.Ref.Port(), &e)
+	c.mkeys.Rotation().Answered(r.Ref.Port(), &e)
 	c.links.Answer(r.Ref.Port(), r.Method, &e)
 }

@@ -10,19 +10,19 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// keyFabric is the core as package pkeys uses it.
-type keyFabric struct{ desk }
+// pkeyFabric is the core as package pkeys uses it.
+type pkeyFabric struct{ desk }
 
-var _ pkeys.Fabric = keyFabric{}
+var _ pkeys.Fabric = pkeyFabric{}
 
-func (f keyFabric) IsWriting() bool                 { return f.writing() }
-func (f keyFabric) IsManager(p topo.PortID) bool    { return f.managerPort(p) }
-func (f keyFabric) MayBelong(sp topo.PortID) bool   { return f.law.MayBelong(sp) }
-func (f keyFabric) IsRetired(guid ib.GUID) bool     { return f.law.IsRetired(guid) }
-func (f keyFabric) IsConfirmed(sp topo.PortID) bool { return f.confirmed(sp) }
-func (f keyFabric) PutOff(x work.Ref)               { f.inBackground(x) }
+func (f pkeyFabric) IsWriting() bool                 { return f.writing() }
+func (f pkeyFabric) IsManager(p topo.PortID) bool    { return f.managerPort(p) }
+func (f pkeyFabric) MayBelong(sp topo.PortID) bool   { return f.law.MayBelong(sp) }
+func (f pkeyFabric) IsRetired(guid ib.GUID) bool     { return f.law.IsRetired(guid) }
+func (f pkeyFabric) IsConfirmed(sp topo.PortID) bool { return f.confirmed(sp) }
+func (f pkeyFabric) PutOff(x work.Ref)               { f.inBackground(x) }
 
-func (f keyFabric) PortOf(p topo.PortID) pkeys.Port {
+func (f pkeyFabric) PortOf(p topo.PortID) pkeys.Port {
 	pt := &f.ports[p]
 	return pkeys.Port{
 		Node: pt.node, Num: pt.num, State: pt.info.PortState, Known: pt.known, Seen: pt.seen(), Fresh: pt.fresh, Placed: pt.placed,
@@ -30,16 +30,16 @@ func (f keyFabric) PortOf(p topo.PortID) pkeys.Port {
 	}
 }
 
-func (f keyFabric) NodeOf(id topo.NodeID) pkeys.Node {
+func (f pkeyFabric) NodeOf(id topo.NodeID) pkeys.Node {
 	n := &f.nodes[id]
 	return pkeys.Node{Known: n.infoKnown, Cap: int(n.info.PartitionEnforcementCap), Reset: n.reset, Unsure: n.unsure, Silent: n.silent}
 }
 
-func (f keyFabric) EnforcementOf(sp topo.PortID) pkeys.Enforcement {
+func (f pkeyFabric) EnforcementOf(sp topo.PortID) pkeys.Enforcement {
 	return pkeys.Enforcement{Possible: f.canEnforce(sp), Proven: f.enforces(sp), Forgotten: f.forgetsEnforcement(sp)}
 }
 
-func (f keyFabric) ReadFirst(p topo.PortID) bool {
+func (f pkeyFabric) ReadFirst(p topo.PortID) bool {
 	if !f.ports[p].unread || f.mayWriteUnread(p) {
 		return false
 	}
@@ -73,7 +73,7 @@ func (c *Core) newKeeper() *pkeys.Keeper {
 	if c.cfg.Enforcement == Accepted {
 		o.Rules.Enforcement = partition.EnforceCapacity
 	}
-	return pkeys.New(keyFabric{desk{c}}, keyEvents{desk{c}}, &c.topo, &c.q, c.members, o)
+	return pkeys.New(pkeyFabric{desk{c}}, keyEvents{desk{c}}, &c.topo, &c.q, c.members, o)
 }
 
 // expel takes away a switch that was linked to a place before it was known to be

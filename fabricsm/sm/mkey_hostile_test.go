@@ -11,6 +11,8 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/topospec"
 )
 
@@ -25,7 +27,7 @@ func (e *env) watchKeys() {
 			return
 		}
 		at := e.reached(&r.MAD)
-		if at == "" || e.cfg.MKey.Places == sm.PlacesSeen && e.list.Find(at).Type == ib.NodeSwitch {
+		if at == "" || e.cfg.MKey.Places == keyplace.Seen && e.list.Find(at).Type == ib.NodeSwitch {
 			return
 		}
 		for _, p := range managementPorts(e.list) {
@@ -63,7 +65,7 @@ func keyPlaces(t *testing.T, l *netlist.Netlist) map[string]sm.Config {
 	out["seen"] = keyed(t)
 	for mode := topospec.Observe; mode <= topospec.Enforce; mode++ {
 		cfg := keyed(t)
-		cfg.MKey.Places = sm.PlacesDeclared
+		cfg.MKey.Places = keyplace.Declared
 		cfg.Topology = sm.TopologyConfig{Spec: law(t, l), Mode: mode}
 		out[fmt.Sprintf("declared, %v", mode)] = cfg
 	}
@@ -289,7 +291,7 @@ func TestEachShownKeyIsRenewed(t *testing.T) {
 	})
 	exposed := make(map[ib.GUID]bool)
 	for _, ev := range e.takeEvents() {
-		if x, ok := ev.(*sm.KeyExposed); ok {
+		if x, ok := ev.(*keyevent.KeyExposed); ok {
 			exposed[x.GUID] = true
 		}
 	}

@@ -14,6 +14,9 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
+	"portcullis/fabricsm/sm/mkeys"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/transport"
 )
 
@@ -24,7 +27,7 @@ func keyed(t testing.TB) sm.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sm.Config{AuditPeriod: -1, MKey: sm.MKeyConfig{Source: keys.Derived{Master: m}, Places: sm.PlacesSeen}}
+	return sm.Config{AuditPeriod: -1, MKey: mkeys.Config{Source: keys.Derived{Master: m}, Places: keyplace.Seen}}
 }
 
 // management names a port that has an M_Key of its own.
@@ -285,7 +288,7 @@ func TestMKeyIsRenewedAfterItWasShown(t *testing.T) {
 	}
 	exposed := false
 	for _, ev := range e.takeEvents() {
-		if x, ok := ev.(*sm.KeyExposed); ok {
+		if x, ok := ev.(*keyevent.KeyExposed); ok {
 			exposed = x.GUID == victim.node.PortGUID(1) && x.To == thief.node.PortGUID(1)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/keys"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys/keyimport"
 )
 
 // TestTakeOverInLoss: while most packets are lost a device is found, falls silent, is
@@ -16,7 +16,7 @@ func TestTakeOverInLoss(t *testing.T) {
 	for seed := range uint64(60) {
 		l := tree(t, 4, 8)
 		e, had := locked(t, l, sameKey(keys.New(theirKey)))
-		e.cfg.MKey = ours(t, &sm.KeyImport{Keys: imported(had), Behind: neighbours(l)})
+		e.cfg.MKey = ours(t, &keyimport.Keys{Keys: imported(had), Behind: neighbours(l)})
 		e.rng = rand.New(rand.NewPCG(seed, 7))
 		e.bad.lose = 0.7
 		e.start()

@@ -10,6 +10,9 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys"
+	"portcullis/fabricsm/sm/mkeys/keyimport"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 )
 
 // sameKey is a source as OpenSM is one with m_key: all devices get one key.
@@ -38,13 +41,13 @@ func locked(t *testing.T, l *netlist.Netlist, source keys.Source) (*env, map[ib.
 }
 
 // ours is a configuration with other keys than those of locked.
-func ours(t *testing.T, in *sm.KeyImport) sm.MKeyConfig {
+func ours(t *testing.T, in *keyimport.Keys) mkeys.Config {
 	t.Helper()
 	drawn, err := keys.NewDrawn(rand.NewChaCha8([32]byte{9}), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sm.MKeyConfig{Source: drawn, Places: sm.PlacesSeen, Import: in}
+	return mkeys.Config{Source: drawn, Places: keyplace.Seen, Import: in}
 }
 
 // neighbours is the file of that name that OpenSM keeps of a fabric.
@@ -76,13 +79,13 @@ func TestTakeOver(t *testing.T) {
 	keyFabrics(t, func(t *testing.T, l *netlist.Netlist) {
 		for name, with := range map[string]struct {
 			source keys.Source
-			what   func(had map[ib.GUID]ib.MKey) *sm.KeyImport
+			what   func(had map[ib.GUID]ib.MKey) *keyimport.Keys
 		}{
-			"a key for each": {nil, func(had map[ib.GUID]ib.MKey) *sm.KeyImport {
-				return &sm.KeyImport{Keys: imported(had), Behind: neighbours(l)}
+			"a key for each": {nil, func(had map[ib.GUID]ib.MKey) *keyimport.Keys {
+				return &keyimport.Keys{Keys: imported(had), Behind: neighbours(l)}
 			}},
-			"one for all": {sameKey(keys.New(theirKey)), func(map[ib.GUID]ib.MKey) *sm.KeyImport {
-				return &sm.KeyImport{Single: keys.New(theirKey)}
+			"one for all": {sameKey(keys.New(theirKey)), func(map[ib.GUID]ib.MKey) *keyimport.Keys {
+				return &keyimport.Keys{Single: keys.New(theirKey)}
 			}},
 		} {
 			e, had := locked(t, l, with.source)
@@ -116,7 +119,7 @@ func TestTakeOverKilledAtEveryStep(t *testing.T) {
 	for step := 1; ; step++ {
 		l, err := netlist.Single(netlist.Shape{Hosts: 3, Radix: 4})
 		e, had := locked(t, list(t, l, err), nil)
-		e.cfg.MKey = ours(t, &sm.KeyImport{Keys: imported(had), Behind: neighbours(l)})
+		e.cfg.MKey = ours(t, &keyimport.Keys{Keys: imported(had), Behind: neighbours(l)})
 		e.start()
 		from := e.steps
 		for e.steps < from+step && e.next(e.now.Add(time.Second)) {
@@ -147,7 +150,7 @@ func TestTakeOverOfSome(t *testing.T) {
 	if err := e.fab.Reboot(fresh.node.Name); err != nil {
 		t.Fatal(err)
 	}
-	in := &sm.KeyImport{Keys: imported(had), Behind: neighbours(l)}
+	in := &keyimport.Keys{Keys: imported(had), Behind: neighbours(l)}
 	in.Keys[other.node.PortGUID(1)] = keys.New(theirKey)
 	e.cfg.MKey = ours(t, in)
 	e.start()
@@ -262,7 +265,7 @@ func TestMoveKey(t *testing.T) {
 		e.mustSettle(time.Minute)
 		e.checkKeys()
 		p := e.view.Fabric.PortByGUID(guid)
-		if s := e.view.MKey(p); s == nil || s.Standing != sm.KeyHeld || s.Place.Port != to {
+		if s := e.view.MKey(p); s == nil || s.Standing != mkeys.KeyHeld || s.Place.Port != to {
 			t.Errorf("reset %v: it stands as %+v", reset, s)
 		}
 	}
@@ -284,7 +287,7 @@ func TestViewShowsKeyStates(t *testing.T) {
 				}
 				n++
 				rec := e.keys[s.GUID]
-				if s.Standing != sm.KeyHeld || s.Epoch != epoch || s.Epoch != rec.Current.Epoch || s.Place != rec.Place || !s.Dual {
+				if s.Standing != mkeys.KeyHeld || s.Epoch != epoch || s.Epoch != rec.Current.Epoch || s.Place != rec.Place || !s.Dual {
 					t.Errorf("%+v, and the record is of epoch %d at %v", *s, rec.Current.Epoch, rec.Place)
 				}
 				if why := s.Why(e.view.MKeys, e.now); why != "" {

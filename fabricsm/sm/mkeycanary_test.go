@@ -9,6 +9,8 @@ import (
 	"portcullis/fabricsm/keys/keystest"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys"
+	"portcullis/fabricsm/sm/mkeys/keyimport"
 )
 
 // TestCoreShowsNoKey: keys that are given out, changed, given back and given out
@@ -58,5 +60,5 @@ func TestCoreShowsNoKey(t *testing.T) {
 		}
 		scan.Clean(t, string(e.facts[i].Kind), line)
 	}
-	scan.CleanValue(t, sm.MKeyConfig{Import: &sm.KeyImport{Keys: imported(e.mkeysNow())}})
+	scan.CleanValue(t, mkeys.Config{Import: &keyimport.Keys{Keys: imported(e.mkeysNow())}})
 }

@@ -11,6 +11,8 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
+	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/transport"
 )
 
@@ -69,7 +71,7 @@ func TestLentKey(t *testing.T) {
 			guid := e.list.Find(h.peer).GUID
 			key := e.fab.PortInfo(h.peer, 0).MKey
 			e.step(&sm.LendKey{GUID: guid, Until: e.now.Add(10 * time.Minute), To: "alice"})
-			if got := told[*sm.KeyLent](e); len(got) != 1 || got[0].To != "alice" || got[0].GUID != guid {
+			if got := told[*keyevent.KeyLent](e); len(got) != 1 || got[0].To != "alice" || got[0].GUID != guid {
 				t.Fatalf("told %v", got)
 			}
 			e.run(time.Second)
@@ -82,13 +84,13 @@ func TestLentKey(t *testing.T) {
 			tt.then(e, guid)
 			e.run(11 * time.Minute)
 			e.mustSettle(time.Minute)
-			if got := told[*sm.KeyLeaseEnded](e); len(got) != 1 || got[0].GUID != guid {
+			if got := told[*keyevent.KeyLeaseEnded](e); len(got) != 1 || got[0].GUID != guid {
 				t.Errorf("told of the end: %v", got)
 			}
 			if e.obeys(h, key) {
 				t.Error("the switch obeys the key whose time is over")
 			}
-			if s := e.view.MKey(e.view.Fabric.PortByGUID(guid)); !s.Lent.IsZero() || s.Exposed || s.Standing != sm.KeyHeld {
+			if s := e.view.MKey(e.view.Fabric.PortByGUID(guid)); !s.Lent.IsZero() || s.Exposed || s.Standing != mkeys.KeyHeld {
 				t.Errorf("the view shows %+v after the end", s)
 			}
 			e.checkKeys()
@@ -138,7 +140,7 @@ func TestShownKeyIsDropped(t *testing.T) {
 		e.run(5 * time.Second)
 	}
 	replug()
-	if got := told[*sm.KeyExposed](e); len(got) != 1 {
+	if got := told[*keyevent.KeyExposed](e); len(got) != 1 {
 		t.Fatalf("told %v: nobody was shown a key, so nothing is proven", got)
 	}
 	e.fab.Unlink(h.node.Name, h.num)
@@ -171,7 +173,7 @@ func TestRetiredKey(t *testing.T) {
 	before := e.keys[guid]
 	e.step(&sm.RetireKey{GUID: guid})
 	e.run(time.Second)
-	if e.keys[guid].Retired || len(told[*sm.KeyProblem](e)) != 1 {
+	if e.keys[guid].Retired || len(told[*keyevent.KeyProblem](e)) != 1 {
 		t.Error("the key of a device that is there was destroyed, or nobody said that it was not")
 	}
 	e.fab.Unlink(h.node.Name, h.num)
@@ -181,7 +183,7 @@ func TestRetiredKey(t *testing.T) {
 	if rec := e.keys[guid]; !rec.Retired || !rec.Current.IsZero() || rec.Floor != before.Current.Epoch {
 		t.Errorf("the record is retired %v with a key %v and floor %d", rec.Retired, !rec.Current.IsZero(), rec.Floor)
 	}
-	if got := told[*sm.KeyRetired](e); len(got) != 1 || got[0].Place != h.place {
+	if got := told[*keyevent.KeyRetired](e); len(got) != 1 || got[0].Place != h.place {
 		t.Errorf("told %v", got)
 	}
 	relink := func() {
@@ -256,7 +258,7 @@ func leasesHold(t *testing.T, seed uint64) {
 	if !ran {
 		t.Error("no lease ever ran")
 	}
-	if lapsed := told[*sm.ProtectionLapsed](e); len(lapsed) > 0 {
+	if lapsed := told[*keyevent.ProtectionLapsed](e); len(lapsed) > 0 {
 		t.Errorf("told of %v", lapsed)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/sham"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys/keyimport"
 )
 
 // moveTo has the subnet manager start on the adapter of another node, with what was saved.
@@ -145,7 +146,7 @@ func TestManagerMovesByExport(t *testing.T) {
 			before := e.written(home, away)
 			e.facts, e.keys = nil, make(map[ib.GUID]keys.Record)
 			e.cfg.MKey.Source = ours(t, nil).Source
-			for _, left := range []*sm.KeyImport{{Keys: imported(e.mkeysNow()), Behind: neighbours(l), Keep: true}, nil} {
+			for _, left := range []*keyimport.Keys{{Keys: imported(e.mkeysNow()), Behind: neighbours(l), Keep: true}, nil} {
 				e.cfg.MKey.Import = left
 				clear(e.smps)
 				e.moveTo(away.node.Name)

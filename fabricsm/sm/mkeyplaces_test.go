@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/topospec"
 )
 
@@ -15,20 +16,20 @@ import (
 func TestPlacesFollowTheMode(t *testing.T) {
 	for _, tt := range []struct {
 		mode topospec.Mode
-		want sm.KeyPlaces
+		want keyplace.Policy
 		key  bool
-	}{{topospec.Warn, sm.PlacesSeen, true}, {topospec.Enforce, sm.PlacesDeclared, false}} {
+	}{{topospec.Warn, keyplace.Seen, true}, {topospec.Enforce, keyplace.Declared, false}} {
 		t.Run(tt.mode.String(), func(t *testing.T) {
 			l := tree(t, 7, 8)
 			spec := law(t, l, func(r *topospec.Revision) { r.Policy.Unknown = topospec.UnknownWarn })
 			cfg := keyed(t)
-			cfg.MKey.Places = sm.PlacesAuto
+			cfg.MKey.Places = keyplace.Auto
 			cfg.Topology = sm.TopologyConfig{Spec: spec, Mode: topospec.Observe}
 			e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
 			e.start()
 			e.want(sm.Intent{Revision: 1})
 			e.mustSettle(time.Minute)
-			if got := e.view.MKeys.Places; got != sm.PlacesSeen {
+			if got := e.view.MKeys.Places; got != keyplace.Seen {
 				t.Errorf("observed: places are %v", got)
 			}
 			e.step(&sm.TopologySet{Spec: spec, Mode: tt.mode, By: "ada"})

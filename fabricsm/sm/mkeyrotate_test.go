@@ -11,6 +11,8 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
+	"portcullis/fabricsm/sm/mkeys"
 )
 
 // rotating is keyed, with new keys every minute.
@@ -109,7 +111,7 @@ func TestMKeyOfSingleKeyDevices(t *testing.T) {
 		t.Errorf("%d devices kept their key, want that one", same)
 	}
 	for _, ev := range e.takeEvents() {
-		if x, ok := ev.(*sm.KeysRotated); ok {
+		if x, ok := ev.(*keyevent.KeysRotated); ok {
 			if x.Single != 1 || x.Failed != 0 || x.Done != len(first)-1 || x.Old != 1 {
 				t.Errorf("%v; %d old ones", x, x.Old)
 			}
@@ -180,7 +182,7 @@ func TestMKeyRelease(t *testing.T) {
 			}
 			told := false
 			for _, ev := range e.takeEvents() {
-				if x, ok := ev.(*sm.KeysReleased); ok {
+				if x, ok := ev.(*keyevent.KeysReleased); ok {
 					told = x.Kept == 0 && x.Released == len(e.mkeysNow())
 				}
 			}
@@ -188,7 +190,7 @@ func TestMKeyRelease(t *testing.T) {
 				t.Error("nobody is told that all keys were given back")
 			}
 			before := e.sets()
-			e.cfg.MKey = sm.MKeyConfig{}
+			e.cfg.MKey = mkeys.Config{}
 			e.start()
 			e.mustSettle(time.Minute)
 			if n := e.sets() - before; n != 0 || len(e.problems()) != 0 {

@@ -38,14 +38,14 @@ type node struct {
 	// of a switch
 	info      mad.SwitchInfo
 	infoKnown bool
-	reset     bool   // it came without configuration: LinearFDBTop was 0
-	verify    bool   // read SwitchInfo, and all ports if one changed state
-	quiet     bool   // the next read of SwitchInfo is part of the audit
-	recheck   bool   // read SwitchInfo: it may have rebooted
-	readPorts bool   // read all ports once PortStateChange is cleared
-	clearPSC  bool   // PortStateChange is to be cleared
-	lifetime  bool   // LifeTimeValue is not kept
-	topAsked  ib.LID // LinearFDBTop of the last Set
+	reset     bool          // it came without configuration: LinearFDBTop was 0
+	verify    bool          // read SwitchInfo, and all ports if one changed state
+	quiet     bool          // the next read of SwitchInfo is part of the audit
+	recheck   bool          // read SwitchInfo: it may have rebooted
+	readPorts bool          // read all ports once PortStateChange is cleared
+	clearPSC  bool          // PortStateChange is to be cleared
+	lifetime  bool          // LifeTimeValue is not kept
+	topAsked  ib.LID        // LinearFDBTop of the last Set
 	trapHold  time.Time     // no verification before
 	trapPause time.Duration // between the last two
 	trapTrue  bool          // the last one found something
@@ -92,7 +92,6 @@ type port struct {
 	fresh      bool // the link came up without configuration, so tables are written without reading them
 	bitsProven bool // the enforcement bits were read back with a Get
 	placed     bool // PortPlaced was reported
-	setKey     bool // the Set that is out sets a new M_Key
 	setRenews  bool // the Set that is out carries ClientReregister
 	renew      bool // clients have still to renew what they registered
 	enforced   bool // a Set of the enforcement bits was accepted
@@ -136,7 +135,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.changes.Extend(c.topo.NumNodes(), c.topo.NumPorts())
 	c.pkeys.Extend(c.topo.NumPorts())
 	c.lfts.Extend(c.topo.NumNodes())
-	c.mkeys.states.shown.Grow(c.topo.NumPorts())
+	c.mkeys.Grow()
 	d := deviceAt(&c.topo, ni, up)
 	c.q.ForgetNode(id)
 	c.groups.RemoveSwitch(id)
@@ -165,7 +164,7 @@ func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.showPort(p)
 	c.law.Acquit(p)
 	c.pkeys.Reset(p)
-	c.mkeys.states.shown.Set(int32(p), nil)
+	c.mkeys.Clear(p)
 }
 
 // dropNode forgets a node that cannot be reached.
@@ -178,17 +177,15 @@ func (c *Core) dropNode(id topo.NodeID) {
 			c.cut(p)
 		}
 		if g := c.topo.GUIDOf(p); g != 0 && c.byPort[g] == p {
-			c.endTurn(g, false)
+			c.mkeys.Rotation().Gone(g)
 			delete(c.byPort, g)
 			c.lids.Gone(g)
 			c.groups.Reseat(g)
 		}
 		c.ports[p].lid = 0
-		delete(c.mkeys.waiting, p)
-		c.forgetShown(p)
+		c.mkeys.Remove(p)
 		c.reports.Forget(p)
 		c.guessing.Forget(p)
-		c.mkeys.rotation.learnDual(p, dualUnknown)
 		c.clearPort(p, id, ib.PortNum(i))
 	}
 	c.topo.RemoveNode(id)

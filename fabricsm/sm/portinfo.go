@@ -12,8 +12,8 @@ import (
 
 func (c *Core) workInfo(p topo.PortID) {
 	pt := &c.ports[p]
-	if c.keyOnWay(p) {
-		return // it is read when that is answered, see keySent
+	if c.mkeys.IsSetOut(p) {
+		return // it is read when that is answered, see mkeys.Keeper.SetAnswered
 	}
 	c.askSure(p)
 	c.auditing, pt.background = pt.background, false
@@ -34,7 +34,11 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 	}
 	c.changes.Answer(p, !c.ports[p].known || pi.PortState != c.ports[p].info.PortState)
 	c.gotSure(p, &pi)
-	c.keyFound(p, &pi)
+	was := ib.PortNop
+	if pt := &c.ports[p]; pt.known {
+		was = pt.info.PortState
+	}
+	c.mkeys.Found(p, &pi, was)
 	c.notProven(p, &pi)
 	if pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound && c.nodes[c.ports[p].node].notKept&fieldEnforcement != 0 {
 		// It does keep them: the observation to the contrary was a mistake.
@@ -56,14 +60,14 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if was && !guessed {
 		c.reports.RecordCounters(p, &old, pi, byGet)
 		if byGet && old.MKeyProtectBits > 0 {
-			c.findLapse(p, pi)
+			c.mkeys.FindLapse(p, pi)
 		}
 		if byGet {
 			c.writtenByHost(p, &old, pi)
 		}
 	}
 	if !was && byGet && pi.MKeyLeasePeriod > 0 {
-		c.findLapse(p, pi) // it ran out before this manager started
+		c.mkeys.FindLapse(p, pi) // it ran out before this manager started
 	}
 	c.looked = c.looked || pt.node != c.root
 	if c.state == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {

@@ -88,7 +88,8 @@ func (c *Core) takeDown(p topo.PortID, phys ib.PhysState) {
 	want := pt.info
 	want.PortState, want.PortPhysicalState = ib.PortDown, phys
 	portpolicy.SetLink(&want, false, false)
-	pt.setTried, pt.setState, pt.setRenews, pt.setKey = 0, ib.PortDown, false, false
+	pt.setTried, pt.setState, pt.setRenews = 0, ib.PortDown, false
+	c.mkeys.ForgetSet(p)
 	m := c.ask(work.OnPort(work.Set, p), pt.node, mad.MethodSet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
 	c.encode(mad.Encode(m.Data(), &want))
 }

@@ -2,7 +2,6 @@ package sm
 
 import (
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/portpolicy"
@@ -48,7 +47,7 @@ func (c *Core) workSet(p topo.PortID) {
 	state := c.nextState(p)
 	key, may := false, true
 	if c.topo.IsEndPort(p) {
-		key, may = c.wantKey(p, &want)
+		key, may = c.mkeys.Want(p, &pt.info, &want)
 	}
 	if !may {
 		return
@@ -216,7 +215,7 @@ const neverForgotten = FieldLID | FieldMasterSMLID
 func (c *Core) gotSet(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
 	pt := &c.ports[p]
 	pt.setRounds++
-	c.keySent(p, func(r *keys.Ring) { r.Sent(status == mad.StatusOK) })
+	c.mkeys.SetAnswered(p, status == mad.StatusOK)
 	stuck := pt.setRounds > maxSetRounds
 	if status != mad.StatusOK && pt.unread {
 		c.readAfterAll(p)

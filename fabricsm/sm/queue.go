@@ -39,9 +39,9 @@ func (c *Core) pump() {
 			c.passTurn(target, ok)
 			continue
 		}
-		if target != topo.None && c.cfg.MKey.on() {
-			if p, held := c.holds(x, target); held {
-				c.awaitKey(x, p)
+		if target != topo.None && c.mkeys.IsOn() {
+			if p, held := c.mkeys.Holds(x, target); held {
+				c.mkeys.Await(x, p)
 				c.passTurn(target, ok)
 				continue
 			}

@@ -137,7 +137,7 @@ func newRefusals() refusals {
 // mayRefuse reports whether an adapter answered under its key since its link came up, and is behind a switch port which can
 // be closed.
 func (c *Core) mayRefuse(p topo.PortID) bool {
-	if c.cfg.Weakness.OpenToRefusers || !c.isAdapter(p) || !c.ports[p].obeyed || !c.writing() || c.mkeys.releasing || !c.verified(p) {
+	if c.cfg.Weakness.OpenToRefusers || !c.isAdapter(p) || !c.ports[p].obeyed || !c.writing() || c.mkeys.IsReleasing() || !c.mkeys.Places().IsVerified(p) {
 		return false
 	}
 	sp := c.topo.Peer(p)
@@ -196,8 +196,8 @@ func (c *Core) portCounted(in *PortCounted) {
 
 // stranded reports whether a port answers under none of its keys.
 func (c *Core) stranded(p topo.PortID) bool {
-	r := c.ring(p)
-	return r != nil && r.Next(c.keyedAt(p), c.verified(p)).Do == keys.Stranded
+	do, keyed := c.mkeys.Do(p)
+	return keyed && do == keys.Stranded
 }
 
 // closeRefusing closes the switch port in front of an adapter that refuses its key.
@@ -237,15 +237,11 @@ func (c *Core) closeRefusing(p topo.PortID, r *refusal) {
 
 // hasOtherKey reports whether an adapter answers under a key that is none of ours.
 func (c *Core) hasOtherKey(p topo.PortID) bool {
-	if !c.cfg.MKey.on() || p == topo.None || !c.isAdapter(p) {
+	if !c.mkeys.IsOn() || p == topo.None || !c.isAdapter(p) {
 		return false
 	}
-	r := c.ring(p)
-	if r == nil {
-		return false
-	}
-	do := r.Next(c.keyedAt(p), c.verified(p)).Do
-	return do == keys.Foreign || do == keys.Stranded
+	do, keyed := c.mkeys.Do(p)
+	return keyed && (do == keys.Foreign || do == keys.Stranded)
 }
 
 // isClosed reports whether a switch port is closed.

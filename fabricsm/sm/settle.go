@@ -56,7 +56,7 @@ func (c *Core) mayShowMore() bool {
 	awaited := func(x work.Ref, n topo.NodeID) bool {
 		tries := c.cfg.Tries
 		if n == topo.None {
-			tries = c.probeTries(x)
+			tries = c.mkeys.ProbeTries(x)
 		}
 		return (x.Class.Discovers() || x.Class == work.LFT) && c.failures[x].tries < tries
 	}
@@ -72,10 +72,8 @@ func (c *Core) idle() bool {
 
 func (c *Core) tellSettled() {
 	c.unsettled, c.viewDue = false, true
-	c.tellReleased()
+	c.mkeys.SetSettled()
 	c.tellMute()
-	c.mkeys.rotation.settled = true
-	c.rotateSoon()
 	e := &Settled{
 		Revision: c.members.Revision(), Since: c.now.Sub(c.settledAt),
 		SMPs: c.wire.All() - c.settledBy.all, Sets: c.wire.Sets() - c.settledBy.sets,
@@ -105,12 +103,11 @@ func (c *Core) becomeMaster() {
 	}
 	c.out.Save = slices.Grow(c.out.Save, max(0, len(ports)-c.lids.Owners())) // one for each new LID
 	c.lids.SettleAll(ports)
-	c.renewKeys()
+	c.mkeys.SetMaster()
 	c.routing.need, c.routing.since = true, c.now
 	for _, id := range f.Switches() {
 		c.lfts.Compare(id)
 	}
-	c.mkeys.rotation.settled = false
 	c.touchAll()
 }
 
@@ -171,7 +168,7 @@ func (c *Core) publishAll() {
 	}
 	v.Faults, v.Problems = c.faults.Snapshot()
 	c.showDevices(v)
-	v.MKeys, v.mkeys = c.showMKeys()
+	v.MKeys, v.mkeys = c.mkeys.Show()
 	v.aliases, v.Health = c.aliases.Show(), c.health.States()
 	v.Topology, v.Violations = c.law.Show(), c.reports.Snapshot()
 	v.Refusing = c.refusing()

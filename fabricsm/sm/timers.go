@@ -71,11 +71,11 @@ func (c *Core) fire() {
 		case work.Background:
 			c.backgroundDue()
 		case work.Rotate:
-			c.rotationDue()
+			c.mkeys.Rotation().Due()
 		case work.Turn:
-			c.turnOver(t.Ref.Port())
+			c.mkeys.Rotation().TurnOver(t.Ref.Port())
 		case work.Lease:
-			c.leasesDue()
+			c.mkeys.Leases().Due()
 		case work.KeepLeases:
 			c.keepLeases()
 		case work.Closed:

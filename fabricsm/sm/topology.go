@@ -77,7 +77,7 @@ func (f lawActions) Disturb()             { f.disturb() }
 func (f lawActions) Pause(p topo.PortID)  { f.pauseWork(work.OnPort(work.Probe, p)) }
 func (f lawActions) Retired()             { f.pkeys.Judge.Retired() }
 
-func (f lawActions) Activated(was, now *topospec.Spec, m topospec.Mode) { f.keysFollow(was, now, m) }
+func (f lawActions) Activated(was, now *topospec.Spec, m topospec.Mode) { f.mkeys.Follow(was, now, m) }
 
 func (f lawActions) Save(s declared.Saved) {
 	if s.IsMode {
@@ -95,7 +95,7 @@ func (f lawActions) Trusted(id topo.NodeID, waited bool) {
 			}
 		})
 	}
-	if f.cfg.MKey.on() {
+	if f.mkeys.IsOn() {
 		f.q.MarkPort(work.Set, f.topo.Node(id).FirstPort)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/declared"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
 )
@@ -106,7 +107,7 @@ func TestTopologyAsDeclared(t *testing.T) {
 	for mode := topospec.Observe; mode <= topospec.Enforce; mode++ {
 		topologyFabrics(t, func(t *testing.T, l *netlist.Netlist) {
 			cfg := keyed(t)
-			cfg.MKey.Places = sm.PlacesDeclared
+			cfg.MKey.Places = keyplace.Declared
 			cfg.Topology = sm.TopologyConfig{Spec: law(t, l), Mode: mode}
 			e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
 			e.start()
@@ -133,7 +134,7 @@ func TestTopologyAsDeclared(t *testing.T) {
 func TestNoKeyWithoutDeclaration(t *testing.T) {
 	l := tree(t, 4, 8)
 	cfg := keyed(t)
-	cfg.MKey.Places = sm.PlacesDeclared
+	cfg.MKey.Places = keyplace.Declared
 	cfg.Topology = sm.TopologyConfig{Mode: topospec.Warn, Spec: law(t, l, func(r *topospec.Revision) {
 		x := linkOf(r, l.Find("h2").GUID)
 		x.A, x.B, x.State = hosts(l)[1].end(), topospec.End{}, topospec.Reserved

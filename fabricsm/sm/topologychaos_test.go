@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
 )
@@ -69,7 +70,7 @@ func newCabling(t *testing.T, seed uint64) *cabling {
 	cfg := sm.Config{}
 	if seed%2 == 0 {
 		cfg = keyed(t)
-		cfg.MKey.Places = sm.PlacesDeclared
+		cfg.MKey.Places = keyplace.Declared
 	}
 	cfg.AuditPeriod = 5 * time.Second
 	cfg.Health.Flapping.Action = health.Ignore

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/topospec"
 )
 
@@ -66,7 +67,7 @@ func TestKeysFollowTheRevision(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := tree(t, 7, 8)
 			cfg := keyed(t)
-			cfg.MKey.Places = sm.PlacesDeclared
+			cfg.MKey.Places = keyplace.Declared
 			cfg.Topology = sm.TopologyConfig{Spec: law(t, l), Mode: topospec.Warn}
 			e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
 			e.start()
@@ -102,7 +103,7 @@ func TestKeysFollowTheRevision(t *testing.T) {
 func TestObservedTopologyMovesNoKeys(t *testing.T) {
 	l := tree(t, 7, 8)
 	cfg := keyed(t)
-	cfg.MKey.Places = sm.PlacesSeen
+	cfg.MKey.Places = keyplace.Seen
 	cfg.Topology = sm.TopologyConfig{Spec: law(t, l), Mode: topospec.Observe}
 	e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
 	e.start()

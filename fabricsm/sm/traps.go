@@ -107,12 +107,9 @@ func (c *Core) noisy(p topo.PortID) {
 // key that cannot be shown it is not answered: under another key the answer would
 // be one more violation, and raise one more trap.
 func (c *Core) repress(in *Received, p topo.PortID) {
-	key, sure := c.keyTo(p)
+	key, sure := c.mkeys.ForAnswer(p)
 	if !sure {
 		return
-	}
-	if !key.IsZero() {
-		c.showsKey(p) // the host that now has the place of that LID reads it
 	}
 	c.out.Answer = append(c.out.Answer, Response{LID: in.LID, QP: in.QP, MAD: in.MAD})
 	m := &c.out.Answer[len(c.out.Answer)-1].MAD

@@ -54,7 +54,7 @@ func guessInfo(peer *mad.PortInfo) mad.PortInfo {
 // knowing those that it supports.
 func (c *Core) mayWriteUnread(q topo.PortID) bool {
 	peer := c.topo.Peer(q)
-	return !c.cfg.MKey.on() && peer != topo.None && c.topo.IsExternal(peer) && c.ports[peer].known && c.ports[peer].info.PortState == ib.PortInit &&
+	return !c.mkeys.IsOn() && peer != topo.None && c.topo.IsExternal(peer) && c.ports[peer].known && c.ports[peer].info.PortState == ib.PortInit &&
 		!c.pkeys.Concerns(q) && c.rules.LinkOf(q) == (portpolicy.Link{})
 }
 

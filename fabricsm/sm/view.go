@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/lanes"
+	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/violation"
@@ -60,7 +61,7 @@ type View struct {
 	Topology *declared.TopologyView
 
 	// MKeys is nil if devices get no M_Keys. See MKey for each.
-	MKeys *MKeysView
+	MKeys *mkeys.View
 
 	// Multicast is nil before this SM was master.
 	Multicast *multicast.View
@@ -68,7 +69,7 @@ type View struct {
 	aliases *aliases.Shown
 
 	pkeys topo.Pages[*pkeys.Table] // by PortID, nil: not read
-	mkeys topo.Pages[*MKeyState]   // by PortID, nil: nothing is known
+	mkeys topo.Pages[*mkeys.State] // by PortID, nil: nothing is known
 
 	ports    topo.Pages[*portShown]            // by PortID, nil: not read
 	switches topo.Pages[*[switchInfoSize]byte] // by NodeID, nil: not read

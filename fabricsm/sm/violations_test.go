@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/keyevent"
 	"portcullis/fabricsm/sm/violation"
 )
 
@@ -375,7 +376,7 @@ func TestLapsedProtection(t *testing.T) {
 	e.inbox = nil
 	e.run(20 * time.Second)
 	e.mustSettle(time.Minute)
-	p, ok := find(e.takeEvents(), func(*sm.ProtectionLapsed) bool { return true })
+	p, ok := find(e.takeEvents(), func(*keyevent.ProtectionLapsed) bool { return true })
 	if !ok || p.GUID != l.Find(h.peer).GUID && p.GUID != l.Find(h.peer).PortGUID(0) {
 		t.Errorf("told %v", p)
 	}

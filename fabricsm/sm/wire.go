@@ -59,7 +59,7 @@ func (c *Core) send(x work.Ref, n topo.NodeID, epoch uint32, method mad.Method, 
 	c.out.Send = append(c.out.Send, Request{ID: RequestID(id), LID: ib.PermissiveLID})
 	m := &c.out.Send[len(c.out.Send)-1].MAD
 	h := mad.Header{Method: method, TID: ib.TID(id), Attr: attr, Mod: mod}
-	mad.NewSMP(m, h, route, c.headerKey(x, n))
+	mad.NewSMP(m, h, route, c.mkeys.Header(x, n))
 	return m
 }
 

@@ -12,6 +12,8 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/stage"
 	"portcullis/fabricsm/transport"
@@ -31,7 +33,7 @@ func keyed(t *testing.T, seed uint64) *stage.Stage {
 	on := sm.ClassKeyConfig{Enable: sm.KeyEnabled, Lease: 60}
 	s, err := stage.New(stage.Options{
 		Netlist: l, Manager: "sm", Fabric: sim.Options{LoseSilently: true, Device: sim.Modern()}, Seed: seed,
-		SM: sm.Config{MKey: sm.MKeyConfig{Places: sm.PlacesSeen}, ClassKeys: sm.ClassKeysConfig{Source: keys.Derived{Master: m}, CC: on, VS: on, N2N: on}},
+		SM: sm.Config{MKey: mkeys.Config{Places: keyplace.Seen}, ClassKeys: sm.ClassKeysConfig{Source: keys.Derived{Master: m}, CC: on, VS: on, N2N: on}},
 	})
 	if err != nil {
 		t.Fatal(err)

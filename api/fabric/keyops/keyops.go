@@ -18,6 +18,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys"
 )
 
 // Note puts into the audit log what is about to be done with keys.
@@ -89,13 +90,13 @@ func (k *Ops) MoveKey(ctx context.Context, actor string, m v1.KeyMove) (*v1.Fabr
 	var row v1.FabricKey
 	err = k.Apply(ctx, in, func() (seen bool, err error) {
 		row, seen, err = k.Seen.KeyOf(m.GUID)
-		return !seen || row.State != sm.KeyWithheld.String(), err
+		return !seen || row.State != mkeys.KeyWithheld.String(), err
 	})
 	if err != nil {
 		return nil, err
 	}
 	if row.GUID == 0 { // it is asked who is there
-		row = v1.FabricKey{GUID: m.GUID, At: m.To, Kind: keys.MKey.String(), Place: in.Place, State: sm.KeyChanging.String()}
+		row = v1.FabricKey{GUID: m.GUID, At: m.To, Kind: keys.MKey.String(), Place: in.Place, State: mkeys.KeyChanging.String()}
 	}
 	return &row, nil
 }
@@ -111,7 +112,7 @@ func (k *Ops) withheld(guid ib.GUID) error {
 			Code: "port_unknown", Status: refusal.NotFound, Detail: "no end port " + guid.String() + " is seen",
 			Hint: "one that holds a key does not answer at another place: say at which switch port it is, as SWITCH/PORT",
 		}
-	case row.State != sm.KeyWithheld.String():
+	case row.State != mkeys.KeyWithheld.String():
 		return &refusal.Error{
 			Code: "key_not_withheld", Status: refusal.Conflict, Detail: "the key of " + guid.String() + " is not withheld: its state is " + row.State,
 			Hint: "only a device that is at another place than the one it was given its key at is moved",

@@ -14,6 +14,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/mkeys"
 )
 
 // LendKey implements api.KeyOperator.
@@ -62,7 +63,7 @@ func (k *Ops) lendable(guid ib.GUID, lend bool) (v1.FabricKey, error) {
 			Code: "port_unknown", Status: refusal.NotFound, Detail: "no end port " + guid.String() + " is seen",
 			Hint: "portcullis fabric keys lists devices and how they stand to their keys",
 		}
-	case lend && (row.State != sm.KeyHeld.String() || row.Exposed):
+	case lend && (row.State != mkeys.KeyHeld.String() || row.Exposed):
 		return row, &refusal.Error{
 			Code: "key_not_held", Status: refusal.Conflict, Detail: "the key of " + guid.String() + " is not lent: its state is " + row.State,
 			Hint: "a key that is changing is lent when that is over; ask again",

@@ -9,7 +9,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/topo"
 )
 
@@ -109,7 +109,7 @@ func (o *Observer) Retired(guid ib.GUID) (bool, error) {
 
 // standings are the ways in which a device may stand to its key, for metrics: those that no device is in count 0.
 func standings() (all []string) {
-	for s := sm.KeyNone; s <= sm.KeyReturned; s++ {
+	for s := mkeys.KeyNone; s <= mkeys.KeyReturned; s++ {
 		all = append(all, s.String())
 	}
 	return all

@@ -24,6 +24,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/vault"
 	"portcullis/fabricsm/vault/escrow"
 )
@@ -31,7 +32,7 @@ import (
 // readKeys is T46.
 func readKeys(s *drill.Scene) {
 	v := newSite(s, options{
-		fabric: drill.SiteOptions{SM: sm.Config{MKey: sm.MKeyConfig{
+		fabric: drill.SiteOptions{SM: sm.Config{MKey: mkeys.Config{
 			Rotation: keys.RotationConfig{Period: time.Hour, Grace: 5 * time.Minute, Window: 4},
 		}}},
 		credentials: []credential{{name: "ops"}},

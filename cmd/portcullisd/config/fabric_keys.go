@@ -8,6 +8,7 @@ import (
 
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys"
 )
 
 // Keys says which management keys devices get. Keys that OpenSM or UFM
@@ -194,7 +195,7 @@ func (c *Keys) apply(to *sm.Config, path func(string) string) error {
 		if err != nil {
 			errs = append(errs, err)
 		}
-		to.MKey = sm.MKeyConfig{
+		to.MKey = mkeys.Config{
 			Protection: c.MKeyProtection, Lease: uint16(c.MKeyLease / time.Second),
 			Rotation: c.rotation(),
 			Import:   imported, Release: c.MKey == keyDisable,

@@ -16,6 +16,8 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keyfile"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys/keyimport"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/vault"
 )
@@ -45,11 +47,11 @@ func (c *Keys) bindPlaces(to *sm.Config) {
 	}
 	switch c.Places {
 	case placesDeclared:
-		to.MKey.Places = sm.PlacesDeclared
+		to.MKey.Places = keyplace.Declared
 	case placesSeen:
-		to.MKey.Places = sm.PlacesSeen
+		to.MKey.Places = keyplace.Seen
 	default:
-		to.MKey.Places = sm.PlacesAuto
+		to.MKey.Places = keyplace.Auto
 	}
 }
 
@@ -62,9 +64,9 @@ func (c *Keys) KeyNotices(core *sm.Config) []string {
 		return []string{"devices get no M_Keys, and any host may reprogram them: fabric.keys.m_key_enable is " + c.MKey}
 	case c.MKey == keyDisable:
 		return []string{"the M_Keys of devices are taken off, and any host may reprogram them: fabric.keys.m_key_enable is " + c.MKey}
-	case core.MKey.Places == sm.PlacesDeclared && core.Topology.Spec == nil:
+	case core.MKey.Places == keyplace.Declared && core.Topology.Spec == nil:
 		return []string{"no device gets an M_Key before a declared topology is put into force: fabric.keys.places is " + c.Places}
-	case core.MKey.Places == sm.PlacesSeen, core.MKey.Places == sm.PlacesAuto && (core.Topology.Spec == nil || core.Topology.Mode != topospec.Enforce):
+	case core.MKey.Places == keyplace.Seen, core.MKey.Places == keyplace.Auto && (core.Topology.Spec == nil || core.Topology.Mode != topospec.Enforce):
 		return []string{"M_Keys are given to devices where they are seen first: no declared topology is enforced, and whoever shows a GUID first is believed"}
 	}
 	return nil
@@ -74,11 +76,11 @@ func (c *Keys) KeyNotices(core *sm.Config) []string {
 const maxImport = keyfile.MaxSize
 
 // readImport reads the M_Keys that another subnet manager left, nil if there are none.
-func (c *Keys) readImport(path func(string) string) (*sm.KeyImport, error) {
+func (c *Keys) readImport(path func(string) string) (*keyimport.Keys, error) {
 	if c.Import == "" && c.ImportOptions == "" {
 		return nil, nil
 	}
-	in := &sm.KeyImport{Keep: c.ImportKeep, Keys: make(map[ib.GUID]keys.Key), Behind: make(map[ib.Place]ib.GUID)}
+	in := &keyimport.Keys{Keep: c.ImportKeep, Keys: make(map[ib.GUID]keys.Key), Behind: make(map[ib.Place]ib.GUID)}
 	if c.Import != "" {
 		if err := readKeyFiles(path(c.Import), in); err != nil {
 			return nil, command.Hint(fmt.Errorf("fabric.keys.import: %w", err), inspectHint)
@@ -106,7 +108,7 @@ func (c *Keys) readImport(path func(string) string) (*sm.KeyImport, error) {
 }
 
 // mayStay returns an error if devices are to stay on imported keys, and two have the same.
-func mayStay(in *sm.KeyImport) error {
+func mayStay(in *keyimport.Keys) error {
 	of := make(map[keys.Key]ib.GUID, len(in.Keys))
 	for _, guid := range slices.Sorted(maps.Keys(in.Keys)) {
 		key := in.Keys[guid]
@@ -163,7 +165,7 @@ func readKeyFile(dir string, kind keys.Kind) (map[ib.GUID]keys.Key, error) {
 	return out, nil
 }
 
-func readKeyFiles(dir string, in *sm.KeyImport) error {
+func readKeyFiles(dir string, in *keyimport.Keys) error {
 	read, err := readKeyFile(dir, keys.MKey)
 	if err != nil || read == nil {
 		return err

@@ -14,6 +14,9 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keystest"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys"
+	"portcullis/fabricsm/sm/mkeys/keyimport"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/topospec"
 )
 
@@ -85,27 +88,27 @@ func TestKeysReachTheCore(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		set  func(*Keys)
-		want sm.MKeyConfig
+		want mkeys.Config
 		vs   sm.KeyEnable
 		err  string
 	}{
-		{"no root", func(*Keys) {}, sm.MKeyConfig{}, 0, ""},
-		{"a root", func(c *Keys) { c.Root = "root" }, sm.MKeyConfig{Protection: 2, Places: sm.PlacesAuto, Rotation: keys.DefaultRotation()}, 0, ""},
-		{"a root, and M_Keys off", func(c *Keys) { c.Root, c.MKey, c.VSKey = "root", keyIgnore, keyEnable }, sm.MKeyConfig{Places: sm.PlacesAuto}, sm.KeyEnabled, ""},
+		{"no root", func(*Keys) {}, mkeys.Config{}, 0, ""},
+		{"a root", func(c *Keys) { c.Root = "root" }, mkeys.Config{Protection: 2, Places: keyplace.Auto, Rotation: keys.DefaultRotation()}, 0, ""},
+		{"a root, and M_Keys off", func(c *Keys) { c.Root, c.MKey, c.VSKey = "root", keyIgnore, keyEnable }, mkeys.Config{Places: keyplace.Auto}, sm.KeyEnabled, ""},
 		{"taken off", func(c *Keys) {
 			c.Root, c.MKey, c.MKeyLease, c.RotationPeriod = "root", keyDisable, time.Minute, 0
-		}, sm.MKeyConfig{
-			Protection: 2, Lease: 60, Places: sm.PlacesAuto, Rotation: keys.RotationConfig{Grace: time.Hour, Window: 16}, Release: true,
+		}, mkeys.Config{
+			Protection: 2, Lease: 60, Places: keyplace.Auto, Rotation: keys.RotationConfig{Grace: time.Hour, Window: 16}, Release: true,
 		}, 0, ""},
-		{"no such root", func(c *Keys) { c.Root = "nowhere" }, sm.MKeyConfig{}, 0, "nowhere"},
-		{"taken over", func(c *Keys) { c.Root, c.Import, c.ImportOptions = "root", ".", "opensm.conf" }, sm.MKeyConfig{
-			Protection: 2, Places: sm.PlacesAuto, Rotation: keys.DefaultRotation(), Import: &sm.KeyImport{
+		{"no such root", func(c *Keys) { c.Root = "nowhere" }, mkeys.Config{}, 0, "nowhere"},
+		{"taken over", func(c *Keys) { c.Root, c.Import, c.ImportOptions = "root", ".", "opensm.conf" }, mkeys.Config{
+			Protection: 2, Places: keyplace.Auto, Rotation: keys.DefaultRotation(), Import: &keyimport.Keys{
 				Keys:   map[ib.GUID]keys.Key{0x100000: keys.New(keystest.Planted(0))},
 				Single: keys.New(keystest.Planted(1)), Behind: map[ib.Place]ib.GUID{{Switch: 0x100000, Port: 1}: 0x200001},
 			},
 		}, 0, ""},
-		{"keys of classes taken over", func(c *Keys) { c.Root, c.MKey, c.VSKey, c.Import = "root", keyIgnore, keyEnable, "." }, sm.MKeyConfig{Places: sm.PlacesAuto}, sm.KeyEnabled, ""},
-		{"nothing to take over", func(c *Keys) { c.Root, c.Import = "root", "none" }, sm.MKeyConfig{}, 0, "there is no key in them"},
+		{"keys of classes taken over", func(c *Keys) { c.Root, c.MKey, c.VSKey, c.Import = "root", keyIgnore, keyEnable, "." }, mkeys.Config{Places: keyplace.Auto}, sm.KeyEnabled, ""},
+		{"nothing to take over", func(c *Keys) { c.Root, c.Import = "root", "none" }, mkeys.Config{}, 0, "there is no key in them"},
 	} {
 		c, got := defaultKeys(), sm.Config{}
 		tt.set(&c)
@@ -137,14 +140,14 @@ func TestPlacesOfKeys(t *testing.T) {
 	for _, tt := range []struct {
 		places   string
 		topology bool
-		want     sm.KeyPlaces
+		want     keyplace.Policy
 		notice   string
 	}{
-		{placesAuto, false, sm.PlacesAuto, "whoever shows a GUID first is believed"},
-		{placesAuto, true, sm.PlacesAuto, ""},
-		{placesSeen, true, sm.PlacesSeen, "whoever shows a GUID first is believed"},
-		{placesDeclared, true, sm.PlacesDeclared, ""},
-		{placesDeclared, false, sm.PlacesDeclared, "before a declared topology is put into force"},
+		{placesAuto, false, keyplace.Auto, "whoever shows a GUID first is believed"},
+		{placesAuto, true, keyplace.Auto, ""},
+		{placesSeen, true, keyplace.Seen, "whoever shows a GUID first is believed"},
+		{placesDeclared, true, keyplace.Declared, ""},
+		{placesDeclared, false, keyplace.Declared, "before a declared topology is put into force"},
 	} {
 		c, core := defaultKeys(), sm.Config{}
 		c.Root, c.Places = "root", tt.places

@@ -10,6 +10,8 @@ import (
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
+	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/stage"
 	"portcullis/fabricsm/transport"
 )
@@ -84,7 +86,7 @@ func floodedLeases(s *drill.Scene) {
 	s.Check(t.Overflowed() > sent/2, "%d of %d packets were lost because too many waited, so nothing is proven", t.Overflowed(), sent)
 	s.Check(ran, "no lease ran, so nothing is proven")
 	for _, h := range t.Since(t.Begun) {
-		if e, ok := h.Event.(*sm.ProtectionLapsed); ok {
+		if e, ok := h.Event.(*keyevent.ProtectionLapsed); ok {
 			s.Check(false, "the %v", e)
 		}
 	}
@@ -162,7 +164,7 @@ func keptAfterLapse(s *drill.Scene) {
 		how        string
 		gone, back func(*drill.Site)
 	}{{"hears and sends nothing", deaf, hears}, {"is down", down, up}} {
-		t := s.Site(drill.SiteOptions{Tenants: drill.TwoTenants(), SM: sm.Config{MKey: sm.MKeyConfig{Lease: lease}}})
+		t := s.Site(drill.SiteOptions{Tenants: drill.TwoTenants(), SM: sm.Config{MKey: mkeys.Config{Lease: lease}}})
 		t.Victim("h2", "h6")
 		h1, leaf := t.Attacker("h1"), t.SwitchPort("h1", 1).Node
 		guid := t.GUID(leaf, 0)
@@ -175,7 +177,7 @@ func keptAfterLapse(s *drill.Scene) {
 		s.Check(!key.IsZero() && key == t.KeyOf(leaf), "%s does not show its M_Key after its lease ran out, so nothing is proven", leaf)
 		t.Attack()
 		away.back(t)
-		t.Reported(10*time.Second, "that protection lapsed", drill.Is(func(e *sm.ProtectionLapsed) bool { return e.GUID == guid }))
+		t.Reported(10*time.Second, "that protection lapsed", drill.Is(func(e *keyevent.ProtectionLapsed) bool { return e.GUID == guid }))
 		if t.Isolated(10*time.Second, leaf+" does not obey the M_Key that was read", func() bool { return !h1.Opens(leaf, key) }) {
 			s.Stopped("the switch gets another key as soon as the manager reads that its protection is gone, whether the manager was deaf or down")
 		}

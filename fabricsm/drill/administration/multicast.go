@@ -277,8 +277,7 @@ const (
 	siteLocal = 5
 )
 
-// ipGroup is the GID of a group of IP with a signature and the last 28 bits of an
-// address.
+// ipGroup is the GID of a group of IP with a signature and the last 28 bits of an address.
 func ipGroup(signature uint16, pkey ib.PKey, address uint32) (m ib.GID) {
 	m[0], m[1] = 0xFF, 0x10|linkLocal
 	binary.BigEndian.PutUint16(m[2:], signature)

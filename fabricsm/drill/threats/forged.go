@@ -51,8 +51,7 @@ func quietWrites(s *drill.Scene) {
 	s.Must(t.Settle(drill.SettleTime))
 }
 
-// smpWork is for how long a switch under a flood works on each SMP: that of real ones
-// is not public.
+// smpWork is for how long a switch under a flood works on each SMP: that of real ones is not public.
 const smpWork = 200 * time.Microsecond
 
 // smpFlood is T39.

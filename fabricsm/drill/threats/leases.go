@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
 	"portcullis/fabricsm/stage"
 )
 
@@ -36,7 +37,7 @@ func departedDevice(s *drill.Scene) {
 	t.Run(time.Second)
 	t.Withdraw(t.GrantOf("h7", 1, drill.KeyC))
 	t.Step(&sm.RetireKey{GUID: guid})
-	t.Reported(5*time.Second, "that its key is destroyed", drill.Is(func(e *sm.KeyRetired) bool { return e.GUID == guid }))
+	t.Reported(5*time.Second, "that its key is destroyed", drill.Is(func(e *keyevent.KeyRetired) bool { return e.GUID == guid }))
 	kinds := 0
 	for _, rec := range sm.KeyRecords(t.Facts()) {
 		if rec.GUID == guid {
@@ -105,7 +106,7 @@ func lentKey(s *drill.Scene) {
 	t.Attack()
 	began := t.Now()
 	t.Step(&sm.LendKey{GUID: guid, Until: stage.Epoch.Add(began + minutes*time.Minute), To: "a tool on h8"})
-	t.Reported(time.Second, "that the key is lent", drill.Is(func(e *sm.KeyLent) bool { return e.GUID == guid }))
+	t.Reported(time.Second, "that the key is lent", drill.Is(func(e *keyevent.KeyLent) bool { return e.GUID == guid }))
 	s.Check(tool.Opens(leaf, key), "the tool cannot work with the key")
 	s.Check(!h7.Opens(leaf, ib.MKey{}), "the switch answers h7 without a key")
 	opensNothingBut(tool, leaf, key)
@@ -122,7 +123,7 @@ func lentKey(s *drill.Scene) {
 		s.Stopped("at the end of the time the switch gets another key, and drops the one that was lent although it can hold two")
 	}
 	t.Begun = 0 // the end may have been reported at the same time
-	t.Reported(time.Second, "that the time is over", drill.Is(func(e *sm.KeyLeaseEnded) bool { return e.GUID == guid }))
+	t.Reported(time.Second, "that the time is over", drill.Is(func(e *keyevent.KeyLeaseEnded) bool { return e.GUID == guid }))
 	t.Begun = t.Mark()
 	attackWith(tool, key)
 	t.Reported(5*time.Second, "that a host goes on with the old key", t.WrongMKey("h8"))

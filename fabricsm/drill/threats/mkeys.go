@@ -15,6 +15,8 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/keyevent"
+	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/stage"
 	"portcullis/fabricsm/vault"
@@ -40,7 +42,7 @@ func mkeyDrills() []drill.Drill {
 func hourly() drill.SiteOptions {
 	return drill.SiteOptions{
 		Tenants: []drill.Tenant{{Name: "A", PKey: drill.KeyA, Hosts: []string{"h1", "h2"}}, {Name: "B", PKey: drill.KeyB, Hosts: []string{"h3", "h6"}}},
-		SM:      sm.Config{MKey: sm.MKeyConfig{Rotation: keys.RotationConfig{Period: time.Hour, Grace: 5 * time.Minute, Window: 4}}},
+		SM:      sm.Config{MKey: mkeys.Config{Rotation: keys.RotationConfig{Period: time.Hour, Grace: 5 * time.Minute, Window: 4}}},
 	}
 }
 
@@ -211,7 +213,7 @@ func crashedRotation(s *drill.Scene) {
 		t.Run(10 * time.Second)
 		t.Start()
 		t.Want(t.Intent())
-		t.Reported(20*time.Minute, "that keys have changed, after the restart", drill.Is(func(e *sm.KeysRotated) bool { return e.Failed == 0 }))
+		t.Reported(20*time.Minute, "that keys have changed, after the restart", drill.Is(func(e *keyevent.KeysRotated) bool { return e.Failed == 0 }))
 		s.Must(t.Settle(drill.SettleTime))
 		onSavedKeys(t, fmt.Sprintf("killed at write %d", step/2+1))
 		if len(s.Result.Failures) > 0 {
@@ -336,6 +338,6 @@ func earlyRotation(s *drill.Scene) {
 		s.Stopped("the first change is a full period after the start")
 	}
 	t.OnSend = nil
-	t.Reported(2*time.Hour, "that keys have changed, later", drill.Is(func(e *sm.KeysRotated) bool { return e.Done > 0 }))
+	t.Reported(2*time.Hour, "that keys have changed, later", drill.Is(func(e *keyevent.KeysRotated) bool { return e.Done > 0 }))
 	s.Check(t.KeyOf("leaf3") != was, "leaf3 has the M_Key that it had at the start")
 }

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
 )
 
 // posedNeighbour is the part of T36 in which the manager starts on another adapter, whose
@@ -54,7 +55,7 @@ func posedNeighbour(s *drill.Scene) {
 	s.Must(t.Move("h8"))
 	t.Want(t.Intent())
 	t.Run(time.Minute)
-	t.Reported(time.Second, "that the M_Key of "+leaf.Name+" was shown to another device", drill.Is(func(e *sm.KeyExposed) bool { return e.GUID == leaf.GUID }))
+	t.Reported(time.Second, "that the M_Key of "+leaf.Name+" was shown to another device", drill.Is(func(e *keyevent.KeyExposed) bool { return e.GUID == leaf.GUID }))
 	s.Check(heard[was], "h7 was not sent the key of %s, so nothing is proven", leaf.Name)
 	for _, name := range t.Fabric.Nodes() {
 		s.Check(name == leaf.Name || !heard[t.KeyOf(name)], "h7 was sent the M_Key of %s", name)

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/keyevent"
 )
 
 // physicalDrills are those of cables and devices, T148 to T153.
@@ -100,7 +101,7 @@ func silent(s *drill.Scene, tried string, hosts []string, do func(*drill.Site)) 
 	}))
 	t.Run(time.Minute)
 	for _, h := range t.Since(mark) {
-		e, ok := h.Event.(*sm.KeyExposed)
+		e, ok := h.Event.(*keyevent.KeyExposed)
 		s.Check(!ok, "%v", e)
 	}
 	for _, h := range hosts {

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
 	"portcullis/fabricsm/sm/violation"
 )
 
@@ -67,7 +68,7 @@ func singleKeyed(s *drill.Scene) {
 	}
 	t.Attack()
 	t.Run(90 * time.Minute)
-	t.Reported(time.Hour, "how many devices keep the key that they have", drill.Is(func(e *sm.KeysRotated) bool { return e.Single == 2 && e.Done > 0 }))
+	t.Reported(time.Hour, "how many devices keep the key that they have", drill.Is(func(e *keyevent.KeysRotated) bool { return e.Single == 2 && e.Done > 0 }))
 	for _, node := range t.Fabric.Nodes() {
 		kept := t.KeyOf(node) == before[node]
 		s.Check(kept == single[node], "%s kept its M_Key: %v", node, kept)

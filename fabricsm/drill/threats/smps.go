@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
 )
 
 // smpDrills are those of subnet management packets and of foreign subnet managers,
@@ -244,7 +245,7 @@ func learnedKey(s *drill.Scene) {
 	s.Check(len(heard) > 0, "the subnet manager sent h7 no M_Key, so nothing is proven")
 	t.OnSend = nil
 	place := t.Place("h7", 1)
-	t.Reported(time.Second, "that the M_Key of h7 was shown to another device", drill.Is(func(e *sm.KeyExposed) bool { return e.Place == place }))
+	t.Reported(time.Second, "that the M_Key of h7 was shown to another device", drill.Is(func(e *keyevent.KeyExposed) bool { return e.Place == place }))
 	s.Tried("h7 tries the %d keys that it heard on h1 and its switch", len(heard))
 	for key := range heard {
 		attackWith(h7, key)
@@ -280,7 +281,7 @@ func foreignMKey(s *drill.Scene) {
 	}
 	s.Check(t.KeyOf("h8") != ib.NewMKey(0x0123456789ABCDEF), "h8 has set the M_Key of its adapter through the firewall")
 	s.Check(t.KeyOf("h7") == ib.NewMKey(0x0123456789ABCDEF), "h7 could not set the key, so nothing is proven")
-	t.Reported(25*time.Minute, "that the M_Key of h7 is none of ours", drill.Is(func(e *sm.KeyProblem) bool { return e.GUID == guid }))
+	t.Reported(25*time.Minute, "that the M_Key of h7 is none of ours", drill.Is(func(e *keyevent.KeyProblem) bool { return e.GUID == guid }))
 	t.Withdraw(t.GrantOf("h7", 1, drill.KeyC))
 	if t.Isolated(time.Minute, "h7 does not reach tenant C after the withdrawal", func() bool {
 		return t.Send("h7", "h8", drill.KeyC).Fate != sim.Delivered

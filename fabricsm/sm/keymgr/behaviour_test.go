@@ -13,7 +13,9 @@ import (
 	"portcullis/fabricsm/sim/guard"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
 	"portcullis/fabricsm/sm/keymgr"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/transport"
 )
 
@@ -101,7 +103,7 @@ func TestDevicesWithout(t *testing.T) {
 	if same != len(kinds) {
 		t.Errorf("%d keys were not changed, want those of the device that holds one at a time", same)
 	}
-	for _, r := range eventsOf[*sm.KeysRotated](e.told()) {
+	for _, r := range eventsOf[*keyevent.KeysRotated](e.told()) {
 		wantSingle := 1
 		if r.Kind == keys.N2NNodeKey {
 			wantSingle = 0
@@ -297,7 +299,7 @@ func TestForeignKey(t *testing.T) {
 // TestUnverifiedPlaces: where no place is verified, no device is asked anything.
 func TestUnverifiedPlaces(t *testing.T) {
 	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
-	e.SM.MKey.Places = sm.PlacesDeclared
+	e.SM.MKey.Places = keyplace.Declared
 	e.start()
 	e.settle(time.Minute)
 	for _, p := range endPorts(e.List) {

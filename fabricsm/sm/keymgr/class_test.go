@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
 )
 
 // configOf returns the configuration of a class.
@@ -175,7 +176,7 @@ func TestPeriodicUpdate(t *testing.T) {
 					}
 				}
 				cycles := 0
-				for _, r := range eventsOf[*sm.KeysRotated](e.told()) {
+				for _, r := range eventsOf[*keyevent.KeysRotated](e.told()) {
 					if r.Kind == kind {
 						cycles++
 					}

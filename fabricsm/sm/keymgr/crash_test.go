@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sim/guard"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
 )
 
 // TestCrashAtEveryStep: whenever the manager is killed while keys are given out,
@@ -122,7 +123,7 @@ func TestRotation(t *testing.T) {
 		if got := e.epochs(); len(got) != 1 || got[2] == 0 {
 			t.Errorf("keys by epoch: %v, want all on 2", got)
 		}
-		if n := len(eventsOf[*sm.KeysRotated](e.told())); n != len(allKinds) {
+		if n := len(eventsOf[*keyevent.KeysRotated](e.told())); n != len(allKinds) {
 			t.Errorf("%d rotations were told of, want %d", n, len(allKinds))
 		}
 	})

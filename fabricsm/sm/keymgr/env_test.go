@@ -13,6 +13,8 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keymgr"
+	"portcullis/fabricsm/sm/mkeys"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/stage"
 	"portcullis/fabricsm/transport"
 )
@@ -62,7 +64,7 @@ func newEnv(t testing.TB, l *netlist.Netlist, device sim.Device, seed uint64) *e
 	e.Stage, err = stage.New(stage.Options{
 		Netlist: l, Manager: "sm", Fabric: sim.Options{LoseSilently: true, Device: device}, Seed: seed,
 		SM: sm.Config{
-			AuditPeriod: -1, MKey: sm.MKeyConfig{Places: sm.PlacesSeen},
+			AuditPeriod: -1, MKey: mkeys.Config{Places: keyplace.Seen},
 			ClassKeys: sm.ClassKeysConfig{Source: keys.Derived{Master: m}, CC: on, VS: on, N2N: on},
 		},
 		Keys: func(cfg sm.ClassKeysConfig, f keymgr.Fabric) stage.KeyManager {

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
 )
 
 // rotation changes keys from time to time.
@@ -75,7 +76,7 @@ func (m *Manager) rotate() {
 		for _, s := range turn.Ended {
 			r.ages = keys.Ages(m.book.Records(), m.now, m.cfg.Rotation.Period, func(k keys.Kind, guid ib.GUID) bool { return m.isDual(classOf(k), guid) })
 			r.agesAt = m.now
-			m.out.event(&sm.KeysRotated{Summary: s, Old: r.old(s.Kind)})
+			m.out.event(&keyevent.KeysRotated{Summary: s, Old: r.old(s.Kind)})
 			m.changed = true
 		}
 		for _, t := range turn.Change {

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys/keyimport"
 )
 
 // Keys, as a record has them, are veiled. Those that the core has made stand in the
@@ -84,14 +85,14 @@ func readStarted(data []byte) (sm.Input, error) {
 	return &sm.Started{Facts: s.Facts}, nil
 }
 
-// imported is the written form of an sm.KeyImport.
+// imported is the written form of an keyimport.Keys.
 type imported struct {
 	Keys   map[ib.GUID]uint64
 	Single uint64
 	Behind map[string]ib.GUID
 }
 
-func (v *veil) imported(in *sm.KeyImport) *imported {
+func (v *veil) imported(in *keyimport.Keys) *imported {
 	if in == nil {
 		return nil
 	}
@@ -105,11 +106,11 @@ func (v *veil) imported(in *sm.KeyImport) *imported {
 	return out
 }
 
-func (in *imported) imported() (*sm.KeyImport, error) {
+func (in *imported) imported() (*keyimport.Keys, error) {
 	if in == nil {
 		return nil, nil //nolint:nilnil // nothing is imported, and nothing is wrong
 	}
-	out := &sm.KeyImport{Keys: make(map[ib.GUID]keys.Key), Single: keys.New(in.Single), Behind: make(map[ib.Place]ib.GUID)}
+	out := &keyimport.Keys{Keys: make(map[ib.GUID]keys.Key), Single: keys.New(in.Single), Behind: make(map[ib.Place]ib.GUID)}
 	for guid, k := range in.Keys {
 		out.Keys[guid] = keys.New(k)
 	}

@@ -18,6 +18,10 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keyevent"
+	"portcullis/fabricsm/sm/mkeys"
+	"portcullis/fabricsm/sm/mkeys/keyimport"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/sm/record"
 )
 
@@ -85,7 +89,7 @@ func (k *keyedRun) run(t *testing.T, cfg sm.Config) []byte {
 			}
 		},
 		OnEvent: func(e sm.Event) {
-			if _, ok := e.(*sm.KeysRotated); ok {
+			if _, ok := e.(*keyevent.KeysRotated); ok {
 				if rotations++; rotations == 2 {
 					cancel()
 				}
@@ -132,10 +136,10 @@ func TestRecordShowsNoKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := newKeyedRun(t)
-		cfg := sm.Config{SMKey: ib.NewSMKey(secret), MKey: sm.MKeyConfig{
-			Source: keys.Derived{Master: master}, Places: sm.PlacesSeen,
+		cfg := sm.Config{SMKey: ib.NewSMKey(secret), MKey: mkeys.Config{
+			Source: keys.Derived{Master: master}, Places: keyplace.Seen,
 			Rotation: keys.RotationConfig{Period: time.Minute, Grace: time.Second, Window: 4},
-			Import:   &sm.KeyImport{Keys: map[ib.GUID]keys.Key{k.list.Find("h2").PortGUID(1): keys.New(foreignKey)}},
+			Import:   &keyimport.Keys{Keys: map[ib.GUID]keys.Key{k.list.Find("h2").PortGUID(1): keys.New(foreignKey)}},
 		}, ClassKeys: sm.ClassKeysConfig{
 			Source: keys.Derived{Master: master}, CC: sm.ClassKeyConfig{Enable: sm.KeyEnabled},
 			Import: map[keys.Kind]map[ib.GUID]keys.Key{keys.CCKey: {k.list.Find("h2").PortGUID(1): keys.New(foreignCCKey)}},
@@ -170,8 +174,8 @@ func TestKeysOfRecordsAreChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := newKeyedRun(t)
-		b := k.run(t, sm.Config{MKey: sm.MKeyConfig{
-			Source: keys.Derived{Master: master}, Places: sm.PlacesSeen,
+		b := k.run(t, sm.Config{MKey: mkeys.Config{
+			Source: keys.Derived{Master: master}, Places: keyplace.Seen,
 			Rotation: keys.RotationConfig{Period: time.Minute, Grace: time.Second, Window: 4},
 		}})
 		changed := false

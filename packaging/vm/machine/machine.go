@@ -87,7 +87,7 @@ type Spec struct {
 // the emulated HPET.
 const processor = "qemu64,vendor=GenuineIntel,family=6,model=28,stepping=10,rdrand=on"
 
-// emulation has one thread run both CPUs of a machine in turns. A CPU that waits for the other one gives way to it. Two machines
+// emulation has one thread run both CPUs of a machine in turns. A CPU that waits lets the other one run. Two machines
 // with a thread for each CPU share this machine's two, and there they wait for CPUs that do not run: they take half as long again.
 const emulation = "tcg,thread=single"
 
