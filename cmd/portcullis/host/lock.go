@@ -16,7 +16,7 @@ import (
 
 func lockCommand(env *cli.Env) *cobra.Command {
 	c := cli.Group("lock", "Show how adapters are locked against their hosts, and open those that leave",
-		lockList(env), lockShow(env), lockRelease(env), lockRetain(env), lockRehearse(env), lockKeys(env))
+		lockList(env), lockShow(env), lockRelease(env), lockRetain(env), lockRehearse(env), lockKeys())
 	c.Long = `Show how adapters are locked against root on their hosts, and open those that leave. Keys are
 never shown. They are derived from the root of the service (locks.root), the adapter's node GUID
 and an epoch, which counts its locks.`

@@ -115,7 +115,7 @@ func lockedAdapters(env *cli.Env, cmd *cobra.Command, from string) (*v1.List[v1.
 // maxEpochs bounds the keys that one call derives.
 const maxEpochs = 256
 
-func lockKeys(env *cli.Env) *cobra.Command {
+func lockKeys() *cobra.Command {
 	var root, out string
 	last := uint32(8)
 	c := &cobra.Command{

@@ -42,7 +42,7 @@ keys are lost stay locked. "portcullisd restore" writes a backup back.`,
 				}
 				return env.Print(b, func(w *cli.Columns) { backupTable(w, *b) })
 			}
-			if err := secretFile(env, out, func(w io.Writer) error { return c.Backups().Stream(cmd.Context(), w) }); err != nil {
+			if err := secretFile(out, func(w io.Writer) error { return c.Backups().Stream(cmd.Context(), w) }); err != nil {
 				return err
 			}
 			b, err := digestOf(out)
@@ -58,7 +58,7 @@ keys are lost stay locked. "portcullisd restore" writes a backup back.`,
 
 // secretFile has write fill a file that only its owner reads. The file is there as a whole or not at all, and must
 // not be there before.
-func secretFile(env *cli.Env, name string, write func(io.Writer) error) error {
+func secretFile(name string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(cli.DirOf(name), ".portcullis-")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -109,7 +109,7 @@ func backupGet(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := secretFile(env, out, func(w io.Writer) error { return c.Backups().Read(cmd.Context(), w, args[0]) }); err != nil {
+			if err := secretFile(out, func(w io.Writer) error { return c.Backups().Read(cmd.Context(), w, args[0]) }); err != nil {
 				return err
 			}
 			b, err := digestOf(out)

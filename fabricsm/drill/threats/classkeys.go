@@ -58,7 +58,7 @@ func (c *classAttack) play(s *drill.Scene, attr func(device string, sw bool) mad
 			s.Check(h1.Request(q) == nil, "%s shows %s to h1", w.to, c.name)
 			q.Set, q.Data = true, drill.Filled(0xEE)
 			s.Check(h1.Request(q) == nil, "%s takes %s from h1", w.to, c.name)
-			q.Attr, q.Data = keyAttr(t, c.class), drill.Filled(0)
+			q.Attr, q.Data = keyAttr(c.class), drill.Filled(0)
 			s.Check(h1.Request(q) == nil, "%s lets h1 take its %v away", w.to, c.kind)
 		}
 		after := t.ClassKey(w.to, c.class)
@@ -78,7 +78,7 @@ func (c *classAttack) play(s *drill.Scene, attr func(device string, sw bool) mad
 }
 
 // keyAttr is the attribute of a class that holds its key.
-func keyAttr(t *drill.Site, c mad.Class) mad.AttrID {
+func keyAttr(c mad.Class) mad.AttrID {
 	k, _ := mad.LookupKeyClass(c)
 	return k.KeyAttr
 }
