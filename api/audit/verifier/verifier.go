@@ -216,13 +216,23 @@ func (v *Verifier) notWhole(ctx context.Context, b *chain.Break) error {
 	return err
 }
 
-// whole notes that the log is whole up to head.
+// whole notes that the log is whole up to head. State says so once the store has it: a service that ends in between says the
+// same when it starts again.
 func (v *Verifier) whole(ctx context.Context, head chain.Head) error {
 	now := v.o.Now().UTC().Round(0)
+	if err := v.noteWhole(ctx, now, head); err != nil {
+		return err
+	}
+	v.told = nil
 	v.mu.Lock()
 	v.state.Good, v.state.Head, v.state.Broken, v.state.Since, v.state.Err = now, head, nil, time.Time{}, nil
 	v.state.Whole++
 	v.mu.Unlock()
+	return nil
+}
+
+// noteWhole records that the log is whole up to head, with an event if it was reported not to be.
+func (v *Verifier) noteWhole(ctx context.Context, now time.Time, head chain.Head) error {
 	note := func(tx *store.Tx) error {
 		return marks().Put(tx, markKey, mark{Time: now, By: v.o.Service, Head: head})
 	}
@@ -230,13 +240,9 @@ func (v *Verifier) whole(ctx context.Context, head chain.Head) error {
 		_, err := v.o.Store.Update(ctx, note)
 		return wrapNote(err)
 	}
-	err := v.tell(ctx, now, v1.Event{
+	return v.tell(ctx, now, v1.Event{
 		Type: events.AuditWhole, Cause: "verified", Expected: "each entry as it was written", Seen: fmt.Sprintf("%d entries, and before: %s", head.Seq, v.told.Text),
 	}, note)
-	if err == nil {
-		v.told = nil
-	}
-	return err
 }
 
 // tell records an event, together with what note writes.
