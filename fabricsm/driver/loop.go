@@ -128,7 +128,10 @@ func (l *loop) receive() {
 			l.free <- buf // there is room: it was taken from there
 		}
 		if err != nil {
-			l.failure <- err
+			select {
+			case l.failure <- err:
+			case <-l.done: // run does not listen any longer
+			}
 			return
 		}
 	}
