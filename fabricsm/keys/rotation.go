@@ -202,9 +202,21 @@ func (r *Rotator) Next(now time.Time, ready bool, fleet func(Kind) []Member) Tur
 
 func (s *spin) waitsForTime() bool { return s.phase == waiting || s.phase == grace }
 
+// limit has a phase that waits end no later than a whole one that begins now: it would if the clock was set back meanwhile.
+func (s *spin) limit(cfg RotationConfig, now time.Time) {
+	whole := cfg.Period
+	if s.phase == grace {
+		whole = cfg.grace(&s.cycle)
+	}
+	if s.at.Sub(now) > whole {
+		s.at = now.Add(whole)
+	}
+}
+
 // advance goes through as many phases as are due.
 func (s *spin) advance(cfg RotationConfig, now time.Time, fleet func(Kind) []Member, t *Turn) {
 	if s.waitsForTime() && now.Before(s.at) {
+		s.limit(cfg, now)
 		return
 	}
 	switch s.phase {

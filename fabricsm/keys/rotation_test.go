@@ -142,6 +142,35 @@ func TestRotationResumesAtOnce(t *testing.T) {
 	}
 }
 
+// TestRotationAfterClockSetBack: a clock that was set back for a time delays a phase by no more than its own length.
+func TestRotationAfterClockSetBack(t *testing.T) {
+	const back = 13 * time.Hour
+	c := DefaultRotation()
+	grace := t0.Add(c.Grace)
+	for _, tt := range []struct {
+		name  string
+		saved Cycle
+		first time.Time     // when the phase ends with a right clock
+		whole time.Duration // of the phase
+	}{
+		{"in grace", Cycle{Kind: MKey, Epoch: 7, Began: t0, Changed: t0}, grace, c.Grace},
+		{"waiting", Cycle{Kind: MKey, Epoch: 7, Began: t0.Add(-2), Changed: t0.Add(-2), Ended: t0.Add(-1)}, t0.Add(c.Period), c.Period},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := rotator(t, c, []Kind{MKey}, tt.saved)
+			if turn := r.Next(t0, true, fleetOf(3)); turn.Wake != tt.first {
+				t.Fatalf("wake at %v, want %v", turn.Wake, tt.first)
+			}
+			if turn := r.Next(t0.Add(-back), true, fleetOf(3)); turn.Wake != t0.Add(tt.whole-back) {
+				t.Errorf("with the clock back: wake at %v, want %v", turn.Wake, t0.Add(tt.whole-back))
+			}
+			if turn := r.Next(tt.first, true, fleetOf(3)); len(turn.Change)+len(turn.Commit) == 0 {
+				t.Errorf("with a right clock: %+v, want the next phase", turn)
+			}
+		})
+	}
+}
+
 func TestRotationOff(t *testing.T) {
 	r := rotator(t, RotationConfig{}, []Kind{MKey})
 	if d := cmp.Diff(Turn{}, r.Next(t0.Add(9999*time.Hour), true, fleetOf(3))); d != "" {
