@@ -94,15 +94,7 @@ func onSet(env *cli.Env, do func(ctx context.Context, c *client.Client, class st
 }
 
 func showSetOf(ctx context.Context, env *cli.Env, do func(context.Context, *client.Client) (*v1.Reference, error)) error {
-	c, err := env.Connect()
-	if err != nil {
-		return err
-	}
-	r, err := do(ctx, c)
-	if err != nil {
-		return err
-	}
-	return env.Print(r, func(w *cli.Columns) { showSet(w, r) })
+	return cli.Show(ctx, env, do, showSet)
 }
 
 func showSet(w *cli.Columns, r *v1.Reference) {

@@ -130,15 +130,7 @@ func openRMA(env *cli.Env, cmd *cobra.Command, args []string, r *replacing) (err
 
 // rmaStep takes a step, and shows where the replacement stands.
 func rmaStep(ctx context.Context, env *cli.Env, do func(context.Context, *client.Client) (*v1.RMA, error)) error {
-	c, err := env.Connect()
-	if err != nil {
-		return err
-	}
-	r, err := do(ctx, c)
-	if err != nil {
-		return err
-	}
-	return env.Print(r, func(w *cli.Columns) { showRMA(w, r) })
+	return cli.Show(ctx, env, do, showRMA)
 }
 
 func showRMA(w *cli.Columns, r *v1.RMA) {
