@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,9 +84,11 @@ func TestBlindness(t *testing.T) {
 func TestAnnounce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		pin, renewed := []byte{1}, make(chan struct{}, 1)
+		var pin atomic.Value
+		pin.Store([]byte{1})
+		renewed := make(chan struct{}, 1)
 		a := &Announcer{
-			Store: store.New(memory.New(time.Now), ""), Name: "a", API: func() string { return "https://a.example:9443" }, Pin: func() []byte { return pin },
+			Store: store.New(memory.New(time.Now), ""), Name: "a", API: func() string { return "https://a.example:9443" }, Pin: func() []byte { return pin.Load().([]byte) },
 			Manages: true, Renewed: renewed, Log: slog.New(slog.DiscardHandler),
 		}
 		want := func(pin byte) {
@@ -102,11 +105,11 @@ func TestAnnounce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { a.Keep(ctx); close(done) }()
-		pin = []byte{2}
+		pin.Store([]byte{2})
 		renewed <- struct{}{}
 		synctest.Wait()
 		want(2)
-		pin = []byte{3}
+		pin.Store([]byte{3})
 		<-time.After(announceEvery)
 		synctest.Wait()
 		want(3)
