@@ -40,6 +40,9 @@ type Options struct {
 	// changes it is sent, saved or granted while it may not.
 	Fence Fence
 
+	// Stay has subnet administration answer after the end of ctx, nil: it ends with ctx. It needs Fence.
+	Stay *Stay
+
 	// Timeout is how long an answer may take; default 200 ms. Too short: lost
 	// time on repetitions that slow devices answer twice. Too long: a silent
 	// device is noticed late.
@@ -124,8 +127,14 @@ func Run(ctx context.Context, o Options, intents <-chan sm.Intent) error {
 	if port, ok := o.Port.(transport.Poller); ok {
 		p := newPoller(port)
 		go p.waiter(l.done)
-		return l.poll(ctx, p, intents)
+		if err := l.poll(ctx, p, intents); err != nil || !l.stays() {
+			return err
+		}
+		return l.stayPolled(p)
 	}
 	go l.receive()
-	return l.run(ctx, intents)
+	if err := l.run(ctx, intents); err != nil || !l.stays() {
+		return err
+	}
+	return l.stay()
 }

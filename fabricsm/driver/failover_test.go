@@ -30,6 +30,8 @@ type pair struct {
 	t    *testing.T
 	list *netlist.Netlist
 	sock string // of the simulator
+
+	change func(*driver.Options) // nil: none
 }
 
 var pairKey = ib.NewSAKey(0x8f3ac91d27b6e504)
@@ -106,17 +108,19 @@ func (p *pair) run(node string, priority uint8, peer string, store driver.Store)
 		in.Grants = append(in.Grants, sm.Grant{GUID: n.PortGUID(1), PKey: 0x8001, Place: ib.Place{Switch: p.list.Find(n.Ports[1].Peer).GUID, Port: n.Ports[1].PeerPort}})
 	}
 	m.intents <- in
-	go func() {
-		m.ended <- driver.Run(ctx, driver.Options{
-			Port: port, Core: cfg, Store: store, SA: agent, OnView: m.show,
-			OnEvent: func(e sm.Event) {
-				select {
-				case m.events <- e:
-				default:
-				}
-			},
-		}, m.intents)
-	}()
+	o := driver.Options{
+		Port: port, Core: cfg, Store: store, SA: agent, OnView: m.show,
+		OnEvent: func(e sm.Event) {
+			select {
+			case m.events <- e:
+			default:
+			}
+		},
+	}
+	if p.change != nil {
+		p.change(&o)
+	}
+	go func() { m.ended <- driver.Run(ctx, o, m.intents) }()
 	p.t.Cleanup(m.stop)
 	return &contender{m, port}
 }

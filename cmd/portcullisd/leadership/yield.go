@@ -14,6 +14,7 @@ import (
 // Candidate is an instance that leads whenever it can.
 type Candidate interface {
 	State() (now leader.State, left time.Duration)
+	Others(ctx context.Context) ([]string, error)
 	StepDown(ctx context.Context, rest time.Duration) error
 	Run(ctx context.Context, lead func(context.Context, *leader.Term) error) error
 }

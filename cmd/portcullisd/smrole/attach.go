@@ -18,6 +18,7 @@ import (
 	"portcullis/cmd/portcullisd/leadership"
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
 )
@@ -56,7 +57,7 @@ func (r *Role) attach(ctx context.Context, t *leader.Term) error {
 	group.Go(func() error {
 		r.Marks.Attached.Store(true)
 		defer r.Marks.Attached.Store(false)
-		err := driver.Run(ctx, o, link.Intents())
+		err := r.drive(ctx, o, link.Intents())
 		if err == nil && ctx.Err() == nil {
 			err = errors.New("the subnet manager stopped by itself")
 		}
@@ -106,7 +107,12 @@ func (r *Role) driverOptions(ctx context.Context, link *fabric.Link, watch *term
 			r.Marks.Told.OnEvent(e)
 			r.Declared.OnEvent(e)
 		},
-		OnKeys: r.Observer.OnKeys, OnSA: r.Observer.OnSA,
+		OnKeys: r.Observer.OnKeys,
+		OnSA: func(s *sa.Status) {
+			if ctx.Err() == nil { // not of an instance that leads no longer
+				r.Observer.OnSA(s)
+			}
+		},
 		OnView: func(v *sm.View) {
 			link.OnView(v)
 			r.Observer.OnView(v)

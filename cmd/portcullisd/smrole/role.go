@@ -78,6 +78,8 @@ type Open func(ctx context.Context, core *sm.Config) (transport.Port, error)
 type Role struct {
 	Options
 	yielder leadership.Yielder
+	former  former
+	ends    func() bool // reports whether the service ends
 }
 
 // New returns a role that has attached to nothing.
@@ -91,7 +93,10 @@ func (r *Role) Run(ctx context.Context) error {
 		return r.manage(ctx, nil)
 	}
 	r.State.Leaderless()
+	r.ends = func() bool { return ctx.Err() != nil }
+	defer func() { r.former.finish(formerAtEnd) }()
 	return r.Candidate.Run(ctx, func(ctx context.Context, t *leader.Term) error {
+		r.former.stop()
 		r.Link.now.Store(nil) // what it remembers is of an earlier term
 		return r.manage(ctx, t)
 	})

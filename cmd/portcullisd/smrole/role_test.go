@@ -196,6 +196,8 @@ type candidate struct{ rests []time.Duration }
 
 func (*candidate) State() (leader.State, time.Duration) { return leader.State{}, 0 }
 
+func (*candidate) Others(context.Context) ([]string, error) { return nil, nil }
+
 func (c *candidate) StepDown(_ context.Context, rest time.Duration) error {
 	c.rests = append(c.rests, rest)
 	return nil
