@@ -388,7 +388,7 @@ func TestRepairEnds(t *testing.T) {
 // steps.
 func TestAloneInALab(t *testing.T) {
 	l, spare := known(t)
-	l.options = func(o *Options) { o.Alone = true }
+	l.options = func(o *Options) { o.Approval.Alone = true }
 	l.restart()
 	if _, err := l.importAs("olga", l.row(1, spare.EKDigest(), 0), rma7, false); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"portcullis/api/tenancy"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topospec/approval"
 	"portcullis/fabricsm/vault"
 )
 
@@ -64,8 +65,8 @@ type Options struct {
 	// back when its ports are seen where inventory has them. 0: without limit.
 	UnseenFor time.Duration
 
-	// Alone lets the operator who staged another EK of a host confirm it, too.
-	Alone bool
+	// Approval defines which operators may confirm another EK of a host.
+	Approval approval.Rule
 
 	Now  func() time.Time // default time.Now
 	Rand io.Reader        // default crypto/rand
@@ -147,7 +148,7 @@ func New(o Options) *Service {
 	})
 	s.evidence = s.attestation
 	s.inventory = register.New(register.Options{
-		Store: o.Store, Log: o.Log, Admission: forInventory{s}, Declared: o.Declared, Alone: o.Alone, Now: s.now,
+		Store: o.Store, Log: o.Log, Admission: forInventory{s}, Declared: o.Declared, Approval: o.Approval, Now: s.now,
 	})
 	return s
 }

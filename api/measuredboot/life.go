@@ -13,6 +13,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/attest/eventlog"
 	"portcullis/attest/reference"
+	"portcullis/fabricsm/topospec/approval"
 )
 
 // step changes a set.
@@ -56,7 +57,7 @@ func (s *Service) Approve(ctx context.Context, actor, class string, version uint
 		switch {
 		case set.State != reference.Draft:
 			return "", refuse(refusal.Conflict, "reference_state", "portcullis reference show "+set.Name(), "%s is %s, not a draft", set.Name(), set.State)
-		case actor == set.Owner && !s.o.Alone:
+		case !s.o.Approval.Allows(approval.Person(set.Owner), approval.Person(actor)):
 			return "", refuse(refusal.Conflict, "two_persons", "have somebody else look at it: portcullis reference show "+set.Name(), "%s was made by %s, who may not approve it", set.Name(), actor)
 		case !set.Expires.IsZero() && !now.Before(set.Expires):
 			return "", refuse(refusal.Conflict, "reference_over", "give a later date, or make another", "%s would be over at once", set.Name())

@@ -19,6 +19,7 @@ import (
 	"portcullis/attest/eventlog"
 	"portcullis/attest/eventlog/eventlogtest"
 	"portcullis/attest/reference"
+	"portcullis/fabricsm/topospec/approval"
 )
 
 var shared storetest.Shared
@@ -39,7 +40,7 @@ func newSite(t *testing.T, alone bool) *site {
 	t.Helper()
 	s := &site{t: t, store: shared.Open(t), now: began}
 	s.Service = measuredboot.New(measuredboot.Options{
-		Store: s.store, Log: slog.New(slog.DiscardHandler), PCRs: []int{0, 1, 2, 3, 4, 5, 6, 7, 9}, Alone: alone,
+		Store: s.store, Log: slog.New(slog.DiscardHandler), PCRs: []int{0, 1, 2, 3, 4, 5, 6, 7, 9}, Approval: approval.Rule{Alone: alone},
 		Now: func() time.Time { return s.now },
 	})
 	return s

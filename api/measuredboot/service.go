@@ -17,6 +17,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/attest/eventlog"
 	"portcullis/attest/reference"
+	"portcullis/fabricsm/topospec/approval"
 )
 
 // Bounds of what is kept and sent.
@@ -33,9 +34,9 @@ type Options struct {
 	Log   *slog.Logger
 	// PCRs are the registers that hosts quote, without the agent's, ascending.
 	PCRs []int
-	// Alone lets the operator who learned a set approve it, too.
-	Alone bool
-	Now   func() time.Time // time.Now when nil
+	// Approval defines which operators may approve a set.
+	Approval approval.Rule
+	Now      func() time.Time // time.Now when nil
 }
 
 // Service keeps reference values. Methods are safe for concurrent use. Refusals

@@ -10,6 +10,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/store"
 	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/approval"
 	"portcullis/fabricsm/topospec/history"
 )
 
@@ -35,7 +36,7 @@ func (s *Service) load(ctx context.Context, r store.Reader) (*book, error) {
 		entries = append(entries, e.Entry)
 		b.more[e.Number], b.version[e.Number] = e, recs[i].Modified
 	}
-	if b.history, err = history.Restore(history.Rules{Alone: s.rules().Alone}, entries); err != nil {
+	if b.history, err = history.Restore(approval.Rule{Alone: s.rules().Alone}, entries); err != nil {
 		return nil, fmt.Errorf("the revisions in the store: %w", err)
 	}
 	rec, err := Heads().Get(ctx, r, headKey)
@@ -156,7 +157,7 @@ func same(a, b *Entry) bool {
 }
 
 // clone returns a book whose history can be changed.
-func (b *book) clone(rules history.Rules) (*book, error) {
+func (b *book) clone(rules approval.Rule) (*book, error) {
 	c := *b
 	c.more = make(map[uint64]*Entry, len(b.more))
 	for n, e := range b.more {

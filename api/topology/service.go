@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/history"
+	"portcullis/fabricsm/topospec/approval"
 	"portcullis/fabricsm/topospec/simulate"
 )
 
@@ -112,7 +112,7 @@ func (s *Service) change(ctx context.Context, fn func(tx *store.Tx, b *book) (st
 		if err != nil {
 			return unreadable(err)
 		}
-		now, err := was.clone(history.Rules{Alone: s.rules().Alone})
+		now, err := was.clone(approval.Rule{Alone: s.rules().Alone})
 		if err != nil {
 			return unreadable(err)
 		}

@@ -33,6 +33,7 @@ import (
 	"portcullis/cmd/portcullisd/systemd"
 	"portcullis/cmd/portcullisd/tamper"
 	"portcullis/cmd/portcullisd/watch"
+	"portcullis/fabricsm/topospec/approval"
 )
 
 // apiRole is what the role api consists of.
@@ -121,7 +122,7 @@ func (a *apiRole) newAdmission() *admission.Service {
 		Store: s.store, Policy: s.parts.Policy, Log: s.log, Now: s.clock.Now, Clock: s.clock,
 		Window: c.Window, EvidenceAge: c.EvidenceMaxAge, Withdraw: append([]string{}, c.Withdraw...),
 		PKeyFirst: c.PKeyFirst, PKeyLast: c.PKeyLast, PKeyReserved: c.PKeyReserved, PKeyMinAge: rest,
-		GUIDConflict: c.GUIDConflict, Alone: !c.TwoPersons,
+		GUIDConflict: c.GUIDConflict, Approval: approval.Rule{Alone: !c.TwoPersons},
 		Brake: admission.BrakeLimits(c.Brake), UnseenFor: c.WithdrawUnseen,
 	}
 	o.Declared, o.Root = s.declared.DeclaredSwitches, s.parts.SessionRoot()
@@ -141,7 +142,7 @@ func (a *apiRole) newAdmission() *admission.Service {
 func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 	s := a.service
 	references := measuredboot.New(measuredboot.Options{
-		Store: s.store, Log: s.log, Now: s.clock.Now, PCRs: s.parts.Policy.PCRs, Alone: !s.config.Admission.TwoPersons,
+		Store: s.store, Log: s.log, Now: s.clock.Now, PCRs: s.parts.Policy.PCRs, Approval: approval.Rule{Alone: !s.config.Admission.TwoPersons},
 	})
 	replace := rma.Options{Store: s.store, Log: s.log, Now: s.clock.Now, Revisions: s.declared.Revisions(), Proofs: adm.Attestation(), Hosts: adm.Inventory()}
 	believed := &tamper.Conditions{Clock: s.clock, Anchors: s.anchors, TellAfter: s.config.Audit.TellAfter, Store: s.store}

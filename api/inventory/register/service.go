@@ -9,6 +9,7 @@ import (
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topospec/approval"
 )
 
 // Admission decides about hosts. Package admission implements it.
@@ -21,7 +22,7 @@ type Admission interface {
 	Settle(ctx context.Context, tx *store.Tx, host string) error
 }
 
-// Options configure a Service. All but Declared and Alone are required.
+// Options configure a Service. All but Declared and Approval are required.
 type Options struct {
 	Store     *store.Store
 	Log       *slog.Logger
@@ -29,7 +30,7 @@ type Options struct {
 	// Declared returns how many external ports each switch of the declared topology has, 0 where that is not said, and nil
 	// where none is declared; nil: there are no topologies.
 	Declared func(ctx context.Context, r store.Reader) (map[ib.GUID]int, error)
-	Alone    bool             // the operator who staged another EK of a host may confirm it, too
+	Approval approval.Rule    // which operators may confirm another EK of a host
 	Now      func() time.Time // as records keep it
 }
 

@@ -110,15 +110,7 @@ func (h *History) contents(e *Entry, in *Step) error {
 // unapproved says which approval is missing. One person other than the author is always needed; two when the policy in
 // force demands it for the change.
 func (h *History) unapproved(active, next *topospec.Spec, e *Entry) error {
-	persons, others := 0, "other than its author "
-	if h.Rules.Alone {
-		others = ""
-	}
-	for _, a := range e.Approvals {
-		if (h.Rules.Alone || a.By != e.Author) && a.Digest == e.Digest {
-			persons++
-		}
-	}
+	persons, others := h.Rules.Count(e.Author, e.persons(e.Digest)), h.Rules.Others()
 	needed, why := 1, fmt.Sprintf("a person %smust approve it", others)
 	if touched := Touched(active, next); len(touched) > 0 {
 		needed, why = 2, fmt.Sprintf("it touches %v: two persons %smust approve it", touched, others)
@@ -131,11 +123,7 @@ func (h *History) unapproved(active, next *topospec.Spec, e *Entry) error {
 
 // Needed returns how many persons must approve a draft, by the policy in force, and how many did.
 func (h *History) Needed(active, next *topospec.Spec, e *Entry) (needed, have int) {
-	for _, a := range e.Approvals {
-		if h.Rules.Alone || a.By != e.Author {
-			have++
-		}
-	}
+	have = h.Rules.Count(e.Author, e.persons(topospec.Digest{}))
 	if len(Touched(active, next)) > 0 {
 		return 2, have
 	}

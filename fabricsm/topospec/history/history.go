@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/approval"
 )
 
 // Status is where a revision is in its life.
@@ -49,7 +50,7 @@ func (s *Status) UnmarshalText(b []byte) error {
 }
 
 // Person is the acting person, as authenticated by the service.
-type Person string
+type Person = approval.Person
 
 // Approval is one person's word for exactly one content.
 type Approval struct {
@@ -72,16 +73,20 @@ type Entry struct {
 	Why       string          `json:"why,omitempty"` // of the last step of its life
 }
 
-// Rules define which persons may put a revision into force. The zero Rules need two persons.
-type Rules struct {
-	// Alone lets the author's own word count as one of those that are needed.
-	Alone bool
+// persons returns the persons that approved a revision, with a digest: its content of that digest; zero: any.
+func (e *Entry) persons(of topospec.Digest) (by []Person) {
+	for i := range e.Approvals {
+		if a := &e.Approvals[i]; of.IsZero() || a.Digest == of {
+			by = append(by, a.By)
+		}
+	}
+	return by
 }
 
 // History is the chain of one fabric. The zero History is that of a fabric without
 // a revision.
 type History struct {
-	Rules   Rules
+	Rules   approval.Rule
 	entries []Entry
 	active  int // index + 1, 0: none
 }
@@ -144,7 +149,7 @@ func (h *History) find(number uint64) (*Entry, error) {
 }
 
 // Restore restores a history from stored entries. Entries that were dropped (see Prune) may be missing.
-func Restore(rules Rules, entries []Entry) (*History, error) {
+func Restore(rules approval.Rule, entries []Entry) (*History, error) {
 	h := &History{Rules: rules, entries: make([]Entry, 0, len(entries))}
 	for i, e := range entries {
 		switch {
@@ -242,7 +247,7 @@ func (h *History) Approve(number uint64, digest topospec.Digest, by Person, at t
 		return fmt.Errorf("approve revision %d: %w: what was looked at is %s, the draft is %s; look again", number, ErrRefused, digest.Short(), e.Digest.Short())
 	case slices.ContainsFunc(e.Approvals, func(a Approval) bool { return a.By == by }):
 		return fmt.Errorf("approve revision %d: %w: %s has approved it", number, ErrRefused, by)
-	case by == e.Author && !h.Rules.Alone:
+	case !h.Rules.Allows(e.Author, by):
 		return fmt.Errorf("approve revision %d: %w: %s wrote it; another person must approve it", number, ErrRefused, by)
 	}
 	e.Approvals = append(e.Approvals, Approval{by, at, digest})

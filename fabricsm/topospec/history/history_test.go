@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/approval"
 	"portcullis/fabricsm/topospec/history"
 	"portcullis/fabricsm/topospec/simulate"
 	"portcullis/fabricsm/topospec/topospectest"
@@ -162,7 +163,7 @@ func TestRestoreRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			entries := tt.change(append([]history.Entry(nil), good...))
-			if _, err := history.Restore(history.Rules{}, entries); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := history.Restore(approval.Rule{}, entries); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
@@ -208,7 +209,7 @@ func TestPrune(t *testing.T) {
 	if e := h.Active(); e == nil || e.Number != 3 {
 		t.Errorf("in force: %+v", e)
 	}
-	if _, err := history.Restore(history.Rules{}, h.Entries()); err != nil {
+	if _, err := history.Restore(approval.Rule{}, h.Entries()); err != nil {
 		t.Error(err)
 	}
 }
@@ -234,7 +235,7 @@ func TestDraftsAreBounded(t *testing.T) {
 // TestAlone: where the rule of two persons is switched off, the author's own word
 // counts once.
 func TestAlone(t *testing.T) {
-	h := &history.History{Rules: history.Rules{Alone: true}}
+	h := &history.History{Rules: approval.Rule{Alone: true}}
 	r := topospectest.Revision(t, topospectest.Small())
 	s := draft(t, h, r)
 	if err := h.Activate(step(nil, s)); err == nil || !strings.Contains(err.Error(), "a person must approve it, 0 did") {
