@@ -18,7 +18,7 @@ type EventLister interface {
 func (s *Server) eventRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "list-events", method: http.MethodGet, path: "/v1/events", tag: "event", access: accessView,
-		summary: "List what happened to locks and evidence although nobody asked, the last first, a page at a time",
+		summary: "List what happened to locks and evidence without a request, the last first, a page at a time",
 	}, func(ctx context.Context, in *v1.EventQuery) (*bodyOutput[v1.Events], error) {
 		if s.events == nil {
 			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process keeps no events", "ask the service")

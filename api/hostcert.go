@@ -141,7 +141,7 @@ type (
 
 func (s *Server) hostAuthorityRoutes(a huma.API) {
 	none := newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
-		"the service gives hosts no certificates", "name a root for their authority (host_certificates.ca_root) and start it again")
+		"the service issues no certificates for hosts", "name a root for their authority (host_certificates.ca_root) and start it again")
 	register(s, a, operation{
 		id: "list-host-authorities", method: http.MethodGet, path: "/v1/host-authority", tag: "hosts",
 		summary: "List the authorities that certificates of hosts come from, for relying parties", access: accessView,

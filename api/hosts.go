@@ -96,7 +96,7 @@ func (s *Server) hostRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "remove-host", method: http.MethodDelete, path: "/v1/hosts/{id}", tag: "hosts",
-		summary: "Take a host out of inventory that was released and left for good: its adapters, EK and switch ports are free",
+		summary: "Take a host out of inventory that was released and left permanently: its adapters, EK and switch ports are free",
 		access:  accessOperate,
 	}, func(ctx context.Context, in *removeHostInput) (*struct{}, error) {
 		return nil, s.backend.Lifecycle.RemoveHost(ctx, actor(ctx), in.ID, in.Body)

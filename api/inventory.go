@@ -67,7 +67,7 @@ func (s *Server) inventoryRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "confirm-repair", method: http.MethodPost, path: "/v1/inventory/repairs/{id}/confirm", tag: "inventory",
-		summary: "Put a row of inventory that somebody else staged into force: the EK that the host had is denied, and all that it showed is void",
+		summary: "Put a row of inventory that another operator staged into force: the EK that the host had is denied, and all that it showed is void",
 		access:  accessOperate,
 	}, func(ctx context.Context, in *confirmRepairInput) (*bodyOutput[v1.Repair], error) {
 		r, err := s.backend.Inventory.ConfirmRepair(ctx, actor(ctx), in.ID, in.Body)

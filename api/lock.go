@@ -67,7 +67,7 @@ func locksUp[I, T any](s *Server, a huma.API, op operation, do func(LockKeeper, 
 // noLocks refuses what needs a LockKeeper.
 func noLocks() *problem {
 	return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
-		"the service locks no adapters", "give it a root for lock keys (locks.root) and start it again")
+		"the service locks no adapters", "name a root for lock keys (locks.root) and start it again")
 }
 
 // ticket has a keeper check the ticket of a request. A request without one is refused with a hint.
@@ -95,7 +95,7 @@ func (s *Server) lockRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "report-locks", method: http.MethodPost, path: "/v1/attest/locks/report", tag: "lock", access: accessHost, status: http.StatusNoContent,
 		expects: ticket("orders come with one", LockKeeper.AwaitsReport),
-		summary: "Say once what became of orders for adapters: it is told to operators, and grants nothing",
+		summary: "Report once what became of orders for adapters: it is shown to operators, and grants nothing",
 	}, func(ctx context.Context, in *lockReportInput) (*struct{}, error) {
 		return nil, s.locks.Report(ctx, bearer(in.Authorization), in.Body)
 	})
@@ -113,7 +113,7 @@ func (s *Server) lockRoutes(a huma.API) {
 	})
 	locksUp(s, a, operation{
 		id: "release-lock", method: http.MethodPost, path: "/v1/locks/{guid}/release", access: accessOperate,
-		summary: "Decide that an adapter leaves: it is opened for good at its next provisioning",
+		summary: "Decide that an adapter leaves: it is opened permanently at its next provisioning",
 	}, func(k LockKeeper, ctx context.Context, in *lockReleaseInput) (*v1.Lock, error) {
 		return k.Release(ctx, actor(ctx), in.GUID, in.Body)
 	})

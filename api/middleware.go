@@ -63,7 +63,7 @@ func extend(ctx context.Context, d time.Duration) error {
 	// Past the read deadline HTTP/1 takes the client for gone.
 	for _, set := range []func(time.Time) error{c.SetReadDeadline, c.SetWriteDeadline} {
 		if err := set(time.Now().Add(d)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			return fmt.Errorf("give the request more time: %w", err)
+			return fmt.Errorf("extend the time of the request: %w", err)
 		}
 	}
 	return nil

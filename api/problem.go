@@ -93,7 +93,7 @@ func hostProblemOf(err error) (*problem, error) {
 
 func internalProblem() *problem {
 	return newProblem(http.StatusInternalServerError, v1.CodeInternal, "the service met a fault of its own",
-		"the service's log tells more under this request_id")
+		"the service's log says more under this request_id")
 }
 
 func statusOf(k refusal.Kind) int {

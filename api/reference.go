@@ -108,7 +108,7 @@ func (s *Server) referenceRoutes(a huma.API) {
 	})
 	refers(s, a, operation{
 		id: "diff-reference", method: http.MethodGet, path: one + "/diff", access: accessView,
-		summary: "Tell how the last boot of a host, or another version, differs from a set",
+		summary: "Report how the last boot of a host, or another version, differs from a set",
 	}, diffReference)
 }
 

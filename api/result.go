@@ -59,7 +59,7 @@ func jwkSet() *huma.Schema {
 func (s *Server) keysOfResults() (ResultKeeper, error) {
 	if s.results == nil {
 		return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
-			"the service signs no attestation results", "give it a root for their keys (results.root) and start it again")
+			"the service signs no attestation results", "name a root for their keys (results.root) and start it again")
 	}
 	return s.results, nil
 }
@@ -101,7 +101,7 @@ func (s *Server) resultRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "rotate-result-key", method: http.MethodPost, path: "/v1/results/keys/rotate", tag: "results",
-		summary: "Have another key sign attestation results, and give up those before if they were stolen or lost", access: accessOperate,
+		summary: "Have another key sign attestation results, and revoke those before if they were stolen or lost", access: accessOperate,
 	}, func(ctx context.Context, in *resultRotateInput) (*bodyOutput[v1.ResultKeys], error) {
 		k, err := s.keysOfResults()
 		if err != nil {

@@ -42,7 +42,7 @@ func (s *Server) keyRoutes(a huma.API) {
 		func(r FabricReader, ctx context.Context, in *pageInput) (*v1.Page[v1.FabricKey], error) {
 			return r.DeviceKeys(ctx, in.PageQuery)
 		})
-	operate(s, a, "release-keys", "/v1/fabric/keys/release", "Have all devices give their keys back, or give them out again",
+	operate(s, a, "release-keys", "/v1/fabric/keys/release", "Have all devices return their keys, or assign them again",
 		func(o FabricOperator, ctx context.Context, in *releaseInput) (*v1.FabricKeys, error) {
 			return o.ReleaseKeys(ctx, actor(ctx), in.Body)
 		})
@@ -50,7 +50,7 @@ func (s *Server) keyRoutes(a huma.API) {
 		func(o FabricOperator, ctx context.Context, in *moveInput) (*v1.FabricKey, error) {
 			return o.MoveKey(ctx, actor(ctx), in.Body)
 		})
-	operate(s, a, "get-sealed-keys", "/v1/fabric/keys/sealed", "Give what is stored about keys, sealed, for an escrow kit or an export",
+	operate(s, a, "get-sealed-keys", "/v1/fabric/keys/sealed", "Return what is stored about keys, sealed, for an escrow kit or an export",
 		func(o FabricOperator, ctx context.Context, _ *struct{}) (*v1.SealedKeys, error) {
 			return o.SealedKeys(ctx, actor(ctx))
 		})
@@ -58,11 +58,11 @@ func (s *Server) keyRoutes(a huma.API) {
 		func(o FabricOperator, ctx context.Context, in *loanInput) (*v1.LentKey, error) {
 			return o.LendKey(ctx, actor(ctx), in.Body)
 		})
-	operate(s, a, "lend-sa-key", "/v1/fabric/keys/sa-key", "Give the SA_Key in force, sealed, for a tool that asks subnet administration",
+	operate(s, a, "lend-sa-key", "/v1/fabric/keys/sa-key", "Return the SA_Key in force, sealed, for a tool that asks subnet administration",
 		func(o FabricOperator, ctx context.Context, in *saKeyInput) (*v1.SealedKeys, error) {
 			return o.LendSAKey(ctx, actor(ctx), in.Body)
 		})
-	operate(s, a, "retire-keys", "/v1/fabric/keys/retire", "Destroy the keys of a device that left for good",
+	operate(s, a, "retire-keys", "/v1/fabric/keys/retire", "Destroy the keys of a device that left permanently",
 		func(o FabricOperator, ctx context.Context, in *retireInput) (*v1.FabricKeys, error) {
 			return o.RetireKeys(ctx, actor(ctx), in.Body)
 		})

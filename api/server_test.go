@@ -230,12 +230,12 @@ func TestErrorsOfTheBackend(t *testing.T) {
 		{
 			"internal kind", &refusal.Error{Code: "secret", Status: refusal.Internal, Detail: "secret"},
 			500,
-			v1.Problem{Title: "Internal Server Error", Code: v1.CodeInternal, Detail: "the service met a fault of its own", Hint: "the service's log tells more under this request_id"},
+			v1.Problem{Title: "Internal Server Error", Code: v1.CodeInternal, Detail: "the service met a fault of its own", Hint: "the service's log says more under this request_id"},
 		},
 		{
 			"anything else", errors.New("secret"),
 			500,
-			v1.Problem{Title: "Internal Server Error", Code: v1.CodeInternal, Detail: "the service met a fault of its own", Hint: "the service's log tells more under this request_id"},
+			v1.Problem{Title: "Internal Server Error", Code: v1.CodeInternal, Detail: "the service met a fault of its own", Hint: "the service's log says more under this request_id"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -223,7 +223,7 @@ func (t *Tokens) Warnings(now time.Time) (out []string) {
 		}
 	}
 	if len(endless) > 0 {
-		out = append(out, fmt.Sprintf("tokens file %s: these tokens have no end: %s; whoever finds one can use it for ever: add expires to each, such as expires: %s",
+		out = append(out, fmt.Sprintf("tokens file %s: these tokens have no end: %s; a person who finds one can use it for ever: add expires to each, such as expires: %s",
 			t.file, strings.Join(endless, ", "), stamp(now.AddDate(1, 0, 0).Truncate(24*time.Hour))))
 	}
 	return out

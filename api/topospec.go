@@ -168,12 +168,12 @@ func (s *Server) topospecSteps(a huma.API) {
 	}, func(k TopospecKeeper, ctx context.Context, in *draftInput) (*taggedOutput[v1.TopospecRevision], error) {
 		return taggedRevision(k.Draft(ctx, actor(ctx), in.Body))
 	})
-	keeps(s, a, step("validate", "validate", "Tell what is wrong or suspicious in a revision"),
+	keeps(s, a, step("validate", "validate", "Report what is wrong or suspicious in a revision"),
 		func(k TopospecKeeper, ctx context.Context, in *revisionInput) (*bodyOutput[v1.TopospecCheck], error) {
 			out, err := k.Validate(ctx, actor(ctx), in.Number)
 			return &bodyOutput[v1.TopospecCheck]{out}, err
 		})
-	keeps(s, a, step("simulate", "simulate", "Tell what putting a revision into force would do to the fabric as it is seen now"),
+	keeps(s, a, step("simulate", "simulate", "Report what putting a revision into force would do to the fabric as it is seen now"),
 		func(k TopospecKeeper, ctx context.Context, in *simulateInput) (*bodyOutput[v1.TopospecSimulation], error) {
 			out, err := k.Simulate(ctx, actor(ctx), in.Number, in.Body)
 			return &bodyOutput[v1.TopospecSimulation]{out}, err

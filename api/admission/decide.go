@@ -345,7 +345,7 @@ func notSeen(p inventory.Port, node ib.GUID, seen ledger.Port) string {
 	case seen.Place != p.Cable:
 		return fmt.Sprintf("port %v is seen at %v, inventory says %v: correct the cable or the inventory", p.GUID, seen.Place, p.Cable)
 	case seen.NodeGUID != node:
-		return fmt.Sprintf("port %v is seen on node %v, inventory says %v: somebody else's adapter shows this GUID, or the inventory is wrong", p.GUID, seen.NodeGUID, node)
+		return fmt.Sprintf("port %v is seen on node %v, inventory says %v: another adapter shows this GUID, or the inventory is wrong", p.GUID, seen.NodeGUID, node)
 	default:
 		return ""
 	}

@@ -69,7 +69,7 @@ func removable(f *facts) error {
 			}
 			left = append(left, fmt.Sprintf("P_Key %v of port %v is not proven absent from %s", k.PKey, k.GUID, where))
 		}
-		return refusal.New(refusal.Conflict, "host_granted", "wait until it is; of an adapter that is gone for good: portcullis fabric keys retire, or topospec rma",
+		return refusal.New(refusal.Conflict, "host_granted", "wait until it is; of an adapter that is gone permanently: portcullis fabric keys retire, or topospec rma",
 			"host %s cannot be removed: %s", id, refusal.Some(left))
 	case len(f.rec.Conflicts) > 0:
 		return refusal.New(refusal.Conflict, "host_held", f.rec.Conflicts[0].Remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].Fact())

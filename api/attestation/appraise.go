@@ -142,7 +142,7 @@ func (a *appraiser) platform() result.Appraisal {
 	if boot := a.waivedBoot(); len(boot) > 0 || rec.Evidence.Reference == "" {
 		vec.Executables = result.NotRecognized
 		if len(boot) == 0 {
-			boot = []string{"the boot was held against no reference values"}
+			boot = []string{"the boot was compared with no reference values"}
 		}
 		a.lower(&tier, result.Warning, "%s", strings.Join(boot, "; "))
 	} else if !rec.Admitted { // else it is its tenant's, and runs what he likes
@@ -224,7 +224,7 @@ func (a *appraiser) lock(h *attest.HCA, tier *result.Tier, vec *result.Vector) {
 		a.lower(tier, result.Warning, "%s leaves by decision of an operator: it is to be opened", name)
 	case !a.judged:
 		vec.Configuration = result.ConfigUnavailable
-		a.lower(tier, result.Warning, "%s: the service has no root for locks, so nobody knows the epoch of its lock", name)
+		a.lower(tier, result.Warning, "%s: the service has no root for locks, so the epoch of its lock is unknown", name)
 	case want.Epoch != h.Lock.Epoch:
 		vec.Configuration = result.ConfigUnavailable
 		a.lower(tier, result.Warning, "%s was shown locked under epoch %d, and epoch %d was given out since", name, h.Lock.Epoch, want.Epoch)

@@ -49,7 +49,7 @@ func (s *Service) AcknowledgeClear(ctx context.Context, actor, host string, a v1
 		out = f.Shown
 		return s.log(ctx, tx, &audit.Change{
 			Actor: actor, Action: "host.tpm-cleared", Object: "host/" + host, Before: was, After: history,
-			Detail: "the TPM may count boots anew: " + refusal.ClipTo(a.Reason, maxDetail),
+			Detail: "the TPM may count boots from the beginning: " + refusal.ClipTo(a.Reason, maxDetail),
 		})
 	})
 	return out, s.o.Refusals.Note(ctx, audit.Change{Actor: actor, Action: "host.tpm-cleared", Object: "host/" + refusal.Clip(host)}, err)

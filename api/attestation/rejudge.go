@@ -163,7 +163,7 @@ func unjudged(known []attest.Lapse) []attest.Lapse {
 	if slices.ContainsFunc(known, func(l attest.Lapse) bool { return l.Cause == attest.LapseAdapter }) {
 		return known
 	}
-	return append(known, attest.Lapse{Cause: attest.LapseAdapter, Reason: attest.ReasonStatement, Detail: errNoVerdict.Error() + ": it cannot be held against the policy of now"})
+	return append(known, attest.Lapse{Cause: attest.LapseAdapter, Reason: attest.ReasonStatement, Detail: errNoVerdict.Error() + ": it cannot be judged by the policy of now"})
 }
 
 // referencesOf judges the set of a name: by itself where it counts, else by all of its

@@ -25,7 +25,7 @@ type Results interface {
 // or was voided does not count in it, nor does that of a host that is held. nonce is the relying party's, nil for none.
 func (s *Service) AttestationResult(ctx context.Context, host string, nonce []byte) (*v1.AttestationResult, error) {
 	if s.o.Results == nil {
-		return nil, refusal.New(refusal.Unavailable, v1.CodeUnavailable, "give the service a root for their keys (results.root) and start it again",
+		return nil, refusal.New(refusal.Unavailable, v1.CodeUnavailable, "name a root for their keys (results.root) and start it again",
 			"the service signs no attestation results")
 	}
 	if n := len(nonce); n != 0 && (n < result.MinNonce || n > result.MaxNonce) {

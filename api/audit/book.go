@@ -20,7 +20,7 @@ const (
 )
 
 // ErrCursor is the error for a cursor that no page returned.
-var ErrCursor = errors.New("the value of after is not one that a page gave as next")
+var ErrCursor = errors.New("the value of after is not one that a page returned as next")
 
 // Book answers queries about the audit log in Store.
 type Book struct{ Store *store.Store }

@@ -130,7 +130,7 @@ func (b *book) sightReason(cause string, s sighting) string {
 	case v1.SightAlone:
 		return fmt.Sprintf("nothing answers behind our own port %v: the switch is off, or devices have M_Keys that are not in the state of this service", own)
 	default:
-		return fmt.Sprintf("%d of %d known nodes went out of sight within %v: look for a switch without power or a cut cable; if they are gone for good: portcullis sm forget --reason TEXT",
+		return fmt.Sprintf("%d of %d known nodes went out of sight within %v: look for a switch without power or a cut cable; if they are gone permanently: portcullis sm forget --reason TEXT",
 			s.missing, s.known, b.sight.limits.Within)
 	}
 }

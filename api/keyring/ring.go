@@ -277,7 +277,7 @@ func (r *Ring[K]) locked(err error) error {
 	return &refusal.Error{
 		Code: w.Code + "_locked", Status: refusal.Unavailable, Err: err,
 		Detail: fmt.Sprintf("the %s does not open: %v", w.Key, err),
-		Hint:   fmt.Sprintf("bring back the root that it was sealed under (%s); if that is lost, begin anew, which ends %s: %s", w.Setting, w.Signed, w.Anew),
+		Hint:   fmt.Sprintf("bring back the root that it was sealed under (%s); if that is lost, begin again, which ends %s: %s", w.Setting, w.Signed, w.Anew),
 	}
 }
 

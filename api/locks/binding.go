@@ -96,7 +96,7 @@ func readOffer(a *v1.LockAdapter, attested *attestation.AttestedAdapter) (o offe
 	case err != nil || len(nonce) != len(o.nonce) || strings.ToLower(c.Nonce) != c.Nonce:
 		return malformed("the challenge is not 64 lower-case hexadecimal digits")
 	case [32]byte(nonce) == [32]byte{}:
-		return malformed("the challenge is all zeros: nobody drew it")
+		return malformed("the challenge is all zeros: it was not drawn at random")
 	case c.Device != attested.BaseMAC:
 		return foreign("base MAC", c.Device, attested.BaseMAC)
 	case c.PSID != attested.PSID:

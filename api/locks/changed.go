@@ -15,10 +15,10 @@ import (
 
 // The remedies of events.
 const (
-	doChanged = "find out who had the adapter, its key, or another way to it (a management controller, a jumper, other firmware); the host is admitted only once it is locked again; portcullis lock show tells what is ordered"
+	doChanged = "find out who had the adapter, its key, or another way to it (a management controller, a jumper, other firmware); the host is admitted only once it is locked again; portcullis lock show lists what is ordered"
 	doSkipped = "if it goes on, see why the agent ends before its adapters are locked: portcullis-agent status on the host"
 	doGiven   = "take the adapter out; if it stays, portcullis lock retain"
-	doForeign = "find out who locked it: another site's agent, a management controller, or a store that was restored; portcullis lock rehearse tries the root, docs/understand/lock.md tells the ways back"
+	doForeign = "find out who locked it: another site's agent, a management controller, or a store that was restored; portcullis lock rehearse tries the root, docs/understand/lock.md describes the ways back"
 	doFailed  = "see the agent's journal on the host, and docs/understand/lock.md"
 )
 

@@ -66,7 +66,7 @@ func (s *Service) Release(ctx context.Context, actor string, guid ib.GUID, in v1
 func (s *Service) Retain(ctx context.Context, actor string, guid ib.GUID) (*v1.Lock, error) {
 	return s.decide(ctx, actor, guid, "lock.retain", func(_ *store.Tx, rec *Record) (string, error) {
 		if rec.Open == nil {
-			return "", refuse(refusal.Conflict, "lock_not_opening", "", "nobody decided that adapter %v leaves", rec.GUID)
+			return "", refuse(refusal.Conflict, "lock_not_opening", "", "no operator decided that adapter %v leaves", rec.GUID)
 		}
 		detail := fmt.Sprintf("decision of %s taken back: %s", rec.Open.By, rec.Open.Reason)
 		rec.Open = nil

@@ -58,9 +58,9 @@ func (s *Service) Approve(ctx context.Context, actor, class string, version uint
 		case set.State != reference.Draft:
 			return "", refuse(refusal.Conflict, "reference_state", "portcullis reference show "+set.Name(), "%s is %s, not a draft", set.Name(), set.State)
 		case !s.o.Approval.Allows(approval.Person(set.Owner), approval.Person(actor)):
-			return "", refuse(refusal.Conflict, "two_persons", "have somebody else look at it: portcullis reference show "+set.Name(), "%s was made by %s, who may not approve it", set.Name(), actor)
+			return "", refuse(refusal.Conflict, "two_persons", "another operator must look at it: portcullis reference show "+set.Name(), "%s was made by %s, who may not approve it", set.Name(), actor)
 		case !set.Expires.IsZero() && !now.Before(set.Expires):
-			return "", refuse(refusal.Conflict, "reference_over", "give a later date, or make another", "%s would be over at once", set.Name())
+			return "", refuse(refusal.Conflict, "reference_over", "name a later date, or make another", "%s would be over at once", set.Name())
 		}
 		set.State, set.Approver, set.Trusted = reference.Approved, actor, now
 		detail := "of " + set.Owner + ": " + set.Reason

@@ -162,11 +162,11 @@ func checkNew(in *v1.NewReference) error {
 	case in.Reason == "" || len(in.Reason) > maxText:
 		return noReason()
 	case in.Predicted != nil && (len(in.Hosts)+len(in.Logs) > 0 || in.Base != 0):
-		return refuse(refusal.Invalid, "source_many", "give either", "values that were predicted are not learned of hosts, logs or a base as well")
+		return refuse(refusal.Invalid, "source_many", "name one of them", "values that were predicted are not learned of hosts, logs or a base as well")
 	case in.Predicted != nil:
 		return checkPrediction(in.Predicted)
 	case len(in.Hosts)+len(in.Logs) == 0:
-		return refuse(refusal.Invalid, "source_missing", "name hosts that were refused, or give event logs", "nothing to learn from")
+		return refuse(refusal.Invalid, "source_missing", "name hosts that were refused, or event logs", "nothing to learn from")
 	case len(in.Hosts) > maxHosts || len(in.Logs) > maxLogs:
 		return refuse(refusal.Invalid, "source_many", "learn a set of some of them, and go on with it as base", "%d hosts and %d logs, at most %d and %d", len(in.Hosts), len(in.Logs), maxHosts, maxLogs)
 	default:
@@ -178,7 +178,7 @@ func checkPrediction(p *v1.Prediction) error {
 	p.Image = strings.TrimSpace(p.Image)
 	if p.Image == "" || len(p.Image) > maxText || len(p.Registers) > eventlog.NumPCRs {
 		return refuse(refusal.Invalid, "prediction_invalid", "send what portcullis reference predict wrote",
-			"a prediction of %d registers, of %.80q: want at most %d registers, and to be told of what", len(p.Registers), p.Image, eventlog.NumPCRs)
+			"a prediction of %d registers, of %.80q: want at most %d registers, and the name of an image", len(p.Registers), p.Image, eventlog.NumPCRs)
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (s *Service) predicted(in *v1.NewReference, set *reference.Set) error {
 	for _, pcr := range s.o.PCRs {
 		at := slices.IndexFunc(in.Predicted.Registers, func(r reference.Register) bool { return r.PCR == pcr })
 		if at < 0 {
-			return refuse(refusal.Conflict, "not_predicted", "tell portcullis reference predict what is known of the platform: --log or --base",
+			return refuse(refusal.Conflict, "not_predicted", "name what is known of the platform to portcullis reference predict: --log or --base",
 				"hosts quote PCR %d, of which nothing was predicted", pcr)
 		}
 		set.Registers = append(set.Registers, in.Predicted.Registers[at])
@@ -246,7 +246,7 @@ func bootsOf(ctx context.Context, r store.Reader, class string, hosts []string) 
 		}
 		host, err := inventory.Hosts().Get(ctx, r, h)
 		if err == nil && host.Value.ReferenceClass() != class {
-			err = refuse(refusal.Conflict, "other_class", "learn a set of its class, or have the inventory give it this one",
+			err = refuse(refusal.Conflict, "other_class", "learn a set of its class, or assign this one in the inventory",
 				"host %s is of class %s in the inventory, not of %s", h, host.Value.ReferenceClass(), class)
 		}
 		if err != nil {
@@ -328,7 +328,7 @@ func (s *Service) number(ctx context.Context, tx *store.Tx, set *reference.Set) 
 			return nil
 		}
 	}
-	return refuse(refusal.Conflict, "reference_full", "end those that nobody needs: portcullis reference expire", "class %s has %d sets", set.Class, len(all))
+	return refuse(refusal.Conflict, "reference_full", "end those that no host needs: portcullis reference expire", "class %s has %d sets", set.Class, len(all))
 }
 
 func (s *Service) put(ctx context.Context, tx *store.Tx, was, set *reference.Set, actor, action, detail string) error {
@@ -374,5 +374,5 @@ func explain(err error) error {
 	if _, ours := errors.AsType[*refusal.Error](err); ours || err == nil {
 		return err
 	}
-	return refusal.Unconfirmed(err, "portcullis reference list tells whether it was done; then try again")
+	return refusal.Unconfirmed(err, "portcullis reference list shows whether it was done; then try again")
 }

@@ -136,7 +136,7 @@ func (r *Remover) Fence(ctx context.Context, actor, id string, f v1.Fence) (*v1.
 		return nil, &refusal.Error{
 			Code: "fence_incomplete", Status: refusal.Unavailable, Err: err,
 			Detail: fmt.Sprintf("host %s is taken off its cluster, and not all of its switch ports are marked: %v", id, err),
-			Hint:   "portcullis sm status tells how the subnet manager is; then order it again",
+			Hint:   "portcullis sm status shows how the subnet manager is; then order it again",
 		}
 	}
 	if r.o.Owed.State().Fragile {

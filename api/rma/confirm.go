@@ -170,7 +170,7 @@ func (s *Service) draft(ctx context.Context, kept *store.Record[Record], st *sta
 	}
 	rev, err := s.o.Revisions.DraftOf(ctx, st.rec.by(), source(st.rec.ticket()), st.rec.Reason, func(active *topospec.Spec) (*topospec.Revision, error) {
 		if active == nil || st.active == nil || active.Digest() != st.active.Digest() {
-			return nil, refuse(refusal.Conflict, "busy", "look at it again: portcullis topospec rma show "+st.rec.ticket(), "somebody else changed what is in force meanwhile")
+			return nil, refuse(refusal.Conflict, "busy", "look at it again: portcullis topospec rma show "+st.rec.ticket(), "another operator changed what is in force meanwhile")
 		}
 		r, err := write(active)
 		return r, explain(err)

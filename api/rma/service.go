@@ -176,7 +176,7 @@ func (s *Service) put(ctx context.Context, was *store.Record[Record], rec *Recor
 		now, err := Records().Get(ctx, tx, rec.ticket())
 		switch {
 		case was == nil && err == nil, was != nil && now.Modified != was.Modified:
-			return refuse(refusal.Conflict, "busy", "look at it again: portcullis topospec rma show "+rec.ticket(), "somebody else took a step of %s meanwhile", rec.ticket())
+			return refuse(refusal.Conflict, "busy", "look at it again: portcullis topospec rma show "+rec.ticket(), "another operator took a step of %s meanwhile", rec.ticket())
 		case err != nil && !errors.Is(err, store.ErrNotFound):
 			return err
 		}
@@ -229,7 +229,7 @@ func (s *Service) makeRoom(ctx context.Context, tx *store.Tx) error {
 			return nil
 		}
 	}
-	return refuse(refusal.Conflict, "rma_full", "cancel those that nobody goes on with: portcullis topospec rma list", "%d replacements are open", len(list))
+	return refuse(refusal.Conflict, "rma_full", "cancel those that no operator goes on with: portcullis topospec rma list", "%d replacements are open", len(list))
 }
 
 func unknown(ticket string) error {
@@ -251,8 +251,8 @@ func explain(err error) error {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	switch {
 	case errors.Is(err, rma.ErrRefused):
-		return &refusal.Error{Code: "rma_refused", Status: refusal.Conflict, Detail: text, Hint: "portcullis topospec rma list tells what is open", Err: err}
+		return &refusal.Error{Code: "rma_refused", Status: refusal.Conflict, Detail: text, Hint: "portcullis topospec rma list shows what is open", Err: err}
 	default:
-		return refusal.Unconfirmed(err, "portcullis topospec rma list tells whether it was done; then try again")
+		return refusal.Unconfirmed(err, "portcullis topospec rma list shows whether it was done; then try again")
 	}
 }

@@ -209,7 +209,7 @@ func (s *Service) sight() (*topology.Sight, error) {
 	case err != nil:
 		return nil, err
 	case !seen.Complete || seen.Placed == nil:
-		return nil, refuse(refusal.Unavailable, "fabric_unsettled", "portcullis sm status tells how far it is; then ask again", "the subnet manager has not compared the fabric with the topology yet")
+		return nil, refuse(refusal.Unavailable, "fabric_unsettled", "portcullis sm status shows how far it is; then ask again", "the subnet manager has not compared the fabric with the topology yet")
 	}
 	return seen, nil
 }
@@ -221,7 +221,7 @@ func (s *Service) opened(st *stage) (*topospec.Revision, error) {
 		return nil, err
 	}
 	if st.active == nil || seen.Placed.Digest != st.active.Digest() {
-		return nil, refuse(refusal.Unavailable, "fabric_unsettled", "portcullis topospec status tells how far it is; then ask again", "the subnet manager does not have what is wanted in force yet")
+		return nil, refuse(refusal.Unavailable, "fabric_unsettled", "portcullis topospec status shows how far it is; then ask again", "the subnet manager does not have what is wanted in force yet")
 	}
 	j := judge.New(st.active, topospec.Observe, nil)
 	judge.Sweep(j, seen.Fabric, seen.SM)
@@ -233,7 +233,7 @@ func (s *Service) opened(st *stage) (*topospec.Revision, error) {
 // text returns the state, and what is to be done next.
 func (st *stage) text() (state, next string) {
 	r := st.rec
-	confirm := "somebody other than " + r.by() + ": portcullis topospec rma confirm " + r.ticket()
+	confirm := "an operator other than " + r.by() + ": portcullis topospec rma confirm " + r.ticket()
 	switch {
 	case r.state() == rma.Expired:
 		return r.state().String(), "the window is over: portcullis topospec rma cancel " + r.ticket() + " --reason TEXT"

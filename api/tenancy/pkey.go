@@ -47,7 +47,7 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 		return 0, err
 	}
 	if key == 0 {
-		return 0, refusal.New(refusal.Conflict, "pkeys_exhausted", "delete clusters that are not needed, or see the quarantined P_Keys for what they wait for", "no P_Key to give out: %s", why)
+		return 0, refusal.New(refusal.Conflict, "pkeys_exhausted", "delete clusters that are not needed, or see the quarantined P_Keys for what they wait for", "no P_Key is left: %s", why)
 	}
 	// Reading through tx makes the commit fail if another writer takes it meanwhile.
 	was, err := PKeys().Get(ctx, tx, key.String())

@@ -117,9 +117,9 @@ func (c *Cluster) version() string { return strconv.FormatInt(c.Created.UnixNano
 func (t *Tenant) version() string { return strconv.FormatInt(t.Created.UnixNano(), 36) }
 
 func (c *Cluster) same(ctx context.Context) error {
-	return ifmatch.Check(ctx, "cluster", c.Name, c.version(), "it was made anew since, and has P_Key "+c.PKey.String())
+	return ifmatch.Check(ctx, "cluster", c.Name, c.version(), "it was made again since, and has P_Key "+c.PKey.String())
 }
 
 func (t *Tenant) same(ctx context.Context) error {
-	return ifmatch.Check(ctx, "tenant", t.Name, t.version(), "it was made anew since")
+	return ifmatch.Check(ctx, "tenant", t.Name, t.version(), "it was made again since")
 }

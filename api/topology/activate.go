@@ -127,7 +127,7 @@ func (s *Service) watch(was, now *Head, next *topospec.Spec, report *simulate.Re
 // unmoved refuses a step that was decided upon what is not in force any more.
 func (b *book) unmoved(seen *book) error {
 	if b.head.Revision != seen.head.Revision || b.head.Mode != seen.head.Mode || b.head.Digest != seen.head.Digest {
-		return refuse(refusal.Conflict, "busy", "look at it again: portcullis topospec status", "somebody else changed what is in force meanwhile")
+		return refuse(refusal.Conflict, "busy", "look at it again: portcullis topospec status", "another operator changed what is in force meanwhile")
 	}
 	return nil
 }

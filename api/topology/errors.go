@@ -17,12 +17,12 @@ func refuse(k refusal.Kind, code, hint, format string, args ...any) error {
 }
 
 func elsewhere() error {
-	return refuse(refusal.Unavailable, v1.CodeSMElsewhere, "give the process with the role api the role sm, too",
+	return refuse(refusal.Unavailable, v1.CodeSMElsewhere, "add the role sm to the process with the role api",
 		"the subnet manager runs in another process, and the fabric is seen there")
 }
 
 func unsettled() error {
-	return refuse(refusal.Unavailable, "fabric_unsettled", "portcullis sm status tells how far it is; then ask again",
+	return refuse(refusal.Unavailable, "fabric_unsettled", "portcullis sm status shows how far it is; then ask again",
 		"the subnet manager is not master of the fabric, or still finding out what is there")
 }
 
@@ -77,8 +77,8 @@ func explain(err error) error {
 	case errors.Is(err, history.ErrNotFound):
 		return &refusal.Error{Code: "revision_unknown", Status: refusal.NotFound, Detail: text, Hint: "portcullis topospec revisions lists them", Err: err}
 	case errors.Is(err, history.ErrRefused):
-		return &refusal.Error{Code: "topospec_refused", Status: refusal.Conflict, Detail: text, Hint: "portcullis topospec status tells what is in force", Err: err}
+		return &refusal.Error{Code: "topospec_refused", Status: refusal.Conflict, Detail: text, Hint: "portcullis topospec status shows what is in force", Err: err}
 	default:
-		return refusal.Unconfirmed(err, "portcullis topospec status tells whether it was done; then try again")
+		return refusal.Unconfirmed(err, "portcullis topospec status shows whether it was done; then try again")
 	}
 }

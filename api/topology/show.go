@@ -85,7 +85,7 @@ func (s *Service) problem(h *Head, placed *declared.TopologyView) string {
 	case h.Revision != 0 && !h.isPlaced(placed):
 		return "the subnet manager has not taken it yet"
 	case placed != nil && placed.Mode != placed.Wanted:
-		return "it is in force in mode " + placed.Mode.String() + ", since the fabric does not allow " + placed.Wanted.String() + ": portcullis sm status tells why"
+		return "it is in force in mode " + placed.Mode.String() + ", since the fabric does not allow " + placed.Wanted.String() + ": portcullis sm status shows why"
 	case placed != nil && !placed.Rooted:
 		return "the subnet manager is not where the topology has it, so nothing can be verified"
 	}
@@ -157,7 +157,7 @@ func (s *Service) Revisions(ctx context.Context, q v1.TopospecQuery) (*v1.Toposp
 // Content returns the content of a revision, in one of the forms of package forms.
 func (s *Service) Content(ctx context.Context, number uint64, form string) (string, error) {
 	if form != "" && !slices.Contains(forms.Names(), form) {
-		return "", refuse(refusal.Invalid, "form_unknown", "portcullis topospec convert --help tells them apart", "form %.40q: want one of %q", form, forms.Names())
+		return "", refuse(refusal.Invalid, "form_unknown", "portcullis topospec convert --help lists them", "form %.40q: want one of %q", form, forms.Names())
 	}
 	c, err := s.contents(ctx, number)
 	if err != nil {

@@ -26,7 +26,7 @@ type AuditHead struct {
 
 // AuditQuery says which entries are asked for. Empty fields ask for all.
 type AuditQuery struct {
-	After  string    `query:"after" maxLength:"20" doc:"what the page before gave as next"`
+	After  string    `query:"after" maxLength:"20" doc:"what the page before returned as next"`
 	Limit  int       `query:"limit" minimum:"1" maximum:"5000" doc:"how many at most; default 1000"`
 	Newest bool      `query:"newest" doc:"the last entries first"`
 	Actor  string    `query:"actor" maxLength:"256" doc:"of this actor only"`

@@ -57,13 +57,13 @@ type FabricKey struct {
 	Age     float64   `json:"age_seconds"`
 	Old     string    `json:"old,omitempty" doc:"why the key is older than it should be"`
 	Dual    bool      `json:"dual" doc:"the device accepts two keys for a while, and so gets others from time to time"`
-	Exposed bool      `json:"exposed,omitempty" doc:"the key was shown to somebody else, and changes"`
+	Exposed bool      `json:"exposed,omitempty" doc:"the key was shown to another device, and changes"`
 	Lent    time.Time `json:"lent_until,omitzero" doc:"a tool has the key until then; it changes afterwards"`
 }
 
 // KeyRelease asks for all keys to be given back, or for that to end.
 type KeyRelease struct {
-	Resume bool `json:"resume,omitempty" doc:"give keys out again"`
+	Resume bool `json:"resume,omitempty" doc:"assign keys again"`
 }
 
 // KeyMove says that an operator has verified a device at another place.

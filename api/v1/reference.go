@@ -57,7 +57,7 @@ type Reference struct {
 	Class     string               `json:"class"`
 	Version   uint64               `json:"version"`
 	State     string               `json:"state" doc:"draft, approved, expired or ended"`
-	InForce   bool                 `json:"in_force" doc:"boots are held against it now"`
+	InForce   bool                 `json:"in_force" doc:"boots are compared with it now"`
 	Waiver    bool                 `json:"waiver,omitempty" doc:"takes any boot whose log replays"`
 	Owner     string               `json:"owner" doc:"who learned it, or answers for the waiver"`
 	Made      time.Time            `json:"made"`

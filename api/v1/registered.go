@@ -23,7 +23,7 @@ type FabricGroup struct {
 	MGID       ib.GID   `json:"mgid"`
 	MLID       ib.LID   `json:"mlid"`
 	PKey       ib.PKey  `json:"p_key"`
-	QKey       string   `json:"q_key" doc:"no secret: all members are told"`
+	QKey       string   `json:"q_key" doc:"no secret: all members receive it"`
 	MTU        int      `json:"mtu" doc:"bytes"`
 	Rate       int      `json:"rate_mbps"`
 	LifeTime   uint8    `json:"packet_lifetime" doc:"code of the standard: 4.096 us times 2 to this power"`
@@ -59,11 +59,11 @@ type FabricService struct {
 // FabricSubscription is a subscription to notices.
 type FabricSubscription struct {
 	Registrant
-	Enum    uint16 `json:"enum" doc:"tells the subscriptions of a port apart"`
+	Enum    uint16 `json:"enum" doc:"distinguishes the subscriptions of a port"`
 	What    string `json:"notices" doc:"what of: traps 64 (GID in service), all traps, notices of a vendor"`
-	About   string `json:"about" doc:"whom they are about: all, a GID or LIDs"`
+	About   string `json:"about" doc:"ports that they are about: all, a GID or LIDs"`
 	QPN     string `json:"qpn" doc:"queue pair that reports go to"`
-	Trusted bool   `json:"trusted" doc:"it showed the SA_Key: it is told of all"`
+	Trusted bool   `json:"trusted" doc:"it showed the SA_Key: it receives all"`
 }
 
 // FabricAlias is an alias GUID that a port was given.
@@ -87,7 +87,7 @@ type FabricSA struct {
 	Packets       uint64            `json:"packets"`
 	Answers       uint64            `json:"answers" doc:"of one MAD"`
 	Tables        uint64            `json:"tables" doc:"begun"`
-	Unserved      uint64            `json:"unserved" doc:"came while nobody was answered"`
+	Unserved      uint64            `json:"unserved" doc:"came while no request was answered"`
 	Costly        uint64            `json:"costly" doc:"questions dropped since the answer would have cost too much"`
 	Refused       map[string]uint64 `json:"refused" doc:"requests dropped for security, by why"`
 	Limited       map[string]uint64 `json:"limited" doc:"packets that the limiter dropped, by lane and why: administration/node-rate"`

@@ -32,6 +32,6 @@ type ResultKeys struct {
 
 // ResultRotation asks for another key.
 type ResultRotation struct {
-	Drop   bool   `json:"drop,omitempty" doc:"take back all keys before at once, and sign by the new one: they were stolen, or the root that opens them is lost. Tokens signed by them are refused from then on, wherever keys are asked for anew"`
+	Drop   bool   `json:"drop,omitempty" doc:"take back all keys before at once, and sign by the new one: they were stolen, or the root that opens them is lost. Tokens signed by them are refused from then on, wherever keys are requested again"`
 	Reason string `json:"reason" minLength:"1" maxLength:"256" doc:"why, for the audit log"`
 }

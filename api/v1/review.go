@@ -16,7 +16,7 @@ type Review struct {
 
 	RolledBack *RolledBack `json:"rolled_back,omitempty" doc:"the audit log is not what was anchored of it: an older state was put in place of a newer one"`
 
-	Recovered []string `json:"recovered,omitempty" nullable:"false" doc:"members of the store that were lost for good, where it was recovered from the one that was left; what they took last may be missing"`
+	Recovered []string `json:"recovered,omitempty" nullable:"false" doc:"members of the store that were lost permanently, where it was recovered from the one that was left; what they took last may be missing"`
 
 	Agreed      int                `json:"agreed" doc:"memberships that both have; they are in force"`
 	Differences []ReviewDifference `json:"differences" nullable:"false" doc:"by switch port"`

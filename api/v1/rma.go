@@ -43,14 +43,14 @@ type RMA struct {
 	Place    ib.Place  `json:"place,omitzero" doc:"of an adapter: the switch port that it is cabled to"`
 	Host     string    `json:"host,omitempty" doc:"of an adapter: the machine that it is in"`
 	State    string    `json:"state" doc:"drafted, open, candidate, attested, replaced, accepted, expired or cancelled"`
-	Next     string    `json:"next" doc:"what is to be done next, and by whom"`
+	Next     string    `json:"next" doc:"what is to be done next, and by which role"`
 	By       string    `json:"by" doc:"who opened it"`
 	Reason   string    `json:"reason"`
 	Opened   time.Time `json:"opened"`
 	Expires  time.Time `json:"expires"`
 	Attested time.Time `json:"attested,omitzero" doc:"of an adapter: when the host proved that it is in it"`
 	Window   uint64    `json:"window_revision,omitempty" doc:"revision that puts the place under maintenance"`
-	Replace  uint64    `json:"replace_revision,omitempty" doc:"revision that gives the place to the new device"`
+	Replace  uint64    `json:"replace_revision,omitempty" doc:"revision that assigns the place to the new device"`
 	Open     uint64    `json:"open_revision,omitempty" doc:"of a switch: revision that lets its hosts in"`
 	Close    uint64    `json:"close_revision,omitempty" doc:"revision that ends maintenance without a replacement"`
 	Steps    []RMAStep `json:"steps" nullable:"false"`

@@ -217,7 +217,7 @@ type SMProgress struct {
 	Answered uint64        `json:"answered"`
 	Refused  uint64        `json:"refused"`
 	Timeouts uint64        `json:"timeouts"`
-	Nobody   uint64        `json:"undelivered" doc:"requests that nobody took"`
+	Nobody   uint64        `json:"undelivered" doc:"requests that no process took"`
 	Retries  uint64        `json:"retries"`
 	Dropped  uint64        `json:"dropped" doc:"MADs that came and meant nothing"`
 	Traps    uint64        `json:"traps"`
@@ -262,7 +262,7 @@ type SMEvent struct {
 	Event  string            `json:"event" doc:"name of the event, port-placed"`
 	Level  string            `json:"level" doc:"info, warning or debug"`
 	Text   string            `json:"text"`
-	Count  uint64            `json:"count" doc:"of this many in a row that are told as one, the last"`
+	Count  uint64            `json:"count" doc:"of this many in a row that are shown as one, the last"`
 	Fields map[string]string `json:"fields,omitempty"`
 }
 

@@ -27,7 +27,7 @@ type Topospec struct {
 	Applied  bool            `json:"applied" doc:"the subnet manager has what is wanted"`
 	Problem  string          `json:"problem,omitempty" doc:"why not, or what else is wrong"`
 	Two      bool            `json:"two_persons" doc:"who wrote a revision may not approve it"`
-	Drafts   int             `json:"drafts" doc:"that wait for somebody"`
+	Drafts   int             `json:"drafts" doc:"that wait for a person"`
 	Version  string          `json:"version" doc:"for If-Match; changes with what is wanted"`
 }
 
@@ -112,7 +112,7 @@ type TopospecQuery struct {
 // TopospecRevisions is a page of revisions, the newest first.
 type TopospecRevisions struct {
 	Items []TopospecRevision `json:"items" nullable:"false"`
-	Next  uint64             `json:"next,omitempty" doc:"what to give as before for the next page; 0: there is none"`
+	Next  uint64             `json:"next,omitempty" doc:"value of before for the next page; 0: there is none"`
 }
 
 // TopospecCheck is what is wrong or suspicious in a revision. Content that cannot be compared with anything is refused as a

@@ -21,7 +21,7 @@ type replacer struct {
 
 func (r *replacer) Start(_ context.Context, actor string, in v1.NewRMA) (*v1.RMA, error) {
 	r.one = v1.RMA{
-		Ticket: in.Ticket, Kind: in.Kind, Old: in.Old, New: in.New, State: "drafted", Next: "somebody other than " + actor, By: actor, Reason: in.Reason,
+		Ticket: in.Ticket, Kind: in.Kind, Old: in.Old, New: in.New, State: "drafted", Next: "an operator other than " + actor, By: actor, Reason: in.Reason,
 		Opened: noon, Expires: noon.Add(4 * 3600e9), Where: "rack 7 leaf-1 port 1", Steps: []v1.RMAStep{{At: noon, By: actor, What: "opened", Revision: 7}},
 	}
 	return &r.one, nil
@@ -56,7 +56,7 @@ func TestRMACommands(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"rma hca " + old + " --ticket RMA-7 --reason broken", cli.ExitOK, []string{"drafted", "somebody other than olga", "rack 7 leaf-1 port 1", "7         opened"}},
+		{"rma hca " + old + " --ticket RMA-7 --reason broken", cli.ExitOK, []string{"drafted", "an operator other than olga", "rack 7 leaf-1 port 1", "7         opened"}},
 		{"rma show RMA-7", cli.ExitOK, []string{"hca " + old, "2026-11-21", "broken"}},
 		{"rma list", cli.ExitOK, []string{"RMA-7", "drafted", "olga"}},
 		{"rma confirm RMA-7", cli.ExitRefused, []string{"has not attested RMA-7", "run its agent"}},

@@ -85,7 +85,7 @@ func (a *administration) save(facts []sm.Fact) error {
 			return err
 		}
 		if !a.full.Swap(true) {
-			a.log.Error("what hosts register cannot be saved: they are told to try again", "error", err)
+			a.log.Error("what hosts register cannot be saved: they are asked to try again", "error", err)
 		}
 		select {
 		case <-time.After(retrySave):

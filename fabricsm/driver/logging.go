@@ -89,7 +89,7 @@ func (l *loop) logged(e sm.Event) {
 		}
 	case *sm.Settled:
 		if l.placed > 0 {
-			l.log.Info(fmt.Sprintf("%d end ports were found; those that come later are told one by one", l.placed))
+			l.log.Info(fmt.Sprintf("%d end ports were found; those that come later are logged one by one", l.placed))
 		}
 		l.placed, l.found = 0, true
 		logEvent(l.log, e)

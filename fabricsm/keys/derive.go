@@ -116,5 +116,5 @@ func Draw(random io.Reader) (Key, error) {
 			return k, nil
 		}
 	}
-	return Key{}, errors.New("draw a key: the random source gave four weak ones in a row; it is broken")
+	return Key{}, errors.New("draw a key: the random source returned four weak ones in a row; it is broken")
 }

@@ -131,7 +131,7 @@ func FileRoot(file string) (Root, error) {
 // CREDENTIALS_DIRECTORY.
 func CredentialRoot(dir, name string) (Root, error) {
 	if dir == "" {
-		return nil, fmt.Errorf("root of the vault: systemd gave this process no credentials; add LoadCredentialEncrypted=%s to its unit", name)
+		return nil, fmt.Errorf("root of the vault: systemd passed no credentials to this process; add LoadCredentialEncrypted=%s to its unit", name)
 	}
 	if filepath.Base(name) != name {
 		return nil, fmt.Errorf("root of the vault: credential %q: want a name without a slash", name)

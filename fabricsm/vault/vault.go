@@ -164,7 +164,7 @@ func (v *Vault) Rewrap(root Root) error {
 func (v *Vault) Rekey(root Root) error {
 	number := uint32(1)
 	if n := len(v.head.Keys); n == 8 {
-		return errors.New("vault: it has 8 keys; seal all records anew and forget the old ones first")
+		return errors.New("vault: it has 8 keys; seal all records again and forget the old ones first")
 	} else if n > 0 {
 		number = v.head.Keys[n-1].Number + 1
 	}

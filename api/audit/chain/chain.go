@@ -100,7 +100,7 @@ func (c *Chain) Add(e *Entry) error {
 		return err
 	}
 	if sum != e.Hash {
-		return c.broken(Altered, e.Seq, Head{e.Seq, e.Hash, c.head.Branch}, "audit entry %d was altered: its hash is %.12s, its content gives %.12s", e.Seq, e.Hash, sum)
+		return c.broken(Altered, e.Seq, Head{e.Seq, e.Hash, c.head.Branch}, "audit entry %d was altered: its hash is %.12s, that of its content is %.12s", e.Seq, e.Hash, sum)
 	}
 	c.head = c.head.After(e)
 	return nil

@@ -131,7 +131,7 @@ func (k *Ops) RetireKeys(ctx context.Context, actor string, r v1.KeyRetirement) 
 	if err := k.noteKeys(ctx, actor, "fabric.keys.retire", "fabric/keys/"+r.GUID.String(), ""); err != nil {
 		return nil, err
 	}
-	k.Log.Warn("an operator says that a device left for good", "guid", r.GUID, "actor", cmp.Or(actor, "local socket"))
+	k.Log.Warn("an operator says that a device left permanently", "guid", r.GUID, "actor", cmp.Or(actor, "local socket"))
 	err := k.Apply(ctx, &sm.RetireKey{GUID: r.GUID}, func() (bool, error) { return k.Seen.Retired(r.GUID) })
 	if err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func newSADescs() saDescs {
 		tables:   desc("sa_tables_total", "Tables that were begun."),
 		refused:  desc("sa_refused_total", "Requests that were dropped for security, by why.", "verdict"),
 		limited:  desc("sa_limited_total", "Packets that the limiter dropped.", "lane", "verdict"),
-		front:    desc("mad_limited_total", "Packets beside subnet administration that nobody waits for, by what the limiter did.", "lane", "verdict"),
+		front:    desc("mad_limited_total", "Packets beside subnet administration that no requester waits for, by what the limiter did.", "lane", "verdict"),
 		costly:   desc("sa_costly_total", "Questions that were dropped since the answer would have cost too much."),
 		sessions: desc("sa_rmpp_sessions", "Messages of several segments that are under way.", "direction"),
 		aborted:  desc("sa_rmpp_ended_total", "Such messages that did not come through, by who ended them.", "by"),

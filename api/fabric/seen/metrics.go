@@ -47,7 +47,7 @@ func newDescs() *descs {
 		queue:          desc("sm_queue_length", "Work that waits, by what it asks for.", "work"),
 		traps:          desc("sm_traps_total", "Traps received."),
 		violations:     desc("violations_total", "Violations by what became of the reports: reported, of which confirmed or refuted by the device they name; repeated; and counted by devices.", "class", "verdict"),
-		suppressed:     desc("violations_suppressed_total", "Reports of violations that the log was not told of one by one.", "class"),
+		suppressed:     desc("violations_suppressed_total", "Reports of violations that were not logged one by one.", "class"),
 		dropped:        desc("mad_dropped_total", "MADs that came and were malformed or meant nothing."),
 		events:         desc("sm_events_total", "Events of the subnet manager.", "event"),
 		nodes:          desc("fabric_nodes", "Nodes seen.", "type"),

@@ -108,7 +108,7 @@ func unseen() error {
 	return &refusal.Error{
 		Code: "fabric_unseen", Status: refusal.Unavailable,
 		Detail: "the subnet manager has not seen the fabric yet",
-		Hint:   "portcullis sm status tells why; if it has just started, ask again",
+		Hint:   "portcullis sm status shows why; if it has just started, ask again",
 	}
 }
 

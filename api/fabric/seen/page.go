@@ -26,7 +26,7 @@ type position struct {
 func badCursor() error {
 	return &refusal.Error{
 		Code: v1.CodeCursor, Status: refusal.Invalid,
-		Detail: "the value of after is not one that a page gave as next", Hint: "begin without after",
+		Detail: "the value of after is not one that a page returned as next", Hint: "begin without after",
 	}
 }
 

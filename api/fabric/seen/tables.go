@@ -14,7 +14,7 @@ import (
 func noTables() error {
 	return &refusal.Error{
 		Code: "no_tables", Status: refusal.Unavailable, Detail: "there are no forwarding tables yet",
-		Hint: "portcullis fabric show tells how far the subnet manager is, and what is wrong",
+		Hint: "portcullis fabric show reports how far the subnet manager is, and what is wrong",
 	}
 }
 

@@ -44,7 +44,7 @@ func (s *Service) comeBack(ctx context.Context, tx *store.Tx, added []inventory.
 	return &refusal.Error{
 		Code: "repair_needed", Status: refusal.Conflict, Problems: problems,
 		Detail: "that a host which was accepted before has another EK is for two persons to say; nothing was imported",
-		Hint:   "give the new host another id; or import it with the EK it had, and then the other one with --ticket",
+		Hint:   "choose another id for the new host; or import it with the EK it had, and then the other one with --ticket",
 	}
 }
 

@@ -116,7 +116,7 @@ func (s *Service) mayConfirm(actor string, r *Repair, v *v1.Repair, digest strin
 	case v.Expired:
 		return refusal.New(refusal.Conflict, "repair_expired", "import it again", "the change of host %s was to be confirmed until %s", id, r.Expires.Format(time.RFC3339))
 	case !s.o.Approval.Allows(approval.Person(r.By), approval.Person(actor)):
-		return refusal.New(refusal.Conflict, "two_persons", "have somebody else look at it: "+show, "the change of host %s was staged by %s, who may not confirm it", id, r.By)
+		return refusal.New(refusal.Conflict, "two_persons", "another operator must look at it: "+show, "the change of host %s was staged by %s, who may not confirm it", id, r.By)
 	case len(digest) < leastDigest || !strings.HasPrefix(v.Digest, strings.ToLower(digest)):
 		return refusal.New(refusal.Changed, "repair_changed", "look at it again: "+show, "the change of host %s is not the one with digest %.80q", id, digest)
 	default:

@@ -278,7 +278,7 @@ func (m *member) enter(ctx context.Context, c *Cluster) error {
 	if !slices.Equal(self.PeerURLs, []string{c.Peer}) {
 		changed := membership.Member{ID: id, RaftAttributes: membership.RaftAttributes{PeerURLs: []string{c.Peer}, IsLearner: self.IsLearner}}
 		if _, err := server.UpdateMember(ctx, changed); err != nil {
-			return fmt.Errorf("tell the other members the address %s: %w", c.Peer, err)
+			return fmt.Errorf("announce to the other members the address %s: %w", c.Peer, err)
 		}
 	}
 	for server.IsLearner() {

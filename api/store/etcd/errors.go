@@ -22,7 +22,7 @@ func (e *InUseError) Error() string {
 	if e.PID != 0 {
 		who = fmt.Sprintf("process %d", e.PID)
 	}
-	return fmt.Sprintf("state directory %s is in use by %s: stop it, or give this service a directory of its own", e.Dir, who)
+	return fmt.Sprintf("state directory %s is in use by %s: stop it, or name another directory for this service", e.Dir, who)
 }
 
 // explain turns etcd's errors into ours.

@@ -138,7 +138,7 @@ func named(others []Member, lost []string) error {
 	slices.Sort(want)
 	have := slices.Sorted(slices.Values(lost))
 	if !slices.Equal(want, have) {
-		return fmt.Errorf("the other members are %s, and %s are named as lost: a cluster is recovered only if all others are lost for good", strings.Join(want, ", "), cmp.Or(strings.Join(have, ", "), "none"))
+		return fmt.Errorf("the other members are %s, and %s are named as lost: a cluster is recovered only if all others are lost permanently", strings.Join(want, ", "), cmp.Or(strings.Join(have, ", "), "none"))
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func silent(ctx context.Context, m *Member) error {
 			if err != nil {
 				continue
 			}
-			return errors.Join(fmt.Errorf("member %s is not lost: %s accepts connections; start this machine's service and the others', or stop theirs for good if they are to be given up",
+			return errors.Join(fmt.Errorf("member %s is not lost: %s accepts connections; start this machine's service and the others', or stop theirs permanently if they are lost",
 				cmp.Or(m.Name, m.Peer), address), c.Close())
 		}
 	}

@@ -68,7 +68,7 @@ func (r reserve) give() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("give back the reserve on the state directory's disk: %w", err)
+		return fmt.Errorf("release the reserve on the state directory's disk: %w", err)
 	}
 	return nil
 }

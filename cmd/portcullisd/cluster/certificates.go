@@ -302,7 +302,7 @@ func (c *clusterCommand) revokeIn(ctx context.Context, a *etcd.Admin) error {
 		return err
 	}
 	if err := a.Revoke(ctx, c.config.Etcd.Prefix, next, revision); err != nil {
-		return fmt.Errorf("tell the members that the certificate of %s is revoked: %w", c.name, err)
+		return fmt.Errorf("announce to the members that the certificate of %s is revoked: %w", c.name, err)
 	}
 	fmt.Fprintf(c.stdout, "Revoked the certificates of %s: no member takes a new connection with one.\n", c.name)
 	return nil
@@ -324,6 +324,6 @@ func (c *clusterCommand) renew(context.Context) error {
 	if err := errors.Join(writeWhole(c.config.Path(m.Key), pair.Key, 0o600), writeWhole(c.config.Path(m.Cert), pair.Cert, 0o644)); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "Made the certificate of %s anew; it is taken for new connections.\n", m.Name)
+	fmt.Fprintf(c.stdout, "Renewed the certificate of %s; it is taken for new connections.\n", m.Name)
 	return nil
 }

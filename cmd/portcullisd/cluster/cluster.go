@@ -30,7 +30,7 @@ const clusterUsage = `Usage:
   portcullisd cluster join --invitation FILE   have this machine join
   portcullisd cluster list                     list the members, and how they are
   portcullisd cluster remove --name NAME [--yes]
-                                               take a member out for good
+                                               take a member out permanently
   portcullisd cluster replace --name NAME --out FILE [--peer URL] [--client URL] [--yes]
                                                take out one that is lost, and invite another in its place
   portcullisd cluster recover --lost NAME,NAME [--yes]
@@ -38,7 +38,7 @@ const clusterUsage = `Usage:
   portcullisd cluster client --name NAME --out DIR
                                                make a certificate for a machine without a member
   portcullisd cluster revoke --name NAME       have no certificate of a member or client taken any more
-  portcullisd cluster renew                    make this member's certificate anew
+  portcullisd cluster renew                    renew this member's certificate
 
 Each takes --config FILE (/etc/portcullis/portcullisd.yaml), and --ca-key FILE where it
 signs (ca.key beside cluster.ca).
@@ -98,7 +98,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		"invitation": func(n string) { fs.StringVar(&c.invitation, n, "", "`file` of portcullisd cluster invite") },
 		"ca-key":     func(n string) { fs.StringVar(&c.caKey, n, "", "`file` with the key of the cluster's authority") },
 		"lost": func(n string) {
-			fs.StringVar(&c.lost, n, "", "`names` of all other members, with commas: they are lost for good")
+			fs.StringVar(&c.lost, n, "", "`names` of all other members, with commas: they are lost permanently")
 		},
 		"yes": func(n string) { fs.BoolVar(&c.yes, n, false, "do it; without, say what would be done") },
 	} {
@@ -217,7 +217,7 @@ func (c *clusterCommand) removeFrom(ctx context.Context, a *etcd.Admin) (done bo
 		return false, err
 	}
 	if !c.yes {
-		fmt.Fprintf(c.stdout, "Would remove %s (%s, %s) for good, and revoke its certificate. Say --yes to do it.\n", c.name, memberState(m), m.Peer)
+		fmt.Fprintf(c.stdout, "Would remove %s (%s, %s) permanently, and revoke its certificate. Say --yes to do it.\n", c.name, memberState(m), m.Peer)
 		return false, nil
 	}
 	if err := a.Remove(ctx, c.name); err != nil {

@@ -48,7 +48,7 @@ func (c *clusterCommand) recover(ctx context.Context) (err error) {
 		if err != nil {
 			return notRecovered(err)
 		}
-		fmt.Fprintf(c.stdout, "Would make %s the only member of its cluster, take out %s for good, and have the state reviewed. Say --yes to do it.\n", conf.Cluster.Name, describeMembers(others))
+		fmt.Fprintf(c.stdout, "Would make %s the only member of its cluster, take out %s permanently, and have the state reviewed. Say --yes to do it.\n", conf.Cluster.Name, describeMembers(others))
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
@@ -105,7 +105,7 @@ func (c *clusterCommand) recovered(ctx context.Context, st *store.Store, lost []
 		}
 		return errors.Join(review.Marks().Put(tx, review.Key, *mark), audit.Append(ctx, tx, audit.Entry{
 			Time: now, Actor: command.OperatorHere(), Action: "cluster.recover", Object: "cluster/" + c.config.Cluster.Name,
-			Detail: fmt.Sprintf("the quorum was lost for good: %s lost; the only member from now on; the epoch of leaders rises from %d to %d; in review from now on", strings.Join(lost, ", "), last, epoch),
+			Detail: fmt.Sprintf("the quorum was lost permanently: %s lost; the only member from now on; the epoch of leaders rises from %d to %d; in review from now on", strings.Join(lost, ", "), last, epoch),
 		}))
 	})
 	return epoch, err

@@ -57,7 +57,7 @@ func HintOf(err error) string {
 		return "install version " + cmp.Or(e.Since, "that wrote it") + " or a later one, or restore a backup that this version wrote"
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Sprintf("the service runs as user %d; give that user access to the file", os.Getuid())
+		return fmt.Sprintf("the service runs as user %d; allow that user to read the file", os.Getuid())
 	}
 	if errors.Is(err, syscall.ENOSPC) {
 		return "the disk is full; make room and start the service again"

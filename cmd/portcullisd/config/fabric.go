@@ -219,7 +219,7 @@ func (f *Fabric) Administration(core *sm.Config, path func(string) string) (sa.C
 func (f *Fabric) Notices() []string {
 	out := slices.Concat(f.LIDs.told, f.QoS.told)
 	if f.QoS.policy != nil && !f.SA.Enabled {
-		out = append(out, "fabric.qos.policy: has no effect: its levels are for paths that subnet administration gives, and fabric.sa.enabled is false")
+		out = append(out, "fabric.qos.policy: has no effect: its levels are for paths that subnet administration returns, and fabric.sa.enabled is false")
 	}
 	if f.Health.Noisy.Action > health.Ignore {
 		out = append(out, "fabric.health.noisy: who sends too many traps is reported, and nothing else is done: traps can be sent in the name of others")

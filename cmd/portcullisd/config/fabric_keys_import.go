@@ -67,7 +67,7 @@ func (c *Keys) KeyNotices(core *sm.Config) []string {
 	case core.MKey.Places == keyplace.Declared && core.Topology.Spec == nil:
 		return []string{"no device gets an M_Key before a declared topology is put into force: fabric.keys.places is " + c.Places}
 	case core.MKey.Places == keyplace.Seen, core.MKey.Places == keyplace.Auto && (core.Topology.Spec == nil || core.Topology.Mode != topospec.Enforce):
-		return []string{"M_Keys are given to devices where they are seen first: no declared topology is enforced, and whoever shows a GUID first is believed"}
+		return []string{"M_Keys are given to devices where they are seen first: no declared topology is enforced, and the port that shows a GUID first is believed"}
 	}
 	return nil
 }

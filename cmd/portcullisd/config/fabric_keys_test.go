@@ -143,9 +143,9 @@ func TestPlacesOfKeys(t *testing.T) {
 		want     keyplace.Policy
 		notice   string
 	}{
-		{placesAuto, false, keyplace.Auto, "whoever shows a GUID first is believed"},
+		{placesAuto, false, keyplace.Auto, "the port that shows a GUID first is believed"},
 		{placesAuto, true, keyplace.Auto, ""},
-		{placesSeen, true, keyplace.Seen, "whoever shows a GUID first is believed"},
+		{placesSeen, true, keyplace.Seen, "the port that shows a GUID first is believed"},
 		{placesDeclared, true, keyplace.Declared, ""},
 		{placesDeclared, false, keyplace.Declared, "before a declared topology is put into force"},
 	} {

@@ -82,12 +82,12 @@ func (r *Routing) apply(to *sm.Config, path func(string) string) error {
 func readList(name string, most int) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("read what routing is told: %w", err)
+		return nil, fmt.Errorf("read the input of routing: %w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err != nil {
-		return nil, fmt.Errorf("read what routing is told: %w", err)
+		return nil, fmt.Errorf("read the input of routing: %w", err)
 	}
 	return data, nil
 }

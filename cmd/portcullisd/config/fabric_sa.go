@@ -185,7 +185,7 @@ func (s *SA) keyFile(path func(string) string) (ib.SAKey, error) {
 		return ib.SAKey{}, fmt.Errorf("SA_Key: %w", err)
 	}
 	if key.Reveal() <= 1 {
-		return ib.SAKey{}, fmt.Errorf("SA_Key in %s: 0 means no key, and 1 is what everybody tries first; draw one: openssl rand -hex 8", file)
+		return ib.SAKey{}, fmt.Errorf("SA_Key in %s: 0 means no key, and 1 is what any tool tries first; draw one: openssl rand -hex 8", file)
 	}
 	if err := keys.Check(keys.New(key.Reveal())); err != nil {
 		return ib.SAKey{}, fmt.Errorf("SA_Key in %s: %w", file, err)

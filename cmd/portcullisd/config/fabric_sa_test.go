@@ -208,7 +208,7 @@ func TestSAMistakes(t *testing.T) {
 			t.Errorf("%s is not read when asked for", name)
 		}
 	}
-	if _, err := saOf(t, "fabric: {sa: {key_file: key}}\n", map[string]string{"key": "0x1"}); err == nil || !strings.Contains(err.Error(), "what everybody tries first") {
+	if _, err := saOf(t, "fabric: {sa: {key_file: key}}\n", map[string]string{"key": "0x1"}); err == nil || !strings.Contains(err.Error(), "what any tool tries first") {
 		t.Errorf("the SA_Key 1: %v", err)
 	}
 }

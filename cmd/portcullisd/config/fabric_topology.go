@@ -27,7 +27,7 @@ func defaultTopology() Topology {
 func (t *Topology) check(k *checker, key string) {
 	k.oneOf(key+".mode", t.Mode, topospec.Observe.String(), topospec.Warn.String(), topospec.Enforce.String())
 	if t.File == "" && t.Mode != topospec.Observe.String() {
-		k.wrong(key+".mode", "%s: nothing is declared; name a file, or give the mode to: portcullis topospec activate", t.Mode)
+		k.wrong(key+".mode", "%s: nothing is declared; name a file, or name the mode to: portcullis topospec activate", t.Mode)
 	}
 	if t.Watch != 0 {
 		k.between(key+".watch", t.Watch, time.Second, 24*time.Hour)

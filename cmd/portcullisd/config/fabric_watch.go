@@ -17,7 +17,7 @@ func (w *Watch) check(k *checker, key string) {
 		return
 	}
 	if a, err := netip.ParseAddrPort(w.Metrics); err != nil || !a.Addr().IsLoopback() {
-		k.wrong(key+".metrics", "%q: want a loopback address with a port, such as 127.0.0.1:9315, as nobody is asked who he is", w.Metrics)
+		k.wrong(key+".metrics", "%q: want a loopback address with a port, such as 127.0.0.1:9315, as clients are not authenticated", w.Metrics)
 	}
 }
 

@@ -26,7 +26,7 @@ func loadHostCertificates(c *Config) (*hostca.Options, error) {
 	root, err := readRoot(h.Root, c.Path)
 	if err != nil {
 		return nil, command.Hint(fmt.Errorf("host_certificates.ca_root: %w", err),
-			"bring it back from where it is kept; if it is lost, make another (portcullis keys root FILE), and begin anew (portcullis authority rotate --at-once --yes)")
+			"bring it back from where it is kept; if it is lost, make another (portcullis keys root FILE), and begin again (portcullis authority rotate --at-once --yes)")
 	}
 	return &hostca.Options{Root: root, Domain: h.TrustDomain, Life: h.Life, Period: h.CAPeriod}, nil
 }

@@ -38,7 +38,7 @@ func loadResults(c *Config) (*results.Options, error) {
 	root, err := readRoot(r.Root, c.Path)
 	if err != nil {
 		return nil, command.Hint(fmt.Errorf("results.root: %w", err),
-			"bring it back from where it is kept; if it is lost, make another (portcullis keys root FILE), and give up the keys before (portcullis result rotate --drop)")
+			"bring it back from where it is kept; if it is lost, make another (portcullis keys root FILE), and revoke the keys before (portcullis result rotate --drop)")
 	}
 	return &results.Options{Root: root, Issuer: r.Issuer, Build: version.Short(), Period: r.KeyLife}, nil
 }

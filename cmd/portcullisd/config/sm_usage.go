@@ -14,7 +14,7 @@ Options:
                         of nodes are read only after that
   --json                print the outcome, or without --once each event, as JSON
   --partitions FILE     read partitions from FILE, in OpenSM's grammar
-  --record FILE         write all that the subnet manager is told into FILE, which must
+  --record FILE         write all input of the subnet manager into FILE, which must
                         not be there, for "portcullis replay FILE"; no key is in it
   --capture FILE        write all packets both ways into FILE, which must not be there,
                         as pcap with link type 247; keys in it are zeros

@@ -143,7 +143,7 @@ func (k *Operator) Alive(ctx context.Context) error {
 }
 
 func notTaken(why string) error {
-	return refusal.New(refusal.Unavailable, "mark_not_taken", "portcullis sm status tells how it is; then ask again",
+	return refusal.New(refusal.Unavailable, "mark_not_taken", "portcullis sm status shows how it is; then ask again",
 		"the subnet manager did not take this within %v: %s", MaxWait, why)
 }
 

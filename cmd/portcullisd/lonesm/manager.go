@@ -235,7 +235,7 @@ func (s *manager) runOnce(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case s.standby:
 		return command.Hint(errors.New("another subnet manager is master, so nothing was configured"),
-			"stop the other one, or give a higher --priority; portcullisd sm without --once stands by")
+			"stop the other one, or set a higher --priority; portcullisd sm without --once stands by")
 	case ctx.Err() != nil:
 		return errors.New("stopped before the fabric was settled")
 	}

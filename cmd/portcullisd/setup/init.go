@@ -52,7 +52,7 @@ func Init(args []string, stdout, stderr io.Writer) error {
 		"results/  root":              resultsRoot, "results/  issuer": issuerOf(*names, *listen),
 	})
 	if err != nil {
-		return command.Hint(err, "nothing was written; --listen, --state-dir and --fabric-port give these values")
+		return command.Hint(err, "nothing was written; --listen, --state-dir and --fabric-port set these values")
 	}
 	files, err := freshFiles(strings.Split(*names, ","), config, time.Now())
 	if err != nil {

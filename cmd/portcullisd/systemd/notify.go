@@ -34,7 +34,7 @@ func New(log *slog.Logger) *Notifier {
 // Send sends a state.
 func (n *Notifier) Send(state string) {
 	if err := n.send(state); err != nil {
-		n.log.Warn("systemd was not told", "state", state, "error", err)
+		n.log.Warn("systemd was not notified", "state", state, "error", err)
 	}
 }
 

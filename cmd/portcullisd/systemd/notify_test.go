@@ -51,7 +51,7 @@ func TestStateThatIsNotSent(t *testing.T) {
 	n := newKept()
 	n.send = func(string) error { return errors.New("no socket") }
 	n.Ready()
-	if got := n.log.String(); !strings.Contains(got, "systemd was not told") || !strings.Contains(got, "READY=1") || !strings.Contains(got, "no socket") {
+	if got := n.log.String(); !strings.Contains(got, "systemd was not notified") || !strings.Contains(got, "READY=1") || !strings.Contains(got, "no socket") {
 		t.Errorf("the log says %q", got)
 	}
 }

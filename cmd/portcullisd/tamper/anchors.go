@@ -26,7 +26,7 @@ type Judge interface {
 // back must be in review before anything of it counts. status is called with what a start waits for.
 func JudgeState(ctx context.Context, j Judge, log *slog.Logger, status func(line string)) error {
 	return storage.Retry(ctx, func() error { return j.Judge(ctx) }, func(err error) bool {
-		log.Error("the state is not held against its anchors yet, and nothing of it counts before", "error", err, "retry_in", storage.Pause)
+		log.Error("the state is not compared with its anchors yet, and nothing of it counts before", "error", err, "retry_in", storage.Pause)
 		status("waits for the store, to compare the audit log with its anchors")
 		return true
 	})

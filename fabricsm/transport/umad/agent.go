@@ -121,7 +121,7 @@ func registerOne(sys system, fd int, a Agent, second bool) (id uint32, used bool
 }
 
 // errAgentID says that the kernel broke its promise.
-var errAgentID = errors.New("the kernel gave an agent number above 31")
+var errAgentID = errors.New("the kernel assigned an agent number above 31")
 
 func agentID(arg []byte, second bool, err error) (uint32, bool, error) {
 	if err != nil {

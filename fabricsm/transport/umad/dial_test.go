@@ -154,7 +154,7 @@ func TestDialErrors(t *testing.T) {
 			unix.EPIPE,
 			at + "register for class SubnDR with Linux 6.11.3-test: broken pipe: ", "gone away",
 		},
-		{"nonsense", fake{id: 32}, errAgentID, at + "register for class SubnDR with Linux 6.11.3-test: the kernel gave an agent number above 31", "log"},
+		{"nonsense", fake{id: 32}, errAgentID, at + "register for class SubnDR with Linux 6.11.3-test: the kernel assigned an agent number above 31", "log"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.fake.t = t

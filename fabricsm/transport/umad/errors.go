@@ -86,7 +86,7 @@ func (e *OpenError) Error() string {
 func (e *OpenError) hint() string {
 	switch {
 	case errors.Is(e.Err, unix.EACCES):
-		return "give this user's group the device by a udev rule, or run as root"
+		return "assign the device to this user's group by a udev rule, or run as root"
 	case errors.Is(e.Err, unix.EPERM):
 		return "the device is in another network namespace, or the unit's DevicePolicy keeps it out"
 	case errors.Is(e.Err, unix.ENOENT):

@@ -75,7 +75,7 @@ func Create(w io.Writer, c *Contents, recipients ...age.Recipient) error {
 	}
 	defer clear(text)
 	if len(recipients) == 0 {
-		return errors.New("escrow kit: there is no recipient: nobody could open it")
+		return errors.New("escrow kit: there is no recipient: no key could open it")
 	}
 	a := armor.NewWriter(w)
 	sealed, err := age.Encrypt(a, recipients...)
@@ -132,7 +132,7 @@ func (c *Contents) derives(r *keys.Record) error {
 			continue
 		}
 		if c.Master.IsZero() || c.Master.Derive(r.Kind, r.GUID, h.Epoch) != h.Key {
-			return fmt.Errorf("escrow kit: %v of %v is not what the master gives for epoch %d; the store is not of one piece", r.Kind, r.GUID, h.Epoch)
+			return fmt.Errorf("escrow kit: %v of %v is not what the master derives for epoch %d; the store is not of one piece", r.Kind, r.GUID, h.Epoch)
 		}
 	}
 	return nil
