@@ -68,7 +68,7 @@ func (l *loop) sift(now time.Time, buf []transport.Packet) []transport.Packet {
 
 // asksOurselves reports whether a packet is a request of another device to this manager, and not a possible answer.
 func (l *loop) asksOurselves(p *transport.Packet) bool {
-	return !p.Undelivered && !isAnswer(p) && !l.ofKeys(p) && !l.ofCounters(p)
+	return !p.Undelivered && !isAnswer(p) && l.owner(p) == nil
 }
 
 // look shows what the newest view says of ports. Called with mu held.

@@ -29,10 +29,10 @@ type loop struct {
 	tables  chan *sm.TablesReady
 
 	out   timeouts
-	keys  classKeys
+	keys  *classKeys // nil: none
 	fence fence
 
-	counters counters
+	besides []*beside // all machines beside the core
 
 	gate   *gate
 	sa     *administration // nil: none
@@ -151,7 +151,7 @@ func (l *loop) begin(facts []sm.Fact) {
 	if l.o.Record != nil {
 		l.o.Record.Begin(l.now, l.o.Core)
 	}
-	l.stepKeys(&keymgr.Started{Facts: facts})
+	l.keys.step(&keymgr.Started{Facts: facts})
 	l.step(&sm.Started{Facts: facts})
 }
 
@@ -247,11 +247,11 @@ func (l *loop) input(in sm.Input, ok bool) {
 	l.step(in)
 	switch in := in.(type) {
 	case *sm.ReleaseKeys:
-		l.stepKeys(&keymgr.Release{})
+		l.keys.step(&keymgr.Release{})
 	case *sm.ResumeKeys:
-		l.stepKeys(&keymgr.Resume{})
+		l.keys.step(&keymgr.Resume{})
 	case *sm.RetireKey:
-		l.stepKeys(&keymgr.Retire{GUID: in.GUID})
+		l.keys.step(&keymgr.Retire{GUID: in.GUID})
 	default:
 	}
 }
@@ -282,7 +282,10 @@ func (l *loop) next() time.Time {
 			at = t
 		}
 	}
-	return l.nextLook(l.nextDropped(l.counters.next(l.keys.next(at))))
+	for _, b := range l.besides {
+		at = b.next(at)
+	}
+	return l.nextLook(l.nextDropped(at))
 }
 
 // expire steps in the requests that were not answered in time, and the wake.
@@ -303,8 +306,9 @@ func (l *loop) expire() {
 	if !l.leaveBy.IsZero() && !now.Before(l.leaveBy) {
 		l.resigned = true
 	}
-	l.expireKeys()
-	l.expireCounters()
+	for _, b := range l.besides {
+		b.expire(now)
+	}
 	l.tellDropped()
 }
 
@@ -349,10 +353,9 @@ func (l *loop) tell(e sm.Event) {
 }
 
 func (l *loop) show(v *sm.View) {
-	l.keys.seen.View = v
-	l.stepKeys(&l.keys.seen)
-	l.counters.seen.View = v
-	l.stepCounters(&l.counters.seen)
+	for _, b := range l.besides {
+		b.shown(v)
+	}
 	if l.sa != nil {
 		l.sa.show(v)
 	} else {
@@ -392,6 +395,7 @@ func (l *loop) flush() error {
 // stamp starts the time of all requests that were sent now.
 func (l *loop) stamp(now time.Time) {
 	l.out.stamp(now)
-	l.keys.out.stamp(now)
-	l.counters.out.stamp(now)
+	for _, b := range l.besides {
+		b.out.stamp(now)
+	}
 }

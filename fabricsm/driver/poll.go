@@ -68,7 +68,7 @@ func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) er
 		if idle++; moved {
 			idle = 0
 		}
-		due := l.out.waits() + l.keys.out.waits()
+		due := l.waits()
 		switch {
 		case p.waiting && idle > 0, due == 0 && idle > 0, idle > eager:
 			idle = 0

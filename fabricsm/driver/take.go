@@ -31,14 +31,11 @@ func (l *loop) take(buf []transport.Packet) {
 // takeAnswer takes an answer to a request of this manager, and reports whether the packet
 // needs no more work.
 func (l *loop) takeAnswer(p *transport.Packet) bool {
-	switch {
-	case l.ofKeys(p):
-		l.takeKeys(p)
+	if b := l.owner(p); b != nil {
+		b.take(p)
 		return true
-	case l.ofCounters(p):
-		l.takeCounters(p)
-		return true
-	case !isAnswer(p):
+	}
+	if !isAnswer(p) {
 		return p.Undelivered // a TrapRepress or an answer that was not delivered
 	}
 	switch id, v := l.out.end(p); {
