@@ -8,7 +8,7 @@
 //	route/      routing engines, and the checker of what they made
 //	mcast/      a tree for each multicast group
 //	qos/        lanes of service levels, shares of lanes
-//	partition/  who may talk to whom, as P_Key tables
+//	partition/  which ports may communicate, as P_Key tables
 //	topospec/   the declared fabric: which device belongs where
 //	keys/       management keys: made, held, changed
 //	vault/      keys at rest, and offline kits

@@ -202,7 +202,7 @@ func (s *Service) noLongerHeld(ctx context.Context, tx *store.Tx, f *facts, clas
 		if !b.Engaged.IsZero() {
 			since := b.Engaged
 			b.Engaged, b.Recent = time.Time{}, nil
-			if err := events.Tell(ctx, tx, f.now, v1.Event{
+			if err := events.Record(ctx, tx, f.now, v1.Event{
 				Type: events.BrakeEnded, By: events.ByService, Cause: "ended", Expected: "few hosts lose memberships by themselves",
 				Seen: fmt.Sprintf("no host would lose memberships any more; the brake of class %s kept them since %s", class, since.Format(time.RFC3339)),
 			}); err != nil {
@@ -215,7 +215,7 @@ func (s *Service) noLongerHeld(ctx context.Context, tx *store.Tx, f *facts, clas
 }
 
 func (s *Service) tellBrake(ctx context.Context, tx *store.Tx, class, cause string, b *Brake, q brakeQuestion) error {
-	return events.Tell(ctx, tx, s.now(), v1.Event{
+	return events.Record(ctx, tx, s.now(), v1.Event{
 		Type: events.BrakeEngaged, By: events.ByService, Cause: class,
 		Expected: fmt.Sprintf("at most %d of %d hosts lose memberships by themselves within %v", q.limits.most(q.members), q.members, q.limits.Within),
 		Seen:     fmt.Sprintf("%d did, and %d more would; the first that is kept is host %s: %s", len(b.Recent), max(1, len(q.pending)), q.host, cause),
@@ -343,7 +343,7 @@ func (s *Service) ReleaseBrake(ctx context.Context, actor string, in v1.BrakeRel
 		if err := Brakes().Put(tx, in.Class, b); err != nil {
 			return err
 		}
-		if err := events.Tell(ctx, tx, s.now(), v1.Event{
+		if err := events.Record(ctx, tx, s.now(), v1.Event{
 			Type: events.BrakeEnded, By: events.ByService, Cause: "released", Expected: "few hosts lose memberships by themselves",
 			Seen: fmt.Sprintf("%s had %d hosts go on that the brake of class %s kept: %s", actor, was.Held, in.Class, b.Reason),
 		}); err != nil {

@@ -166,7 +166,7 @@ func (s *Service) holdOne(ctx context.Context, tx *store.Tx, host string, d host
 	}
 	rec.Conflicts = append(slices.Clone(rec.Conflicts), d)
 	e.Host, e.Do = host, e.Do+d.Remedy(host)
-	if err := errors.Join(hostrecord.Records().Put(tx, host, rec), events.Tell(ctx, tx, s.now(), e)); err != nil {
+	if err := errors.Join(hostrecord.Records().Put(tx, host, rec), events.Record(ctx, tx, s.now(), e)); err != nil {
 		return false, err
 	}
 	_, err = s.o.Admission.Settle(ctx, tx, host)

@@ -224,5 +224,5 @@ func (s *Service) tellLapse(ctx context.Context, tx *store.Tx, host string, rec 
 	default:
 		e.Do = "the host stays admitted: release it when its tenant can do without it, and have it attest at its next provisioning"
 	}
-	return events.Tell(ctx, tx, s.now(), e)
+	return events.Record(ctx, tx, s.now(), e)
 }

@@ -41,9 +41,9 @@ func keyOf(e *v1.Event) string {
 	return strings.Join([]string{e.Type, e.Host, adapter, e.Cause, e.By}, "/")
 }
 
-// Tell records in tx that an event happened, at now. Type, By, Cause, Host, Expected, Seen and Do are the caller's; the
+// Record records in tx that an event happened, at now. Type, By, Cause, Host, Expected, Seen and Do are the caller's; the
 // rest follows. If the event is recorded already, its count goes up.
-func Tell(ctx context.Context, tx *store.Tx, now time.Time, e v1.Event) error {
+func Record(ctx context.Context, tx *store.Tx, now time.Time, e v1.Event) error {
 	k, ok := KindOf(e.Type)
 	if !ok || !slices.Contains(k.Causes, e.Cause) || (e.Host == "") != (k.about != "") || !slices.Contains([]string{ByEvidence, ByHost, ByService}, e.By) {
 		return fmt.Errorf("event %q of host %q with cause %q, said by %q: there is none", e.Type, e.Host, e.Cause, e.By)

@@ -29,7 +29,7 @@ func newStore() *store.Store { return store.New(memory.New(time.Now), "") }
 
 func tell(t *testing.T, s *store.Store, at time.Time, e v1.Event) error {
 	t.Helper()
-	_, err := s.Update(t.Context(), func(tx *store.Tx) error { return Tell(t.Context(), tx, at, e) })
+	_, err := s.Update(t.Context(), func(tx *store.Tx) error { return Record(t.Context(), tx, at, e) })
 	return err
 }
 

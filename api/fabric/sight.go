@@ -61,7 +61,7 @@ func (s *sight) pending(n int) []write {
 		out = append(out, write{
 			put: func(ctx context.Context, tx *store.Tx) error {
 				for _, e := range told {
-					if err := events.Tell(ctx, tx, e.Last, e); err != nil {
+					if err := events.Record(ctx, tx, e.Last, e); err != nil {
 						return err
 					}
 				}

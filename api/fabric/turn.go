@@ -47,9 +47,9 @@ func (t *Turn) Alone() sm.Intent {
 	return <-t.link.intents
 }
 
-// Tell brings the reports and the view of the subnet manager into the store. It reports whether the intent must be sent
+// Report brings the reports and the view of the subnet manager into the store. It reports whether the intent must be sent
 // again; see Link.
-func (t *Turn) Tell(ctx context.Context, events []sm.Event, v *sm.View) (again bool, err error) {
+func (t *Turn) Report(ctx context.Context, events []sm.Event, v *sm.View) (again bool, err error) {
 	r := report{events: events, view: v, known: -1}
 	if v != nil && !v.Repeats {
 		r.known = len(events)

@@ -125,7 +125,7 @@ func (s *Service) bind(ctx context.Context, tx *store.Tx, rec *Record, a *v1.Loc
 	if of.to < s.least() {
 		why := cmp.Or(a.Less, "its agent does not say why; update it")
 		return refuse(refusal.Refused, "lock_binding",
-			"see whether its firmware can draw challenges (docs/understand/lock.md, \"Whom a file is for\"); locks.binding of the service says what files are bound to at least",
+			"see whether its firmware can draw challenges (docs/understand/lock.md, \"Which adapters a file is for\"); locks.binding of the service says what files are bound to at least",
 			"adapter %v: the site binds files of settings to a %v, and this adapter can be held to its %v alone: %s", a.NodeGUID, s.least(), of.to, why)
 	}
 	rec.Bound = &Bound{To: of.to.String(), PSID: a.PSID, Less: a.Less}

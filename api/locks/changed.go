@@ -159,5 +159,5 @@ func (s *Service) tellSkipped(ctx context.Context, tx *store.Tx, rec *Record) er
 }
 
 func (s *Service) tell(ctx context.Context, tx *store.Tx, e v1.Event) error {
-	return events.Tell(ctx, tx, s.now(), e)
+	return events.Record(ctx, tx, s.now(), e)
 }

@@ -23,7 +23,7 @@ which is "make bench-failover", on %s:
 adapter of its own, with the configuration that init makes: a lease of 2 s, M_Keys, and
 enforcement that is read back. All hosts but those three are admitted. **OpenSM** is two
 processes with one SM_Key, priorities 14 and 13, as it comes: a standby asks its master every
-10 s, and gives it up after 4 tries. **OpenSM, polled** gives up after 2 s of silence, as ours
+10 s, and takes over after 4 tries. **OpenSM, polled** takes over after 2 s of silence, as ours
 does (sminfo_polling_timeout 500, polling_retry_number 4), and has 32 requests on the wire.
 Hosts are dealt over partitions of 18 hosts or more, 32 at most.
 
@@ -47,7 +47,7 @@ Hosts are dealt over partitions of 18 hosts or more, 32 at most.
 
 Three instances, three members of the store, the simulator and the host that asks share the
 CPUs. ibsim counts neither Sets nor packets, so its rows have times alone; once the socket of
-a client that stands still is full, ibsim stands still, too, so nobody is paused there. Where a master is
+a client that stands still is full, ibsim stands still, too, so no manager is paused there. Where a master is
 paused, no OpenSM takes over here: on a simulator a request that a process took and
 does not answer never times out, so the standby waits. On hardware the kernel ends the wait;
 for how long that goes on is not measured. The same now and then befalls a standby whose

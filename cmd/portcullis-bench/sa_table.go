@@ -21,12 +21,12 @@ which is "make bench-sa", on %s:
 %s
 One host keeps so many Get of PathRecord outstanding, for the path from itself to the
 other hosts in turn, of the two in turn, %d times for %v each; every answer is looked
-at. "by LID" gives both LIDs; "as IPoIB" gives both GIDs, the P_Key and the traffic
+at. "by LID" names both LIDs; "as IPoIB" names both GIDs, the P_Key and the traffic
 class, as Linux does. Answers a second are **min / median / max** of all turns; the
 first ratio is the median of those of two turns that follow each other. µs are CPU time
 for each answer, medians: of the Subnet Manager, and of its ibsim, which both need
 alike; client, simulator and Subnet Manager share the CPUs, so where the simulator's
-share is the larger, answers a second say what it carries. Everybody is in one
+share is the larger, answers a second say what it carries. All hosts are in one
 partition, and no limit of requests is set, as OpenSM knows none.
 
 `
@@ -34,10 +34,10 @@ partition, and no limit of requests is set, as OpenSM knows none.
 const saTablesIntro = `
 All paths of the fabric, asked for by one host with the SA_Key, while another asks for a
 single path every millisecond. OpenSM makes the whole table in memory, then sends it;
-what it writes at once reaches nobody but for the first MAD, as libumad2sim cuts it off,
+what it writes at once is lost but for the first MAD, as libumad2sim cuts it off,
 so its seconds and CPU are those of making the table alone. Portcullis sends all of it,
 by RMPP, in windows. MiB are what the process held at most beyond what it held before.
-"another waited" is the longest of all single paths meanwhile. Nobody is asked for
+"another waited" is the longest of all single paths meanwhile. No host is asked for
 tables of more than %d hosts: at 10,368 OpenSM would need some 24 GiB, and the simulator
 minutes to carry ours.
 

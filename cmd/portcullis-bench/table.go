@@ -67,10 +67,10 @@ OpenSM runs with "-s 0", from a cold cache.
 
 Of a fabric that is n times as large each switch has n times as many blocks of its
 forwarding table, and there are n times as many switches: requests for each host grow
-with the fabric whoever sends them, and "µs a host" with them. "µs an SMP" is the time
+with the fabric, not with the sender, and "µs a host" with them. "µs an SMP" is the time
 by the number of requests.
 
-Both end with all ports Active and all forwarding tables written. What nobody waits for,
+Both end with all ports Active and all forwarding tables written. What no host waits for,
 Portcullis leaves for later: names of nodes, and blocks of P_Key tables that nothing is
 wanted in and that a reset has emptied. A Subnet Manager that runs on reads them in the
 background, some thousand a second: here one SMP for each node and two for each host

@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not done after %v", deadline))
 	defer cancel()
-	return exitCode(ctx, tell(ctx, newNarrator(stdout), dir, stageOptions{kind: fabricKind(*kind), reader: *read, keep: *keep}), stderr)
+	return exitCode(ctx, play(ctx, newNarrator(stdout), dir, stageOptions{kind: fabricKind(*kind), reader: *read, keep: *keep}), stderr)
 }
 
 func exitCode(ctx context.Context, err error, stderr io.Writer) int {

@@ -31,8 +31,8 @@ var cast = []struct{ tenant, cluster string }{
 	{"globex", "globex-infer"},
 }
 
-// tell runs the whole story and clears the stage, whatever happens.
-func tell(ctx context.Context, n *narrator, programs string, o stageOptions) (err error) {
+// play runs the whole story and clears the stage, whatever happens.
+func play(ctx context.Context, n *narrator, programs string, o stageOptions) (err error) {
 	s, err := newStage(programs, o)
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func serve(ctx context.Context, c *config.Config, p *config.Files, wall func() t
 	s.health = &readiness.StoreHealth{Log: log, Status: func(detail string) { s.status.Set(readiness.Store, detail) }, News: make(chan struct{}, 1)}
 	s.store, err = storage.Open(ctx, etcd.Options{
 		Dir: c.Path(c.StateDir), Remote: p.Etcd, Cluster: p.Cluster, Prefix: c.Etcd.Prefix,
-		Log: log, Version: version.Short(), Quota: c.StoreQuota << 20, OnHealth: s.health.Tell,
+		Log: log, Version: version.Short(), Quota: c.StoreQuota << 20, OnHealth: s.health.Note,
 	}, s.systemd.Extend)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -164,7 +164,7 @@ func (s *service) start(ctx context.Context, group *errgroup.Group) error {
 		})
 	}
 	if len(c.Etcd.Endpoints) > 0 {
-		until(func(ctx context.Context) { storage.FollowRemote(ctx, s.store, s.health.Tell) })
+		until(func(ctx context.Context) { storage.FollowRemote(ctx, s.store, s.health.Note) })
 	}
 	hup := command.Hangups()
 	until(func(ctx context.Context) { command.OnHangup(ctx, hup, func() { s.reload(ctx) }) })

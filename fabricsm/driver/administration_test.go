@@ -179,7 +179,7 @@ func TestStatusHasFloods(t *testing.T) {
 	for range all {
 		a.gate.front.Admit(now, &p)
 	}
-	a.gate.front.Tell(now.Add(2 * time.Second))
+	a.gate.front.Report(now.Add(2 * time.Second))
 	s := a.status().Front
 	of := &s.Limiter[limiter.Other]
 	if of[limiter.NodeRate] == 0 || of[limiter.Pass]+of[limiter.NodeRate] != all || len(s.Violations) != 1 || s.Violations[0].Count != of[limiter.NodeRate] {

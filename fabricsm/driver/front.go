@@ -110,7 +110,7 @@ func (l *loop) nextDropped(at time.Time) time.Time {
 func (l *loop) tellDropped() {
 	g := l.gate
 	g.mu.Lock()
-	events := g.front.Tell(l.now)
+	events := g.front.Report(l.now)
 	g.mu.Unlock()
 	for _, e := range events {
 		l.tell(e)

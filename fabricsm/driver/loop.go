@@ -256,7 +256,7 @@ func (l *loop) input(in sm.Input, ok bool) {
 	}
 }
 
-// latest gives the newest of the intents that wait.
+// latest returns the newest of the intents that wait.
 func latest(in sm.Intent, more <-chan sm.Intent) sm.Intent {
 	for {
 		select {

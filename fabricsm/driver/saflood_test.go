@@ -191,7 +191,7 @@ func (q *inlet) move(to []transport.Packet) (n int, err error) {
 		a := &q.queue[q.head]
 		to[n] = *a.packet
 		if q.shares != nil {
-			q.shares.Give(to[n].LID)
+			q.shares.Release(to[n].LID)
 		}
 		if a.asked != nil {
 			a.asked.taken = now

@@ -27,7 +27,7 @@
 // A key leaves only in a MAD to the device with that GUID, at the place of its record, when the caller says that the place
 // is verified; otherwise the step is Withhold. At most two keys are ever tried on a device, both its own. Behind a link
 // where nothing is known, Book.At names the devices whose keys may be tried there. A device that answers there learns a key
-// of the device that was there before: if it is another one, give that device a new key.
+// of the device that was there before: if it is another one, assign that device a new key.
 //
 // # Why a crash loses no device
 //

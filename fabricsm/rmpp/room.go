@@ -97,7 +97,7 @@ func (t *Table[A]) evict(now time.Time, p *port[A], silent time.Duration, sink S
 	t.stats.Evicted++
 	if !victim.idle() {
 		t.stats.Stops++
-		t.tell(victim, mad.RMPPStop, mad.RMPPResX, sink)
+		t.control(victim, mad.RMPPStop, mad.RMPPResX, sink)
 	}
 	t.end(victim, Stopped, mad.RMPPResX, sink)
 	return true

@@ -54,7 +54,7 @@ func (t *Table[A]) turn(now time.Time, s *session[A], sink Sink[A]) (work int) {
 	case s.send.gaveUp:
 		if s.send.sent > 0 {
 			t.stats.Stops++
-			t.tell(s, mad.RMPPStop, mad.RMPPResX, sink)
+			t.control(s, mad.RMPPStop, mad.RMPPResX, sink)
 		}
 		t.end(s, Stopped, mad.RMPPResX, sink)
 		return work
@@ -107,12 +107,12 @@ func (t *Table[A]) expire(now time.Time, s *session[A], sink Sink[A]) (work int)
 // abort ends a transaction with an ABORT to the peer.
 func (t *Table[A]) abort(s *session[A], why mad.RMPPStatus, sink Sink[A]) {
 	t.stats.abort(why)
-	t.tell(s, mad.RMPPAbort, why, sink)
+	t.control(s, mad.RMPPAbort, why, sink)
 	t.end(s, Aborted, why, sink)
 }
 
-// tell sends a control packet to the peer out of turn.
-func (t *Table[A]) tell(s *session[A], y mad.RMPPType, why mad.RMPPStatus, sink Sink[A]) {
+// control sends a control packet to the peer out of turn.
+func (t *Table[A]) control(s *session[A], y mad.RMPPType, why mad.RMPPStatus, sink Sink[A]) {
 	if s.place.sending {
 		onward(&t.out, s.send.head[:], y, why, 0, 0)
 	} else {

@@ -71,7 +71,7 @@ const (
 	PeerStopped
 	// PeerAborted means that the peer sent ABORT.
 	PeerAborted
-	// Stopped means that we sent STOP: another transaction needed the room, the source gave up, or the message is too long
+	// Stopped means that we sent STOP: another transaction needed the room, the source stopped, or the message is too long
 	// for us. If no segment was sent before, no STOP is sent.
 	Stopped
 	// Aborted means that we sent ABORT.

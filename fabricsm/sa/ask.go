@@ -47,17 +47,17 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 	case attr == mad.AttrPathRecord && method == mad.MethodGetTable:
 		as := a.as(Paths, who)
 		c, status := a.paths.GetTable(a.book, pathGroups{a.groups}, &as, m)
-		a.give(now, p, who, m, &c, status)
+		a.answerGet(now, p, who, m, &c, status)
 	case attr == mad.AttrMultiPathRecord && method == mad.MethodGetMulti:
 		c, status := a.paths.GetMulti(a.book, who, m.ComponentMask(), data)
-		a.give(now, p, who, m, &c, status)
+		a.answerGet(now, p, who, m, &c, status)
 	case attr == mad.AttrTraceRecord && method == mad.MethodGetTrace:
 		t, status := a.paths.GetTrace(a.book, who, m.ComponentMask(), data)
-		a.give(now, p, who, m, &t, status)
+		a.answerGet(now, p, who, m, &t, status)
 	case record.Answers(attr):
 		q := record.QueryOf(m)
 		c, status := record.Find(a.book, who, &q)
-		a.give(now, p, who, m, &c, status)
+		a.answerGet(now, p, who, m, &c, status)
 	default:
 		a.reply(p, m, mad.StatusUnsupportedMethodAttr)
 	}
@@ -68,7 +68,7 @@ func (a *Agent) search(now time.Time, p *transport.Packet, who *book.Asker, m *m
 	as := a.as(Paths, who)
 	s, status, ok := a.paths.Search(a.book, &as, m)
 	if ok {
-		a.give(now, p, who, m, &s, status)
+		a.answerGet(now, p, who, m, &s, status)
 	}
 	return ok
 }
@@ -118,7 +118,7 @@ func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m
 	if decode(a, p, m, &rec) {
 		rec.ProxyJoin = rec.ProxyJoin || m.SAData()[49]&1 != 0 // where saquery has it
 		q := a.groups.Now().Query(a.as(Registrations, who), a.book.EndPort(who.Port), a.cfg.Subnet, &rec, m.ComponentMask())
-		a.give(now, p, who, m, &q, mad.StatusOK)
+		a.answerGet(now, p, who, m, &q, mad.StatusOK)
 	}
 }
 
@@ -127,7 +127,7 @@ func (a *Agent) askSubscriptions(now time.Time, p *transport.Packet, who *book.A
 	var rec mad.InformInfoRecord
 	if decode(a, p, m, &rec) {
 		q := a.subs.Now().Query(a.fabric, *who, a.cfg.Subnet, &rec, m.ComponentMask())
-		a.give(now, p, who, m, &q, mad.StatusOK)
+		a.answerGet(now, p, who, m, &q, mad.StatusOK)
 	}
 }
 
@@ -136,7 +136,7 @@ func (a *Agent) askServices(now time.Time, p *transport.Packet, who *book.Asker,
 	var rec mad.ServiceRecord
 	if decode(a, p, m, &rec) {
 		q := a.services.Now().Query(now, a.fabric, a.as(Registrations, who), &rec, m.ComponentMask())
-		a.give(now, p, who, m, &q, mad.StatusOK)
+		a.answerGet(now, p, who, m, &q, mad.StatusOK)
 	}
 }
 
@@ -149,8 +149,8 @@ func decode[T any](a *Agent, p *transport.Packet, m *mad.MAD, rec *T) bool {
 	return true
 }
 
-// give answers a Get or GetTable.
-func (a *Agent) give(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, r rows, status mad.Status) {
+// answerGet answers a Get or GetTable.
+func (a *Agent) answerGet(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, r rows, status mad.Status) {
 	switch {
 	case status != mad.StatusOK:
 		a.reply(p, m, status)

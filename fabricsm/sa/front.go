@@ -107,15 +107,15 @@ func (f *Front) find(m *mad.MAD, asked *limiter.Packet) {
 // Next returns the time at which Tell has events to report; zero: never.
 func (f *Front) Next() time.Time { return f.tellAt }
 
-// Tell reports dropped packets, if it is time. The events of the suppression sequence are loud. The other drops are
+// Report reports dropped packets, if it is time. The events of the suppression sequence are loud. The other drops are
 // reported quietly a second later, with exact counts.
-func (f *Front) Tell(now time.Time) (events []sm.Event) {
+func (f *Front) Report(now time.Time) (events []sm.Event) {
 	if f.tellAt.IsZero() || now.Before(f.tellAt) {
 		return nil
 	}
 	f.tellAt = time.Time{}
 	tell := func(v *trust.Violation) { events = append(events, &Violation{Violation: *v}) }
-	if f.wrongs.Tell(tell) {
+	if f.wrongs.Report(tell) {
 		f.tellAt = now.Add(tellEvery)
 	}
 	f.limiter.Told(func(d limiter.Drops) {

@@ -51,7 +51,7 @@ func TestFrontLimitsEveryClass(t *testing.T) {
 	if got := testing.AllocsPerRun(100, func() { f.Admit(now, kinds[0]) }); got != 0 {
 		t.Errorf("%v allocations", got)
 	}
-	events := f.Tell(f.Next())
+	events := f.Report(f.Next())
 	if len(events) != 1 {
 		t.Fatalf("told %v, want one port", events)
 	}
@@ -136,7 +136,7 @@ func TestFrontFindsWhoSentADirectedRoute(t *testing.T) {
 	if !f.Admit(now, directed(t, r, "h2", 0, h2)) {
 		t.Error("another host is dropped")
 	}
-	events := f.Tell(f.Next())
+	events := f.Report(f.Next())
 	if len(events) != 1 {
 		t.Fatalf("told %v, want one port", events)
 	}
@@ -169,7 +169,7 @@ func TestFrontNamesTheLastKnownPort(t *testing.T) {
 	if most := limiter.DefaultConfig().Management.Node.Burst; passed > most {
 		t.Errorf("%d passed at once, want at most %d", passed, most)
 	}
-	events := f.Tell(f.Next())
+	events := f.Report(f.Next())
 	if want := (ib.Place{Switch: leaf.GUID, Port: free}); len(events) != 1 || events[0].(*sa.Violation).Place != want {
 		t.Errorf("told %v, want one at %v", events, want)
 	}

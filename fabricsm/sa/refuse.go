@@ -65,7 +65,7 @@ func (a *Agent) tellLater(now time.Time) {
 // tell reports the refusals that were not reported at once.
 func (a *Agent) tell(now time.Time) {
 	a.tellAt = time.Time{}
-	if a.wrongs.Tell(func(v *trust.Violation) { a.out.Events = append(a.out.Events, &Violation{Violation: *v}) }) {
+	if a.wrongs.Report(func(v *trust.Violation) { a.out.Events = append(a.out.Events, &Violation{Violation: *v}) }) {
 		a.tellLater(now)
 	}
 	a.limiter.Told(func(d limiter.Drops) { a.refuse(now, flood(&d, a.book)) })

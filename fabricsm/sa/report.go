@@ -73,7 +73,7 @@ func (a *Agent) informed(e *inform.Effects) {
 // report sends notices to their subscribers.
 func (a *Agent) report(now time.Time, notices ...registry.Notice) {
 	if len(notices) > 0 {
-		e := a.subs.Tell(now, notices...)
+		e := a.subs.Report(now, notices...)
 		a.informed(&e)
 	}
 }

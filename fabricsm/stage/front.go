@@ -41,7 +41,7 @@ func (s *Stage) admits(p *transport.Packet) bool { return s.front.Admit(s.now, p
 
 // tellFront reports dropped packets.
 func (s *Stage) tellFront() {
-	for _, e := range s.front.Tell(s.now) {
+	for _, e := range s.front.Report(s.now) {
 		s.events = append(s.events, Happened{s.Now(), e})
 	}
 }

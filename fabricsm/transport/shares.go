@@ -27,5 +27,5 @@ func (s *Shares) Take(source ib.LID, waiting int) bool {
 	return true
 }
 
-// Give records that a packet of a source left the queue.
-func (s *Shares) Give(source ib.LID) { s.held[source]-- }
+// Release records that a packet of a source left the queue.
+func (s *Shares) Release(source ib.LID) { s.held[source]-- }

@@ -38,7 +38,7 @@ func TestSharesOfAFullQueue(t *testing.T) {
 		t.Errorf("%d wait, want %d and no more", waiting, places)
 	}
 	for range places / 2 {
-		s.Give(flooder)
+		s.Release(flooder)
 		waiting--
 	}
 	if got := put(flooder, places); got != places/16 {

@@ -138,7 +138,7 @@ func (k *Keeper) rolledBack(ctx context.Context, back *review.RolledBack) error 
 			}
 		}
 		mark.RolledBack, mark.Clearing = back, true
-		return errors.Join(review.Marks().Put(tx, review.Key, *mark), events.Tell(ctx, tx, now, v1.Event{
+		return errors.Join(review.Marks().Put(tx, review.Key, *mark), events.Record(ctx, tx, now, v1.Event{
 			Type: events.StateRolledBack, By: events.ByService, Cause: back.Cause,
 			Expected: "the audit log to have what was anchored of it", Seen: back.String(),
 			Do: "portcullis restore review; nothing is granted that the fabric does not have, until portcullis restore end",

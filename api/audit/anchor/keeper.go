@@ -111,7 +111,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		if err := k.look(ctx); err != nil && ctx.Err() == nil {
 			k.o.Log.Error("the audit log is not anchored now", "error", err)
 		}
-		k.tell(ctx)
+		k.report(ctx)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -263,8 +263,8 @@ func (k *Keeper) Flush(ctx context.Context) {
 	}
 }
 
-// tell records the event that a sink has no anchor for long, or has some again.
-func (k *Keeper) tell(ctx context.Context) {
+// report records the event that a sink has no anchor for long, or has some again.
+func (k *Keeper) report(ctx context.Context) {
 	for _, f := range k.feeds {
 		kind, seen, due := f.toTell(k.o.Now(), k.o.Tell)
 		if !due {
@@ -276,7 +276,7 @@ func (k *Keeper) tell(ctx context.Context) {
 		if kind == events.AnchorsFailing {
 			e.Do = "see to it: a state that is rolled back meanwhile is not noticed by it"
 		}
-		_, err := k.o.Store.Update(ctx, func(tx *store.Tx) error { return events.Tell(ctx, tx, k.o.Now(), e) })
+		_, err := k.o.Store.Update(ctx, func(tx *store.Tx) error { return events.Record(ctx, tx, k.o.Now(), e) })
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
 				k.o.Log.Error("that the audit log is not anchored was not recorded", "error", err)

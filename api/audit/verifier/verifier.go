@@ -206,7 +206,7 @@ func (v *Verifier) notWhole(ctx context.Context, b *chain.Break) error {
 	if v.told != nil && v.told.Cause == b.Cause && v.told.Seq == b.Seq { // the text changes as the log goes on
 		return nil
 	}
-	err := v.tell(ctx, now, v1.Event{
+	err := v.report(ctx, now, v1.Event{
 		Type: events.AuditBroken, Cause: b.Cause, Expected: "each entry as it was written, and the head that was verified before", Seen: b.Text,
 		Do: "keep a copy of the state as it is, find out who wrote to the store, and compare with anchors: portcullis audit verify --anchor FILE; once that is known: portcullis audit accept-break",
 	}, nil)
@@ -240,13 +240,13 @@ func (v *Verifier) noteWhole(ctx context.Context, now time.Time, head chain.Head
 		_, err := v.o.Store.Update(ctx, note)
 		return wrapNote(err)
 	}
-	return v.tell(ctx, now, v1.Event{
+	return v.report(ctx, now, v1.Event{
 		Type: events.AuditWhole, Cause: "verified", Expected: "each entry as it was written", Seen: fmt.Sprintf("%d entries, and before: %s", head.Seq, v.told.Text),
 	}, note)
 }
 
-// tell records an event, together with what note writes.
-func (v *Verifier) tell(ctx context.Context, now time.Time, e v1.Event, note func(*store.Tx) error) error {
+// report records an event, together with what note writes.
+func (v *Verifier) report(ctx context.Context, now time.Time, e v1.Event, note func(*store.Tx) error) error {
 	e.By = events.ByService
 	_, err := v.o.Store.Update(ctx, func(tx *store.Tx) error {
 		if note != nil {
@@ -254,7 +254,7 @@ func (v *Verifier) tell(ctx context.Context, now time.Time, e v1.Event, note fun
 				return err
 			}
 		}
-		return events.Tell(ctx, tx, now, e)
+		return events.Record(ctx, tx, now, e)
 	})
 	return wrapNote(err)
 }

@@ -209,7 +209,7 @@ func (k *Keeper) follow(ctx context.Context) error {
 	ticks := time.NewTicker(tick)
 	defer ticks.Stop()
 	for {
-		if err := errors.Join(k.record(ctx, false), k.tell(ctx)); err != nil {
+		if err := errors.Join(k.record(ctx, false), k.report(ctx)); err != nil {
 			return err
 		}
 		select {

@@ -19,8 +19,8 @@ import (
 // maxUntold bounds the jumps that wait for a store which is away.
 const maxUntold = 16
 
-// tell reports the jumps that happened.
-func (k *Keeper) tell(ctx context.Context) error {
+// report reports the jumps that happened.
+func (k *Keeper) report(ctx context.Context) error {
 	k.mu.Lock()
 	k.water.Now(k.reading())
 	for _, j := range k.water.Jumps() {
@@ -38,7 +38,7 @@ func (k *Keeper) tell(ctx context.Context) error {
 	}
 	_, err := k.o.Store.Update(ctx, func(tx *store.Tx) error {
 		for i := range jumps {
-			if err := events.Tell(ctx, tx, now, k.event(&jumps[i])); err != nil {
+			if err := events.Record(ctx, tx, now, k.event(&jumps[i])); err != nil {
 				return err
 			}
 		}
@@ -127,7 +127,7 @@ func (k *Keeper) SetClock(ctx context.Context, actor string, in v1.ClockSet) (*v
 		if err := audit.Append(ctx, tx, audit.Entry{Time: s.Time, Actor: actor, Action: "clock.set", Object: "clock", Code: "ok", Detail: detail}); err != nil {
 			return err
 		}
-		return events.Tell(ctx, tx, s.Time, v1.Event{
+		return events.Record(ctx, tx, s.Time, v1.Event{
 			Type: events.ClockSteady, By: events.ByService, Cause: "set", Expected: "a time that does not go back", Seen: actor + " set the recorded time " + detail,
 		})
 	})

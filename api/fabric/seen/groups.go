@@ -38,7 +38,7 @@ func (o *Observer) Groups(_ context.Context, q v1.GroupQuery) (*v1.Page[v1.Fabri
 		all = func(yield func(*group.Group) bool) { yield(g) }
 	}
 	row := func(g *group.Group) (v1.FabricGroup, bool) {
-		if partition != 0 && g.PKey.Base() != partition || !l.anybody() && !l.hasMember(g) {
+		if partition != 0 && g.PKey.Base() != partition || !l.isAny() && !l.hasMember(g) {
 			return v1.FabricGroup{}, false
 		}
 		return l.groupRow(g), true

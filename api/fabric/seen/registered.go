@@ -133,8 +133,8 @@ func (l *listing) wants(port ib.GUID) bool {
 	return (l.host == "" || l.host == r.Host || r.Host == "" && l.host == r.node) && (l.tenant == "" || l.tenant == r.Tenant)
 }
 
-// anybody reports whether no port is requested.
-func (l *listing) anybody() bool { return l.port == 0 && l.host == "" && l.tenant == "" }
+// isAny reports whether no port is requested.
+func (l *listing) isAny() bool { return l.port == 0 && l.host == "" && l.tenant == "" }
 
 // registeredPage makes a page of what is wanted. cursor says where the one after a thing
 // begins.

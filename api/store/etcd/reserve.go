@@ -45,7 +45,7 @@ func (r reserve) take() error {
 		err = fill(f)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(fmt.Errorf("keep a reserve on the state directory's disk: %w", err), r.give())
+		return errors.Join(fmt.Errorf("keep a reserve on the state directory's disk: %w", err), r.release())
 	}
 	return nil
 }
@@ -61,8 +61,8 @@ func fill(f *os.File) error {
 	return f.Sync()
 }
 
-// give returns the space to the disk.
-func (r reserve) give() error {
+// release returns the space to the disk.
+func (r reserve) release() error {
 	err := os.Remove(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -108,7 +108,7 @@ func (s *supervised) start() (*backend, error) {
 	s.look(nil)
 	if err := checkSpace(memberDir(s.o)); errors.Is(err, store.ErrFull) && s.disk.held() {
 		s.o.Log.Warn("the disk of the state directory is full; its reserve is given back", "error", err)
-		if err := s.disk.give(); err != nil {
+		if err := s.disk.release(); err != nil {
 			s.o.Log.Error("the reserve stays", "error", err)
 		}
 		s.look(nil)

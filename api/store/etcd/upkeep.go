@@ -162,7 +162,7 @@ func (s *supervised) look(member *backend) (given bool) {
 	held := s.disk.held()
 	switch {
 	case held && free < direSpace:
-		given = s.disk.give() == nil
+		given = s.disk.release() == nil
 		held = !given
 	case !held && free >= reserveSize+amplySpace:
 		held = s.disk.take() == nil

@@ -160,7 +160,7 @@ func (v *site) hear() {
 	}
 	v.told = v.Mark()
 	v.seen.OnView(v.View())
-	if _, err := v.turn.Tell(v.ctx(), events, v.View()); !errors.Is(err, store.ErrAway) {
+	if _, err := v.turn.Report(v.ctx(), events, v.View()); !errors.Is(err, store.ErrAway) {
 		v.scene.Must(err)
 	}
 }

@@ -215,7 +215,7 @@ func (v *site) show() (again bool) {
 	}
 	v.told = v.Mark()
 	v.seen.OnView(v.View())
-	again, err := v.turn.Tell(context.Background(), events, v.View())
+	again, err := v.turn.Report(context.Background(), events, v.View())
 	v.scene.Must(err)
 	return again
 }

@@ -128,8 +128,8 @@ func (a *Keeper) compose() sa.Settings {
 	return s
 }
 
-// tell replaces the settings that the driver has not taken. Called with mu held.
-func (a *Keeper) tell() {
+// publish replaces the settings that the driver has not taken. Called with mu held.
+func (a *Keeper) publish() {
 	select {
 	case <-a.Settings:
 	default:
@@ -145,7 +145,7 @@ func (a *Keeper) OnAliases(list alias.List) {
 		return
 	}
 	if a.aliases = list; a.known {
-		a.tell()
+		a.publish()
 	}
 }
 
@@ -159,7 +159,7 @@ func (a *Keeper) Partition(of partitioning) {
 		return
 	}
 	a.parts, a.known = p, true
-	a.tell()
+	a.publish()
 }
 
 // configure takes a configuration that was read again. It returns the settings that wait for a restart, by their keys,
@@ -183,7 +183,7 @@ func (a *Keeper) configure(f *config.Fabric, c *sa.Config, core *sm.Config) []st
 	a.config.Trust, a.config.ServiceKeys, a.config.Paths, a.config.Rules = s.Trust, s.ServiceKeys, s.Paths, s.Rules
 	a.config.Aliases.Inventory, a.config.Limiter = s.Aliases, s.Limiter
 	if a.known || !a.Awaits {
-		a.tell()
+		a.publish()
 	}
 	if slices.Equal(told, a.waits) {
 		return nil

@@ -51,14 +51,14 @@ Options:
                         how often the LID of every adapter is read again; default 2s,
                         0: with the audit only
   --counter-period DURATION
-                        how often counters are looked at, to tell of those that
-                        somebody reset; default 0, never
+                        how often counters are looked at, to report those that
+                        a host reset; default 0, never
   --mute-period DURATION
                         how often the packets are read that ports of switches without
                         trap 259 have refused; default 30s, 0: never
   --window N            requests under way at once; default 64
   --tries N             tries before a node counts as silent; default 3
-  --keys-root FILE      give devices M_Keys, sealed under FILE of "portcullis keys root"
+  --keys-root FILE      assign M_Keys to devices, sealed under FILE of "portcullis keys root"
                         in DIR of --state-dir
   --topology FILE       which device belongs behind which switch port: a native revision
                         or a topoconfig.conf (docs/understand/topospec.md)

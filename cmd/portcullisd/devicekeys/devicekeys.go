@@ -41,19 +41,19 @@ func Open(c *config.Keys, inner driver.Store, path func(string) string, to *sm.C
 		if k.drawn, err = keys.NewDrawn(rand.Reader, keys.MostDrawn); err != nil {
 			return nil, nil, err
 		}
-		give(c, k.drawn, to)
+		setSource(c, k.drawn, to)
 		return k.Store, k, nil
 	}
 	master, err := k.Master()
 	if err != nil {
 		return nil, nil, &ClosedError{err}
 	}
-	give(c, keys.Derived{Master: master}, to)
+	setSource(c, keys.Derived{Master: master}, to)
 	return k.Store, k, nil
 }
 
-// give sets the source of new keys.
-func give(c *config.Keys, source keys.Source, to *sm.Config) {
+// setSource sets the source of new keys.
+func setSource(c *config.Keys, source keys.Source, to *sm.Config) {
 	if c.ManagesMKeys() {
 		to.MKey.Source = source
 	}

@@ -29,7 +29,7 @@ func (w *Watcher) certificateEvent(ctx context.Context, now time.Time, told *cer
 		return
 	}
 	_, failed := w.Store.Update(ctx, func(tx *store.Tx) error {
-		return events.Tell(ctx, tx, now, v1.Event{
+		return events.Record(ctx, tx, now, v1.Event{
 			Type: events.CertificateEnds, By: events.ByService, Cause: next.cause,
 			Expected: "a certificate that is valid for 30 days more, or for a third of its life", Seen: err.Error(),
 			Do: "portcullisd certificate renew, or have its authority issue the next one; then: systemctl reload portcullisd",

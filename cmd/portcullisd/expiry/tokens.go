@@ -60,7 +60,7 @@ func (w *Watcher) tokensEvent(ctx context.Context, now time.Time, told tokensTol
 		}
 		w.Log.Warn("operator tokens", "cause", cause, "tokens", seen)
 		_, err := w.Store.Update(ctx, func(tx *store.Tx) error {
-			return events.Tell(ctx, tx, now, v1.Event{
+			return events.Record(ctx, tx, now, v1.Event{
 				Type: events.TokenEnds, By: events.ByService, Cause: cause,
 				Expected: "tokens that are good for 30 days more, or for a third of their life", Seen: seen,
 				Do: "portcullisd token makes another one; then: systemctl reload portcullisd",

@@ -21,8 +21,8 @@ type StoreHealth struct {
 	last etcd.Health
 }
 
-// Tell takes news of the store.
-func (h *StoreHealth) Tell(now etcd.Health) {
+// Note takes news of the store.
+func (h *StoreHealth) Note(now etcd.Health) {
 	h.mu.Lock()
 	was := h.last
 	h.last = now

@@ -62,7 +62,7 @@ func (r *Room) event(ctx context.Context, now time.Time, recorded string) string
 	if cause == "" {
 		e = v1.Event{Type: events.StoreRoom, By: events.ByService, Cause: "room"}
 	}
-	if _, err := r.Store.Update(ctx, func(tx *store.Tx) error { return events.Tell(ctx, tx, now, e) }); err != nil {
+	if _, err := r.Store.Update(ctx, func(tx *store.Tx) error { return events.Record(ctx, tx, now, e) }); err != nil {
 		r.Log.Error("an event about the room of the store was not recorded", "error", err)
 		return recorded
 	}

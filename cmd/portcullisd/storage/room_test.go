@@ -38,7 +38,7 @@ func TestStoreRunsShort(t *testing.T) {
 		{"80 %", etcd.Health{Warning: "records take 80 %", Short: errors.New("records take 80 %")}, "removals", true},
 		{"room again", etcd.Health{}, "", false},
 	} {
-		health.Tell(tt.health)
+		health.Note(tt.health)
 		select {
 		case <-health.News:
 		default:

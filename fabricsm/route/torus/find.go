@@ -169,7 +169,7 @@ func guess(near [][]int32, o int32) [][]ray {
 			rays = append(rays, ray{loose[2*i], loose[2*i+1], true})
 		}
 		for _, v := range loose[2*fours:] {
-			rays = append(rays, ray{ahead: v, back: nobody})
+			rays = append(rays, ray{ahead: v, back: none})
 		}
 		if len(rays) <= 3 {
 			ways = append(ways, rays)
@@ -186,7 +186,7 @@ func grow(g *route.Graph, near [][]int32, o int32, rays []ray, c *Config) (*plac
 		case r.four:
 			s.radix[dim], s.wrap[dim] = 4, true
 			continue
-		case r.back == nobody:
+		case r.back == none:
 			n, _ := length(near, o, r.ahead)
 			s.radix[dim] = 1 + n
 			continue
@@ -209,7 +209,7 @@ func grow(g *route.Graph, near [][]int32, o int32, rays []ray, c *Config) (*plac
 	p.put(o, at)
 	for dim, r := range rays {
 		for i, v := range []int32{r.ahead, r.back} {
-			if next, ok := p.step(at, 2*dim+i); v != nobody && (!ok || !p.seat(v, next)) {
+			if next, ok := p.step(at, 2*dim+i); v != none && (!ok || !p.seat(v, next)) {
 				return nil, errors.New("two switches at one place")
 			}
 		}

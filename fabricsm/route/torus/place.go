@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/route"
 )
 
-// nobody is the value for a position without a switch.
-const nobody = int32(-1)
+// none is the value for a position without a switch.
+const none = int32(-1)
 
 // coord is where a switch is, along x, y and z.
 type coord [3]int
@@ -52,7 +52,7 @@ func newPlacement(g *route.Graph, near [][]int32, s shape) *placement {
 	n := len(g.IDs)
 	p := &placement{shape: s, g: g, near: near, at: make([]int32, s.size()), where: make([]coord, n), placed: make([]bool, n), left: n}
 	for i := range p.at {
-		p.at[i] = nobody
+		p.at[i] = none
 	}
 	return p
 }
@@ -75,7 +75,7 @@ func (p *placement) put(s int32, c coord) {
 
 // seat puts a switch at a free position and reports whether both were free.
 func (p *placement) seat(s int32, c coord) bool {
-	if p.placed[s] || p.at[p.index(c)] != nobody {
+	if p.placed[s] || p.at[p.index(c)] != none {
 		return false
 	}
 	p.put(s, c)
@@ -88,7 +88,7 @@ func (p *placement) solve() {
 		before = p.left
 		for i := range p.at {
 			c := p.position(i)
-			if p.at[i] == nobody {
+			if p.at[i] == none {
 				p.fill(c)
 			} else {
 				p.extend(p.at[i], c)
@@ -104,23 +104,23 @@ func (p *placement) position(i int) coord {
 // fill places the one switch that is cabled to placed neighbours of a position
 // along two dimensions: the fourth corner of a face.
 func (p *placement) fill(c coord) {
-	found := nobody
+	found := none
 	for dir := range 6 {
 		next, ok := p.step(c, dir)
-		if !ok || p.at[p.index(next)] == nobody {
+		if !ok || p.at[p.index(next)] == none {
 			continue
 		}
 		for _, s := range p.near[p.at[p.index(next)]] {
 			if p.placed[s] || s == found || !p.cornerOf(s, c, dir) {
 				continue
 			}
-			if found != nobody {
+			if found != none {
 				return
 			}
 			found = s
 		}
 	}
-	if found != nobody {
+	if found != none {
 		p.put(found, c)
 	}
 }
@@ -133,7 +133,7 @@ func (p *placement) cornerOf(s int32, c coord, dir int) bool {
 			continue
 		}
 		if next, ok := p.step(c, other); ok {
-			if v := p.at[p.index(next)]; v != nobody && has(p.near[s], v) {
+			if v := p.at[p.index(next)]; v != none && has(p.near[s], v) {
 				return true
 			}
 		}
@@ -146,7 +146,7 @@ func (p *placement) cornerOf(s int32, c coord, dir int) bool {
 func (p *placement) extend(s int32, c coord) {
 	var open []int
 	for dir := range 6 {
-		if next, ok := p.step(c, dir); ok && p.at[p.index(next)] == nobody {
+		if next, ok := p.step(c, dir); ok && p.at[p.index(next)] == none {
 			open = append(open, dir)
 		}
 	}
@@ -166,7 +166,7 @@ func (p *placement) extend(s int32, c coord) {
 	}
 	for _, dir := range open {
 		back, ok := p.step(c, dir^1)
-		if p.wrap[dir/2] && p.radix[dir/2] == 4 || !ok || p.at[p.index(back)] == nobody {
+		if p.wrap[dir/2] && p.radix[dir/2] == 4 || !ok || p.at[p.index(back)] == none {
 			continue
 		}
 		if v := p.straight(p.at[p.index(back)], s, loose); v >= 0 {
@@ -187,12 +187,12 @@ func (p *placement) straight(before, s int32, of []int32) int32 {
 const ambiguous = int32(-2)
 
 func straight(near [][]int32, before, s int32, of []int32) int32 {
-	found := nobody
+	found := none
 	for _, v := range of {
 		if v == before || !onlyCommon(near[before], near[v], s) {
 			continue
 		}
-		if found != nobody {
+		if found != none {
 			return ambiguous
 		}
 		found = v

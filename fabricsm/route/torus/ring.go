@@ -12,7 +12,7 @@ type ways struct {
 func newWays(p *placement) *ways {
 	w := &ways{p: p, reach: make([][6]int, len(p.at))}
 	for i, s := range p.at {
-		if s == nobody {
+		if s == none {
 			continue
 		}
 		for dir := range 6 {
@@ -36,7 +36,7 @@ func (w *ways) walk(c coord, dir int) int {
 
 func (w *ways) linked(a, b coord) bool {
 	s, t := w.p.at[w.p.index(a)], w.p.at[w.p.index(b)]
-	return s != nobody && t != nobody && has(w.p.near[s], t)
+	return s != none && t != none && has(w.p.near[s], t)
 }
 
 // shorter returns the direction along a dimension in which it is less far from one coordinate to another. If both ways
@@ -83,7 +83,7 @@ func (w *ways) towards(c coord, dim, to int) int {
 	target := c
 	target[dim] = to
 	short := 0
-	if w.p.at[w.p.index(target)] == nobody {
+	if w.p.at[w.p.index(target)] == none {
 		short = 1
 	}
 	dir := w.p.shorter(dim, c[dim], to)
@@ -105,7 +105,7 @@ func (w *ways) next(c, dest coord) int {
 		corner := c
 		corner[dim] = dest[dim]
 		dir := w.towards(c, dim, dest[dim])
-		if dir < 0 || w.p.at[w.p.index(corner)] != nobody {
+		if dir < 0 || w.p.at[w.p.index(corner)] != none {
 			return dir
 		}
 		// There is no switch where it should turn. Right before that place it turns early, into the next dimension that it

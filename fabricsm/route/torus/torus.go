@@ -88,7 +88,7 @@ func (w *ways) rule(g *route.Graph) spread.Rule {
 			children[s] = children[s][:0]
 		}
 		for s := range int32(n) {
-			if next[s] = nobody; s != dest {
+			if next[s] = none; s != dest {
 				next[s] = w.go1(s, w.next(w.p.where[s], w.p.where[dest]))
 				children[next[s]] = append(children[next[s]], s)
 			}
@@ -119,7 +119,7 @@ func (e Engine) laneCount(f *topo.Fabric, p *placement) (int, error) {
 			need, why = 2, "a torus"
 		}
 	}
-	if slices.Contains(p.at, nobody) {
+	if slices.Contains(p.at, none) {
 		need, why = 4, "a torus without all its switches"
 		if p.wrap == [3]bool{} {
 			need = 3
@@ -140,7 +140,7 @@ func (e Engine) laneCount(f *topo.Fabric, p *placement) (int, error) {
 func (e Engine) setLanes(f *topo.Fabric, g *route.Graph, w *ways, t *route.Tables) error {
 	p := w.p
 	count, err := e.laneCount(f, p)
-	if whole := !slices.Contains(p.at, nobody); err != nil || count == 1 || whole && p.wrap == [3]bool{} {
+	if whole := !slices.Contains(p.at, none); err != nil || count == 1 || whole && p.wrap == [3]bool{} {
 		return err
 	}
 	from := make([]int32, len(g.To))

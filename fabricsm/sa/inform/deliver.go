@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/sa/registry"
 )
 
-// Tell reports notices to the subscribers that want them and may know of them.
-func (r *Registry) Tell(now time.Time, notices ...registry.Notice) (e Effects) {
+// Report reports notices to the subscribers that want them and may know of them.
+func (r *Registry) Report(now time.Time, notices ...registry.Notice) (e Effects) {
 	r.eff = &e
 	for i := range notices {
 		n := notices[i]
@@ -35,7 +35,7 @@ func (r *Registry) Forward(now time.Time, n *mad.Notice) (e Effects) {
 		out.PKeys = issuer.PKeys
 		out.Report.IssuerGID = ib.MakeGID(r.cfg.Prefix, issuer.GUID)
 	}
-	return r.Tell(now, out)
+	return r.Report(now, out)
 }
 
 // ours reports whether a class manager raises a trap: those about GIDs, groups and paths that appear and disappear. No

@@ -119,7 +119,7 @@ func (r *rig) answer() (out []string) {
 	return out
 }
 
-func (r *rig) tell(n ...registry.Notice) { r.take(r.Tell(r.now, n...)) }
+func (r *rig) tell(n ...registry.Notice) { r.take(r.Report(r.now, n...)) }
 
 func (r *rig) expect(what string, want ...string) {
 	r.t.Helper()
@@ -734,7 +734,7 @@ func TestFanOutByTrap(t *testing.T) {
 		r.sub(a, all(65))
 	}
 	n := about(66, 1, tenantA)
-	if allocs := testing.AllocsPerRun(50, func() { r.Tell(r.now, n) }); allocs > 5 {
+	if allocs := testing.AllocsPerRun(50, func() { r.Report(r.now, n) }); allocs > 5 {
 		t.Errorf("%v allocations for a notice that nobody wants", allocs)
 	}
 	if s := r.Stats(); s.Sent+s.Dropped != 0 {

@@ -130,7 +130,7 @@ func (w *Work) Again(now time.Time, base ib.LID, b *Budget) bool {
 
 func slotOf(base ib.LID) int {
 	if base >= lids {
-		return nobody
+		return noNode
 	}
 	return int(base)
 }

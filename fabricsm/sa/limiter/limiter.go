@@ -185,7 +185,7 @@ func (l *Limiter) SetNodes(n *Nodes) {
 // Admit decides about a packet that arrives now.
 func (l *Limiter) Admit(now time.Time, p Packet) Verdict {
 	in := p.lane()
-	v, slot := Pass, uint16(nobody)
+	v, slot := Pass, uint16(noNode)
 	switch {
 	case p.Length != mad.Size:
 		slot, _ = l.nodes.find(p.LID, p.Route, l.tenants)

@@ -290,7 +290,7 @@ func TestNodes(t *testing.T) {
 	}{
 		{"LMC", []ib.LID{8, 9, 10, 11, 12, 13, 14, 15}, 16},
 		{"another", []ib.LID{16}, 16},
-		{"nobody", []ib.LID{0, 7, 17, 0xBFFF, 0xC000, 0xFFFE}, 16},
+		{"no node", []ib.LID{0, 7, 17, 0xBFFF, 0xC000, 0xFFFE}, 16},
 		{"directed routes", []ib.LID{ib.PermissiveLID}, 16},
 	} {
 		if got := drain(tt.lids...); got != tt.want {
@@ -306,7 +306,7 @@ func TestNodes(t *testing.T) {
 	add(t, &n, 32, 0, 7)
 	l.SetNodes(&n)
 	if got := drain(16); got != 0 {
-		t.Errorf("a LID that nobody has any longer: %d passed, want 0", got)
+		t.Errorf("a LID that no port has any longer: %d passed, want 0", got)
 	}
 	if got := drain(32); got != 16 {
 		t.Errorf("a new node: %d passed, want 16", got)

@@ -12,8 +12,8 @@ type Tenant uint16
 
 const (
 	lids = 0xC000 // unicast LIDs, and 0
-	// nobody is the node of LIDs that no port has. Directed routes of unknown senders have the nodes from routed on.
-	nobody, routed = 0, lids
+	// noNode is the node of LIDs that no port has. Directed routes of unknown senders have the nodes from routed on.
+	noNode, routed = 0, lids
 	slots          = lids + NumRoutes
 )
 
@@ -21,7 +21,7 @@ const (
 const NumRoutes = 64
 
 type place struct {
-	node   uint16 // base LID; 0 (nobody) if no port has it
+	node   uint16 // base LID; 0 (noNode) if no port has it
 	tenant Tenant
 }
 
@@ -70,8 +70,8 @@ func (n *Nodes) find(lid ib.LID, route uint8, others int) (slot uint16, tenant i
 	switch {
 	case lid == ib.PermissiveLID:
 		return routed + uint16(route%NumRoutes), others
-	case lid >= lids || n.at[lid].node == nobody:
-		return nobody, others
+	case lid >= lids || n.at[lid].node == noNode:
+		return noNode, others
 	default:
 		return n.at[lid].node, min(int(n.at[lid].tenant), others)
 	}

@@ -148,9 +148,9 @@ func (v *Violations) Note(now time.Time, d *Dropped) (row Violation, loud bool) 
 	return Violation{}, false
 }
 
-// Tell quietly reports rows that grew since their last report, at most some hundred, and reports whether there are more.
+// Report quietly reports rows that grew since their last report, at most some hundred, and reports whether there are more.
 // Once a second is a good interval.
-func (v *Violations) Tell(tell func(*Violation)) (more bool) {
+func (v *Violations) Report(tell func(*Violation)) (more bool) {
 	return v.Due(func(i int32) {
 		w := v.Row(i)
 		w.Told = w.Count

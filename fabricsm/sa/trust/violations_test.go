@@ -41,7 +41,7 @@ func TestViolationsAreToldBySequence(t *testing.T) {
 		t.Errorf("another request is told %v, count %d", loud, e.Count)
 	}
 	var quiet []uint64
-	if more := v.Tell(func(e *trust.Violation) {
+	if more := v.Report(func(e *trust.Violation) {
 		if e.Quiet {
 			quiet = append(quiet, e.Count)
 		}

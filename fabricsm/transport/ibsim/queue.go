@@ -52,7 +52,7 @@ func (q *queue) pop(to []transport.Packet) int {
 	n := q.move(to)
 	if q.shares != nil {
 		for i := range to[:n] {
-			q.shares.Give(to[i].LID)
+			q.shares.Release(to[i].LID)
 		}
 	}
 	return n
