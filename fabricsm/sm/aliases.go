@@ -69,9 +69,10 @@ var _ aliases.Fabric = aliasFabric{}
 func (f aliasFabric) IsPlaced(p topo.PortID) bool { return f.ports[p].placed }
 func (f aliasFabric) Room(p topo.PortID) int      { return int(f.ports[p].info.GUIDCap) }
 
-func (f aliasFabric) IsMember(g ib.GUID) bool                         { return f.members.Has(g) }
-func (f aliasFabric) IsEntitled(g ib.GUID, at ib.Place) bool          { return f.members.IsEntitled(g, at) }
-func (f aliasFabric) Duplicate(g ib.GUID, at ib.Place, p topo.PortID) { f.duplicate(g, at, p) }
+func (f aliasFabric) IsMember(g ib.GUID) bool                { return f.members.Has(g) }
+func (f aliasFabric) IsEntitled(g ib.GUID, at ib.Place) bool { return f.members.IsEntitled(g, at) }
+
+func (f aliasFabric) Duplicate(g ib.GUID, at ib.Place, p topo.PortID) { f.contests.Duplicate(g, at, p) }
 
 func (f aliasFabric) RetryLater(p topo.PortID, d time.Duration) {
 	f.after(d, work.Retry, work.OnPort(work.GUID, p))

@@ -84,7 +84,7 @@ func (c *Core) auditIdentity(p topo.PortID) {
 	case pt.num == 0 && c.topo.Node(pt.node).Type == ib.NodeSwitch:
 		c.nodes[pt.node].recheck, c.nodes[pt.node].quiet = true, true
 		c.q.MarkNode(work.Switch, pt.node)
-	case c.probes(p) && c.topo.Peer(p) != topo.None:
+	case c.tree.Probes(p) && c.topo.Peer(p) != topo.None:
 		pt.confirming = true
 		c.q.MarkPort(work.Probe, p)
 	}

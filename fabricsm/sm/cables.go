@@ -12,7 +12,7 @@ func (c *Core) newPeer(p topo.PortID) {
 	if c.topo.Peer(p) != topo.None {
 		c.unlink(p)
 	}
-	c.unfence(p)
+	c.contests.Unfence(p)
 }
 
 // link records a cable between two ports.
@@ -20,11 +20,8 @@ func (c *Core) link(p, q topo.PortID) {
 	c.topo.Connect(p, q)
 	c.pkeys.Moved()
 	c.law.SawBoth(p, q)
-	if id := c.ports[q].node; c.nodes[id].up == topo.None && id != c.root {
-		c.nodes[id].up = p
-		c.treeEpoch++
-	}
-	c.ports[p].denied = 0
+	c.tree.Linked(p, q)
+	c.contests.Linked(p)
 	for _, x := range [2]topo.PortID{p, q} {
 		c.ports[x].pause, c.ports[x].told = 0, false
 		c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.topo.PlaceOf(x)}) // perhaps it was seen from the other side
@@ -71,7 +68,8 @@ func (c *Core) cut(p topo.PortID) {
 	c.mkeys.LinkLost(p, q)
 	for _, x := range [2]topo.PortID{p, q} {
 		pt := &c.ports[x]
-		pt.challenger, pt.enforced = c.release(pt.challenger), false
+		c.contests.Release(x)
+		pt.enforced = false
 		c.lanes.Doubt(x)
 		c.keyDoubted(x)
 		c.pkeys.Undo(x)
@@ -97,14 +95,6 @@ func (c *Core) cut(p topo.PortID) {
 	}
 }
 
-// release has the claimant of a link that is gone look again.
-func (c *Core) release(p topo.PortID) topo.PortID {
-	if p != topo.None {
-		c.q.MarkPort(work.Probe, p)
-	}
-	return topo.None
-}
-
 // unlink takes a cable away, and what could be reached over it alone.
 func (c *Core) unlink(p topo.PortID) {
 	q := c.topo.Peer(p)
@@ -112,30 +102,5 @@ func (c *Core) unlink(p topo.PortID) {
 		return
 	}
 	c.cut(p)
-	for _, e := range [2][2]topo.PortID{{p, q}, {q, p}} {
-		far := c.ports[e[1]].node
-		if c.nodes[far].alive && c.nodes[far].up == e[0] {
-			c.orphan(far)
-		}
-	}
-}
-
-// orphan finds another way to a node whose way is gone, or drops it.
-func (c *Core) orphan(id topo.NodeID) {
-	tn := c.topo.Node(id)
-	if tn.Type == ib.NodeSwitch {
-		c.reattach(id)
-		return
-	}
-	c.treeEpoch++
-	for i := 1; i <= int(tn.NumPorts); i++ {
-		if p := c.topo.Peer(tn.FirstPort + topo.PortID(i)); p != topo.None && c.topo.IsExternal(p) {
-			c.nodes[id].up = p
-			c.tryWay(id)
-			return
-		}
-	}
-	if id != c.root {
-		c.dropNode(id)
-	}
+	c.tree.Unlinked(p, q)
 }

@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/forwarding"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/identity"
 	"portcullis/fabricsm/sm/lanes"
 	"portcullis/fabricsm/sm/lids"
 	"portcullis/fabricsm/sm/linkspeed"
@@ -20,6 +21,7 @@ import (
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/statechange"
 	"portcullis/fabricsm/sm/subtree"
+	"portcullis/fabricsm/sm/tree"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -42,9 +44,9 @@ type Core struct {
 	nodes      []node // by topo.NodeID
 	ports      []port // by topo.PortID
 	byPort     map[ib.GUID]topo.PortID
-	root       topo.NodeID   // the node we are attached to
-	rootPort   topo.PortID   // our port on it
-	treeEpoch  uint32        // changes when a route to a node may have changed
+	root       topo.NodeID // the node we are attached to
+	rootPort   topo.PortID // our port on it
+	tree       *tree.Tree
 	level      []topo.NodeID // switches whose ports are to be read next, see readLevel
 	configured bool          // a link was found that some subnet manager had configured
 	looked     bool          // a port of another node was read
@@ -87,6 +89,7 @@ type Core struct {
 	guessing *bruteforce.Detector
 	health   *health.Records
 	subtrees *subtree.Tracker
+	contests *identity.Contests
 	law      *declared.Law
 
 	deadLinks []silentLink // that fell silent last, of devices with M_Keys
@@ -131,6 +134,7 @@ func New(cfg Config) *Core {
 		wire:     work.NewWindow(cfg.Window),
 	}
 	c.refusals = newRefusals()
+	c.tree = tree.New(treeFabric{desk{c}}, &c.topo)
 	c.pkeys = c.newKeeper()
 	c.lfts = forwarding.New(forwardingFabric{desk{c}}, &c.topo, &c.q)
 	c.lids = lids.New(lidFabric{desk{c}}, &c.topo, c.members, lids.Options{LMC: cfg.LMC, Port0: cfg.Ports.LMCPort0})
@@ -145,6 +149,7 @@ func New(cfg Config) *Core {
 	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, LogsAll: cfg.Weakness.TellsAll})
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
 	c.changes = statechange.New(changeFabric{c}, &c.topo, &c.q, cfg.AuditPeriod > 0)
+	c.contests = identity.New(identityFabric{desk{c}}, identityActions{desk{c}}, &c.topo, &c.q)
 	c.subtrees = subtree.New(growthFabric{c}, &c.topo, subtree.Limits(cfg.Growth))
 	return c
 }

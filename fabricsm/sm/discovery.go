@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/identity"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -19,7 +20,7 @@ var rootRef = work.OnNode(work.Root, 0)
 func (c *Core) addRootSlot() {
 	c.nodes = append(c.nodes, node{})
 	c.q.Extend(1, 0)
-	c.treeEpoch = 1
+	c.tree.Extend(1)
 	c.q.Mark(rootRef)
 }
 
@@ -32,7 +33,7 @@ func (c *Core) workRoot() {
 func (c *Core) workProbe(p topo.PortID) {
 	pt := &c.ports[p]
 	n := &c.nodes[pt.node]
-	if !n.alive || n.silent || !c.probes(p) || c.dark(p) || !linkUp(&pt.info) || c.law.Holds(p) {
+	if !n.alive || n.silent || !c.tree.Probes(p) || c.dark(p) || !linkUp(&pt.info) || c.law.Holds(p) {
 		return
 	}
 	if peer := c.topo.Peer(p); peer != topo.None && !pt.verify && !pt.confirming && !c.nodes[c.ports[peer].node].silent {
@@ -41,7 +42,7 @@ func (c *Core) workProbe(p topo.PortID) {
 	if c.isTooFar(p) {
 		return
 	}
-	route, ok := c.routeTo(pt.node).Append(pt.num)
+	route, ok := c.tree.RouteTo(pt.node).Append(pt.num)
 	if !ok {
 		c.tellUnreachable(p)
 		return
@@ -92,7 +93,7 @@ func (c *Core) gotNodeInfo(r *work.Request, m *mad.MAD, status mad.Status) {
 	}
 	pt.pause = 0
 	c.mkeys.Answered(p, &ni)
-	c.giveName(p, &ni)
+	c.contests.Rename(p, &ni)
 	c.found(p, &ni)
 	if peer := c.topo.Peer(p); peer != topo.None && c.topo.NodeGUID(c.ports[peer].node) == ni.NodeGUID && c.ports[peer].num == ni.LocalPortNum {
 		c.confirm(p, r)
@@ -145,7 +146,7 @@ func (c *Core) foundRoot(ni *mad.NodeInfo) {
 	c.law.FoundOwn(ni)
 	c.root = c.addNode(ni, topo.None)
 	c.rootPort = c.topo.PortOf(c.root, ni.LocalPortNum)
-	c.treeEpoch++
+	c.tree.Changed()
 	c.enter(c.root, c.rootPort, ni)
 }
 
@@ -198,9 +199,7 @@ func (c *Core) nameEnd(p topo.PortID, guid ib.GUID) {
 
 // found takes the node that answered behind port p.
 func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
-	c.evict(ni.PortGUID, p)
-	c.unname(ni)
-	c.evictHosts(ni, p)
+	c.contests.MakeRoom(p, ni)
 	if c.aliases.IsClaimed(ni.PortGUID, p) {
 		return
 	}
@@ -221,7 +220,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 // foundNew takes a node that was not known, behind port p.
 func (c *Core) foundNew(p topo.PortID, ni *mad.NodeInfo) {
 	if twin, ok := c.byPort[ni.PortGUID]; ok {
-		c.duplicate(ni.PortGUID, c.topo.PlaceOf(twin), p)
+		c.contests.Duplicate(ni.PortGUID, c.topo.PlaceOf(twin), p)
 		return
 	}
 	found := c.foundAt(p, ni)
@@ -244,9 +243,9 @@ func (c *Core) foundNew(p topo.PortID, ni *mad.NodeInfo) {
 func (c *Core) foundKnown(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	q := c.topo.PortOf(id, ni.LocalPortNum)
 	tn := c.topo.Node(id)
-	if q == p || c.otherNode(id, ni) ||
+	if q == p || c.contests.IsOther(id, ni) ||
 		tn.Type == ib.NodeSwitch && c.topo.IsExternal(p) && c.members.IsForHost(c.topo.PlaceOf(q)) {
-		c.duplicate(ni.NodeGUID, c.topo.PlaceOf(c.topo.FirstPeer(id)), p)
+		c.contests.Duplicate(ni.NodeGUID, c.topo.PlaceOf(c.topo.FirstPeer(id)), p)
 		return
 	}
 	switch peer := c.topo.Peer(q); {
@@ -254,11 +253,11 @@ func (c *Core) foundKnown(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	case peer == p:
 		c.heard(id)
 		c.seenAgain(p, id, ni)
-		c.vindicated(p)
+		c.contests.Confirm(p)
 	case peer != topo.None && !c.cfg.Weakness.NewestWins:
-		c.contest(peer, p)
-	case c.contradicted(p, q, ni):
-		c.deny(p, q, ni.PortGUID)
+		c.contests.Contest(peer, p)
+	case c.contests.IsContradicted(p, q, ni):
+		c.contests.Deny(p, q, ni.PortGUID)
 	default:
 		c.newPeer(p)
 		c.link(p, q)
@@ -270,22 +269,12 @@ func (c *Core) foundKnown(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	}
 }
 
-// otherNode reports whether NodeInfo contradicts that of the known node with the same GUID.
-func (c *Core) otherNode(id topo.NodeID, ni *mad.NodeInfo) bool {
-	tn, q := c.topo.Node(id), c.topo.PortOf(id, ni.LocalPortNum)
-	return tn.Type != ni.NodeType || tn.NumPorts != ni.NumPorts || q == topo.None || c.otherGUID(id, q, ni) ||
-		tn.Type != ib.NodeSwitch && c.topo.Peer(q) == topo.None && c.topo.HasOtherCable(id, q) && tn.PartitionCap != keyCap(ni)
-}
-
-// keyCap returns the size of P_Key tables that NodeInfo shows, within bounds.
-func keyCap(ni *mad.NodeInfo) uint16 { return min(max(1, ni.PartitionCap), maxKeys) }
-
 // seenAgain takes NodeInfo of a node that was known: the sizes of its tables may have been misread before. Where an adapter
 // has several cables, a port that reports another size is probed again, as one that may belong to another host. Otherwise
 // the tables of all ports would shrink because of one answer.
 func (c *Core) seenAgain(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	tn := c.topo.Node(id)
-	if keys := keyCap(ni); tn.PartitionCap != keys {
+	if keys := identity.KeyCap(ni); tn.PartitionCap != keys {
 		if tn.Type != ib.NodeSwitch && c.topo.HasOtherCable(id, c.topo.Peer(p)) {
 			c.unlink(p)
 			c.q.MarkPort(work.Probe, p)
@@ -301,16 +290,4 @@ func (c *Core) seenAgain(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 			}
 		}
 	}
-}
-
-// otherGUID reports whether NodeInfo contradicts the port GUID we know.
-func (c *Core) otherGUID(id topo.NodeID, q topo.PortID, ni *mad.NodeInfo) bool {
-	if c.topo.Node(id).Type == ib.NodeSwitch {
-		return c.topo.GUIDOf(c.topo.Node(id).FirstPort) != ni.PortGUID
-	}
-	if g := c.topo.GUIDOf(q); g != 0 {
-		return g != ni.PortGUID
-	}
-	_, taken := c.byPort[ni.PortGUID]
-	return taken
 }

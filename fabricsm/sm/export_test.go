@@ -13,7 +13,7 @@ func (c *Core) ShowsAllKeys(v *View) bool {
 }
 
 // Hops returns the length of the directed route to a node.
-func (c *Core) Hops(id topo.NodeID) int { return c.hopsTo(id) }
+func (c *Core) Hops(id topo.NodeID) int { return c.tree.Hops(id) }
 
 // Adopts reports whether a job looks for routes to keep in tables that were found.
 func (j *RouteJob) Adopts() bool { return j.found != nil }

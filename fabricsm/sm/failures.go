@@ -181,7 +181,7 @@ func (c *Core) suspect(r *work.Request) {
 		}
 		return
 	}
-	if up := c.nodes[r.Node].up; up != topo.None {
+	if up := c.tree.Up(r.Node); up != topo.None {
 		c.q.MarkPort(work.Info, up)
 	}
 }
@@ -205,7 +205,7 @@ func (c *Core) noProbe(r *work.Request) {
 		return
 	}
 	peer := c.topo.Peer(p)
-	if pt.challenger != topo.None && peer != topo.None {
+	if peer != topo.None && c.contests.IsOpen(p) {
 		// The old place is dead and the new one answers: the cable was moved.
 		c.unlink(p)
 	}
@@ -217,8 +217,8 @@ func (c *Core) noProbe(r *work.Request) {
 		pause = max(pause, c.nodes[id].pause)
 		pt.pause, c.nodes[id].pause = pause, pause
 		if c.nodes[id].silent {
-			c.otherWay(id)
-			if up := c.nodes[id].up; up != topo.None && up != p { // the node we are attached to has none
+			c.tree.UseOther(id)
+			if up := c.tree.Up(id); up != topo.None && up != p { // the node we are attached to has none
 				pt.pause = 0 // no timer asks here again: where another link is found here, it is asked at once
 				p = up
 			}
@@ -246,7 +246,7 @@ func (c *Core) silence(id topo.NodeID) {
 		n.pause = 0
 	}
 	n.pause = c.longer(n.pause)
-	c.problem(fault.Key{Kind: fault.NodeSilent, GUID: c.topo.NodeGUID(id)}, &NodeUnreachable{GUID: c.topo.NodeGUID(id), Place: c.topo.PlaceOf(n.up)})
+	c.problem(fault.Key{Kind: fault.NodeSilent, GUID: c.topo.NodeGUID(id)}, &NodeUnreachable{GUID: c.topo.NodeGUID(id), Place: c.topo.PlaceOf(c.tree.Up(id))})
 	c.strikeNode(id, health.Unresponsive)
 	if !c.nodes[id].alive {
 		return // it is no longer looked at
@@ -259,8 +259,8 @@ func (c *Core) silence(id topo.NodeID) {
 		c.after(c.cfg.RetryMin, work.Retry, rootRef)
 		return
 	}
-	c.otherWay(id)
-	c.after(n.pause, work.Retry, work.OnPort(work.Probe, n.up))
+	c.tree.UseOther(id)
+	c.after(n.pause, work.Retry, work.OnPort(work.Probe, c.tree.Up(id)))
 }
 
 // steadyFor is how many times its last pause a node has to answer before the next silence counts as its first. Otherwise a
@@ -299,7 +299,7 @@ func (c *Core) refresh(id topo.NodeID) {
 		}
 		c.q.MarkPort(work.Info, p)
 		c.touch(p)
-		if c.probes(p) {
+		if c.tree.Probes(p) {
 			c.q.MarkPort(work.Probe, p)
 		}
 	}

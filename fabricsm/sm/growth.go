@@ -59,8 +59,8 @@ var _ subtree.Fabric = growthFabric{}
 func (f growthFabric) Age() time.Duration               { return f.now.Sub(f.born) }
 func (f growthFabric) Root() (topo.NodeID, topo.PortID) { return f.root, f.rootPort }
 func (f growthFabric) IsAlive(id topo.NodeID) bool      { return f.nodes[id].alive }
-func (f growthFabric) Up(id topo.NodeID) topo.PortID    { return f.nodes[id].up }
-func (f growthFabric) Hops(id topo.NodeID) int          { return f.routeTo(id).Len() }
+func (f growthFabric) Up(id topo.NodeID) topo.PortID    { return f.tree.Up(id) }
+func (f growthFabric) Hops(id topo.NodeID) int          { return f.tree.RouteTo(id).Len() }
 func (f growthFabric) IsHeld(p topo.PortID) bool        { return f.dark(p) }
 
 func (f growthFabric) IsTrusted(p topo.PortID) bool {

@@ -60,7 +60,7 @@ func (c *Core) suspectPlace(id topo.NodeID) ib.Place {
 	if tn := c.topo.Node(id); tn.Type == ib.NodeSwitch {
 		return ib.Place{Switch: tn.GUID}
 	}
-	return c.topo.PlaceOf(c.nodes[id].up)
+	return c.topo.PlaceOf(c.tree.Up(id))
 }
 
 // strikeNode records that a node misbehaved.

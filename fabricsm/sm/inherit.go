@@ -10,7 +10,7 @@ import (
 
 // doubtAll has everything read again that another SM may have changed.
 func (c *Core) doubtAll() {
-	c.treeEpoch++
+	c.tree.Changed()
 	for id := range c.nodes {
 		if c.nodes[id].alive {
 			c.lfts.Forget(topo.NodeID(id))

@@ -34,7 +34,7 @@ func (f linkFabric) Solved(k fault.Key) {
 func (c *Core) retrain(p topo.PortID) {
 	q := c.topo.Peer(p)
 	if !c.cfg.Ports.Retrain || q == topo.None || p == c.rootPort || q == c.rootPort ||
-		!c.topo.IsExternal(p) || c.nodes[c.ports[p].node].up == q && c.topo.IsExternal(q) {
+		!c.topo.IsExternal(p) || c.tree.Up(c.ports[p].node) == q && c.topo.IsExternal(q) {
 		return
 	}
 	if !c.ports[q].known || c.q.IsAsked(work.Set, q) || c.tunes(p) || c.tunes(q) {

@@ -80,9 +80,9 @@ func newKeeper(c *Core) *mkeys.Keeper {
 
 func (f keyFabric) Own() topo.PortID                 { return f.own() }
 func (f keyFabric) Root() (topo.NodeID, topo.PortID) { return f.root, f.rootPort }
-func (f keyFabric) Up(id topo.NodeID) topo.PortID    { return f.nodes[id].up }
-func (f keyFabric) IsChallenged(p topo.PortID) bool  { return f.ports[p].challenger != topo.None }
-func (f keyFabric) IsFenced(p topo.PortID) bool      { return f.ports[p].fenced }
+func (f keyFabric) Up(id topo.NodeID) topo.PortID    { return f.tree.Up(id) }
+func (f keyFabric) IsChallenged(p topo.PortID) bool  { return f.contests.IsOpen(p) }
+func (f keyFabric) IsFenced(p topo.PortID) bool      { return f.contests.IsFenced(p) }
 func (f keyFabric) IsDark(p topo.PortID) bool        { return f.dark(p) }
 
 func (f keyFabric) SaveBehind(at ib.Place, guid ib.GUID) {
@@ -92,7 +92,7 @@ func (f keyFabric) SaveBehind(at ib.Place, guid ib.GUID) {
 func (f keyCore) Age() time.Duration           { return f.now.Sub(f.born) }
 func (f keyCore) IsAlive(id topo.NodeID) bool  { return f.nodes[id].alive }
 func (f keyCore) IsSilent(id topo.NodeID) bool { return f.nodes[id].silent }
-func (f keyCore) Hops(id topo.NodeID) int      { return f.routeTo(id).Len() }
+func (f keyCore) Hops(id topo.NodeID) int      { return f.tree.RouteTo(id).Len() }
 func (f keyCore) IsWriting() bool              { return f.writing() }
 func (f keyCore) IsReady() bool                { return f.members.IsReady() }
 func (f keyCore) HasBackground() bool          { return f.idleWork.armed }

@@ -7,8 +7,10 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/identity"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/subtree"
+	"portcullis/fabricsm/sm/tree"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -20,9 +22,6 @@ type node struct {
 	alive bool
 	due   bool // in shownDevices.dueNodes
 
-	up        topo.PortID // port of the node nearer to us by which it is asked, None for the root
-	route     mad.Route   // to it, valid for routeAt
-	routeAt   uint32
 	out       uint16     // requests out to it
 	parked    []work.Ref // work that waits for requests to come back
 	answers   uint32     // answers received from it
@@ -63,16 +62,14 @@ type port struct {
 	info mad.PortInfo
 
 	place       ib.Place      // where it was last reported as placed
-	claim       ib.GUID       // GUID the challenger says this further port of an adapter has
 	pause       time.Duration // before the device behind it is looked at again
 	armed       int64         // when its link was seen to be armed, in nanoseconds; 0: it is not
 	foreignSeen uint64        // times that another SM here reported something new about itself
 	refusals    uint64        // commands from here that were refused
 
-	node       topo.NodeID
-	challenger topo.PortID // claims to be what this port is linked to; None
-	setTried   PortFields  // fields that the Set that is out changes
-	turns      allowance
+	node     topo.NodeID
+	setTried PortFields // fields that the Set that is out changes
+	turns    allowance
 
 	doubts uint32 // times that its device may have been restarted
 	lid    ib.LID
@@ -82,7 +79,6 @@ type port struct {
 	num         ib.PortNum
 	setState    ib.PortState  // that the Set that is out asks for
 	setRounds   uint8         // Sets in a row that changed nothing
-	denied      uint8         // times that the port it claims to lead to said that it has no link
 	guidBlock   uint8         // of GUIDInfo, read last by the audit
 	quarantine  health.Action // in force; above Ignore nothing behind it is looked at
 	law         health.Action // the same, by the declared topology
@@ -105,21 +101,33 @@ type port struct {
 	reopen     bool // it was switched off by us, and is to be switched on
 	confirming bool // the device behind it is asked for its identity in the background
 	confirmed  bool // the device behind it was asked since its link was armed
-	fenced     bool // the device behind it shows a GUID that is elsewhere
 	mute       bool // of an adapter that does not speak of this port through its others
 	told       bool // NodeUnreachable was reported
 
 	due bool // in shownDevices.duePorts
 }
 
-// probes reports whether the far end of port p is to be read.
-func (c *Core) probes(p topo.PortID) bool { return p == c.rootPort || c.topo.IsExternal(p) }
+// treeFabric is the core as package tree uses it.
+type treeFabric struct{ desk }
+
+var _ tree.Fabric = treeFabric{}
+
+func (f treeFabric) Root() (topo.NodeID, topo.PortID) { return f.root, f.rootPort }
+func (f treeFabric) IsAlive(id topo.NodeID) bool      { return f.nodes[id].alive }
+func (f treeFabric) Drop(id topo.NodeID)              { f.dropNode(id) }
+
+// Rerouted has a silent node asked at once over a route that is new.
+func (f treeFabric) Rerouted(id topo.NodeID, up topo.PortID) {
+	if f.nodes[id].silent && up != topo.None {
+		f.q.MarkPort(work.Probe, up)
+	}
+}
 
 // addNode makes room for a node that answered for the first time.
 func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	tn := topo.Node{
 		GUID: ni.NodeGUID, SystemImageGUID: ni.SystemImageGUID, Type: ni.NodeType,
-		BaseVersion: ni.BaseVersion, ClassVersion: ni.ClassVersion, NumPorts: ni.NumPorts, PartitionCap: keyCap(ni),
+		BaseVersion: ni.BaseVersion, ClassVersion: ni.ClassVersion, NumPorts: ni.NumPorts, PartitionCap: identity.KeyCap(ni),
 		VendorID: ni.VendorID, DeviceID: ni.DeviceID, Revision: ni.Revision,
 	}
 	if ni.NodeType == ib.NodeSwitch {
@@ -135,12 +143,14 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.changes.Extend(c.topo.NumNodes(), c.topo.NumPorts())
 	c.pkeys.Extend(c.topo.NumPorts())
 	c.lfts.Extend(c.topo.NumNodes())
+	c.tree.Extend(c.topo.NumNodes())
 	c.mkeys.Grow()
 	d := deviceAt(&c.topo, ni, up)
 	c.q.ForgetNode(id)
 	c.groups.RemoveSwitch(id)
 	c.changes.ForgetNode(id)
-	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d], due: c.nodes[id].due}
+	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, device: d, notKept: c.notKept[d], due: c.nodes[id].due}
+	c.tree.Add(id, up)
 	for i := range int(ni.NumPorts) + 1 {
 		c.clearPort(first+topo.PortID(i), id, ib.PortNum(i))
 	}
@@ -157,12 +167,13 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 // clearPort forgets all that is known of a port.
 func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.q.ForgetPort(p)
-	c.ports[p] = port{node: id, num: num, challenger: topo.None, due: c.ports[p].due}
+	c.ports[p] = port{node: id, num: num, due: c.ports[p].due}
 	c.lanes.Forget(p)
 	c.links.Forget(p)
 	c.changes.ForgetPort(p)
 	c.showPort(p)
 	c.law.Acquit(p)
+	c.contests.Forget(p)
 	c.pkeys.Reset(p)
 	c.mkeys.Clear(p)
 }
@@ -197,6 +208,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.groups.RemoveSwitch(id)
 	c.changes.ForgetNode(id)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, due: c.nodes[id].due}
+	c.tree.Remove(id)
 	if tn.Type == ib.NodeSwitch {
 		c.law.Forget(tn.GUID)
 		c.wantRoutes()
@@ -228,66 +240,3 @@ func (c *Core) tombstone(id topo.NodeID) {
 
 // maxTombstones is the size of the nodes that are gone and have a slot.
 const maxTombstones = 4096
-
-// maxKeys bounds a P_Key table: the largest devices have 256, a liar says 65535.
-const maxKeys = 1024
-
-// routeTo returns the directed route to a node. It is at most mad.MaxHops long: a device that is further away never becomes
-// a node.
-func (c *Core) routeTo(id topo.NodeID) *mad.Route {
-	n := &c.nodes[id]
-	if n.routeAt == c.treeEpoch && n.routeAt != 0 {
-		return &n.route
-	}
-	n.route = mad.Route{}
-	if n.up != topo.None {
-		parent := c.ports[n.up].node
-		n.route, _ = c.routeTo(parent).Append(c.ports[n.up].num)
-	}
-	n.routeAt = c.treeEpoch
-	return &n.route
-}
-
-// tryWay asks a silent node at once over a way that is new.
-func (c *Core) tryWay(id topo.NodeID) {
-	if n := &c.nodes[id]; n.silent && n.up != topo.None {
-		c.q.MarkPort(work.Probe, n.up)
-	}
-}
-
-// otherWay selects another route to a node, if there is one that does not lead through the node itself.
-func (c *Core) otherWay(id topo.NodeID) {
-	n := &c.nodes[id]
-	tn := c.topo.Node(id)
-	current := 0
-	if n.up != topo.None {
-		if p := c.topo.Peer(n.up); p != topo.None {
-			current = int(c.ports[p].num)
-		}
-	}
-	for i := 1; i <= int(tn.NumPorts); i++ {
-		q := tn.FirstPort + topo.PortID((current+i-1)%int(tn.NumPorts)+1)
-		p := c.topo.Peer(q)
-		if p == topo.None || p == n.up || !c.probes(p) || c.over(c.ports[p].node, id) {
-			continue
-		}
-		n.up = p
-		c.treeEpoch++
-		return
-	}
-}
-
-// over reports whether the route to a leads over b, or is too long to be
-// extended.
-func (c *Core) over(a, b topo.NodeID) bool {
-	for range mad.MaxHops {
-		if a == b {
-			return true
-		}
-		if c.nodes[a].up == topo.None {
-			return false
-		}
-		a = c.ports[c.nodes[a].up].node
-	}
-	return true
-}

@@ -5,6 +5,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/identity"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -25,8 +26,9 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 	var pi mad.PortInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &pi) != nil {
 		c.changes.Answer(p, true)
-		if claimant := c.ports[p].challenger; claimant != topo.None && c.topo.Peer(p) == topo.None && !c.topo.IsExternal(p) {
-			c.ports[p].mute, c.ports[p].challenger = true, c.release(claimant)
+		if c.contests.IsOpen(p) && c.topo.Peer(p) == topo.None && !c.topo.IsExternal(p) {
+			c.ports[p].mute = true
+			c.contests.Release(p)
 			return
 		}
 		c.refused(&work.Request{Ref: work.OnPort(work.Info, p), Node: c.ports[p].node, Method: mad.MethodGet, Attr: mad.AttrPortInfo}, status.String())
@@ -181,12 +183,12 @@ func (c *Core) linkDown(p topo.PortID) {
 	pt := &c.ports[p]
 	c.law.Down(p, true)
 	c.closedLinkDown(p)
-	c.unfence(p)
+	c.contests.Unfence(p)
 	c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.topo.PlaceOf(p)})
 	c.faults.Clear(fault.Key{Kind: fault.SwitchForHost, Place: c.topo.PlaceOf(p)})
 	pt.told, pt.pause, pt.verify = false, 0, false
 	c.links.Trained(p)
-	pt.challenger = c.release(pt.challenger)
+	c.contests.Release(p)
 	q := c.topo.Peer(p)
 	if q == topo.None {
 		return
@@ -221,14 +223,10 @@ func (c *Core) bounced(p topo.PortID) {
 // linkFound reads the device at the end of a link that is up.
 func (c *Core) linkFound(p topo.PortID) {
 	pt := &c.ports[p]
-	if claimant := pt.challenger; claimant != topo.None {
-		pt.challenger = topo.None
-		if !c.agreed(p, claimant) {
-			c.q.MarkPort(work.Probe, claimant)
-		}
+	if c.contests.Settle(p) {
 		return
 	}
-	if c.probes(p) && !c.dark(p) && !pt.fenced && pt.pause == 0 {
+	if c.tree.Probes(p) && !c.dark(p) && !c.contests.IsFenced(p) && pt.pause == 0 {
 		c.q.MarkPort(work.Probe, p)
 	}
 }
@@ -276,7 +274,7 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *work.Request, m *mad.MAD, status
 	}
 	n := &c.nodes[id]
 	old, was := n.info, n.infoKnown
-	si.PartitionEnforcementCap = min(si.PartitionEnforcementCap, maxKeys)
+	si.PartitionEnforcementCap = min(si.PartitionEnforcementCap, identity.MaxKeys)
 	n.info, n.infoKnown = si, true
 	c.showSwitch(id)
 	c.copySwitch(id)

@@ -53,7 +53,7 @@ func (c *Core) untouchable(pl ib.Place) bool {
 		return p != topo.None && c.protected(p)
 	}
 	id := c.topo.NodeByGUID(pl.Switch)
-	return id != topo.None && (id == c.root || c.nodes[id].up == c.rootPort)
+	return id != topo.None && (id == c.root || c.tree.Up(id) == c.rootPort)
 }
 
 // quarantine puts an action into force on a switch port, or out of it.
@@ -72,8 +72,8 @@ func (c *Core) quarantine(p topo.PortID, a health.Action) {
 		if c.ports[p].quarantine != a {
 			return // its own node went with the link
 		}
-		c.unfence(p)
-		pt.challenger = c.release(pt.challenger)
+		c.contests.Unfence(p)
+		c.contests.Release(p)
 		pt.pause, pt.verify = 0, false
 	} else {
 		pt.pause = 0
@@ -139,7 +139,7 @@ func (c *Core) nearer(p, q topo.PortID) topo.PortID {
 	case !c.topo.IsExternal(p):
 		return q
 	}
-	a, b := c.routeTo(c.ports[p].node).Len(), c.routeTo(c.ports[q].node).Len()
+	a, b := c.tree.RouteTo(c.ports[p].node).Len(), c.tree.RouteTo(c.ports[q].node).Len()
 	if b < a || a == b && c.topo.NodeGUID(c.ports[q].node) < c.topo.NodeGUID(c.ports[p].node) {
 		return q
 	}

@@ -158,7 +158,7 @@ func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
 	guid := now.info.GUID
 	e := &ForeignSM{
 		GUID: guid, LID: c.ports[p].info.LID, Place: c.topo.PlaceOf(p),
-		State: now.info.SMState, Priority: now.info.Priority, Trusted: now.trusted, Path: *c.routeTo(c.ports[p].node),
+		State: now.info.SMState, Priority: now.info.Priority, Trusted: now.trusted, Path: *c.tree.RouteTo(c.ports[p].node),
 	}
 	if !now.trusted {
 		c.reports.NoteSMKey(p, e.LID, mad.MethodGet, 0, violation.ByPort)

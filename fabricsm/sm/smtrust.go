@@ -103,7 +103,7 @@ func (c *Core) senderOf(in *Received) topo.PortID {
 	at, end := c.root, topo.PortID(topo.None)
 	for i := back.Len() - 1; i >= 0; i-- {
 		p := c.topo.PortOf(at, back.At(i))
-		if p == topo.None || !c.probes(p) {
+		if p == topo.None || !c.tree.Probes(p) {
 			return topo.None
 		}
 		if end = c.topo.Peer(p); end == topo.None {

@@ -67,7 +67,7 @@ var (
 func (f lawFabric) Own() topo.PortID                 { return f.own() }
 func (f lawFabric) Root() (topo.NodeID, topo.PortID) { return f.root, f.rootPort }
 func (f lawFabric) IsAlive(id topo.NodeID) bool      { return f.nodes[id].alive }
-func (f lawFabric) Up(id topo.NodeID) topo.PortID    { return f.nodes[id].up }
+func (f lawFabric) Up(id topo.NodeID) topo.PortID    { return f.tree.Up(id) }
 func (f lawFabric) IsProtected(p topo.PortID) bool   { return f.protected(p) }
 func (f lawFabric) IsDark(p topo.PortID) bool        { return f.dark(p) }
 
@@ -160,8 +160,8 @@ func (c *Core) setLaw(p topo.PortID) {
 		if c.ports[p].law != a {
 			return // its own node went with the link
 		}
-		c.unfence(p)
-		pt.challenger = c.release(pt.challenger)
+		c.contests.Unfence(p)
+		c.contests.Release(p)
 		pt.verify = false
 	} else {
 		c.q.MarkPort(work.Probe, p)

@@ -19,11 +19,11 @@ func (c *Core) ask(x work.Ref, n topo.NodeID, method mad.Method, attr mad.AttrID
 // asked is the port entered by.
 func (c *Core) routeFor(x work.Ref, n topo.NodeID) *mad.Route {
 	if peer := c.ownEntry(x); peer != topo.None {
-		if r, ok := c.routeTo(c.ports[peer].node).Append(c.ports[peer].num); ok {
+		if r, ok := c.tree.RouteTo(c.ports[peer].node).Append(c.ports[peer].num); ok {
 			return &r
 		}
 	}
-	return c.routeTo(n)
+	return c.tree.RouteTo(n)
 }
 
 // ownEntry returns the switch port in front of the CA port that a piece of work is about, if the request goes through that
@@ -34,7 +34,7 @@ func (c *Core) ownEntry(x work.Ref) topo.PortID {
 	}
 	p := x.Port()
 	peer := c.topo.Peer(p)
-	if p == c.rootPort || peer == topo.None || peer == c.nodes[c.ports[p].node].up || c.topo.IsExternal(p) || !c.topo.IsExternal(peer) {
+	if p == c.rootPort || peer == topo.None || peer == c.tree.Up(c.ports[p].node) || c.topo.IsExternal(p) || !c.topo.IsExternal(peer) {
 		return topo.None
 	}
 	return peer
