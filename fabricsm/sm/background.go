@@ -42,7 +42,7 @@ func (c *Core) inBackground(x work.Ref) {
 // backgroundDue works on a batch.
 func (c *Core) backgroundDue() {
 	b := &c.idleWork
-	if c.q.IsEmpty() && (!c.unsettled || c.now.Sub(b.since) > backgroundPatience) {
+	if c.q.IsEmpty() && (c.tally.IsSettled() || c.now.Sub(b.since) > backgroundPatience) {
 		for range backgroundBatch {
 			x, ok := b.Pop()
 			if !ok {

@@ -19,6 +19,7 @@ import (
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/portpolicy"
+	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/statechange"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/tree"
@@ -96,9 +97,6 @@ type Core struct {
 
 	// reports to the owner
 	out       Output
-	unsettled bool
-	settledAt time.Time
-	settledBy struct{ all, sets uint64 }
 	viewAt    time.Time
 	viewDue   bool
 	disturbed bool  // settled no longer, and no view says so yet
@@ -106,7 +104,8 @@ type Core struct {
 	devices   shownDevices
 	faults    fault.List
 	notKept   map[device]PortFields // as saved
-	tally     tally
+	tally     settling.Tally
+	rest      settling.Rest
 }
 
 // fewNodes is how many nodes there is room for at least.
@@ -134,6 +133,7 @@ func New(cfg Config) *Core {
 		wire:     work.NewWindow(cfg.Window),
 	}
 	c.refusals = newRefusals()
+	c.rest = settling.NewRest(restFabric{desk{c}}, &c.q, &c.wire, &c.timers)
 	c.tree = tree.New(treeFabric{desk{c}}, &c.topo)
 	c.pkeys = c.newKeeper()
 	c.lfts = forwarding.New(forwardingFabric{desk{c}}, &c.topo, &c.q)
@@ -159,7 +159,10 @@ func New(cfg Config) *Core {
 func (c *Core) Step(now time.Time, in Input) Output {
 	c.now = now
 	c.out = Output{Save: again(c.out.Save), Answer: again(c.out.Answer), Send: again(c.out.Send)}
-	c.tally.noteInput(in)
+	c.tally.Begin(causeOf(in))
+	if _, ok := in.(*Received); ok {
+		c.tally.Unsolicited++
+	}
 	if s, ok := in.(*Started); ok && !c.started {
 		c.start(s)
 	}
@@ -230,9 +233,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 
 func (c *Core) start(s *Started) {
 	c.started, c.born = true, c.now
-	c.settledAt = c.now
-	c.unsettled = true
-	c.noteWork()
+	c.tally.Start(c.now, sent(&c.wire))
 	c.load(s.Facts)
 	c.startKeys(s.Facts)
 	c.startTopology(s.Facts)

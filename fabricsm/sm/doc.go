@@ -29,7 +29,7 @@
 //
 //	core input output config weakness        the contract with the owner;  desk: what packages ask of the core
 //	queue background timers wire failures    the work, with packages work and blocks: next requests, those that are out, failures
-//	allowance settle progress view events    how much of it, how far it is, reports to the owner;  problems: with package fault
+//	allowance settle view events             how much of it, how far it is, with package settling, reports to the owner;  problems: with package fault
 //	discovery cables description             nodes and links;  how they are reached: package tree
 //	confirm duplicate sure unread            identity of nodes, with package identity
 //	growth throttle                          how much one port may show, with package subtree

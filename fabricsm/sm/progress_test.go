@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/settling"
 )
 
 // settledEvents returns the events that report a settled fabric.
@@ -26,7 +27,7 @@ func settledEvents(e *env) (out []*sm.Settled) {
 // every request is accounted for.
 func TestProgressFollowsTheBringUp(t *testing.T) {
 	e := newEnv(t, tree(t, 16, 8), sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1, ViewEvery: time.Microsecond}, 1)
-	var phases []sm.Phase
+	var phases []settling.Phase
 	blocks := 0
 	e.onStep = func() {
 		if e.view == nil {
@@ -40,12 +41,12 @@ func TestProgressFollowsTheBringUp(t *testing.T) {
 	}
 	e.start()
 	e.mustSettle(10 * time.Second)
-	for _, want := range []sm.Phase{sm.Discovery, sm.Routing, sm.Forwarding, sm.Done} {
+	for _, want := range []settling.Phase{settling.Discovery, settling.Routing, settling.Forwarding, settling.Done} {
 		if !slices.Contains(phases, want) {
 			t.Errorf("phases %v lack %v", phases, want)
 		}
 	}
-	if phases[0] != sm.Discovery || phases[len(phases)-1] != sm.Done {
+	if phases[0] != settling.Discovery || phases[len(phases)-1] != settling.Done {
 		t.Errorf("phases %v: want discovery first and settled last", phases)
 	}
 	p, c := e.view.Progress, e.view.Counters
@@ -54,7 +55,7 @@ func TestProgressFollowsTheBringUp(t *testing.T) {
 	}
 	for i, n := range p.Waiting {
 		if n != 0 {
-			t.Errorf("settled with %d waiting for %s", n, sm.WorkName(i))
+			t.Errorf("settled with %d waiting for %s", n, settling.WorkName(i))
 		}
 	}
 	var sent uint64

@@ -126,7 +126,7 @@ func (c *Core) routeJob() *RouteJob {
 		job.prev, job.found = nil, nil
 	}
 	r.need, r.running, r.found, r.fresh = false, true, nil, false
-	c.tally.routeBegan = c.now
+	c.tally.RoutingBegins(c.now)
 	return job
 }
 
@@ -139,7 +139,7 @@ func (c *Core) gotTables(in *TablesReady) {
 		r.need = true
 		return
 	}
-	c.tally.noteTables(c.now, in)
+	c.tally.RoutingEnds(c.now, in.tables != nil)
 	if in.err != nil {
 		c.problem(fault.Key{Kind: fault.RoutesRefused}, &RouteRefused{Reason: in.err.Error()})
 	} else {

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -12,7 +14,9 @@ import (
 // settle does what follows when work has come to rest. It reports whether there
 // is new work.
 func (c *Core) settle() bool {
-	if c.state == ib.SMDiscovering && c.quiet() && !c.mayShowMore() && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
+	// Where no link was ever configured there is nothing to lose by an answer that is late.
+	mayLose := c.configured || !c.looked
+	if c.state == ib.SMDiscovering && c.rest.IsQuiet() && !(mayLose && c.rest.MayShowMore()) && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
 		if c.law.Falls() || c.law.MayElect() && (c.readUnread() || c.elect()) {
 			return true
 		}
@@ -31,7 +35,7 @@ func (c *Core) settle() bool {
 		}
 		return true
 	}
-	if c.idle() && c.unsettled && c.writing() && !c.alone() {
+	if !c.tally.IsSettled() && c.rest.IsIdle() && c.writing() && !c.alone() {
 		if c.law.Promotes() {
 			return true
 		}
@@ -41,49 +45,69 @@ func (c *Core) settle() bool {
 	return false
 }
 
-// quiet reports whether the only requests left are to devices that do not answer.
-func (c *Core) quiet() bool {
-	return c.q.IsEmpty() && c.wire.Fresh() == 0 && len(c.level) == 0 && !c.subtrees.IsPending()
+// restFabric is the core as package settling uses it.
+type restFabric struct{ desk }
+
+var _ settling.Fabric = restFabric{}
+
+func (f restFabric) IsFinding() bool { return len(f.level) > 0 || f.subtrees.IsPending() }
+
+func (f restFabric) IsRouting() bool                      { return f.routing.need || f.routing.running }
+func (f restFabric) IsReady() bool                        { return f.members.IsReady() }
+func (f restFabric) DelaysThrottled(r *work.Request) bool { return f.delaysThrottled(r) }
+
+func (f restFabric) HasTries(x work.Ref, n topo.NodeID) bool {
+	tries := f.cfg.Tries
+	if n == topo.None {
+		tries = f.mkeys.ProbeTries(x)
+	}
+	return f.failures[x].tries < tries
 }
 
-// mayShowMore reports whether an answer is late which may show a node, a LID or a route of a fabric that had a master
-// before, and not even its quick tries are used up. A master without that answer would assign LIDs that are in use, and
-// write routes that leave hosts out. Where no link was ever configured there is nothing to lose.
-func (c *Core) mayShowMore() bool {
-	if !c.configured && c.looked {
-		return false
+// sent returns how many requests were sent so far.
+func sent(w *work.Window) settling.Sent { return settling.Sent{All: w.All(), Sets: w.Sets()} }
+
+// causeOf returns what a step with an input is for.
+func causeOf(in Input) settling.Cause {
+	switch in := in.(type) {
+	case *Started:
+		return settling.ByStart()
+	case *IntentSet:
+		return settling.ByIntent(in.Intent.Revision)
+	case *IntentChanged:
+		return settling.ByIntent(in.Revision)
+	case *Received:
+		return settling.ByRequest()
+	default:
+		return settling.Cause{}
 	}
-	awaited := func(x work.Ref, n topo.NodeID) bool {
-		tries := c.cfg.Tries
-		if n == topo.None {
-			tries = c.mkeys.ProbeTries(x)
+}
+
+// countReply counts how a request ended.
+func countReply(n *settling.Counters, outcome Outcome, m *mad.MAD) {
+	switch outcome {
+	case Answered:
+		n.Answered++
+		if m.Status() != mad.StatusOK {
+			n.Refused++
 		}
-		return (x.Class.Discovers() || x.Class == work.LFT) && c.failures[x].tries < tries
+	case TimedOut:
+		n.TimedOut++
+	case Undelivered:
+		n.Undelivered++
 	}
-	return c.wire.AnyOut(func(r *work.Request) bool { return awaited(r.Ref, r.Node) && !c.delaysThrottled(r) }) ||
-		c.timers.AnyNear(func(x work.Ref) bool { return awaited(x, topo.None) })
-}
-
-// idle reports whether the only work left waits for a pause to pass.
-func (c *Core) idle() bool {
-	return c.q.IsEmpty() && c.wire.Out() == 0 && len(c.level) == 0 && !c.subtrees.IsPending() && !c.timers.HasNear() && !c.routing.need && !c.routing.running &&
-		c.members.IsReady()
 }
 
 func (c *Core) tellSettled() {
-	c.unsettled, c.viewDue = false, true
+	c.viewDue = true
+	w := c.tally.Settle(c.now, sent(&c.wire))
 	c.mkeys.SetSettled()
 	c.tellMute()
-	e := &Settled{
-		Revision: c.members.Revision(), Since: c.now.Sub(c.settledAt),
-		SMPs: c.wire.All() - c.settledBy.all, Sets: c.wire.Sets() - c.settledBy.sets,
-		Cause: c.tally.work.why.String(), Took: c.now.Sub(c.tally.work.at), Work: c.wire.All() - c.tally.work.all,
-		Repeated: c.tally.Repeated - c.tally.work.repeated,
-	}
 	c.lanes.Settle()
-	c.settledAt = c.now
-	c.settledBy.all, c.settledBy.sets = c.wire.All(), c.wire.Sets()
-	c.event(e)
+	c.event(&Settled{
+		Revision: c.members.Revision(), Since: w.Since, SMPs: w.Sent.All, Sets: w.Sent.Sets,
+		Cause: w.Cause.String(), Took: w.Took, Work: w.Work, Repeated: w.Repeated,
+	})
 }
 
 // becomeMaster begins to configure the fabric that was discovered. LIDs are assigned all at once: those that were saved,
@@ -124,9 +148,8 @@ func (c *Core) touchAll() {
 // disturb says that the fabric is not settled any longer.
 func (c *Core) disturb() {
 	c.viewDue = true
-	if !c.unsettled {
-		c.unsettled, c.disturbed = true, true
-		c.noteWork()
+	if c.tally.Disturb(c.now, sent(&c.wire), c.auditing) {
+		c.disturbed = true
 	}
 }
 
@@ -137,33 +160,29 @@ func (c *Core) publish() {
 	if !c.viewDue || c.out.View != nil {
 		return
 	}
-	switch early := c.unsettled && c.now.Before(c.viewAt.Add(c.cfg.ViewEvery)); {
+	switch early := !c.tally.IsSettled() && c.now.Before(c.viewAt.Add(c.cfg.ViewEvery)); {
 	case early && !c.disturbed:
 	case early && c.wire.Out() > 0 && c.shown != nil && c.shown.Settled:
-		c.publishDisturbed()
+		// The last view is published again, at very low cost, as one that is no longer settled. Requests are out, so readers
+		// must not take its tables as current.
+		c.disturbed = false
+		v := *c.shown
+		v.Time, v.Repeats, v.Settled, v.Pending = c.now, true, false, c.wire.Out()
+		v.SMPs, v.Progress, v.Counters = smps(&c.wire), c.progress(), c.tally.Counters
+		v.Faults, v.Problems = c.faults.Snapshot()
+		v.Violations = c.reports.Snapshot()
+		c.out.View, c.shown = &v, &v
 	default:
 		c.publishAll()
 	}
-}
-
-// publishDisturbed publishes the last view again, at very low cost, as one that is no longer settled. Requests are out, so
-// readers must not take its tables as current.
-func (c *Core) publishDisturbed() {
-	c.disturbed = false
-	v := *c.shown
-	v.Time, v.Repeats, v.Settled, v.Pending = c.now, true, false, c.wire.Out()
-	v.SMPs, v.Progress, v.Counters = c.smps(), c.progress(), c.tally.Counters
-	v.Faults, v.Problems = c.faults.Snapshot()
-	v.Violations = c.reports.Snapshot()
-	c.out.View, c.shown = &v, &v
 }
 
 func (c *Core) publishAll() {
 	c.viewDue, c.disturbed, c.viewAt = false, false, c.now
 	v := &View{
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
-		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: !c.unsettled && c.writing(), Pending: c.wire.Out(),
-		Revision: c.members.Revision(), Intent: c.members.HasIntent(), SMPs: c.smps(), Dropped: c.dropped,
+		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: c.tally.IsSettled() && c.writing(), Pending: c.wire.Out(),
+		Revision: c.members.Revision(), Intent: c.members.HasIntent(), SMPs: smps(&c.wire), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.pkeys.Show(),
 	}
 	v.Faults, v.Problems = c.faults.Snapshot()
@@ -178,8 +197,9 @@ func (c *Core) publishAll() {
 	c.out.View, c.shown = v, v
 }
 
-func (c *Core) smps() []SMPCount {
-	sent := c.wire.Sent()
+// smps counts the requests that were sent by kind.
+func smps(w *work.Window) []SMPCount {
+	sent := w.Sent()
 	out := make([]SMPCount, 0, len(sent))
 	for k, n := range sent {
 		out = append(out, SMPCount{Method: k.Method, Attr: k.Attr, Sent: n})
@@ -188,4 +208,27 @@ func (c *Core) smps() []SMPCount {
 		return cmp.Or(cmp.Compare(a.Attr, b.Attr), cmp.Compare(a.Method, b.Method))
 	})
 	return out
+}
+
+func (c *Core) progress() settling.Progress {
+	r := &c.routing
+	routing := r.need || r.running
+	at := settling.Stage{
+		State: c.state, Settled: c.tally.IsSettled(), Routed: r.tables != nil, Routing: routing,
+		Forwarding: c.lfts.Pending() > 0, Waiting: !c.q.IsEmpty() || len(r.waiting) > 0,
+	}
+	p := settling.Progress{
+		Phase: at.Phase(), Fresh: c.wire.Fresh(), Window: c.cfg.Window, Silent: len(c.failures),
+		Routing: routing, RouteTook: c.tally.RouteTook(),
+		LFTSwitches: c.lfts.Pending(), Activating: len(r.waiting),
+		Background: c.idleWork.Len(),
+	}
+	p.Urgent = c.q.Urgent()
+	for cl := range p.Waiting {
+		p.Waiting[cl] = c.q.Waiting(work.Class(cl))
+	}
+	if p.LFTSwitches > 0 {
+		p.LFTBlocks = c.lfts.BlocksLeft()
+	}
+	return p
 }

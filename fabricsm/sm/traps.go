@@ -59,7 +59,7 @@ func (c *Core) trap(in *Received) {
 	if !t.ByAnswer {
 		c.repress(in, p)
 	}
-	c.noteTrap(in.LID, n.TrapNumber)
+	c.tally.NoteTrap(c.now, in.LID, n.TrapNumber)
 	claim := c.reports.NoteTrap(&t)
 	c.reports.NoteStorm(in.LID, p)
 	if p == topo.None {

@@ -15,6 +15,7 @@ import (
 	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/pkeys"
+	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
@@ -41,8 +42,8 @@ type View struct {
 	Dropped  uint64        // received MADs that were malformed or meant nothing here
 	Problems []string      // what stands in the way, the gravest first; at most 100 and how many more there are
 	Faults   []fault.Fault // the same with where it is, in the same order, at most 4096
-	Progress Progress
-	Counters Counters
+	Progress settling.Progress
+	Counters settling.Counters
 
 	// Health is where something is unhealthy or marked, by place.
 	Health []health.State

@@ -70,7 +70,7 @@ func (c *Core) reply(in *Reply) {
 		c.dropped++
 		return
 	}
-	c.tally.noteReply(in.Outcome, &in.MAD)
+	countReply(&c.tally.Counters, in.Outcome, &in.MAD)
 	if r.Node != topo.None && c.nodes[r.Node].epoch == r.Epoch {
 		n := &c.nodes[r.Node]
 		n.out--

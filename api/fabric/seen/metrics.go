@@ -7,8 +7,8 @@ import (
 
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/settling"
 )
 
 // desc describes a metric. Labels have few values: no GUID is one.
@@ -177,7 +177,7 @@ func (g *gauges) manager(x *index) {
 	g.gauge(d.outstanding, float64(x.Pending))
 	g.gauge(d.window, float64(p.Window))
 	for i, n := range p.Waiting {
-		g.gauge(d.queue, float64(n), sm.WorkName(i))
+		g.gauge(d.queue, float64(n), settling.WorkName(i))
 	}
 	g.counter(d.traps, c.Traps)
 	g.violations(x)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	v1 "portcullis/api/v1"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/settling"
 )
 
 // shownFaults is how many faults a progress report has; the count goes on.
@@ -38,14 +38,14 @@ func (o *Observer) Progress(context.Context) (*v1.SMProgress, error) {
 	return out, nil
 }
 
-func queues(p *sm.Progress) []v1.Queue {
+func queues(p *settling.Progress) []v1.Queue {
 	out := []v1.Queue{}
 	if p.Urgent > 0 {
 		out = append(out, v1.Queue{Name: "urgent", Len: p.Urgent})
 	}
 	for i, n := range p.Waiting {
 		if n > 0 {
-			out = append(out, v1.Queue{Name: sm.WorkName(i), Len: n})
+			out = append(out, v1.Queue{Name: settling.WorkName(i), Len: n})
 		}
 	}
 	return out
