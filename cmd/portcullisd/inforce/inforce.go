@@ -16,6 +16,7 @@ import (
 	"portcullis/cmd/portcullisd/inputs"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/topospec"
 )
 
@@ -103,7 +104,7 @@ func (k *Keeper) Sight() (*topology.Sight, error) {
 	}
 	return &topology.Sight{
 		At: v.Time, Fabric: v.Fabric, SM: v.Fabric.PortByGUID(v.GUID), Placed: v.Topology,
-		Complete: v.State == ib.SMMaster && v.Progress.Phase != sm.Discovery,
+		Complete: v.State == ib.SMMaster && v.Progress.Phase != settling.Discovery,
 	}, nil
 }
 
