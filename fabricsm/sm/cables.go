@@ -7,14 +7,6 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// newPeer makes p ready to be linked to something new.
-func (c *Core) newPeer(p topo.PortID) {
-	if c.topo.Peer(p) != topo.None {
-		c.unlink(p)
-	}
-	c.contests.Unfence(p)
-}
-
 // link records a cable between two ports.
 func (c *Core) link(p, q topo.PortID) {
 	c.topo.Connect(p, q)
@@ -33,19 +25,15 @@ func (c *Core) link(p, q topo.PortID) {
 	}
 	if c.topo.IsExternal(p) && c.topo.IsExternal(q) {
 		c.wantRoutes()
-		c.recheck(c.ports[p].node)
-		c.recheck(c.ports[q].node)
-	}
-}
-
-// recheck asks a switch that got a cable to another whether it still has its
-// configuration: perhaps not the cable was away, but the switch. Its port 0 has
-// lost its LID then, also if a Set of SwitchInfo has reached it since.
-func (c *Core) recheck(id topo.NodeID) {
-	if n := &c.nodes[id]; n.infoKnown && c.writing() {
-		n.recheck = true
-		c.q.MarkNode(work.Switch, id)
-		c.q.MarkPort(work.Info, c.topo.Node(id).FirstPort)
+		for _, x := range [2]topo.PortID{p, q} {
+			// Perhaps not the cable was away, but the switch: it is asked whether it still has its configuration. Its port 0
+			// has lost its LID then, also if a Set of SwitchInfo has reached it since.
+			if n, id := &c.nodes[c.ports[x].node], c.ports[x].node; n.infoKnown && c.writing() {
+				n.recheck = true
+				c.q.MarkNode(work.Switch, id)
+				c.q.MarkPort(work.Info, c.topo.Node(id).FirstPort)
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/sm/bruteforce"
 	"portcullis/fabricsm/sm/declared"
+	"portcullis/fabricsm/sm/discovery"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/forwarding"
 	"portcullis/fabricsm/sm/health"
@@ -91,9 +92,10 @@ type Core struct {
 	health   *health.Records
 	subtrees *subtree.Tracker
 	contests *identity.Contests
+	finder   *discovery.Finder
 	law      *declared.Law
 
-	deadLinks []silentLink // that fell silent last, of devices with M_Keys
+	deadLinks discovery.DeadLinks
 
 	// reports to the owner
 	out       Output
@@ -150,6 +152,7 @@ func New(cfg Config) *Core {
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
 	c.changes = statechange.New(changeFabric{c}, &c.topo, &c.q, cfg.AuditPeriod > 0)
 	c.contests = identity.New(identityFabric{desk{c}}, identityActions{desk{c}}, &c.topo, &c.q)
+	c.finder = discovery.New(finderFabric{desk{c}}, finderActions{desk{c}}, &c.topo, &c.q, c.contests, cfg.Weakness.NewestWins)
 	c.subtrees = subtree.New(growthFabric{c}, &c.topo, subtree.Limits(cfg.Growth))
 	return c
 }
@@ -239,7 +242,11 @@ func (c *Core) start(s *Started) {
 	c.startTopology(s.Facts)
 	c.preferLIDs()
 	c.event(&StateChanged{State: c.state, Reason: "started"})
-	c.addRootSlot()
+	// The marks of work.Root live in node 0, so its slot must exist before the node has answered.
+	c.nodes = append(c.nodes, node{})
+	c.q.Extend(1, 0)
+	c.tree.Extend(1)
+	c.q.Mark(rootRef)
 	if c.cfg.IntentWait > 0 {
 		c.after(c.cfg.IntentWait, work.Intent, work.Ref{})
 	} else {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/fault"
@@ -15,19 +14,6 @@ import (
 // that leads to the wrong device, or back to us, shows nothing but silence. An event can report which device was looked for
 // there, and which other link fell silent at about the same time.
 
-// deadPair is the longest time between the silence of two links that are reported together. A cable that is moved is out of
-// its place for longer than the tries of a probe.
-const deadPair = 30 * time.Second
-
-// maxDead bounds the silent links that are remembered to be reported with others.
-const maxDead = 64
-
-// silentLink is a link behind which a device with an M_Key was looked for in vain.
-type silentLink struct {
-	at    ib.Place
-	since time.Time
-}
-
 // tellUnreachable reports, once, that no device answers behind a link.
 func (c *Core) tellUnreachable(p topo.PortID) {
 	if c.ports[p].told {
@@ -37,43 +23,21 @@ func (c *Core) tellUnreachable(p topo.PortID) {
 	at := c.topo.PlaceOf(p)
 	e := &NodeUnreachable{Place: at, Keyed: c.mkeys.LookedFor(p)}
 	if c.mkeys.Places().IsOwnCable(p) {
-		c.ownUnreachable(e)
+		e.Own = c.cfg.PortGUID
+		if c.mkeys.IsOn() {
+			a, keyed := c.mkeys.Attachment()
+			e.Neighbour, e.By, e.Switches = a.GUID, a.By, keyed
+		}
 	}
 	e.Where, e.Declared = c.law.Describe(at)
 	if len(e.Keyed) > 0 {
-		e.With = c.deadWith(at)
+		e.With = c.deadLinks.Add(at, c.now, func(at ib.Place) bool { return c.faults.Has(fault.Key{Kind: fault.LinkDead, Place: at}) })
 	}
 	c.problem(fault.Key{Kind: fault.LinkDead, Place: at}, e)
 }
 
 // maxNamed bounds the switches that a message about our own port names.
 const maxNamed = 8
-
-// ownUnreachable describes why nothing answers at the other end of our own cable, and
-// what an operator can do.
-func (c *Core) ownUnreachable(e *NodeUnreachable) {
-	e.Own = c.cfg.PortGUID
-	if c.mkeys.IsOn() {
-		a, keyed := c.mkeys.Attachment()
-		e.Neighbour, e.By, e.Switches = a.GUID, a.By, keyed
-	}
-}
-
-// deadWith returns the link that fell silent before this one, if it is silent still, and remembers this one.
-func (c *Core) deadWith(at ib.Place) (with ib.Place) {
-	kept := c.deadLinks[:0]
-	for _, d := range c.deadLinks {
-		if !c.faults.Has(fault.Key{Kind: fault.LinkDead, Place: d.at}) || d.at == at || c.now.Sub(d.since) > deadPair {
-			continue
-		}
-		kept = append(kept, d)
-		with = d.at
-	}
-	if c.deadLinks = append(kept, silentLink{at, c.now}); len(c.deadLinks) > maxDead {
-		c.deadLinks = c.deadLinks[1:]
-	}
-	return with
-}
 
 func (e *NodeUnreachable) String() string {
 	switch {

@@ -29,8 +29,8 @@
 //
 //	core input output config weakness        the contract with the owner;  desk: what packages ask of the core
 //	queue background timers wire failures    the work, with packages work and blocks: next requests, those that are out, failures
-//	allowance settle view events             how much of it, how far it is, with package settling, reports to the owner;  problems: with package fault
-//	discovery cables description             nodes and links;  how they are reached: package tree
+//	allowance settle view events             how much of it, how far it is, with package settling;  problems: with package fault
+//	discovery observed cables description    nodes and links, with packages discovery and tree
 //	confirm duplicate sure unread            identity of nodes, with package identity
 //	growth throttle                          how much one port may show, with package subtree
 //	portinfo portpolicy linkspeed            ports and links, with packages portpolicy and linkspeed

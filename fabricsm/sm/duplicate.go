@@ -51,11 +51,7 @@ func (f identityActions) LookLater(p topo.PortID) {
 	f.after(pt.pause, work.Retry, work.OnPort(work.Probe, p))
 }
 
-func (f identityActions) Join(p, end topo.PortID, guid ib.GUID) {
-	f.newPeer(p)
-	f.nameEnd(end, guid)
-	f.link(p, end)
-}
+func (f identityActions) Join(p, end topo.PortID, g ib.GUID) { f.finder.Join(p, end, g) }
 
 func (f identityActions) Unname(p topo.PortID, guid ib.GUID) {
 	f.ports[p].lid = 0

@@ -8,7 +8,6 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/subtree"
-	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -90,35 +89,4 @@ func (f growthFabric) Hold(p topo.PortID, size int) {
 		e.GUID = f.topo.NodeGUID(f.ports[far].node)
 	}
 	f.health.Confine(e)
-}
-
-// foundAt describes a node that answers behind a port.
-func (c *Core) foundAt(p topo.PortID, ni *mad.NodeInfo) subtree.Found {
-	l := c.lids.Of(ni.PortGUID)
-	return subtree.Found{
-		Port: p, Ports: ni.NumPorts, Switch: ni.NodeType == ib.NodeSwitch,
-		Known: l != 0 && !c.lids.IsNew(l), New: l == 0 && c.writing(),
-	}
-}
-
-// isTooFar reports whether a port lies so far from us that no node behind it is looked at. A chain that hangs by one cable
-// is held there.
-func (c *Core) isTooFar(p topo.PortID) bool {
-	if !c.subtrees.IsTooFar(p) {
-		return false
-	}
-	if c.ports[p].told || !c.subtrees.HoldChain(p) {
-		c.tellUnreachable(p)
-	}
-	return true
-}
-
-// turnAway looks later at a new node that there is no room for.
-func (c *Core) turnAway(p topo.PortID) {
-	pt := &c.ports[p]
-	if !c.nodes[pt.node].alive || c.dark(p) {
-		return
-	}
-	pt.told = true // it is asked as an audit would: nothing waits for it
-	c.after(c.cfg.RetryMax, work.Retry, work.OnPort(work.Probe, p))
 }

@@ -5,9 +5,9 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/discovery"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
-	"portcullis/fabricsm/sm/identity"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/tree"
@@ -114,7 +114,6 @@ var _ tree.Fabric = treeFabric{}
 
 func (f treeFabric) Root() (topo.NodeID, topo.PortID) { return f.root, f.rootPort }
 func (f treeFabric) IsAlive(id topo.NodeID) bool      { return f.nodes[id].alive }
-func (f treeFabric) Drop(id topo.NodeID)              { f.dropNode(id) }
 
 // Rerouted has a silent node asked at once over a route that is new.
 func (f treeFabric) Rerouted(id topo.NodeID, up topo.PortID) {
@@ -123,17 +122,10 @@ func (f treeFabric) Rerouted(id topo.NodeID, up topo.PortID) {
 	}
 }
 
-// addNode makes room for a node that answered for the first time.
-func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
-	tn := topo.Node{
-		GUID: ni.NodeGUID, SystemImageGUID: ni.SystemImageGUID, Type: ni.NodeType,
-		BaseVersion: ni.BaseVersion, ClassVersion: ni.ClassVersion, NumPorts: ni.NumPorts, PartitionCap: identity.KeyCap(ni),
-		VendorID: ni.VendorID, DeviceID: ni.DeviceID, Revision: ni.Revision,
-	}
-	if ni.NodeType == ib.NodeSwitch {
-		tn.LinearFDBCap = uint16(ib.MaxUnicastLID) + 1 // until SwitchInfo says how many
-	}
-	id := c.topo.AddNode(tn)
+// Add makes room for a node that answered for the first time.
+func (f finderActions) Add(ni mad.NodeInfo, up topo.PortID) topo.NodeID {
+	c := f.Core
+	id := c.topo.AddNode(discovery.NodeOf(&ni))
 	c.nodes = topo.ExtendNodes(c.nodes, c.topo.NumNodes())
 	first := c.topo.Node(id).FirstPort
 	c.ports = topo.ExtendPorts(c.ports, c.topo.NumPorts())
@@ -145,7 +137,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.lfts.Extend(c.topo.NumNodes())
 	c.tree.Extend(c.topo.NumNodes())
 	c.mkeys.Grow()
-	d := deviceAt(&c.topo, ni, up)
+	d := deviceAt(&c.topo, &ni, up)
 	c.q.ForgetNode(id)
 	c.groups.RemoveSwitch(id)
 	c.changes.ForgetNode(id)
@@ -154,7 +146,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	for i := range int(ni.NumPorts) + 1 {
 		c.clearPort(first+topo.PortID(i), id, ib.PortNum(i))
 	}
-	found := c.foundAt(up, ni)
+	found := f.foundAt(up, &ni)
 	c.subtrees.Add(id, &found)
 	c.remember(id)
 	c.pkeys.Moved()
@@ -178,8 +170,9 @@ func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.mkeys.Clear(p)
 }
 
-// dropNode forgets a node that cannot be reached.
-func (c *Core) dropNode(id topo.NodeID) {
+// Drop forgets a node that cannot be reached.
+func (f treeFabric) Drop(id topo.NodeID) {
+	c := f.Core
 	tn := c.topo.Node(id)
 	c.subtrees.Remove(id)
 	for i := range int(tn.NumPorts) + 1 {
@@ -213,28 +206,27 @@ func (c *Core) dropNode(id topo.NodeID) {
 		c.law.Forget(tn.GUID)
 		c.wantRoutes()
 	}
-	c.tombstone(id)
+	c.routing.bury(&c.topo, id)
 	c.pkeys.Moved()
 }
 
-// tombstone keeps the slots of nodes that went, so that ids stay. Their number is bounded, as a device behind a port may
+// bury keeps the slots of nodes that went, so that ids stay. Their number is bounded, as a device behind a port may
 // come back under ever new GUIDs.
-func (c *Core) tombstone(id topo.NodeID) {
-	r := &c.routing
+func (r *routing) bury(t *topo.Builder, id topo.NodeID) {
 	r.tombs = append(r.tombs, id)
-	r.tombSize += subtree.Size(c.topo.Node(id).NumPorts)
+	r.tombSize += subtree.Size(t.Node(id).NumPorts)
 	for tries := 4; r.tombSize > maxTombstones && tries > 0 && !r.running; tries-- {
 		oldest := r.tombs[0]
 		r.tombs = r.tombs[1:]
 		switch {
-		case c.nodes[oldest].alive:
+		case t.Node(oldest).Type != 0: // it came back
 		case r.tables.LFT(oldest) != nil:
 			r.tombs = append(r.tombs, oldest) // the next tables are made from these
 			continue
 		default:
-			c.topo.Forget(oldest)
+			t.Forget(oldest)
 		}
-		r.tombSize -= subtree.Size(c.topo.Node(oldest).NumPorts)
+		r.tombSize -= subtree.Size(t.Node(oldest).NumPorts)
 	}
 }
 

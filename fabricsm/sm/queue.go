@@ -113,14 +113,12 @@ func (c *Core) unpark(n *node) {
 // work looks at one item and sends the next request for it, if any.
 func (c *Core) workOn(x work.Ref) {
 	switch x.Class {
-	case work.Root:
-		c.workRoot()
 	case work.Switch:
 		c.workSwitch(x.Node())
 	case work.Info:
 		c.workInfo(x.Port())
-	case work.Probe:
-		c.workProbe(x.Port())
+	case work.Root, work.Probe:
+		c.workProbe(x)
 	case work.SMInfo:
 		c.workSMInfo(x.Port())
 	case work.PKey:
