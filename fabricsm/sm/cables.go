@@ -57,11 +57,11 @@ func (c *Core) cut(p topo.PortID) {
 	for _, x := range [2]topo.PortID{p, q} {
 		pt := &c.ports[x]
 		c.contests.Release(x)
-		pt.enforced = false
 		c.lanes.Doubt(x)
 		c.keyDoubted(x)
 		c.pkeys.Undo(x)
-		pt.bitsProven, pt.unread = false, false
+		pt.set.ForgetBits()
+		pt.unread = false
 		pt.obeyed, pt.foreignPKey = false, 0
 		c.obeys(x)
 		if c.topo.IsExternal(x) {

@@ -66,23 +66,23 @@ func (c *Core) confirmNow(sp topo.PortID) {
 	}
 }
 
-// mayActivate reports whether a port that is Armed may be made Active, as far as that depends on the identity of the host.
-func (c *Core) mayActivate(p topo.PortID) bool {
+// MayActivate reports whether a port that is Armed may be made Active, as far as that depends on the identity of the host.
+func (g portGate) MayActivate(p topo.PortID) bool {
 	sp := p
-	if !c.topo.IsExternal(p) {
-		sp = c.topo.Peer(p)
+	if !g.topo.IsExternal(p) {
+		sp = g.topo.Peer(p)
 	}
-	if sp == topo.None || !c.topo.IsExternal(sp) {
+	if sp == topo.None || !g.topo.IsExternal(sp) {
 		return true
 	}
-	h := c.topo.Peer(sp)
-	if h != topo.None && c.topo.IsExternal(h) {
-		return !c.law.Enforces() || c.confirmed(min(sp, h))
+	h := g.topo.Peer(sp)
+	if h != topo.None && g.topo.IsExternal(h) {
+		return !g.law.Enforces() || g.confirmed(min(sp, h))
 	}
-	if h != topo.None && c.topo.IsEndPort(h) && (!c.mkeys.IsSettled(h) || c.nodes[c.ports[sp].node].unsure) {
+	if h != topo.None && g.topo.IsEndPort(h) && (!g.mkeys.IsSettled(h) || g.nodes[g.ports[sp].node].unsure) {
 		return false
 	}
-	return h == topo.None || !c.topo.IsEndPort(h) || !c.asksTwice(sp) && !c.pkeys.Concerns(h) || c.confirmed(sp)
+	return h == topo.None || !g.topo.IsEndPort(h) || !g.asksTwice(sp) && !g.pkeys.Concerns(h) || g.confirmed(sp)
 }
 
 // confirmInBackground asks a host again for its identity, unless that was done or the link is away.

@@ -20,6 +20,7 @@ import (
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/portpolicy"
+	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/statechange"
 	"portcullis/fabricsm/sm/subtree"
@@ -54,16 +55,17 @@ type Core struct {
 	looked     bool          // a port of another node was read
 
 	// wanted
-	lids    *lids.Assigner
-	lfts    *forwarding.Tables
-	members *members.Register
-	pkeys   *pkeys.Keeper
-	groups  *multicast.Groups
-	aliases *aliases.Table
-	mkeys   *mkeys.Keeper
-	routing routing
-	lanes   *lanes.Lanes
-	links   *linkspeed.Links
+	lids     *lids.Assigner
+	lfts     *forwarding.Tables
+	members  *members.Register
+	pkeys    *pkeys.Keeper
+	groups   *multicast.Groups
+	aliases  *aliases.Table
+	mkeys    *mkeys.Keeper
+	routing  routing
+	lanes    *lanes.Lanes
+	settings portset.Settings
+	links    *linkspeed.Links
 
 	// work
 	q          work.Queue
@@ -142,6 +144,7 @@ func New(cfg Config) *Core {
 	c.lids = lids.New(lidFabric{desk{c}}, &c.topo, c.members, lids.Options{LMC: cfg.LMC, Port0: cfg.Ports.LMCPort0})
 	c.aliases = aliases.New(aliasFabric{desk{c}}, &c.topo, &c.q, aliases.Pauses{Min: cfg.RetryMin, Max: cfg.RetryMax})
 	c.rules = portpolicy.New(&c.topo, &c.cfg.Ports)
+	c.settings = newSettings(c)
 	c.law = declared.New(lawFabric{desk{c}}, lawActions{desk{c}}, &c.topo, &c.q, &c.faults, cfg.PortGUID)
 	c.mkeys = newKeeper(c)
 	c.health = health.New(healthCore{desk{c}}, &c.cfg.Health, &c.faults)

@@ -269,7 +269,7 @@ func (c *Core) disable(by topo.PortID) {
 // cables and routes are kept as far as they turn out to be still true. With a mandate this SM reports itself to others as
 // master already.
 func (c *Core) takeOver(mandate bool, reason string) {
-	c.renewAll()
+	settingFabric{desk{c}}.renewAll()
 	c.retake(mandate, reason)
 }
 

@@ -26,7 +26,8 @@ func (c *Core) doubtAll() {
 		pt := &c.ports[p]
 		c.pkeys.Forget(topo.PortID(p))
 		c.pkeys.Undo(topo.PortID(p))
-		pt.bitsProven, pt.lid, pt.fresh, pt.unread = false, 0, false, false
+		pt.set.DoubtBits()
+		pt.lid, pt.fresh, pt.unread = 0, false, false
 		c.lanes.DoubtForeign(topo.PortID(p))
 	}
 	c.wantRoutes()

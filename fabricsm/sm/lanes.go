@@ -24,7 +24,7 @@ func (f laneFabric) Node(id topo.NodeID) lanes.Node {
 }
 
 func (f laneFabric) VLs(p topo.PortID) ib.VLCap {
-	w, _ := f.wantInfo(p)
+	w, _ := f.settings.Want(p)
 	return w.OperationalVLs
 }
 
@@ -56,26 +56,6 @@ func (c *Core) auditMaps(p topo.PortID) {
 	c.askLanes(work.OnPort(work.SLtoVL, p), c.lanes.AuditMaps(p))
 }
 
-// laneCap returns the virtual lanes that routes may use on a port: those that it has, as far as policy allows and the
-// device keeps them. It returns one lane if its tables cannot be programmed.
-func (c *Core) laneCap(p topo.PortID) ib.VLCap {
-	pt := &c.ports[p]
-	most := pt.info.VLCap
-	if pt.num == 0 || !c.topo.IsExternal(p) {
-		return most
-	}
-	if _, vls := c.rules.Maxima(p); vls != 0 {
-		most = min(most, vls)
-	}
-	if c.nodes[pt.node].notKept&FieldOperationalVLs != 0 {
-		most = min(most, pt.info.OperationalVLs)
-	}
-	if p0 := &c.ports[c.topo.Node(pt.node).FirstPort]; c.cfg.SLtoVL == SLtoVLOff || p0.known && !c.lanes.CanMap(p) {
-		most = min(most, 1)
-	}
-	return most
-}
-
 // recapLanes looks at the lanes of a switch's ports again when its port 0 says
 // whether they can be programmed.
 func (c *Core) recapLanes(id topo.NodeID) {
@@ -85,26 +65,4 @@ func (c *Core) recapLanes(id topo.NodeID) {
 			c.lanes.TouchMaps(p)
 		}
 	})
-}
-
-// smSL returns the service level that an end port is to use towards this SM: that of the routes between them. Before there
-// are routes it stays as it was found.
-func (c *Core) smSL(p topo.PortID) ib.SL {
-	switch {
-	case c.routing.tables == nil:
-		return c.ports[p].info.MasterSMSL
-	case c.routing.tables.Layers() == 1:
-		return c.cfg.Ports.MasterSMSL
-	}
-	return c.routing.tables.SL(c.ports[p].lid, c.smLID())
-}
-
-// renewSMSL writes the service level towards this SM where it changed.
-func (c *Core) renewSMSL() {
-	for p := range c.ports {
-		pt := &c.ports[p]
-		if id := topo.PortID(p); pt.lid != 0 && c.topo.IsEndPort(id) && pt.info.MasterSMSL != c.smSL(id) {
-			c.q.MarkPort(work.Set, id)
-		}
-	}
 }

@@ -17,7 +17,7 @@ func (f lidFabric) Place(p topo.PortID, guid ib.GUID) { f.tellPlace(p, guid) }
 
 func (f lidFabric) PortOf(p topo.PortID) lids.Port {
 	pt := &f.ports[p]
-	return lids.Port{Num: pt.num, LID: pt.lid, Shown: pt.info.LID, Known: pt.known, Seen: pt.seen(), Enhanced: f.enhanced(p)}
+	return lids.Port{Num: pt.num, LID: pt.lid, Shown: pt.info.LID, Known: pt.known, Seen: pt.seen(), Enhanced: f.settings.IsEnhanced(p)}
 }
 
 func (f lidFabric) Forwards(sp topo.PortID, l ib.LID) bool {

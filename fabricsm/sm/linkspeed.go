@@ -37,18 +37,12 @@ func (c *Core) retrain(p topo.PortID) {
 		!c.topo.IsExternal(p) || c.tree.Up(c.ports[p].node) == q && c.topo.IsExternal(q) {
 		return
 	}
-	if !c.ports[q].known || c.q.IsAsked(work.Set, q) || c.tunes(p) || c.tunes(q) {
+	if !c.ports[q].known || c.q.IsAsked(work.Set, q) || c.settings.Tunes(p) || c.settings.Tunes(q) {
 		return
 	}
 	if c.links.Train(p, q) {
 		c.takeDown(p, ib.PhysNop)
 	}
-}
-
-// tunes reports whether masks of a port are still to be written.
-func (c *Core) tunes(p topo.PortID) bool {
-	want, fields := c.wantInfo(p)
-	return differing(&c.ports[p].info, &want)&fields&fieldLink&^c.nodes[c.ports[p].node].notKept != 0
 }
 
 // workVendor reads MlnxExtendedPortInfo, for the work that asked for it: the rotation of keys, or the speed of the link.

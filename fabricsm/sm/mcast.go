@@ -61,7 +61,7 @@ func (c *Core) plant() {
 		return
 	}
 	if c.lanes.Follow(c.routing.tables, c.groups.Ground()) {
-		c.renewSMSL()
+		settingFabric{desk{c}}.renewSMSL()
 	}
 	if c.groups.Plan() {
 		c.viewDue = true

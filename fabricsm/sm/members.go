@@ -26,7 +26,7 @@ func (f pkeyFabric) PortOf(p topo.PortID) pkeys.Port {
 	pt := &f.ports[p]
 	return pkeys.Port{
 		Node: pt.node, Num: pt.num, State: pt.info.PortState, Known: pt.known, Seen: pt.seen(), Fresh: pt.fresh, Placed: pt.placed,
-		BitsDue: pt.bitsTold(), Barred: pt.law > health.Ignore,
+		BitsDue: f.settings.BitsTold(p), Barred: pt.law > health.Ignore,
 	}
 }
 
@@ -36,7 +36,7 @@ func (f pkeyFabric) NodeOf(id topo.NodeID) pkeys.Node {
 }
 
 func (f pkeyFabric) EnforcementOf(sp topo.PortID) pkeys.Enforcement {
-	return pkeys.Enforcement{Possible: f.canEnforce(sp), Proven: f.enforces(sp), Forgotten: f.forgetsEnforcement(sp)}
+	return pkeys.Enforcement{Possible: f.settings.CanEnforce(sp), Proven: f.settings.Enforces(sp), Forgotten: f.settings.ForgetsEnforcement(sp)}
 }
 
 func (f pkeyFabric) ReadFirst(p topo.PortID) bool {

@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/topo"
 )
 
@@ -54,9 +55,7 @@ func deviceAt(t *topo.Builder, ni *mad.NodeInfo, up topo.PortID) device {
 // gets no writes.
 func (c *Core) learn(id topo.NodeID, tried, missed PortFields) {
 	n := &c.nodes[id]
-	missed &^= neverForgotten
-	kept := tried &^ missed
-	now := n.notKept&^kept | missed
+	now := portset.Learn(n.notKept, tried, missed)
 	if now == n.notKept {
 		return
 	}

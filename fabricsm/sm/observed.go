@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/multicast"
+	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/tree"
 	"portcullis/fabricsm/sm/work"
@@ -67,9 +68,9 @@ type port struct {
 	foreignSeen uint64        // times that another SM here reported something new about itself
 	refusals    uint64        // commands from here that were refused
 
-	node     topo.NodeID
-	setTried PortFields // fields that the Set that is out changes
-	turns    allowance
+	node  topo.NodeID
+	set   portset.State
+	turns allowance
 
 	doubts uint32 // times that its device may have been restarted
 	lid    ib.LID
@@ -77,20 +78,14 @@ type port struct {
 	// shows whether the port was restarted; 0: none.
 	foreignPKey ib.PKey
 	num         ib.PortNum
-	setState    ib.PortState  // that the Set that is out asks for
-	setRounds   uint8         // Sets in a row that changed nothing
 	guidBlock   uint8         // of GUIDInfo, read last by the audit
 	quarantine  health.Action // in force; above Ignore nothing behind it is looked at
 	law         health.Action // the same, by the declared topology
 
-	known      bool // info was read in this life of the link
-	unread     bool // info is a guess: the answer to the first Set shows the real one, see unread.go
-	fresh      bool // the link came up without configuration, so tables are written without reading them
-	bitsProven bool // the enforcement bits were read back with a Get
-	placed     bool // PortPlaced was reported
-	setRenews  bool // the Set that is out carries ClientReregister
-	renew      bool // clients have still to renew what they registered
-	enforced   bool // a Set of the enforcement bits was accepted
+	known  bool // info was read in this life of the link
+	unread bool // info is a guess: the answer to the first Set shows the real one, see unread.go
+	fresh  bool // the link came up without configuration, so tables are written without reading them
+	placed bool // PortPlaced was reported
 
 	background bool // the next read of PortInfo is part of the audit
 	readGUIDs  bool // a block of GUIDInfo is to be read: it is to have no aliases

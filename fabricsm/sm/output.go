@@ -1,12 +1,12 @@
 package sm
 
 import (
-	"fmt"
 	"time"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/portset"
 )
 
 // Output is what one Step wants done. It is valid until the next Step.
@@ -127,57 +127,28 @@ func (f *Fact) TakesBack() bool {
 }
 
 // PortFields is a set of fields of PortInfo, and a few of SwitchInfo.
-type PortFields uint32
+type PortFields = portset.Fields
 
 // Fields that this SM programs.
 const (
-	FieldLID PortFields = 1 << iota
-	FieldLMC
-	FieldGIDPrefix
-	FieldMasterSMLID
-	FieldMasterSMSL
-	FieldSubnetTimeOut
-	FieldNeighborMTU
-	FieldOperationalVLs
-	FieldVLStallCount
-	FieldHOQLife
-	FieldLinkDownDefaultState
-	FieldErrorThresholds
-	FieldEnforcementInbound
-	FieldEnforcementOutbound
-	FieldFilterRaw
-	FieldLinkWidth
-	FieldLinkSpeed
-	FieldVLHighLimit
-	FieldMulticastFDBTop       // of SwitchInfo
-	FieldDefaultMulticastPorts // of SwitchInfo: both
-
-	fieldsEnd
-	fieldLink        = FieldLinkWidth | FieldLinkSpeed
-	fieldEnforcement = FieldEnforcementInbound | FieldEnforcementOutbound
+	FieldLID                   = portset.LID
+	FieldLMC                   = portset.LMC
+	FieldGIDPrefix             = portset.GIDPrefix
+	FieldMasterSMLID           = portset.MasterSMLID
+	FieldMasterSMSL            = portset.MasterSMSL
+	FieldSubnetTimeOut         = portset.SubnetTimeOut
+	FieldNeighborMTU           = portset.NeighborMTU
+	FieldOperationalVLs        = portset.OperationalVLs
+	FieldVLStallCount          = portset.VLStallCount
+	FieldHOQLife               = portset.HOQLife
+	FieldLinkDownDefaultState  = portset.LinkDownDefaultState
+	FieldErrorThresholds       = portset.ErrorThresholds
+	FieldEnforcementInbound    = portset.EnforcementInbound
+	FieldEnforcementOutbound   = portset.EnforcementOutbound
+	FieldFilterRaw             = portset.FilterRaw
+	FieldLinkWidth             = portset.LinkWidth
+	FieldLinkSpeed             = portset.LinkSpeed
+	FieldVLHighLimit           = portset.VLHighLimit
+	FieldMulticastFDBTop       = portset.MulticastFDBTop
+	FieldDefaultMulticastPorts = portset.DefaultMulticastPorts
 )
-
-var fieldNames = [...]string{
-	"LID", "LMC", "GIDPrefix", "MasterSMLID", "MasterSMSL", "SubnetTimeOut", "NeighborMTU", "OperationalVLs",
-	"VLStallCount", "HOQLife", "LinkDownDefaultState", "LocalPhyErrors/OverrunErrors",
-	"PartitionEnforcementInbound", "PartitionEnforcementOutbound", "FilterRaw", "LinkWidthEnabled", "LinkSpeedEnabled",
-	"VLHighLimit", "MulticastFDBTop", "DefaultMulticastPrimaryPort/NotPrimaryPort",
-}
-
-// String lists the fields by their names in PortInfo.
-func (f PortFields) String() string {
-	s := ""
-	for i, name := range fieldNames {
-		if f&(1<<i) == 0 {
-			continue
-		}
-		if s != "" {
-			s += ", "
-		}
-		s += name
-	}
-	if rest := f &^ (fieldsEnd - 1); rest != 0 {
-		s += fmt.Sprintf(" 0x%x", uint32(rest))
-	}
-	return s
-}

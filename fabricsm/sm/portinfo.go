@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/identity"
 	"portcullis/fabricsm/sm/multicast"
+	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -41,10 +42,12 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 		was = pt.info.PortState
 	}
 	c.mkeys.Found(p, &pi, was)
-	c.notProven(p, &pi)
-	if pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound && c.nodes[c.ports[p].node].notKept&fieldEnforcement != 0 {
+	if lost := c.settings.LostBits(p, &pi); lost != 0 {
+		c.learn(c.ports[p].node, 0, lost)
+	}
+	if pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound && c.nodes[c.ports[p].node].notKept&portset.Enforcement != 0 {
 		// It does keep them: the observation to the contrary was a mistake.
-		c.learn(c.ports[p].node, fieldEnforcement, 0)
+		c.learn(c.ports[p].node, portset.Enforcement, 0)
 		c.touchNode(c.ports[p].node)
 	}
 	c.observe(p, &pi, true)
@@ -80,8 +83,8 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if was && byGet && old.PortState != pi.PortState {
 		c.bornOut(p)
 	}
-	bits, proven := pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound, pt.bitsProven
-	pt.bitsProven = bits && (byGet || proven)
+	proven := pt.set.IsProven()
+	pt.set.Show(pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound, byGet)
 	c.links.Note(p, old.PortState, linkUp(&pt.info))
 	c.copyPort(p)
 	if pt.num == 0 && c.topo.IsEndPort(p) && (!was || (old.CapabilityMask ^ pi.CapabilityMask).Has(mad.IsSLMappingSupported)) {
@@ -118,7 +121,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		c.links.Judge(p)
 		c.keepClosed(p)
 	}
-	if was && *pi == old && pt.bitsProven == proven {
+	if was && *pi == old && pt.set.IsProven() == proven {
 		c.q.MarkPort(work.Set, p)
 		return
 	}
@@ -132,7 +135,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 func (c *Core) observeReset(p topo.PortID, old *mad.PortInfo) {
 	pt := &c.ports[p]
 	pi, n := &pt.info, &c.nodes[pt.node]
-	if c.topo.IsExternal(p) && differing(old, pi)&fieldEnforcement != 0 {
+	if c.topo.IsExternal(p) && portset.Differing(old, pi)&portset.Enforcement != 0 {
 		// It most likely rebooted, and has lost its tables, too.
 		c.pkeys.Forget(p)
 		n.reset, n.verify = false, true
@@ -172,7 +175,7 @@ func (c *Core) copyPort(p topo.PortID) {
 	tp.State, tp.Phys = pi.PortState, pi.PortPhysicalState
 	tp.WidthOffered = pi.LinkWidthSupported & pi.LinkWidthEnabled
 	tp.SpeedOffered = c.links.Offered(p)
-	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, c.laneCap(p)
+	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, c.settings.LaneCap(p)
 	tp.Speed, tp.Width = c.links.Running(p)
 	tp.LID, tp.LMC = pt.lid, c.lids.LMC(p)
 	c.topo.SetPort(p, tp)

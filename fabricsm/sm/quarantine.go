@@ -112,7 +112,7 @@ func (c *Core) workQuarantine(p topo.PortID) bool {
 	case bar == health.Isolate && pt.info.PortState > ib.PortInit:
 		c.forceLink(p, ib.PhysNop)
 	default:
-		pt.setRounds = 0
+		pt.set.Restart()
 	}
 	return true
 }
@@ -122,8 +122,8 @@ func (c *Core) workQuarantine(p topo.PortID) bool {
 func (c *Core) forceLink(p topo.PortID, phys ib.PhysState) {
 	pt := &c.ports[p]
 	x := work.OnPort(work.Set, p)
-	if pt.setRounds > maxSetRounds {
-		pt.setRounds = 0
+	if pt.set.IsStuck() {
+		pt.set.Restart()
 		c.pauseWork(x) // it takes the Set and does not do it
 		return
 	}

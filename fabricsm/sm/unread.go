@@ -2,8 +2,8 @@ package sm
 
 import (
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/portpolicy"
+	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -29,25 +29,11 @@ func (c *Core) leaveUnread(q topo.PortID) {
 	}
 	c.q.Unmark(work.OnPort(work.Info, q))
 	pt.fresh = true
-	pt.info = guessInfo(&c.ports[c.topo.Peer(q)].info)
+	pt.info = portset.Guess(&c.ports[c.topo.Peer(q)].info)
 	c.touch(q)
 	if c.topo.IsEndPort(q) {
 		c.lids.Settle(q)
 	}
-}
-
-// guessInfo returns the assumed PortInfo of a port until it answers: that of the other end of its cable, without the port's
-// own fields.
-func guessInfo(peer *mad.PortInfo) mad.PortInfo {
-	g := *peer
-	g.MKey, g.MKeyProtectBits, g.MKeyLeasePeriod = ib.MKey{}, 0, 0
-	g.LID, g.LMC, g.GIDPrefix, g.MasterSMLID, g.MasterSMSL = 0, 0, 0, 0, 0
-	g.MKeyViolations, g.PKeyViolations, g.QKeyViolations = 0, 0, 0
-	g.CapabilityMask, g.CapabilityMask2 = 0, 0
-	g.PartitionEnforcementInbound, g.PartitionEnforcementOutbound = false, false
-	g.FilterRawInbound, g.FilterRawOutbound = false, false
-	g.PortState = ib.PortInit
-	return g
 }
 
 // mayWriteUnread reports whether a port which was never read may be written. Speeds and widths cannot be set without

@@ -1,0 +1,93 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/portset"
+	"portcullis/fabricsm/sm/work"
+	"portcullis/fabricsm/topo"
+)
+
+// settingFabric is the core as package portset uses it.
+type settingFabric struct{ desk }
+
+var _ portset.Fabric = settingFabric{}
+
+// newSettings returns the wanted parameters of ports.
+func newSettings(c *Core) portset.Settings {
+	return portset.New(settingFabric{desk{c}}, &c.topo, &c.rules, &c.cfg.Ports, portset.Options{
+		Prefix: c.cfg.Prefix, Accepted: c.cfg.Enforcement == Accepted, NoRawFilter: c.cfg.Weakness.NoRawFilter, OneLane: c.cfg.SLtoVL == SLtoVLOff,
+	})
+}
+
+func (f settingFabric) Port(p topo.PortID) portset.Port {
+	pt := &f.ports[p]
+	return portset.Port{Info: &pt.info, State: &pt.set, Node: pt.node, LID: pt.lid, Num: pt.num, IsRead: pt.known, IsAssumed: pt.unread}
+}
+
+func (f settingFabric) Switch(id topo.NodeID) (*mad.SwitchInfo, bool) {
+	n := &f.nodes[id]
+	return &n.info, n.infoKnown
+}
+
+func (f settingFabric) NotKept(id topo.NodeID) portset.Fields          { return f.nodes[id].notKept }
+func (f settingFabric) LMC(p topo.PortID) ib.LMC                       { return f.lids.LMC(p) }
+func (f settingFabric) SMLID() ib.LID                                  { return f.smLID() }
+func (f settingFabric) IsSibling(l ib.LID) bool                        { return f.siblingLID(l) }
+func (f settingFabric) HighLimit(p topo.PortID) (limit uint8, ok bool) { return f.lanes.HighLimit(p) }
+func (f settingFabric) CanMap(p topo.PortID) bool                      { return f.lanes.CanMap(p) }
+func (f settingFabric) HasKeys(p topo.PortID) bool                     { return f.pkeys.IsDone(p) }
+
+// SMSL returns the service level that an end port is to use towards this SM: that of the routes between them. Before there
+// are routes it stays as it was found.
+func (f settingFabric) SMSL(p topo.PortID) ib.SL {
+	switch {
+	case f.routing.tables == nil:
+		return f.ports[p].info.MasterSMSL
+	case f.routing.tables.Layers() == 1:
+		return f.cfg.Ports.MasterSMSL
+	}
+	return f.routing.tables.SL(f.ports[p].lid, f.smLID())
+}
+
+// renewSMSL writes the service level towards this SM where it changed.
+func (f settingFabric) renewSMSL() {
+	for p := range f.ports {
+		pt := &f.ports[p]
+		if id := topo.PortID(p); pt.lid != 0 && f.topo.IsEndPort(id) && pt.info.MasterSMSL != f.SMSL(id) {
+			f.q.MarkPort(work.Set, id)
+		}
+	}
+}
+
+// renewAll has all clients renew what they registered: another SM was master.
+func (f settingFabric) renewAll() {
+	for p := range f.ports {
+		if pt := &f.ports[p]; pt.known && f.topo.IsEndPort(topo.PortID(p)) {
+			pt.set.RenewLater()
+		}
+	}
+}
+
+// portGate is the core as package portset asks it how far a port may be moved.
+type portGate struct{ *Core }
+
+var _ portset.Gate = portGate{}
+
+func (g portGate) IsWritten(p topo.PortID) bool { return g.pkeys.IsDone(p) && g.lanes.IsDone(p) }
+
+func (g portGate) IsHeld(p topo.PortID) bool {
+	if g.isClosed(p) || g.topo.IsExternal(p) && g.hasOtherKey(g.topo.Peer(p)) {
+		return true // in Armed the first packet of the host would open it
+	}
+	// The intent says whether a host belongs there.
+	return !g.members.IsReady() && g.topo.IsExternal(p) && g.topo.IsExternal(g.topo.Peer(p))
+}
+
+func (g portGate) MayForward(p topo.PortID) bool {
+	if g.forwarding() {
+		return true
+	}
+	g.routing.waiting = append(g.routing.waiting, work.OnPort(work.Set, p))
+	return false
+}
