@@ -90,7 +90,7 @@ func (f aliasFabric) Refuse(k fault.Key, guid, alias ib.GUID, reason string) {
 // ShowsStrange reports an entry of a port with aliases that is the GUID of another port. It is written again as all that is
 // not wanted.
 func (f aliasFabric) ShowsStrange(p topo.PortID, g ib.GUID) {
-	if f.isAdapter(p) && f.belongsTo(g, p) {
+	if f.wrote.IsAdapter(p) && f.wrote.BelongsTo(g, p) {
 		f.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostAlias, LID: f.ports[p].lid, Victim: g})
 	}
 }
@@ -108,7 +108,7 @@ func (c *Core) setAliases(in *AliasesSet) {
 func (c *Core) workGUIDs(p topo.PortID) {
 	pt := &c.ports[p]
 	if !c.aliases.Has(c.topo.GUIDOf(p)) {
-		c.workStrangeGUIDs(p)
+		hostFabric{desk{c}}.askGUIDs(p)
 		return
 	}
 	if !pt.placed || !pt.known || !c.writing() {
@@ -135,7 +135,7 @@ func (c *Core) gotGUIDs(p topo.PortID, r *work.Request, m *mad.MAD, status mad.S
 	switch {
 	case !c.aliases.Has(c.topo.GUIDOf(p)):
 		if ok {
-			c.gotStrangeGUIDs(p, r, &got)
+			hostFabric{desk{c}}.gotGUIDs(p, r, &got)
 		}
 	case !c.aliases.Knows(p, r.Mod):
 	case !ok:

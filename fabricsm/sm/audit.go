@@ -32,7 +32,7 @@ func (c *Core) audit() {
 		c.background(c.auditAt)
 		c.auditIdentity(c.auditAt)
 		c.aliases.Audit(c.auditAt)
-		c.readStrangeGUIDs(c.auditAt)
+		c.wrote.ReadGUIDs(c.auditAt)
 		c.auditMaps(c.auditAt)
 		c.askLanes(work.OnPort(work.VLArb, c.auditAt), c.lanes.AuditShares(c.auditAt, c.auditRound))
 		if pt.num == 0 {

@@ -62,7 +62,8 @@ func (c *Core) cut(p topo.PortID) {
 		c.pkeys.Undo(x)
 		pt.set.ForgetBits()
 		pt.unread = false
-		pt.obeyed, pt.foreignPKey = false, 0
+		pt.obeyed = false
+		pt.wrote.Forget()
 		c.obeys(x)
 		if c.topo.IsExternal(x) {
 			c.pkeys.Doubt(x) // the switch may have rebooted

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/forwarding"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/hostwrites"
 	"portcullis/fabricsm/sm/identity"
 	"portcullis/fabricsm/sm/lanes"
 	"portcullis/fabricsm/sm/lids"
@@ -76,8 +77,6 @@ type Core struct {
 	failures   map[work.Ref]failure
 	auditing   bool // requests made now are part of the audit
 	auditAt    topo.PortID
-	lidAt      topo.PortID // adapter whose LID was read last
-	lidsDue    float64     // how many are to be read now
 	refusals   refusals
 	leaseAt    topo.PortID // end port that was read last to keep its lease
 	auditRound int         // how often it has seen all ports
@@ -89,6 +88,7 @@ type Core struct {
 	dropped  uint64
 	strays   uint64 // answers to nothing that was asked
 	reports  *violation.Log
+	wrote    hostwrites.Watcher
 	changes  *statechange.Search
 	guessing *bruteforce.Detector
 	health   *health.Records
@@ -145,6 +145,7 @@ func New(cfg Config) *Core {
 	c.aliases = aliases.New(aliasFabric{desk{c}}, &c.topo, &c.q, aliases.Pauses{Min: cfg.RetryMin, Max: cfg.RetryMax})
 	c.rules = portpolicy.New(&c.topo, &c.cfg.Ports)
 	c.settings = newSettings(c)
+	c.wrote = hostwrites.New(hostFabric{desk{c}}, &c.topo, &c.q)
 	c.law = declared.New(lawFabric{desk{c}}, lawActions{desk{c}}, &c.topo, &c.q, &c.faults, cfg.PortGUID)
 	c.mkeys = newKeeper(c)
 	c.health = health.New(healthCore{desk{c}}, &c.cfg.Health, &c.faults)
@@ -263,7 +264,7 @@ func (c *Core) start(s *Started) {
 		c.after(leaseTick, work.KeepLeases, work.Ref{})
 	}
 	if c.cfg.LIDPeriod > 0 {
-		c.after(lidTick, work.LIDs, work.Ref{})
+		c.after(hostwrites.LIDTick, work.LIDs, work.Ref{})
 	}
 	if c.cfg.AuditPeriod > 0 {
 		c.after(auditTick, work.Audit, work.Ref{})

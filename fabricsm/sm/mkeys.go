@@ -120,7 +120,7 @@ func (f keyActions) Obeyed(p topo.PortID, keyed bool) {
 }
 
 func (f keyActions) NoteTakenOff(p topo.PortID, lid ib.LID) {
-	if f.isAdapter(p) {
+	if f.wrote.IsAdapter(p) {
 		f.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostMKey, LID: lid})
 	}
 }

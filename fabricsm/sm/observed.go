@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/sm/discovery"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/hostwrites"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/subtree"
@@ -72,15 +73,12 @@ type port struct {
 	set   portset.State
 	turns allowance
 
-	doubts uint32 // times that its device may have been restarted
-	lid    ib.LID
-	// foreignPKey is an entry of the P_Key table that was not left there, until PortInfo
-	// shows whether the port was restarted; 0: none.
-	foreignPKey ib.PKey
-	num         ib.PortNum
-	guidBlock   uint8         // of GUIDInfo, read last by the audit
-	quarantine  health.Action // in force; above Ignore nothing behind it is looked at
-	law         health.Action // the same, by the declared topology
+	doubts     uint32 // times that its device may have been restarted
+	lid        ib.LID
+	wrote      hostwrites.State
+	num        ib.PortNum
+	quarantine health.Action // in force; above Ignore nothing behind it is looked at
+	law        health.Action // the same, by the declared topology
 
 	known  bool // info was read in this life of the link
 	unread bool // info is a guess: the answer to the first Set shows the real one, see unread.go
@@ -88,7 +86,6 @@ type port struct {
 	placed bool // PortPlaced was reported
 
 	background bool // the next read of PortInfo is part of the audit
-	readGUIDs  bool // a block of GUIDInfo is to be read: it is to have no aliases
 	obeyed     bool // it answered under its M_Key since its link is there
 
 	// of a port we probe

@@ -34,7 +34,7 @@ func (c *Core) gotPKeys(p topo.PortID, r *work.Request, m *mad.MAD, status mad.S
 	if b >= c.pkeys.Table(p).Blocks() {
 		return
 	}
-	c.suspectKeys(p, r, b, got.PKey[:])
+	c.wrote.SuspectKeys(p, r, c.pkeys.Table(p).Block(b), got.PKey[:])
 	a := c.pkeys.Take(p, r, &got)
 	c.viewDue = c.viewDue || a.Changed
 	if a.NotSet {

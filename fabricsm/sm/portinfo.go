@@ -68,7 +68,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 			c.mkeys.FindLapse(p, pi)
 		}
 		if byGet {
-			c.writtenByHost(p, &old, pi)
+			c.wrote.Compare(p, &old, pi)
 		}
 	}
 	if !was && byGet && pi.MKeyLeasePeriod > 0 {

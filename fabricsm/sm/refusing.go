@@ -137,7 +137,7 @@ func newRefusals() refusals {
 // mayRefuse reports whether an adapter answered under its key since its link came up, and is behind a switch port which can
 // be closed.
 func (c *Core) mayRefuse(p topo.PortID) bool {
-	if c.cfg.Weakness.OpenToRefusers || !c.isAdapter(p) || !c.ports[p].obeyed || !c.writing() || c.mkeys.IsReleasing() || !c.mkeys.Places().IsVerified(p) {
+	if c.cfg.Weakness.OpenToRefusers || !c.wrote.IsAdapter(p) || !c.ports[p].obeyed || !c.writing() || c.mkeys.IsReleasing() || !c.mkeys.Places().IsVerified(p) {
 		return false
 	}
 	sp := c.topo.Peer(p)
@@ -237,7 +237,7 @@ func (c *Core) closeRefusing(p topo.PortID, r *refusal) {
 
 // hasOtherKey reports whether an adapter answers under a key that is none of ours.
 func (c *Core) hasOtherKey(p topo.PortID) bool {
-	if !c.mkeys.IsOn() || p == topo.None || !c.isAdapter(p) {
+	if !c.mkeys.IsOn() || p == topo.None || !c.wrote.IsAdapter(p) {
 		return false
 	}
 	do, keyed := c.mkeys.Do(p)

@@ -81,7 +81,7 @@ func (c *Core) fire() {
 		case work.Closed:
 			c.askClosed()
 		case work.LIDs:
-			c.readLIDs()
+			hostFabric{desk{c}}.readLIDs()
 		case work.Route:
 			if wait := c.routesBy().Sub(c.now); c.routing.need && !c.routing.running && wait > 0 {
 				c.after(wait, work.Route, work.Ref{})
