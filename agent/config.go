@@ -1,20 +1,17 @@
 package agent
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v4"
 
 	"portcullis/agent/hca"
 	"portcullis/agent/hca/library"
 	"portcullis/agent/hca/mst"
 	"portcullis/attest"
 	"portcullis/attest/tpm"
+	"portcullis/strictyaml"
 )
 
 // Config is what an agent needs to know. Its YAML form is the configuration
@@ -77,45 +74,17 @@ func (c *Config) Site() (hca.Site, error) {
 	return l, nil
 }
 
+// maxConfig bounds a configuration file in bytes.
+const maxConfig = 1 << 20
+
 // ParseConfig reads a configuration file over the values already in c. Unknown
 // keys are refused, with their line.
 func (c *Config) ParseConfig(name string, data []byte) error {
-	if err := decode(data, c); err != nil {
-		return failf(ClassUsage, "the manual page portcullis-agent(8) lists the keys", "configuration %s: %w", name, err)
+	if err := strictyaml.LoadOptional("configuration "+name, data, maxConfig, c); err != nil {
+		return fail(ClassUsage, "the manual page portcullis-agent(8) lists the keys", err)
 	}
 	return nil
 }
-
-// decode reads at most one YAML document; a file of comments alone is none. Each
-// mistake is a line of the error.
-func decode(data []byte, v any) error {
-	onlyComments := true
-	for line := range bytes.Lines(data) {
-		line = bytes.TrimSpace(line)
-		onlyComments = onlyComments && (len(line) == 0 || line[0] == '#')
-	}
-	if onlyComments {
-		return nil
-	}
-	err := yaml.Load(data, v, yaml.WithKnownFields())
-	if err == nil {
-		return nil
-	}
-	many, ok := errors.AsType[*yaml.LoadErrors](err)
-	if !ok {
-		return err
-	}
-	var lines []error
-	for _, e := range many.Errors {
-		one := &yaml.LoadErrors{Errors: []*yaml.LoadError{e}}
-		text := strings.TrimPrefix(one.Error(), "yaml: construct errors:")
-		lines = append(lines, errors.New(strings.TrimSpace(unknownKey.ReplaceAllString(text, "unknown key $1"))))
-	}
-	return errors.Join(lines...)
-}
-
-// unknownKey matches the parser's message about an unknown key. The message names types of our source.
-var unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
 // CheckHost reports every setting that collecting a statement needs and that
 // is missing or wrong.

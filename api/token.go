@@ -17,14 +17,18 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/strictyaml"
 )
 
 // TokenPrefix begins every operator token, so that one that leaked into a log
 // or a repository is found by a scanner.
 const TokenPrefix = "pcop_"
 
-// maxTokens bounds the tokens file.
-const maxTokens = 1000
+// Bounds of the tokens file.
+const (
+	maxTokens     = 1000
+	maxTokensFile = 1 << 20 // bytes
+)
 
 // NewToken draws an operator token of 256 random bits and returns it with the digest that belongs in the tokens file.
 func NewToken() (token, sha256Hex string) {
@@ -85,8 +89,8 @@ type tokenFile struct {
 // digests are refused; every problem is reported with its place in the file.
 func ParseTokens(file string, data []byte) (*Tokens, error) {
 	var f tokenFile
-	if err := yaml.Load(data, &f, yaml.WithKnownFields()); err != nil {
-		return nil, fmt.Errorf("tokens file %s: %w", file, err)
+	if err := strictyaml.Load("tokens file "+file, data, maxTokensFile, &f); err != nil {
+		return nil, err
 	}
 	if len(f.Tokens) > maxTokens {
 		return nil, fmt.Errorf("tokens file %s: %d tokens, at most %d", file, len(f.Tokens), maxTokens)

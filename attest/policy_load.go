@@ -1,7 +1,6 @@
 package attest
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
@@ -12,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v4"
+	"portcullis/strictyaml"
 )
 
 // policyFile is the policy as an operator writes it. Every field has the
@@ -39,6 +38,9 @@ type policyFile struct {
 	RequireLock  *bool           `yaml:"require_lock"` // false: hosts are admitted with adapters that their tenants can change
 }
 
+// maxPolicy bounds the text of a policy in bytes.
+const maxPolicy = 1 << 20
+
 var digestPattern = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 
 // LoadPolicy reads a policy in YAML. read opens the PEM files it names. The
@@ -46,8 +48,8 @@ var digestPattern = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 // was read. Every problem is reported, those of syntax with their line.
 func LoadPolicy(data []byte, read func(name string) ([]byte, error)) (*Policy, error) {
 	var f policyFile
-	if err := decode(data, &f); err != nil {
-		return nil, fmt.Errorf("attestation policy: %w", err)
+	if err := strictyaml.LoadOptional("attestation policy", data, maxPolicy, &f); err != nil {
+		return nil, err
 	}
 	p := DefaultPolicy()
 	f.apply(p)
@@ -75,19 +77,6 @@ func LoadPolicy(data []byte, read func(name string) ([]byte, error)) (*Policy, e
 	}
 	p.Version = hex.EncodeToString(version.Sum(nil))[:16]
 	return p, nil
-}
-
-// decode reads at most one YAML document; a file of comments alone is none.
-func decode(data []byte, v any) error {
-	onlyComments := true
-	for line := range bytes.Lines(data) {
-		line = bytes.TrimSpace(line)
-		onlyComments = onlyComments && (len(line) == 0 || line[0] == '#')
-	}
-	if onlyComments {
-		return nil
-	}
-	return yaml.Load(data, v, yaml.WithKnownFields())
 }
 
 func (f *policyFile) apply(p *Policy) {

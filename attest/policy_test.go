@@ -76,7 +76,7 @@ func TestLoadPolicyRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, yaml, want string }{
 		{"nothing", "", "none are configured"},
 		{"comments alone", "# roots: later\n\n", "none are configured"},
-		{"two documents", roots + "---\n" + roots, "single document"},
+		{"two documents", roots + "---\n" + roots, "more than one document"},
 		{"unknown key", roots + "pcr: [1]\n", "line 2"},
 		{"wrong type", roots + "agent_pcr: fifteen\n", "line 2"},
 		{"missing file", "ek: {roots: [gone.pem]}", "gone.pem"},

@@ -1,15 +1,12 @@
 package selinux
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 
-	"go.yaml.in/yaml/v4"
-
 	"portcullis/fabricsm/ib"
+	"portcullis/strictyaml"
 )
 
 // Intent is what the operator of a host decides: names that the service does not know. In YAML:
@@ -46,17 +43,9 @@ const maxIntent = 4 << 20
 
 // ParseIntent reads the file. Settings that it omits have the defaults of [DefaultIntent]. Unknown settings are refused.
 func ParseIntent(name string, data []byte) (*Intent, error) {
-	if len(data) > maxIntent {
-		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", name, len(data), maxIntent)
-	}
 	in := DefaultIntent()
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	d.KnownFields(true)
-	if err := d.Decode(in); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if err := d.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: more than one document", name)
+	if err := strictyaml.LoadOptional(name, data, maxIntent, in); err != nil {
+		return nil, err
 	}
 	return in, nil
 }

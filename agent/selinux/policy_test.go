@@ -172,7 +172,7 @@ func TestIntentRefused(t *testing.T) {
 		{"one P_Key of two tenants", "tenants: {blue: [1], red: [2]}\npartitions: [{p_key: 0x0001, tenant: blue}, {p_key: 0x8001, tenant: red}]", "belongs to tenant"},
 		{"a tenant within another", "tenants: {blue: [1, 2], red: [1]}", "could use the partitions of that"},
 		{"two tenants with the same categories", "tenants: {blue: [1, 2], red: [2, 1]}", "could use the partitions of that"},
-		{"too long", "#" + strings.Repeat("x", maxIntent), "at most"},
+		{"too long", "#" + strings.Repeat("x", maxIntent), "labels.yaml: more than"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in, err := ParseIntent("labels.yaml", []byte(tt.text))

@@ -1,15 +1,15 @@
 package inventory
 
 import (
-	"bytes"
 	"errors"
-	"io"
-	"regexp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"portcullis/strictyaml"
 )
 
 // reader walks one file's YAML and reports what it does not expect. It takes
@@ -22,37 +22,24 @@ type reader struct {
 
 func (r *reader) at(n *yaml.Node) spot { return spot{r.file, r.name, n.Line} }
 
-// parserLine finds the line in the YAML library's messages.
-var parserLine = regexp.MustCompile(`line (\d+)`)
-
-// document returns the root mapping of the only document, nil if there is none.
+// document returns the root of the only document, nil if there is none.
 func (r *reader) document(data []byte) *yaml.Node {
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	var doc, second yaml.Node
-	err := d.Decode(&doc)
-	if errors.Is(err, io.EOF) {
+	if strictyaml.Blank(data) {
 		r.report.add(spot{r.file, r.name, 0}, "file is empty: want hosts: or cables:")
 		return nil
 	}
-	if err == nil {
-		if second := d.Decode(&second); !errors.Is(second, io.EOF) {
-			r.report.add(spot{r.file, r.name, 0}, "file has more than one document, or text after it: want one")
-			return nil
+	root, err := strictyaml.Document(r.name, data, MaxFileSize)
+	if e, ok := errors.AsType[*strictyaml.Error](err); ok {
+		for _, p := range e.Problems {
+			where := ""
+			if p.Line > 0 {
+				where = fmt.Sprintf("line %d: ", p.Line)
+			}
+			r.report.add(spot{r.file, r.name, p.Line}, "not YAML: yaml: %s%s", where, p.Text)
 		}
-	}
-	if err != nil {
-		at := spot{r.file, r.name, 0}
-		if m := parserLine.FindStringSubmatch(err.Error()); m != nil {
-			at.line, _ = strconv.Atoi(m[1])
-		}
-		r.report.add(at, "not YAML: %s", strings.ReplaceAll(err.Error(), "\n", " "))
 		return nil
 	}
-	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
-		r.report.add(spot{r.file, r.name, 0}, "file is empty: want hosts: or cables:")
-		return nil
-	}
-	return doc.Content[0]
+	return root
 }
 
 // fields returns the values of a mapping by key. Keys that are not known, not plain text or there twice are reported.

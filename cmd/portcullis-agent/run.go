@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"portcullis/agent"
-	"portcullis/cmd/internal/input"
 	"portcullis/cmd/internal/version"
 )
 
@@ -53,7 +52,7 @@ func (a *app) report(cmd *cobra.Command, err error) {
 	if what = strings.TrimSpace(what); what != "" {
 		what += ": "
 	}
-	for i, line := range strings.Split(input.Explain(err), "\n") {
+	for i, line := range strings.Split(err.Error(), "\n") {
 		if i > 0 {
 			what = "  "
 		}

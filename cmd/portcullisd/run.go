@@ -20,6 +20,7 @@ import (
 	"portcullis/cmd/portcullisd/restore"
 	"portcullis/cmd/portcullisd/setup"
 	"portcullis/cmd/portcullisd/storage"
+	"portcullis/strictyaml/spelling"
 )
 
 const usage = `Usage:
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string, wall func() time.Time, stdin io.Rea
 // unknownCommand names the command that was most likely meant.
 func unknownCommand(name string) error {
 	for _, known := range []string{"certificate", "cluster", "init", "restore", "sm", "token"} {
-		if command.Distance(name, known) <= 1+len(known)/4 && name[0] == known[0] {
+		if spelling.Distance(name, known) <= 1+len(known)/4 && name[0] == known[0] {
 			return fmt.Errorf("unknown command %q; did you mean %s?", name, known)
 		}
 	}

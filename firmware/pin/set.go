@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"portcullis/firmware/image"
+	"portcullis/strictyaml"
 )
 
 // Limits of a file.
@@ -97,12 +98,9 @@ type file struct {
 
 // Parse reads a file of pinned keys. name is for errors.
 func Parse(name string, data []byte) (*Set, error) {
-	if len(data) > MaxFile {
-		return nil, fmt.Errorf("%s: it has more than %d bytes", name, MaxFile)
-	}
 	var f file
-	if err := yaml.Load(data, &f, yaml.WithKnownFields()); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if err := strictyaml.Load(name, data, MaxFile, &f); err != nil {
+		return nil, err
 	}
 	var (
 		keys []Key

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"go.yaml.in/yaml/v4"
-
 	"portcullis/firmware/image"
+	"portcullis/strictyaml"
 )
 
 // MaxFile is the size of the largest file that is read, in bytes.
@@ -32,12 +31,9 @@ type file struct {
 
 // Parse reads a policy. name is for errors; all mistakes are reported together.
 func Parse(name string, data []byte) (*Policy, error) {
-	if len(data) > MaxFile {
-		return nil, fmt.Errorf("%s: it has more than %d bytes", name, MaxFile)
-	}
 	var f file
-	if err := yaml.Load(data, &f, yaml.WithKnownFields()); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if err := strictyaml.Load(name, data, MaxFile, &f); err != nil {
+		return nil, err
 	}
 	p, err := f.policy()
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -14,9 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
 	"portcullis/agent"
+	"portcullis/strictyaml"
 )
 
 // site is what a site decides, read from its folder.
@@ -93,10 +91,10 @@ func readSite(dir string) (*site, error) {
 
 func (s *site) readSettings(file string) error {
 	b, err := os.ReadFile(file)
-	if err != nil || len(bytes.TrimSpace(b)) == 0 {
+	if err != nil {
 		return err
 	}
-	return yaml.Load(b, &s.settings, yaml.WithKnownFields())
+	return strictyaml.LoadOptional("", b, maxSiteFile, &s.settings)
 }
 
 // folder takes a folder's files, those with one of the suffixes if there are any.

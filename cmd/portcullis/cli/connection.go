@@ -8,11 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"go.yaml.in/yaml/v4"
-
 	"portcullis/api/client"
 	"portcullis/cmd/internal/input"
 	"portcullis/cmd/internal/version"
+	"portcullis/strictyaml"
 )
 
 // connection says which service to ask, and with which credentials.
@@ -151,11 +150,8 @@ func (c *connection) readConfig() (fileConfig, error) {
 	if err != nil {
 		return f, fmt.Errorf("configuration: %w", err)
 	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return f, nil
-	}
-	if err := yaml.Load(data, &f, yaml.WithKnownFields()); err != nil {
-		return f, Hint(fmt.Errorf("configuration %s: %w", c.configFile, err), "it may have service, ca, token_file and socket")
+	if err := strictyaml.LoadOptional("configuration "+c.configFile, data, input.Small, &f); err != nil {
+		return f, Hint(err, "it may have service, ca, token_file and socket")
 	}
 	dir := filepath.Dir(c.configFile)
 	for _, p := range []*string{&f.CA, &f.TokenFile, &f.Socket} {

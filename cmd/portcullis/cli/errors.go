@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "portcullis/api/v1"
-	"portcullis/cmd/internal/input"
 )
 
 // Exit codes.
@@ -186,7 +185,7 @@ func (env *Env) Report(cmd *cobra.Command, err error) int {
 	if where != "" {
 		where += ": "
 	}
-	fmt.Fprintf(env.Err, "portcullis: %s%s\n", where, PlainLines(input.Explain(err)))
+	fmt.Fprintf(env.Err, "portcullis: %s%s\n", where, PlainLines(err.Error()))
 	for _, line := range mistakes(err) {
 		fmt.Fprintf(env.Err, "portcullis:   %s\n", Plain(line))
 	}

@@ -1,12 +1,11 @@
 package topology
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v4"
 
+	"portcullis/cmd/internal/input"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/diff"
@@ -14,12 +13,13 @@ import (
 	"portcullis/fabricsm/topospec/judge"
 	"portcullis/fabricsm/topospec/lint"
 	"portcullis/fabricsm/topospec/simulate"
+	"portcullis/strictyaml"
 )
 
 // parseDesign reads the file of a design.
 func parseDesign(name string, data []byte) (d generate.Design, err error) {
-	if err := yaml.Load(data, &d, yaml.WithKnownFields()); err != nil {
-		return d, cli.Hint(fmt.Errorf("%s: %w", name, err), "docs/understand/topospec.md has the fields of a design")
+	if err := strictyaml.Load(name, data, input.Large, &d); err != nil {
+		return d, cli.Hint(err, "docs/understand/topospec.md has the fields of a design")
 	}
 	return d, nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"portcullis/strictyaml/spelling"
 )
 
 // Parse reads options, of a command that takes no operands. Help that was asked
@@ -55,7 +57,7 @@ func inWords(fs *flag.FlagSet, err error) error {
 		name = strings.TrimLeft(name, "-")
 		near, least := "", max(2, len(name)/3)+1
 		fs.VisitAll(func(f *flag.Flag) {
-			if d := Distance(name, f.Name); d < least {
+			if d := spelling.Distance(name, f.Name); d < least {
 				near, least = "; did you mean --"+f.Name+"?", d
 			}
 		})

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"go.yaml.in/yaml/v4"
 
 	"portcullis/api"
 	"portcullis/attest"
+	"portcullis/strictyaml"
 )
 
 // The reference configuration holds every key, with its default.
@@ -26,13 +26,13 @@ func TestReferenceConfig(t *testing.T) {
 	if d := cmp.Diff(got, want, cmp.AllowUnexported(Config{}, LIDs{}, QoS{}), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("reference configuration and built-in defaults differ (-reference +built-in):\n%s", d)
 	}
-	var root yaml.Node
-	if err := yaml.Load(Reference, &root); err != nil {
+	root, err := strictyaml.Document("reference", Reference, maxConfig)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range keysOf("", reflect.TypeFor[Config]()) {
 		path := strings.Split(key, ".")
-		if lineOf(&root, path) == lineOf(&root, path[:len(path)-1]) {
+		if strictyaml.LineOf(root, path...) == strictyaml.LineOf(root, path[:len(path)-1]...) {
 			t.Errorf("the reference configuration lacks %s", key)
 		}
 	}

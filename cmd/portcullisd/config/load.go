@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -12,6 +11,7 @@ import (
 
 	"portcullis/cmd/internal/input"
 	"portcullis/cmd/portcullisd/command"
+	"portcullis/strictyaml"
 )
 
 // maxConfig bounds a configuration file.
@@ -54,7 +54,7 @@ func Parse(file string, data []byte) (*Config, error) {
 // source is a configuration file that was read, and what is wrong in it.
 type source struct {
 	file   string
-	root   yaml.Node
+	root   *yaml.Node
 	wrong  []complaint
 	syntax bool // some of it is of keys or types, not of values
 }
@@ -67,54 +67,39 @@ type complaint struct {
 
 // decode reads a file into c. Unknown keys and values of a wrong type do
 // not end it: they become complaints, and c keeps what it has there.
-func decode(file string, data []byte, c *Config) (*source, error) {
-	if len(data) > maxConfig {
-		return nil, fmt.Errorf("%s: more than %d bytes", file, maxConfig)
-	}
+func decode(file string, data []byte, c *Config) (_ *source, err error) {
 	c.File = file
 	s := &source{file: file}
-	if blank(data) {
+	if len(data) <= maxConfig && strictyaml.Blank(data) {
 		return s, nil
 	}
-	if err := yaml.Load(data, &s.root); err != nil {
-		return nil, command.Hint(s.broken(err), seeReference)
+	if s.root, err = strictyaml.Document(file, data, maxConfig); err != nil {
+		s.complain(err)
+		return nil, s.err()
 	}
-	err := yaml.Load(data, c, yaml.WithKnownFields())
-	many, ok := errors.AsType[*yaml.LoadErrors](err)
-	switch {
-	case err == nil:
-	case !ok:
-		return nil, command.Hint(s.broken(err), seeReference)
-	default:
-		s.syntax = true
-		for _, e := range many.Errors {
-			s.wrong = append(s.wrong, complaint{e.Mark.Line, s.wording(e)})
-		}
-	}
+	s.complain(strictyaml.Load(file, data, maxConfig, c))
 	return s, nil
 }
 
 const seeReference = "portcullisd --print-config shows every key"
 
-// broken says why a file is no YAML document.
-func (s *source) broken(err error) error {
-	if one, ok := errors.AsType[*yaml.LoadError](err); ok {
-		return fmt.Errorf("%s:%d: %s", s.file, one.Mark.Line, s.wording(one))
+// complain takes what the parser says.
+func (s *source) complain(err error) {
+	e, ok := errors.AsType[*strictyaml.Error](err)
+	if !ok {
+		return
 	}
-	return fmt.Errorf("%s: %w", s.file, err)
-}
-
-// wording says it in the file's terms instead of Go's.
-func (s *source) wording(e *yaml.LoadError) string {
-	if key, ok := strings.CutPrefix(e.Message, "field "); ok {
-		if at := strings.Index(key, " not found in type "); at >= 0 {
-			return "unknown key " + key[:at] + suggestion(&s.root, key[:at], e.Mark.Line)
+	s.syntax = true
+	for _, p := range e.Problems {
+		text := p.Text
+		if strings.HasPrefix(p.Message, "cannot construct ") {
+			text = ofOurs.ReplaceAllStringFunc(p.Message, func(s string) string {
+				m := ofOurs.FindStringSubmatch(s)
+				return m[1] + nameOfType(m[2]) + m[3]
+			})
 		}
+		s.wrong = append(s.wrong, complaint{p.Line, text})
 	}
-	return strings.TrimPrefix(ofOurs.ReplaceAllStringFunc(e.Message, func(s string) string {
-		m := ofOurs.FindStringSubmatch(s)
-		return m[1] + nameOfType(m[2]) + m[3]
-	}), "yaml: ")
 }
 
 // ofOurs matches the end of a message that names a type of this package, which a value cannot have.
@@ -136,7 +121,7 @@ func nameOfType(name string) string {
 // add takes problems of values.
 func (s *source) add(problems ...problem) {
 	for _, p := range problems {
-		s.wrong = append(s.wrong, complaint{lineOf(&s.root, strings.Split(p.key, ".")), p.key + ": " + p.message})
+		s.wrong = append(s.wrong, complaint{strictyaml.LineOf(s.root, strings.Split(p.key, ".")...), p.key + ": " + p.message})
 	}
 }
 
@@ -158,16 +143,6 @@ func (s *source) err() error {
 		return command.Hint(errors.Join(lines...), seeReference)
 	}
 	return errors.Join(lines...)
-}
-
-// blank reports a file of comments only, which means the defaults.
-func blank(data []byte) bool {
-	for line := range bytes.Lines(data) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
-			return false
-		}
-	}
-	return true
 }
 
 // problem is a value that makes no sense, at a key such as "fabric.port". The

@@ -1,25 +1,21 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 
 	"go.yaml.in/yaml/v4"
+
+	"portcullis/strictyaml"
 )
 
 // parseYAML reads a document into a tree.
 func parseYAML(data []byte) (value, error) {
-	var doc yaml.Node
-	if err := yaml.Load(data, &doc); err != nil {
-		return value{}, err
+	root, err := strictyaml.Document("", data, maxSize)
+	if e, ok := errors.AsType[*strictyaml.Error](err); ok {
+		return value{}, &syntaxError{e.Problems[0].Line, e.Problems[0].Text}
 	}
-	n := &doc
-	if n.Kind == yaml.DocumentNode {
-		if len(n.Content) != 1 {
-			return value{}, &syntaxError{1, "want one document"}
-		}
-		n = n.Content[0]
-	}
-	return fromNode(n, 0)
+	return fromNode(root, 0)
 }
 
 func fromNode(n *yaml.Node, depth int) (value, error) {

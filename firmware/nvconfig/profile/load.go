@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
 	"portcullis/firmware/nvconfig"
+	"portcullis/strictyaml"
 )
 
 // siteFile is what a site wants otherwise. Unknown keys are refused.
@@ -30,12 +29,9 @@ const maxSiteFile = 64 << 10
 // Load reads the profile of a site in YAML: Default with the changes of the file, each with a reason. It reports every
 // mistake.
 func Load(data []byte) (*Profile, error) {
-	if len(data) > maxSiteFile {
-		return nil, fmt.Errorf("profile: %d bytes, more than %d", len(data), maxSiteFile)
-	}
 	var f siteFile
-	if err := yaml.Load(data, &f, yaml.WithKnownFields()); err != nil {
-		return nil, fmt.Errorf("profile: %w", err)
+	if err := strictyaml.Load("profile", data, maxSiteFile, &f); err != nil {
+		return nil, err
 	}
 	p := Default()
 	p.Name, p.Version = f.Name, f.Version

@@ -105,7 +105,7 @@ func TestLoad(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	const head = "name: a\nversion: 1\nsettings:\n  "
 	for text, want := range map[string]string{
-		"":                                 "no documents",
+		"":                                 "it is empty",
 		"name: a\n":                        "version: want a number",
 		"name: a b\nversion: 1":            `name "a b"`,
 		"name: a\nversion: 1\nsetting: {}": "setting",

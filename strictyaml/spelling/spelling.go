@@ -1,4 +1,5 @@
-package command
+// Package spelling compares words that may be misspelt.
+package spelling
 
 // Distance is how many letters have to be inserted, removed or changed to make
 // one word of another (Levenshtein).
