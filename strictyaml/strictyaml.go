@@ -1,6 +1,6 @@
 // Package strictyaml reads the YAML files of every part of the product. It rejects unknown keys, with the key that was
-// probably meant, and keys that occur twice. It bounds size, depth and the expansion of aliases. Each mistake is reported with
-// file and line, in terms of the file.
+// probably meant, and keys that occur twice. It bounds size, depth and the expansion of aliases. Each mistake is reported
+// with file and line, in terms of the file.
 package strictyaml
 
 import (
