@@ -11,7 +11,7 @@ import (
 	"portcullis/agent/hca/mst"
 	"portcullis/attest"
 	"portcullis/attest/tpm"
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // Config is what an agent needs to know. Its YAML form is the configuration

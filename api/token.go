@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // TokenPrefix begins every operator token, so that one that leaked into a log

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // policyFile is the policy as an operator writes it. Every field has the

@@ -54,7 +54,7 @@ func TestArchitectureNamesPackages(t *testing.T) {
 // says it in words.
 func TestArchitectureArrows(t *testing.T) {
 	full := func(name string) string {
-		for _, tree := range []string{"api", "attest", "firmware", "agent", "cmd", "packaging", "fabricsm", "strictyaml"} {
+		for _, tree := range []string{"api", "attest", "firmware", "agent", "cmd", "packaging", "fabricsm"} {
 			if within(name, tree) {
 				return name
 			}

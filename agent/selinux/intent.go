@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // Intent is what the operator of a host decides: names that the service does not know. In YAML:

@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // reader walks one file's YAML and reports what it does not expect. It takes

@@ -20,7 +20,7 @@ import (
 	"portcullis/cmd/portcullisd/restore"
 	"portcullis/cmd/portcullisd/setup"
 	"portcullis/cmd/portcullisd/storage"
-	"portcullis/strictyaml/spelling"
+	"portcullis/fabricsm/strictyaml/spelling"
 )
 
 const usage = `Usage:

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"portcullis/firmware/image"
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // Limits of a file.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"portcullis/firmware/image"
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // MaxFile is the size of the largest file that is read, in bytes.

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"portcullis/agent"
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // site is what a site decides, read from its folder.

@@ -11,7 +11,7 @@ import (
 	"portcullis/api/client"
 	"portcullis/cmd/internal/input"
 	"portcullis/cmd/internal/version"
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // connection says which service to ask, and with which credentials.

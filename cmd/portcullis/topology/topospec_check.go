@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/topospec/judge"
 	"portcullis/fabricsm/topospec/lint"
 	"portcullis/fabricsm/topospec/simulate"
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // parseDesign reads the file of a design.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"portcullis/strictyaml/spelling"
+	"portcullis/fabricsm/strictyaml/spelling"
 )
 
 // Parse reads options, of a command that takes no operands. Help that was asked

@@ -11,7 +11,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/attest"
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // The reference configuration holds every key, with its default.

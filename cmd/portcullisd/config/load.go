@@ -11,7 +11,7 @@ import (
 
 	"portcullis/cmd/internal/input"
 	"portcullis/cmd/portcullisd/command"
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // maxConfig bounds a configuration file.

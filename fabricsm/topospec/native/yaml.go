@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // parseYAML reads a document into a tree.

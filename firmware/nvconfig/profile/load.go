@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"portcullis/firmware/nvconfig"
-	"portcullis/strictyaml"
+	"portcullis/fabricsm/strictyaml"
 )
 
 // siteFile is what a site wants otherwise. Unknown keys are refused.

@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"portcullis/strictyaml/spelling"
+	"portcullis/fabricsm/strictyaml/spelling"
 )
 
 // LineOf returns the line of the key that path names, or of the nearest one around it that the file has; 0 when it has
