@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -25,14 +26,14 @@ const (
 	maxInventory = 32 << 20 // ten thousand hosts of 8 HCAs, with room
 )
 
-// document is the OpenAPI document, rendered once.
-type document struct{ json, yaml []byte }
+// document is the OpenAPI document. Each form is rendered once, for the first client that asks for it.
+type document struct{ json, yaml func() []byte }
 
-func (d *document) serve(contentType string, body []byte) http.HandlerFunc {
+func (d *document) serve(contentType string, body func() []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		// An error here means that the client is gone; there is no receiver for it.
-		_, _ = w.Write(body)
+		_, _ = w.Write(body())
 	}
 }
 
@@ -70,7 +71,7 @@ func (s *Server) localRoutes(r chi.Router, hosts HostRemover) *document {
 	return render(a.OpenAPI())
 }
 
-// routes registers every operation of /v1 with r and renders the document.
+// routes registers every operation of /v1 with r and returns the document.
 func (s *Server) routes(r chi.Router) *document {
 	a := newAPI(r)
 	s.attestRoutes(a)
@@ -101,15 +102,21 @@ func (s *Server) routes(r chi.Router) *document {
 }
 
 func render(o *huma.OpenAPI) *document {
-	j, err := json.MarshalIndent(o, "", "  ")
-	if err != nil {
-		panic("api: OpenAPI document: " + err.Error())
+	return &document{
+		json: rendered(func() ([]byte, error) { return json.MarshalIndent(o, "", "  ") }),
+		yaml: rendered(o.YAML),
 	}
-	y, err := o.YAML()
-	if err != nil {
-		panic("api: OpenAPI document: " + err.Error())
-	}
-	return &document{json: j, yaml: y}
+}
+
+// rendered renders once. It panics if that is impossible, which depends on the program alone.
+func rendered(form func() ([]byte, error)) func() []byte {
+	return sync.OnceValue(func() []byte {
+		body, err := form()
+		if err != nil {
+			panic("api: OpenAPI document: " + err.Error())
+		}
+		return body
+	})
 }
 
 func securitySchemes() map[string]*huma.SecurityScheme {

@@ -171,4 +171,4 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func (s *Server) SetTokens(t *Tokens) { s.tokens.Store(t) }
 
 // OpenAPI returns the OpenAPI 3.1 document of the API in YAML.
-func (s *Server) OpenAPI() []byte { return s.document.yaml }
+func (s *Server) OpenAPI() []byte { return s.document.yaml() }
