@@ -36,7 +36,11 @@ func (t *TPM) manufacture(ctx context.Context, o Options) (fresh bool, err error
 		return false, err
 	}
 	defer unlock()
-	return true, setup(ctx, t.setupArgs(o, state, certs))
+	run := func() error { return setup(ctx, t.setupArgs(o, state, certs)) }
+	if o.CA == "" && !o.NoEKCert {
+		return true, withVendor(t.ca, run)
+	}
+	return true, run()
 }
 
 func (t *TPM) setupArgs(o Options, state, certs string) []string {

@@ -21,7 +21,7 @@ import (
 // Options of Start.
 type Options struct {
 	Dir      string // for state, certificates and sockets; short, since socket paths end at 107 bytes
-	CA       string // the vendor's folder, shared by the TPMs it made; Dir/ca when empty
+	CA       string // the vendor's folder, shared by the TPMs it made; when empty, Dir/ca, with this process's vendor
 	Name     string // subject of the EK certificates; "host" when empty
 	P256     bool   // also store an ECC P-256 EK certificate in the TPM, which swtpm_setup does not
 	NoEKCert bool   // a TPM without EK certificates
