@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -114,14 +113,4 @@ func TestEventsTable(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, text)
 		}
 	}
-}
-
-// portcullisd builds the program to measure.
-func portcullisd(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "portcullisd")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", file, "portcullis/cmd/portcullisd").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return file
 }

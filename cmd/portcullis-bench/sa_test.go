@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,13 +12,9 @@ import (
 
 func TestAdministrations(t *testing.T) {
 	ibsimtest.Need(t, "opensm")
-	dir := t.TempDir()
-	program, table := filepath.Join(dir, "portcullisd"), filepath.Join(dir, "sa.md")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "portcullis/cmd/portcullisd").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	table := filepath.Join(t.TempDir(), "sa.md")
 	var said bytes.Buffer
-	args := []string{"sa", "--sizes", "36", "--runs", "1", "--duration", "20ms", "--portcullisd", program, "--out", table}
+	args := []string{"sa", "--sizes", "36", "--runs", "1", "--duration", "20ms", "--portcullisd", portcullisd(t), "--out", table}
 	if code := run(t.Context(), args, &said); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &said)
 	}

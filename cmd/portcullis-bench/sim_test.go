@@ -15,7 +15,7 @@ func TestSimulators(t *testing.T) {
 	ibsimtest.Need(t)
 	dir := t.TempDir()
 	program, table := filepath.Join(dir, "portcullis-sim"), filepath.Join(dir, "sim.md")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "portcullis/cmd/portcullis-sim").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "portcullis/cmd/portcullis-sim").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	var said bytes.Buffer

@@ -23,7 +23,7 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-o", dir+"/",
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+"/",
 		"portcullis/cmd/portcullisd", "portcullis/cmd/portcullis-agent", "portcullis/cmd/portcullis", "portcullis/cmd/portcullis-sim")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr

@@ -27,7 +27,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	program := filepath.Join(filepath.Dir(service), "portcullis")
-	if out, err := exec.Command("go", "build", "-o", program, "portcullis/cmd/portcullis").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "portcullis/cmd/portcullis").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return program, nil

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // build makes a portcullisd, once.
 var build = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(built, "portcullisd")
-	out, err := exec.CommandContext(context.Background(), "go", "build", "-o", path, "portcullis/cmd/portcullisd").CombinedOutput()
+	out, err := exec.CommandContext(context.Background(), "go", "build", "-ldflags=-s -w", "-o", path, "portcullis/cmd/portcullisd").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build portcullisd: %w: %s", err, out)
 	}
