@@ -80,7 +80,7 @@ lint: ## Run the linters of .golangci.yml
 
 race: ## Run the tests of everything that has goroutines under the race detector
 	packaging/setup.sh race
-	CGO_ENABLED=1 $(TESTS) -race -short -timeout 20m $$(packaging/raced.sh)
+	CGO_ENABLED=1 $(TESTS) -race -short -timeout 20m ./cmd/portcullisd ./api ./api/store/etcd $$(packaging/raced.sh)
 
 boot: package ## Boot a system in a container and try our packages and units in it; needs root
 	packaging/setup.sh tpm package boot
