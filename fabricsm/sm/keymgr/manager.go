@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -124,7 +125,7 @@ type Manager struct {
 	roster
 	cabling cabling
 
-	wire   wire
+	wire   work.Slots[request] // at most one for each agent, and no more than the windows of the classes together
 	timers timers
 
 	rotation rotation

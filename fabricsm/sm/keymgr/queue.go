@@ -68,67 +68,23 @@ func (m *Manager) pump() {
 	}
 }
 
-// A request id is a slot number and a generation, so that a late answer to an
-// earlier request of the slot is not taken for the present one.
-const (
-	slotBits = 12
-	slotMask = 1<<slotBits - 1
-)
-
 // request is one that is out.
 type request struct {
-	id   sm.RequestID // 0: the slot is free
 	x    ref
 	op   op
 	mod  uint32
 	life uint32 // of the agent
 }
 
-// wire is the requests that are out: at most one for each agent, and no more than
-// the windows of the classes together.
-type wire struct {
-	slots []request
-	free  []uint16
-	gen   uint32
-}
-
-func (w *wire) take() *request {
-	if len(w.free) == 0 {
-		w.slots = append(w.slots, request{})
-		w.free = append(w.free, uint16(len(w.slots)-1))
-	}
-	slot := w.free[len(w.free)-1]
-	w.free = w.free[:len(w.free)-1]
-	w.gen = (w.gen + 1) & (1<<(32-slotBits) - 1)
-	if w.gen == 0 {
-		w.gen = 1
-	}
-	r := &w.slots[slot]
-	*r = request{id: sm.RequestID(w.gen<<slotBits | uint32(slot))}
-	return r
-}
-
-// end frees the slot of a request that is out.
-func (w *wire) end(id sm.RequestID) (request, bool) {
-	slot := int(id & slotMask)
-	if id == 0 || slot >= len(w.slots) || w.slots[slot].id != id {
-		return request{}, false
-	}
-	r := w.slots[slot]
-	w.slots[slot] = request{}
-	w.free = append(w.free, uint16(slot))
-	return r, true
-}
-
 // send puts a request of an agent into the output, and returns its attribute to be filled in.
 func (m *Manager) send(x ref, o op, lid ib.LID, h mad.Header, key ib.MKey) []byte {
 	_, a, c := m.at(x)
-	r := m.wire.take()
-	r.x, r.op, r.mod, r.life = x, o, h.Mod, a.life
+	id, r := m.wire.Take()
+	*r = request{x: x, op: o, mod: h.Mod, life: a.life}
 	a.out = true
 	c.out++
-	h.Class, h.ClassVersion, h.TID = c.mad.Class, c.mad.Version, ib.TID(r.id)
-	m.out.Send = append(m.out.Send, sm.Request{ID: r.id, LID: lid})
+	h.Class, h.ClassVersion, h.TID = c.mad.Class, c.mad.Version, ib.TID(id)
+	m.out.Send = append(m.out.Send, sm.Request{ID: sm.RequestID(id), LID: lid})
 	p := &m.out.Send[len(m.out.Send)-1].MAD
 	p.SetHeader(h)
 	p.SetMKey(key)

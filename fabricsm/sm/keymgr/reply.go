@@ -8,7 +8,7 @@ import (
 
 // reply takes the end of a request.
 func (m *Manager) reply(in *Reply) {
-	r, ok := m.wire.end(in.ID)
+	r, ok := m.wire.End(uint32(in.ID))
 	if !ok {
 		return
 	}

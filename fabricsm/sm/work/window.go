@@ -7,19 +7,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// A request id is a slot number and a generation, so that a late answer to an earlier request of the slot is not taken for
-// the present one.
-const (
-	slotBits = 12
-	maxSlots = 1 << slotBits
-	slotMask = maxSlots - 1
-
-	// MaxOut is the largest bound of requests that count against a window.
-	MaxOut = maxSlots / 4
-)
-
-// UnusedID returns an id, one for each number, that no request has.
-func UnusedID(n uint32) uint32 { return n<<slotBits | slotMask }
+// MaxOut is the largest bound of requests that count against a window.
+const MaxOut = maxSlots / 4
 
 // Request is an SMP that is out.
 type Request struct {
@@ -48,13 +37,10 @@ type Kind struct {
 
 // Window holds the requests that are out. Use NewWindow.
 type Window struct {
-	slots []Request
-	free  []uint16
-	gen   uint32
+	slots Slots[Request]
 	order []uint32 // ids by time of sending; head is the oldest that may not be late yet
 	head  int
-	out   int // requests out
-	fresh int // of which count against the window
+	fresh int // requests out that count against the window
 	find  int // fresh ones of classes that discover
 
 	sent map[Kind]uint64
@@ -65,30 +51,20 @@ type Window struct {
 // NewWindow returns a window without requests, with memory for as many as may count.
 func NewWindow(size int) Window {
 	return Window{
-		slots: make([]Request, 0, size), free: make([]uint16, 0, size), order: make([]uint32, 0, 2*size),
+		slots: NewSlots[Request](size), order: make([]uint32, 0, 2*size),
 		sent: make(map[Kind]uint64),
 	}
 }
 
 // HasRoom reports whether one more request may be sent where some may count. Late ones do not count, so that silent nodes
 // cannot stall the others; but they are bounded.
-func (w *Window) HasRoom(size int) bool { return w.fresh < size && w.out < 4*size }
+func (w *Window) HasRoom(size int) bool { return w.fresh < size && w.slots.Out() < 4*size }
 
 // Add records a request that goes out, and returns its id. A repetition delays no other work: it never counts.
 func (w *Window) Add(r *Request, repeats bool) uint32 {
-	if len(w.free) == 0 {
-		w.slots = append(w.slots, Request{})
-		w.free = append(w.free, uint16(len(w.slots)-1))
-	}
-	slot := w.free[len(w.free)-1]
-	w.free = w.free[:len(w.free)-1]
-	w.gen = (w.gen + 1) & (1<<(32-slotBits) - 1)
-	if w.gen == 0 {
-		w.gen = 1
-	}
-	r.ID, r.late = w.gen<<slotBits|uint32(slot), repeats
-	w.slots[slot] = *r
-	w.out++
+	id, at := w.slots.Take()
+	r.ID, r.late = id, repeats
+	*at = *r
 	if !repeats {
 		w.fresh++
 		if r.Ref.Class.Discovers() {
@@ -106,20 +82,20 @@ func (w *Window) Add(r *Request, repeats bool) uint32 {
 
 // End removes a request, and returns it. It reports false if none with that id is out.
 func (w *Window) End(id uint32) (Request, bool) {
-	slot := int(id & slotMask)
-	if id == 0 || slot >= len(w.slots) || w.slots[slot].ID != id {
+	r, ok := w.slots.End(id)
+	if !ok {
 		return Request{}, false
 	}
-	r := w.slots[slot]
-	w.slots[slot] = Request{}
-	w.free = append(w.free, uint16(slot))
-	w.out--
 	w.notFresh(&r)
 	return r, true
 }
 
 // Ignore has a request that is out no longer count.
-func (w *Window) Ignore(id uint32) { w.notFresh(&w.slots[id&slotMask]) }
+func (w *Window) Ignore(id uint32) {
+	if r := w.slots.At(id); r != nil {
+		w.notFresh(r)
+	}
+}
 
 func (w *Window) notFresh(r *Request) {
 	if r.late {
@@ -136,8 +112,8 @@ func (w *Window) notFresh(r *Request) {
 func (w *Window) Age(now time.Time, late time.Duration) (next time.Time) {
 	for ; w.head < len(w.order); w.head++ {
 		id := w.order[w.head]
-		r := &w.slots[id&slotMask]
-		if r.ID != id || r.late {
+		r := w.slots.At(id)
+		if r == nil || r.late {
 			continue
 		}
 		if due := r.Sent.Add(late); due.After(now) {
@@ -158,23 +134,16 @@ func (w *Window) Trim() {
 }
 
 // AnyOut reports whether a request that is out is one of those that match.
-func (w *Window) AnyOut(match func(*Request) bool) bool {
-	for i := range w.slots {
-		if r := &w.slots[i]; r.ID != 0 && match(r) {
-			return true
-		}
-	}
-	return false
-}
+func (w *Window) AnyOut(match func(*Request) bool) bool { return w.slots.Any(match) }
 
 // Out returns how many requests are out.
-func (w *Window) Out() int { return w.out }
+func (w *Window) Out() int { return w.slots.Out() }
 
 // Fresh returns how many requests that are out count against the window.
 func (w *Window) Fresh() int { return w.fresh }
 
 // Late returns how many requests that are out do not.
-func (w *Window) Late() int { return w.out - w.fresh }
+func (w *Window) Late() int { return w.slots.Out() - w.fresh }
 
 // MayFind reports whether a request that counts is of a class that discovers.
 func (w *Window) MayFind() bool { return w.find > 0 }
