@@ -18,7 +18,7 @@ HOSTS ?= 324
 FABRIC ?= portcullis-sim
 # Packages whose tests take longest begin first, and more run at once than there are
 # CPUs: most of them wait for other programs.
-SLOW = ./cmd/portcullisd ./cmd/portcullis-bench ./fabricsm/sa/salab ./api/store/etcd ./cmd/portcullis-demo
+SLOW = ./cmd/portcullisd ./cmd/portcullis-bench ./fabricsm/sa/satest ./api/store/etcd ./cmd/portcullis-demo
 SIDE_BY_SIDE = -p 4 -parallel 4
 
 .PHONY: all build check test seeds floods attack demo chaos boot image vm fuzz attack-fabric bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \

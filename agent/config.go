@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"portcullis/agent/hca"
-	"portcullis/agent/hca/library"
+	"portcullis/agent/hca/fwcatalog"
 	"portcullis/agent/hca/mst"
 	"portcullis/attest"
 	"portcullis/attest/tpm"
@@ -67,7 +67,7 @@ func (c *Config) Site() (hca.Site, error) {
 	if c.Firmware == "" {
 		return nil, nil
 	}
-	l, err := library.Open(c.Firmware)
+	l, err := fwcatalog.Open(c.Firmware)
 	if err != nil {
 		return nil, fail(ClassUsage, "the manual page portcullis-agent(8) says what the folder must contain", err)
 	}

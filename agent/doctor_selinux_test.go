@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"portcullis/agent/selinux"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // labelled compiles a policy with a module that labels one port, without the statements
@@ -34,7 +34,7 @@ func labelled(t *testing.T, without string) string {
 	if err := os.WriteFile(text, []byte(kept.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(parttest.Program(t, "secilc"), "-M", "true", "-c", "33", "-o", policy, "-f", os.DevNull, "selinux/testdata/base.cil", text).CombinedOutput()
+	out, err := exec.Command(testenv.Program(t, "secilc"), "-M", "true", "-c", "33", "-o", policy, "-f", os.DevNull, "selinux/testdata/base.cil", text).CombinedOutput()
 	if err != nil {
 		t.Fatalf("secilc: %v: %s", err, out)
 	}
@@ -47,7 +47,7 @@ func labelled(t *testing.T, without string) string {
 
 func TestDoctorSELinux(t *testing.T) {
 	t.Parallel()
-	base, err := exec.Command(parttest.Program(t, "secilc"), "-M", "true", "-c", "33", "-o", "/dev/stdout", "-f", os.DevNull, "selinux/testdata/base.cil").Output()
+	base, err := exec.Command(testenv.Program(t, "secilc"), "-M", "true", "-c", "33", "-o", "/dev/stdout", "-f", os.DevNull, "selinux/testdata/base.cil").Output()
 	if err != nil {
 		t.Fatalf("secilc: %v", err)
 	}

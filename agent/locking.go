@@ -10,7 +10,7 @@ import (
 
 	"portcullis/agent/hca"
 	reg "portcullis/agent/hca/register"
-	"portcullis/agent/hca/smi"
+	"portcullis/agent/hca/smpprobe"
 	"portcullis/agent/hca/sysfs"
 	"portcullis/agent/lock"
 	v1 "portcullis/api/v1"
@@ -356,7 +356,7 @@ func (r *run) probe(ctx context.Context, a *hca.Reached, port ib.PortNum) (attes
 	if node == "" {
 		return attest.FirewallUnknown, errors.New("the kernel has no device for MADs of this port: load ib_umad")
 	}
-	return smi.Probe(ctx, filepath.Join("/dev/infiniband", node))
+	return smpprobe.Probe(ctx, filepath.Join("/dev/infiniband", node))
 }
 
 // statement returns the adapter in the form of statements, once it is locked.

@@ -16,7 +16,7 @@ import (
 	"portcullis/api/admission/admissiontest"
 	"portcullis/api/apitest"
 	"portcullis/api/attestation"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/limit"
 	"portcullis/api/refusal"
@@ -124,15 +124,15 @@ func (s *realSite) admit() {
 			return err
 		}
 		p := h.Value.Ports()[0]
-		return ledger.Ports().Put(tx, p.GUID.String(), ledger.Port{Place: p.Cable, NodeGUID: base, HCACap: 32, SwitchCap: 32})
+		return records.Ports().Put(tx, p.GUID.String(), records.Port{Place: p.Cable, NodeGUID: base, HCACap: 32, SwitchCap: 32})
 	})
 	must(s.t, err)
 	must(s.t, s.service.Service().Settle(s.t.Context()))
-	grants, _, err := ledger.Grants().List(s.t.Context(), s.service.Store, "")
+	grants, _, err := records.Grants().List(s.t.Context(), s.service.Store, "")
 	must(s.t, err)
 	_, err = s.service.Store.Update(s.t.Context(), func(tx *store.Tx) (err error) {
 		for _, g := range grants {
-			err = errors.Join(err, ledger.Memberships().Put(tx, g.Key, ledger.Membership{State: ledger.Applied, Revision: g.Modified}))
+			err = errors.Join(err, records.Memberships().Put(tx, g.Key, records.Membership{State: records.Applied, Revision: g.Modified}))
 		}
 		return err
 	})

@@ -14,15 +14,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api"
-	"portcullis/api/fabric/seen"
-	"portcullis/api/fabric/seen/seentest"
+	"portcullis/api/fabric/query"
+	"portcullis/api/fabric/query/seentest"
 	v1 "portcullis/api/v1"
 )
 
 // observer was shown seentest.Tree.
-func observer(t *testing.T) *seen.Observer {
+func observer(t *testing.T) *query.Observer {
 	t.Helper()
-	o := seen.New(seen.Options{})
+	o := query.New(query.Options{})
 	o.OnView(seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled())
 	return o
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"portcullis/agent"
-	"portcullis/agent/hca/card"
-	"portcullis/agent/hca/card/cardsocket"
+	"portcullis/agent/hca/hcasim"
+	"portcullis/agent/hca/hcasim/cardsocket"
 	"portcullis/agent/hca/register"
 	"portcullis/api"
 	"portcullis/api/admission"
@@ -41,7 +41,7 @@ const (
 type lockSite struct {
 	t       *testing.T
 	dev     *tpmtest.TPM
-	card    *card.Card
+	card    *hcasim.Card
 	service *admissiontest.Site // that expects the host "locker"
 	keeper  *locks.Service
 	config  agent.Config
@@ -50,18 +50,18 @@ type lockSite struct {
 
 func newLockSite(t *testing.T, signed bool) *lockSite {
 	t.Helper()
-	return newBoundSite(t, signed, 0, card.Traits{})
+	return newBoundSite(t, signed, 0, hcasim.Traits{})
 }
 
 // newBoundSite binds files to something at least, on an adapter with traits.
-func newBoundSite(t *testing.T, signed bool, least locks.Binding, traits card.Traits) *lockSite {
+func newBoundSite(t *testing.T, signed bool, least locks.Binding, traits hcasim.Traits) *lockSite {
 	t.Helper()
 	s := &lockSite{t: t, dev: tpmtest.New(t, tpmtest.Options{P256: true})}
-	o := card.ConnectX7(lockedNode, lockedPort)
+	o := hcasim.ConnectX7(lockedNode, lockedPort)
 	k := nvconfigtest.Pinned(t, 2048)
-	o.Keys = append(o.Keys, card.Key{UUID: k.UUID, Public: k.Public, Signs: card.SignsOEM})
+	o.Keys = append(o.Keys, hcasim.Key{UUID: k.UUID, Public: k.Public, Signs: hcasim.SignsOEM})
 	o.Traits = traits
-	s.card = card.New(o)
+	s.card = hcasim.New(o)
 	secret := sha256.Sum256([]byte("a secret of tests"))
 	root, err := lockkey.NewRoot(secret[:])
 	fatal(t, err)
@@ -234,21 +234,21 @@ func (s *lockSite) bound(l *v1.Lock, signed bool, to string) {
 // an adapter that can be held to less is not locked, and its host not handed over.
 func TestProvisionBinds(t *testing.T) {
 	t.Parallel()
-	none, neither := card.Traits{NoChallenges: true}, card.Traits{RefusesBound: true, RefusesDevice: true}
+	none, neither := hcasim.Traits{NoChallenges: true}, hcasim.Traits{RefusesBound: true, RefusesDevice: true}
 	all := []struct {
 		name   string
 		least  locks.Binding
-		traits card.Traits
+		traits hcasim.Traits
 		to     string // "": refused
 		want   string
 	}{
 		{"draws nothing, and must", locks.BoundChallenge, none, "", "can be held to its device alone"},
 		{"draws nothing, and need not", locks.BoundDevice, none, v1.BoundDevice, "MTCQ"},
-		{"takes no bound file, and must", locks.BoundChallenge, card.Traits{RefusesBound: true}, "", "refused a file that is bound to its challenge"},
-		{"takes no bound file, and need not", locks.BoundDevice, card.Traits{RefusesBound: true}, v1.BoundDevice, "bound to its challenge: bad format"},
+		{"takes no bound file, and must", locks.BoundChallenge, hcasim.Traits{RefusesBound: true}, "", "refused a file that is bound to its challenge"},
+		{"takes no bound file, and need not", locks.BoundDevice, hcasim.Traits{RefusesBound: true}, v1.BoundDevice, "bound to its challenge: bad format"},
 		{"takes files for its board alone, and may not", locks.BoundDevice, neither, "", "refused a file that is bound to its device"},
 		{"takes files for its board alone, and may", locks.BoundBoard, neither, v1.BoundBoard, "bound to its device: not for this device"},
-		{"heeds nothing", locks.BoundChallenge, card.Traits{IgnoresChallenges: true, KeepsChallenge: true}, v1.BoundChallenge, ""},
+		{"heeds nothing", locks.BoundChallenge, hcasim.Traits{IgnoresChallenges: true, KeepsChallenge: true}, v1.BoundChallenge, ""},
 	}
 	if testing.Short() {
 		all = all[:2] // the race detector makes each ten times as slow, and their goroutines are the same

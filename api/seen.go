@@ -14,7 +14,7 @@ import (
 )
 
 // FabricReader answers what operators ask of the fabric, out of the subnet
-// manager's own memory. Package api/fabric/seen implements it. Errors are as
+// manager's own memory. Package api/fabric/query implements it. Errors are as
 // those of Backend.
 type FabricReader interface {
 	Overview(ctx context.Context) (*v1.Overview, error)

@@ -19,7 +19,7 @@ import (
 	"portcullis/api/results"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/tpm/tpmtest"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 const walkerNode = 0x0002_c903_00ab_0000
@@ -29,7 +29,7 @@ const walkerNode = 0x0002_c903_00ab_0000
 func TestWalkthrough(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "openssl", "tpm2_quote", "tpm2_send"} {
-		parttest.Program(t, tool)
+		testenv.Program(t, tool)
 	}
 	dev := tpmtest.New(t, tpmtest.Options{P256: true})
 	var signer *results.Service

@@ -13,13 +13,13 @@ import (
 	"portcullis/firmware"
 	"portcullis/firmware/image"
 	"portcullis/firmware/imagetest"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // TestMstflintSigns has the real tool sign images. A signed image is valid here, has the same bytes as one that the
 // generator signs, and is no longer valid once it is changed.
 func TestMstflintSigns(t *testing.T) {
-	path := parttest.Program(t, "mstflint")
+	path := testenv.Program(t, "mstflint")
 	uuid := image.UUID(imagetest.KeyUUID).String()
 	small := []string{"--private_key", keyFile(t, imagetest.Key2048()), "--key_uuid", uuid}
 	both := append(small, "--private_key2", keyFile(t, imagetest.Key4096()), "--key_uuid2", uuid)

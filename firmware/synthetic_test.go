@@ -13,7 +13,7 @@ import (
 	"portcullis/firmware/image"
 	"portcullis/firmware/imagetest"
 	"portcullis/firmware/pin"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // testPins are the test keys, pinned for firmware.
@@ -85,7 +85,7 @@ func TestSynthetic(t *testing.T) {
 			if id.Info.PSID != "TST0000000001" || id.Info.Version.String() != "22.47.1088" || id.Chips[0] != "ConnectX-7" || id.Device.InForce.GUID != imagetest.DefaultGUID || id.Changed {
 				t.Errorf("identity is %+v", id)
 			}
-			out, err := exec.Command(parttest.Program(t, "mstflint"), "-i", path, "v").CombinedOutput()
+			out, err := exec.Command(testenv.Program(t, "mstflint"), "-i", path, "v").CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "Image is bootable") {
 				t.Errorf("mstflint does not take it for good: %v\n%s", err, out)
 			}

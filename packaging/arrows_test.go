@@ -63,7 +63,7 @@ var arrows = []arrow{
 		why: "the driver runs a core over a transport and knows no service",
 	},
 	{
-		from: "fabricsm/stage",
+		from: "fabricsm/testbed",
 		may: []string{
 			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/sm", "fabricsm/sa", "fabricsm/rmpp", "fabricsm/sim", "fabricsm/transport", "fabricsm/keys",
 		},
@@ -91,12 +91,12 @@ var arrows = []arrow{
 	{from: "agent/selinux", may: []string{"fabricsm/ib", "fabricsm/strictyaml"}, not: []string{"os", "log", "context", "time"}, why: "a policy is text; others read and write files"},
 	{from: "agent/selinux/live", may: []string{"agent/selinux/policydb"}, why: "the running system is looked at beside what a policy is"},
 	{
-		from: "agent/hca/card", may: []string{"firmware", "fabricsm/ib", "agent/hca/register"},
+		from: "agent/hca/hcasim", may: []string{"firmware", "fabricsm/ib", "agent/hca/register"},
 		not: []string{"net", "os", "log", "context", "time"},
 		why: "a simulated adapter shares registers with the agent, and nothing else",
 	},
 	{
-		from: "agent/hca/card/cardsocket", may: []string{"agent/hca/card", "agent/hca/register"},
+		from: "agent/hca/hcasim/cardsocket", may: []string{"agent/hca/hcasim", "agent/hca/register"},
 		why: "a socket carries commands to a simulated adapter",
 	},
 	{from: "api/v1", may: []string{"fabricsm/ib", "attest"}, why: "shapes carry values and know nobody who handles them"},
@@ -115,7 +115,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/tenancy",
-		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/ifmatch", "api/audit", "api/review", "api/fabric/ledger"},
+		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/ifmatch", "api/audit", "api/review", "api/fabric/records"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "tenants and clusters know no HTTP and no admission",
 	},
@@ -127,13 +127,13 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/inventory/register",
-		may:  []string{"attest", "fabricsm/ib", "fabricsm/topospec/approval", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/fabric/ledger"},
+		may:  []string{"attest", "fabricsm/ib", "fabricsm/topospec/approval", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/fabric/records"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "inventory knows no HTTP, and asks who decides about hosts by an interface",
 	},
 	{
 		from: "api/hostrecord",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/ifmatch", "api/fabric/ledger"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/ifmatch", "api/fabric/records"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "what is on record of a host is the same whichever part writes it",
 	},
@@ -145,13 +145,13 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/attestation",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/events", "api/tenancy", "api/fabric/ledger", "fabricsm/vault"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/events", "api/tenancy", "api/fabric/records", "fabricsm/vault"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "attestation knows no HTTP, and asks who decides about hosts by an interface",
 	},
 	{
 		from: "api/admission",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/ledger", "fabricsm/vault", "fabricsm/topospec/approval"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/records", "fabricsm/vault", "fabricsm/topospec/approval"},
 		not: []string{
 			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
 			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // chroot is a system without processes: this machine's /usr below a root of its own,
@@ -60,8 +60,8 @@ func (c chroot) run(t *testing.T, command string) string {
 	if os.Getuid() != 0 {
 		args = append(args, "--map-root-user")
 	}
-	inside := fmt.Sprintf(`mount --bind /usr "$1/usr" && exec %s "$1" sh -c "$2"`, parttest.Program(t, "chroot"))
-	cmd := exec.Command(parttest.Program(t, "unshare"), append(args, "sh", "-c", inside, "sh", c.root, command)...)
+	inside := fmt.Sprintf(`mount --bind /usr "$1/usr" && exec %s "$1" sh -c "$2"`, testenv.Program(t, "chroot"))
+	cmd := exec.Command(testenv.Program(t, "unshare"), append(args, "sh", "-c", inside, "sh", c.root, command)...)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -35,13 +35,13 @@ var allowedInCore = map[string][]string{
 	"fabricsm/mad":              {"sync"}, // a layout is compiled once, for all callers
 	// Routing runs outside the core, as a job that returns only its result. It forks and joins, and the joined result does
 	// not depend on which part was first.
-	"fabricsm/route":        {"sync"},
-	"fabricsm/route/spread": {"sync"},
+	"fabricsm/route":         {"sync"},
+	"fabricsm/route/nexthop": {"sync"},
 }
 
 // mayFork are the packages that may use goroutines and channels, for the reason
 // given in allowedInCore.
-var mayFork = []string{"fabricsm/route", "fabricsm/route/spread"}
+var mayFork = []string{"fabricsm/route", "fabricsm/route/nexthop"}
 
 // clock are the functions of package time that read or wait for it.
 var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the lists of linked packages an
 var never = map[string][]string{
 	"portcullis-agent": {
 		"go.etcd.io", "google.golang.org/grpc", "github.com/danielgtaylor/huma", "github.com/go-chi/chi",
-		ours + "/api/store", ours + "/api/admission", ours + "/fabricsm", ours + "/agent/hca/card",
+		ours + "/api/store", ours + "/api/admission", ours + "/fabricsm", ours + "/agent/hca/hcasim",
 	},
 	"portcullis": {"go.etcd.io", "google.golang.org/grpc", ours + "/api/store", ours + "/fabricsm/driver"},
 	// drills play the service, over a store in memory
@@ -28,12 +28,12 @@ var never = map[string][]string{
 
 // always are exceptions to never.
 var always = map[string][]string{
-	"portcullis-agent": {ours + "/fabricsm/ib"},
+	"portcullis-agent": {ours + "/fabricsm/ib", ours + "/fabricsm/strictyaml"},
 	// simulated adapters, which share their registers with the agent; in drills they are
 	// read and locked as the agent does
 	"portcullis-sim": {ours + "/agent/hca", ours + "/agent/lock"},
 	// keys are taken from, and put back into, the facts of a stopped subnet manager
-	"portcullis": {ours + "/fabricsm/driver/factfile", ours + "/fabricsm/driver/guid2lid", ours + "/fabricsm/driver/sealed"},
+	"portcullis": {ours + "/fabricsm/driver/factfile", ours + "/fabricsm/driver/guid2lid", ours + "/fabricsm/driver/keystore"},
 }
 
 // played are test helpers that a program needs: hosts of drills, whose TPMs are

@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/packaging/confpage/page"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 func TestManualPages(t *testing.T) {
-	mandoc := parttest.Program(t, "mandoc")
+	mandoc := testenv.Program(t, "mandoc")
 	pages, err := filepath.Glob("man/*.[1-8]")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("manual pages: %v, %v", pages, err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // shipped says what to look for in a package.
@@ -44,7 +44,7 @@ func built(t *testing.T, name, format string) (file, version string) {
 		t.Fatal(err)
 	}
 	if len(files) != 1 {
-		parttest.Need(t, fmt.Errorf("%s %s is not in dist: run \"make package\"", name, version))
+		testenv.Need(t, fmt.Errorf("%s %s is not in dist: run \"make package\"", name, version))
 	}
 	file, err = filepath.Abs(files[0])
 	if err != nil {
@@ -56,9 +56,9 @@ func built(t *testing.T, name, format string) (file, version string) {
 // asRoot runs a program as root, or with fakeroot.
 func asRoot(t *testing.T, env []string, program string, args ...string) {
 	t.Helper()
-	program = parttest.Program(t, program)
+	program = testenv.Program(t, program)
 	if os.Getuid() != 0 {
-		program, args = parttest.Program(t, "fakeroot"), append([]string{program}, args...)
+		program, args = testenv.Program(t, "fakeroot"), append([]string{program}, args...)
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), append([]string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin", "LC_ALL=C"}, env...)...)
@@ -166,7 +166,7 @@ func (p shipped) checkInstalled(t *testing.T, root, version string) {
 	if p.unit == "" {
 		return
 	}
-	analyze := parttest.Program(t, "systemd-analyze")
+	analyze := testenv.Program(t, "systemd-analyze")
 	unit := filepath.Join(root, "usr/lib/systemd/system", p.unit)
 	text, err := os.ReadFile(unit)
 	if err != nil {

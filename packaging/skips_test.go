@@ -51,20 +51,20 @@ func eachCall(t *testing.T, report func(file *ast.File, at token.Position, of, n
 	}
 }
 
-// TestSkips finds tests that skip themselves. parttest alone does so: it fails instead where every real part is required.
+// TestSkips finds tests that skip themselves. testenv alone does so: it fails instead where every real part is required.
 func TestSkips(t *testing.T) {
 	found := 0
 	eachCall(t, func(_ *ast.File, at token.Position, of, name string) {
 		if !slices.Contains(tests, of) || !slices.Contains(skips, name) {
 			return
 		}
-		if at.Filename != filepath.Join("..", "packaging", "parttest", "parttest.go") {
-			t.Errorf("%v skips: call parttest.Need, which fails where every real part is required", at)
+		if at.Filename != filepath.Join("..", "packaging", "testenv", "testenv.go") {
+			t.Errorf("%v skips: call testenv.Need, which fails where every real part is required", at)
 		}
 		found++
 	})
 	if found == 0 {
-		t.Error("not even parttest skips: this test looks for the wrong name")
+		t.Error("not even testenv skips: this test looks for the wrong name")
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // exposure is the most that `systemd-analyze security` may find wrong with a
@@ -27,7 +27,7 @@ var units = []string{"portcullisd.service", "portcullis-agent.service"}
 const doctor = "portcullis-agent-doctor.service"
 
 func TestUnitsAreLockedDown(t *testing.T) {
-	analyze := parttest.Program(t, "systemd-analyze")
+	analyze := testenv.Program(t, "systemd-analyze")
 	for _, unit := range slices.Concat(units, []string{doctor}) {
 		cmd := exec.Command(analyze, "security", "--no-pager", "--offline=true", "--threshold="+exposure, filepath.Join("systemd", unit))
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -40,7 +40,7 @@ func TestUnitsAreLockedDown(t *testing.T) {
 // its comment must be those that systemd computes.
 func TestVendorToolsStayLockedDown(t *testing.T) {
 	t.Parallel()
-	analyze := parttest.Program(t, "systemd-analyze")
+	analyze := testenv.Program(t, "systemd-analyze")
 	read := func(name string) string {
 		t.Helper()
 		b, err := os.ReadFile(filepath.Join("systemd", name))
@@ -117,7 +117,7 @@ func TestAgentMeasuresLast(t *testing.T) {
 // TestUnitsVerify has systemd read the units with programs in their place. Any message from it is a failure, because it only
 // warns of an unknown key.
 func TestUnitsVerify(t *testing.T) {
-	analyze := parttest.Program(t, "systemd-analyze")
+	analyze := testenv.Program(t, "systemd-analyze")
 	dir := t.TempDir()
 	for _, unit := range slices.Concat(units, []string{doctor}) {
 		text, err := os.ReadFile(filepath.Join("systemd", unit))
@@ -198,7 +198,7 @@ func TestUnitsGiveUp(t *testing.T) {
 // The agent's own codes are compared with its table where that is.
 func TestAgentNotRestarted(t *testing.T) {
 	t.Parallel()
-	analyze := parttest.Program(t, "systemd-analyze")
+	analyze := testenv.Program(t, "systemd-analyze")
 	var named []string
 	for _, line := range settings(t, "portcullis-agent.service", "RestartPreventExitStatus") {
 		for word := range strings.FieldsSeq(line) {

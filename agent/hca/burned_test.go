@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"portcullis/agent/hca/card"
+	"portcullis/agent/hca/hcasim"
 	"portcullis/agent/hca/register"
 )
 
@@ -20,12 +20,12 @@ func TestBurnedGUID(t *testing.T) {
 	if v := d.Judge(goodSite()); slices.Contains(all(v), differs) {
 		t.Errorf("an honest card: %v", all(v))
 	}
-	other := newCard(t, func(o *card.Options) { o.Identity.BaseGUID = guid + 1 })
+	other := newCard(t, func(o *hcasim.Options) { o.Identity.BaseGUID = guid + 1 })
 	if v := readCard(t, other).Judge(goodSite()); !slices.Contains(all(v), differs) {
 		t.Errorf("another node GUID than that of manufacture: %v", all(v))
 	}
 	silent := newCard(t)
-	silent.Inject(card.Fault{Kind: card.Lying, ID: register.IDMNVDA, Method: register.Read, Lie: func(b []byte) { b[7]++ }})
+	silent.Inject(hcasim.Fault{Kind: hcasim.Lying, ID: register.IDMNVDA, Method: register.Read, Lie: func(b []byte) { b[7]++ }})
 	d = readCard(t, silent)
 	if got, ok := d.BaseGUID.Value(); ok {
 		t.Errorf("base GUID %v out of an answer about something else", got)

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"portcullis/agent/hca"
-	"portcullis/agent/hca/card"
-	"portcullis/agent/hca/card/cardsocket"
 	"portcullis/agent/hca/devlink"
+	"portcullis/agent/hca/hcasim"
+	"portcullis/agent/hca/hcasim/cardsocket"
 	"portcullis/agent/hca/register"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
@@ -20,7 +20,7 @@ import (
 )
 
 // serve serves a card at the socket of its node GUID, and returns the folder of the sockets.
-func serve(t *testing.T, c *card.Card, node ib.GUID) (fwctl string) {
+func serve(t *testing.T, c *hcasim.Card, node ib.GUID) (fwctl string) {
 	t.Helper()
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -33,7 +33,7 @@ func serve(t *testing.T, c *card.Card, node ib.GUID) (fwctl string) {
 }
 
 // readCard reads the host of the recorded tree, whose mlx5_0 is a card.
-func readCard(t *testing.T, c *card.Card) *hca.Device {
+func readCard(t *testing.T, c *hcasim.Card) *hca.Device {
 	t.Helper()
 	sysfs, _ := plant(t, "two-adapters.txtar")
 	h, err := hca.ReadHost(t.Context(), hca.Ways{Sysfs: sysfs, FWCTL: serve(t, c, guid)})
@@ -43,13 +43,13 @@ func readCard(t *testing.T, c *card.Card) *hca.Device {
 	return h.Devices[slices.IndexFunc(h.Devices, func(d *hca.Device) bool { return d.Name == "mlx5_0" })]
 }
 
-func newCard(t *testing.T, change ...func(*card.Options)) *card.Card {
+func newCard(t *testing.T, change ...func(*hcasim.Options)) *hcasim.Card {
 	t.Helper()
-	o := card.ConnectX7(guid, guid, guid)
+	o := hcasim.ConnectX7(guid, guid, guid)
 	for _, f := range change {
 		f(&o)
 	}
-	return card.New(o)
+	return hcasim.New(o)
 }
 
 // TestCard reads a simulated adapter: as it comes out of its box it is at G1, and
@@ -66,17 +66,17 @@ func TestCard(t *testing.T) {
 		t.Error("a new card keeps its host from subnet management, or is locked")
 	}
 	for name, tt := range map[string]struct {
-		alter func(*card.Card)
+		alter func(*hcasim.Card)
 		want  string
 	}{
-		"locked by somebody": {func(c *card.Card) { c.LockAs(register.Locked, ib.NewLockKey(7)) }, "unknown-locked alternate_guid"},
-		"silent":             {func(c *card.Card) { c.Inject(card.Fault{Kind: card.Timeout}) }, "unknown-timeout life_cycle"},
-		"answers too short":  {func(c *card.Card) { c.Inject(card.Fault{Kind: card.WrongLength}) }, "unknown-unreadable life_cycle"},
-		"refuses to tell its fuses": {func(c *card.Card) {
-			c.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMFSV, Method: register.Read, Status: register.InternalError})
+		"locked by somebody": {func(c *hcasim.Card) { c.LockAs(register.Locked, ib.NewLockKey(7)) }, "unknown-locked alternate_guid"},
+		"silent":             {func(c *hcasim.Card) { c.Inject(hcasim.Fault{Kind: hcasim.Timeout}) }, "unknown-timeout life_cycle"},
+		"answers too short":  {func(c *hcasim.Card) { c.Inject(hcasim.Fault{Kind: hcasim.WrongLength}) }, "unknown-unreadable life_cycle"},
+		"refuses to tell its fuses": {func(c *hcasim.Card) {
+			c.Inject(hcasim.Fault{Kind: hcasim.Refusal, ID: register.IDMFSV, Method: register.Read, Status: register.InternalError})
 		}, "unknown-refused rollback_floor"},
-		"lies about its version": {func(c *card.Card) {
-			c.Inject(card.Fault{Kind: card.Lying, ID: register.IDMGIR, Method: register.Read, Lie: func(b []byte) { b[0x20+0x2F]++ }})
+		"lies about its version": {func(c *hcasim.Card) {
+			c.Inject(hcasim.Fault{Kind: hcasim.Lying, ID: register.IDMGIR, Method: register.Read, Lie: func(b []byte) { b[0x20+0x2F]++ }})
 		}, "unknown-disagree running"},
 	} {
 		c := newCard(t)
@@ -419,8 +419,8 @@ func TestCollectLyingFirmware(t *testing.T) {
 	t.Parallel()
 	sysfs, procfs := plant(t, "two-adapters.txtar")
 	must(t, os.RemoveAll(sysfs+"/class/infiniband/qib0"))
-	o := card.ConnectX7(guid, guid+1)
-	_, err := hca.Collect(t.Context(), hca.Ways{Sysfs: sysfs, FWCTL: serve(t, card.New(o), guid)}, procfs, nil)
+	o := hcasim.ConnectX7(guid, guid+1)
+	_, err := hca.Collect(t.Context(), hca.Ways{Sysfs: sysfs, FWCTL: serve(t, hcasim.New(o), guid)}, procfs, nil)
 	if err == nil || !strings.Contains(err.Error(), "adapter mlx5_0: port_1_guid") || !strings.Contains(err.Error(), "sysfs says") {
 		t.Errorf("got %v", err)
 	}

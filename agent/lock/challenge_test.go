@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"portcullis/agent/hca/card"
+	"portcullis/agent/hca/hcasim"
 	"portcullis/agent/hca/register"
 	"portcullis/fabricsm/ib"
 	"portcullis/firmware/nvconfig"
@@ -15,8 +15,8 @@ import (
 const otherBase = ib.GUID(0xb83fd20300777700)
 
 // other is an adapter of the same board, which trusts the same key.
-func other(o *card.Options) {
-	made := card.ConnectX7(otherBase, otherBase, otherBase+1)
+func other(o *hcasim.Options) {
+	made := hcasim.ConnectX7(otherBase, otherBase, otherBase+1)
 	o.Identity.BaseMAC, o.Identity.NodeGUID, o.Seed = made.Identity.BaseMAC, made.Identity.NodeGUID, made.Seed
 }
 
@@ -57,7 +57,7 @@ func TestFileCopiedFromAnotherHost(t *testing.T) {
 // TestOldFileReplayed checks that a file that was applied once is not applied again: not at once, not after a reset, not
 // after the card drew another challenge, and not where its versions are not checked either.
 func TestOldFileReplayed(t *testing.T) {
-	b := newBench(t, func(o *card.Options) { o.Traits.AcceptsOldFiles = true })
+	b := newBench(t, func(o *hcasim.Options) { o.Traits.AcceptsOldFiles = true })
 	weak := b.bound(1, 6)
 	if err := b.adapter.apply(t.Context(), weak.File); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestOldFileReplayed(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.replay("to bring old settings back", weak.File)
-	unbound := newBench(t, func(o *card.Options) { o.Traits.AcceptsOldFiles = true })
+	unbound := newBench(t, func(o *hcasim.Options) { o.Traits.AcceptsOldFiles = true })
 	old := unbound.signed(1, 6)
 	unbound.mustLock(unbound.signed(2, 7))
 	if _, err := unbound.adapter.Unlock(t.Context(), []Key{key(2)}); err != nil {
@@ -114,11 +114,11 @@ func TestChallengeEnds(t *testing.T) {
 	b.session(register.SessionNone)
 	b.mustLock(b.bound(1, 7))
 	b.session(register.SessionNone)
-	for name, change := range map[string]func(*card.Traits){
-		"ignored":      func(x *card.Traits) { x.IgnoresChallenges = true },
-		"never ending": func(x *card.Traits) { x.IgnoresChallenges, x.KeepsChallenge = true, true },
+	for name, change := range map[string]func(*hcasim.Traits){
+		"ignored":      func(x *hcasim.Traits) { x.IgnoresChallenges = true },
+		"never ending": func(x *hcasim.Traits) { x.IgnoresChallenges, x.KeepsChallenge = true, true },
 	} {
-		b := newBench(t, func(o *card.Options) { change(&o.Traits) })
+		b := newBench(t, func(o *hcasim.Options) { change(&o.Traits) })
 		b.mustLock(b.bound(1, 7))
 		b.session(register.SessionNone)
 		if name == "ignored" {
@@ -140,17 +140,17 @@ func TestChallengeEnds(t *testing.T) {
 func TestDrawsNothing(t *testing.T) {
 	lie := func(f func([]byte)) func(*bench) {
 		return func(b *bench) {
-			b.card.Inject(card.Fault{Kind: card.Lying, ID: register.IDMTCQ, Method: register.Read, Lie: f})
+			b.card.Inject(hcasim.Fault{Kind: hcasim.Lying, ID: register.IDMTCQ, Method: register.Read, Lie: f})
 		}
 	}
 	for _, tt := range []struct {
 		name   string
-		change func(*card.Options)
+		change func(*hcasim.Options)
 		setUp  func(*bench)
 		text   string
 	}{
-		{"no such register", func(o *card.Options) { o.Traits.NoChallenges = true }, nil, "MTCQ"},
-		{"no key", func(o *card.Options) { o.Keys = nil }, nil, "no key is configured"},
+		{"no such register", func(o *hcasim.Options) { o.Traits.NoChallenges = true }, nil, "MTCQ"},
+		{"no key", func(o *hcasim.Options) { o.Keys = nil }, nil, "no key is configured"},
 		{"a session", nil, func(b *bench) { b.card.OpenSession(drawnSession) }, "in effect already"},
 		{"locked", nil, func(b *bench) { b.card.LockAs(register.Locked, ib.NewLockKey(9)) }, "MTCQ"},
 		{"no MAC", nil, func(b *bench) { b.adapter.MAC = 0 }, "not known"},
@@ -163,7 +163,7 @@ func TestDrawsNothing(t *testing.T) {
 		{"a status of its own", nil, lie(func(d []byte) { d[1] = 99 }), "status 99"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var change []func(*card.Options)
+			var change []func(*hcasim.Options)
 			if tt.change != nil {
 				change = append(change, tt.change)
 			}
@@ -185,7 +185,7 @@ func TestDrawsNothing(t *testing.T) {
 // A reply that is lost leaves nothing either.
 func TestDrawLost(t *testing.T) {
 	b := newBench(t)
-	b.card.Inject(card.Fault{Kind: card.LostReply, ID: register.IDMTCQ, Method: register.Read})
+	b.card.Inject(hcasim.Fault{Kind: hcasim.LostReply, ID: register.IDMTCQ, Method: register.Read})
 	if c, err := b.adapter.Draw(t.Context()); c != nil || CodeOf(err) != CodeChallenge {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -208,7 +208,7 @@ func TestTokenOverChallenge(t *testing.T) {
 // TestMayTakeLess checks that firmware that refuses a file with such items differs from firmware that does not trust the
 // key. Only the first may take a file that is bound to less.
 func TestMayTakeLess(t *testing.T) {
-	b := newBench(t, func(o *card.Options) { o.Traits.RefusesBound = true })
+	b := newBench(t, func(o *hcasim.Options) { o.Traits.RefusesBound = true })
 	if _, err := b.lock(b.bound(1, 7)); !MayTakeLess(err) {
 		t.Errorf("refuses the item: %v", err)
 	}
@@ -218,7 +218,7 @@ func TestMayTakeLess(t *testing.T) {
 	if _, err := b.lock(o); MayTakeLess(err) || CodeOf(err) != CodeRefused {
 		t.Errorf("a wrong signature: %v", err)
 	}
-	b = newBench(t, func(o *card.Options) { o.Keys[0].Public = &nvconfigtest.Key(t, 4096).PublicKey })
+	b = newBench(t, func(o *hcasim.Options) { o.Keys[0].Public = &nvconfigtest.Key(t, 4096).PublicKey })
 	if _, err := b.lock(b.bound(1, 7)); err == nil || MayTakeLess(err) {
 		t.Errorf("another key: %v", err)
 	}

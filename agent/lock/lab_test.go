@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/agent/hca/card"
+	"portcullis/agent/hca/hcasim"
 	"portcullis/agent/hca/register"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
@@ -21,7 +21,7 @@ const (
 )
 
 // wire carries registers to a card, as the kernel would.
-type wire struct{ card *card.Card }
+type wire struct{ card *hcasim.Card }
 
 func (w wire) Access(_ context.Context, id register.ID, m register.Method, data []byte) ([]byte, error) {
 	return w.card.Register(id, m, data)
@@ -30,21 +30,21 @@ func (w wire) Access(_ context.Context, id register.ID, m register.Method, data 
 // bench is a card, and an adapter that drives it.
 type bench struct {
 	*testing.T
-	card    *card.Card
+	card    *hcasim.Card
 	adapter *Adapter
 	waits   int
 }
 
-func newBench(t *testing.T, change ...func(*card.Options)) *bench {
+func newBench(t *testing.T, change ...func(*hcasim.Options)) *bench {
 	t.Helper()
-	o := card.ConnectX7(base, base, portGUID)
+	o := hcasim.ConnectX7(base, base, portGUID)
 	o.Identity.PSID = psid
 	k := nvconfigtest.Pinned(t, 2048)
-	o.Keys = append(o.Keys, card.Key{UUID: k.UUID, Public: k.Public, Signs: card.SignsOEM})
+	o.Keys = append(o.Keys, hcasim.Key{UUID: k.UUID, Public: k.Public, Signs: hcasim.SignsOEM})
 	for _, f := range change {
 		f(&o)
 	}
-	b := &bench{T: t, card: card.New(o)}
+	b := &bench{T: t, card: hcasim.New(o)}
 	b.adapter = &Adapter{
 		Name: "0000:17:00.0", Base: base, MAC: o.Identity.BaseMAC, PSID: psid, Ports: []ib.PortNum{1}, Access: wire{b.card},
 		Reset: func(context.Context) error { b.card.Reset(); return nil },

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"portcullis/agent/hca"
-	"portcullis/agent/hca/card"
+	"portcullis/agent/hca/hcasim"
 	"portcullis/agent/hca/register"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
@@ -82,10 +82,12 @@ func TestLockAgain(t *testing.T) {
 
 // TestRefused checks the reasons that keep an adapter from being locked, each with its own code.
 func TestRefused(t *testing.T) {
-	trait := func(set func(*card.Traits)) func(*card.Options) { return func(o *card.Options) { set(&o.Traits) } }
+	trait := func(set func(*hcasim.Traits)) func(*hcasim.Options) {
+		return func(o *hcasim.Options) { set(&o.Traits) }
+	}
 	for _, tt := range []struct {
 		name    string
-		options func(*card.Options)
+		options func(*hcasim.Options)
 		setUp   func(*bench, *Order)
 		want    Code
 		text    string
@@ -93,7 +95,7 @@ func TestRefused(t *testing.T) {
 		{"locked by somebody else", nil, func(b *bench, _ *Order) { b.card.LockAs(register.Locked, ib.NewLockKey(9)) }, CodeForeign, "none of the 1 keys"},
 		{"locked out of band", nil, func(b *bench, _ *Order) { b.card.LockAs(register.LockedHostCfg, ib.NewLockKey(9)) }, CodeOutOfBand, "management controller"},
 		{"SM_DISABLE is not known", nil, func(b *bench, _ *Order) { b.card.Forget(smDisable()) }, CodeRefused, "SM_DISABLE cannot be set"},
-		{"SM_DISABLE does nothing", trait(func(t *card.Traits) { t.LetsSMPs = true }), nil, CodeFirewall, "went through"},
+		{"SM_DISABLE does nothing", trait(func(t *hcasim.Traits) { t.LetsSMPs = true }), nil, CodeFirewall, "went through"},
 		{"the probe cannot be made", nil, func(b *bench, _ *Order) {
 			b.adapter.Probe = func(context.Context, ib.PortNum) (attest.Firewall, error) {
 				return attest.FirewallUnknown, errors.New("no device node")
@@ -109,7 +111,7 @@ func TestRefused(t *testing.T) {
 			b.adapter.Reset = func(context.Context) error { return nil }
 		}, CodeNotCompliant, "SM_DISABLE"},
 		{"the lock is taken and not kept", nil, func(b *bench, _ *Order) {
-			b.card.Inject(card.Fault{Kind: card.Lying, ID: register.IDMLOCK, Method: register.Read, Lie: func(d []byte) { clear(d) }})
+			b.card.Inject(hcasim.Fault{Kind: hcasim.Lying, ID: register.IDMLOCK, Method: register.Read, Lie: func(d []byte) { clear(d) }})
 		}, CodeNotHeld, "accepted the lock"},
 		{"a card that says it is locked, and is not", nil, func(b *bench, _ *Order) {
 			b.adapter.Access = &deafAccess{inner: b.adapter.Access}
@@ -127,16 +129,16 @@ func TestRefused(t *testing.T) {
 			}}
 		}, CodeNotOurs, "accepted the key of epoch 1"},
 		{"no answer about the lock", nil, func(b *bench, _ *Order) {
-			b.card.Inject(card.Fault{Kind: card.Timeout, ID: register.IDMLOCK, Method: register.Read})
+			b.card.Inject(hcasim.Fault{Kind: hcasim.Timeout, ID: register.IDMLOCK, Method: register.Read})
 		}, CodeUnreadable, "state of the lock"},
 		{"no answer to the lock", nil, func(b *bench, _ *Order) {
-			b.card.Inject(card.Fault{Kind: card.Timeout, ID: register.IDMLOCK, Method: register.Write})
+			b.card.Inject(hcasim.Fault{Kind: hcasim.Timeout, ID: register.IDMLOCK, Method: register.Write})
 		}, CodeUnreadable, "lock: "},
 		{"the lock is refused", nil, func(b *bench, _ *Order) {
-			b.card.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMLOCK, Method: register.Write, Status: register.BadSystemState})
+			b.card.Inject(hcasim.Fault{Kind: hcasim.Refusal, ID: register.IDMLOCK, Method: register.Write, Status: register.BadSystemState})
 		}, CodeRefused, "lock: "},
 		{"a setting is refused", nil, func(b *bench, _ *Order) {
-			b.card.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMNVDA, Method: register.Write, Status: register.BadParameter})
+			b.card.Inject(hcasim.Fault{Kind: hcasim.Refusal, ID: register.IDMNVDA, Method: register.Write, Status: register.BadParameter})
 		}, CodeRefused, "write "},
 		{"a management controller writes meanwhile", nil, func(b *bench, _ *Order) {
 			b.adapter.Look = func(context.Context) error {
@@ -158,7 +160,7 @@ func TestRefused(t *testing.T) {
 		}, CodeRefused, "VERIFY_COMPONENT"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var change []func(*card.Options)
+			var change []func(*hcasim.Options)
 			if tt.options != nil {
 				change = append(change, tt.options)
 			}
@@ -301,7 +303,7 @@ func TestPowerLost(t *testing.T) {
 func TestLostReplies(t *testing.T) {
 	for after := range 120 {
 		b := newBench(t)
-		b.card.Inject(card.Fault{Kind: card.LostReply, After: after, Times: 1})
+		b.card.Inject(hcasim.Fault{Kind: hcasim.LostReply, After: after, Times: 1})
 		_, first := b.lock(order(1))
 		if r, err := b.lock(order(2, 1)); err != nil || r.Lock.Epoch != 2 {
 			t.Fatalf("reply %d is lost (%v), then: %v", after, first, err)
@@ -312,13 +314,13 @@ func TestLostReplies(t *testing.T) {
 // Busy is no refusal, and does not go on for ever.
 func TestBusy(t *testing.T) {
 	b := newBench(t)
-	b.card.Inject(card.Fault{Kind: card.Refusal, Status: register.Busy, Times: 30})
+	b.card.Inject(hcasim.Fault{Kind: hcasim.Refusal, Status: register.Busy, Times: 30})
 	b.mustLock(order(1))
 	if b.waits == 0 {
 		t.Error("nobody waited")
 	}
 	b = newBench(t)
-	b.card.Inject(card.Fault{Kind: card.Refusal, Status: register.Busy})
+	b.card.Inject(hcasim.Fault{Kind: hcasim.Refusal, Status: register.Busy})
 	if _, err := b.lock(order(1)); CodeOf(err) != CodeUnreadable || !errors.Is(err, register.ErrBusy) {
 		t.Errorf("always busy: %v", err)
 	}
@@ -326,7 +328,7 @@ func TestBusy(t *testing.T) {
 
 // A slow machine of components is waited for.
 func TestLater(t *testing.T) {
-	b := newBench(t, func(o *card.Options) { o.Traits.Later = true })
+	b := newBench(t, func(o *hcasim.Options) { o.Traits.Later = true })
 	if r := b.mustLock(b.signed(1, 7)); r.Lock.File == nil {
 		t.Error("the file was not applied")
 	}

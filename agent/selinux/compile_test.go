@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/agent/selinux/policydb"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // compile has secilc make a policy of the module, a base and more statements.
@@ -24,7 +24,7 @@ func compile(t *testing.T, module, more string, options ...string) (policy strin
 
 func compileOn(t *testing.T, base, module, more string, options ...string) (policy string, err error) {
 	t.Helper()
-	secilc := parttest.Program(t, "secilc")
+	secilc := testenv.Program(t, "secilc")
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -45,7 +45,7 @@ func compileOn(t *testing.T, base, module, more string, options ...string) (poli
 // ask has a program of setools print what the policy says.
 func ask(t *testing.T, program string, args ...string) []string {
 	t.Helper()
-	out, err := exec.Command(parttest.Program(t, program), args...).Output()
+	out, err := exec.Command(testenv.Program(t, program), args...).Output()
 	if err != nil {
 		t.Fatalf("%s %v: %v", program, args, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"portcullis/api/events"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
@@ -180,11 +180,11 @@ func TestBrakeOnPlaces(t *testing.T) {
 	elsewhere := func(id string) {
 		t.Helper()
 		p := l.ports(id)[0]
-		l.fabric.show(t, p.GUID, ledger.Port{Place: ib.Place{Switch: 0x99, Port: p.Cable.Port}, HCACap: 32, SwitchCap: 32})
+		l.fabric.show(t, p.GUID, records.Port{Place: ib.Place{Switch: 0x99, Port: p.Cable.Port}, HCACap: 32, SwitchCap: 32})
 	}
 	withdrawn := func(id string) (n int) {
 		t.Helper()
-		list, _, err := ledger.Grants().List(t.Context(), l.store, "")
+		list, _, err := records.Grants().List(t.Context(), l.store, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ func TestFrozenWhileBlind(t *testing.T) {
 	l, deny := braked(t, 3)
 	sees := func(state string) {
 		t.Helper()
-		l.write(func(tx *store.Tx) error { return ledger.Sights().Put(tx, ledger.Master, v1.Sight{State: state}) })
+		l.write(func(tx *store.Tx) error { return records.Sights().Put(tx, records.Master, v1.Sight{State: state}) })
 	}
 	sees(v1.SightPartly)
 	deny("host-1")
@@ -237,9 +237,9 @@ func TestHostUnseenForLong(t *testing.T) {
 		l.options = func(o *Options) { o.UnseenFor = limit }
 		l.restart()
 		for _, p := range l.ports("host-1") {
-			l.fabric.show(t, p.GUID, ledger.Port{Time: l.clock})
+			l.fabric.show(t, p.GUID, records.Port{Time: l.clock})
 		}
-		l.fabric.show(t, l.ports("host-2")[0].GUID, ledger.Port{Time: l.clock})
+		l.fabric.show(t, l.ports("host-2")[0].GUID, records.Port{Time: l.clock})
 		l.settle()
 		l.clock = l.clock.Add(time.Hour - time.Second)
 		l.settle()
@@ -269,7 +269,7 @@ func TestOrdersAreNeverStopped(t *testing.T) {
 		host := inventory.Host{ID: "h", HCAs: []inventory.HCA{{NodeGUID: 1, Ports: []inventory.Port{{Num: 1, GUID: 2, Cable: place(rapid.IntRange(1, 3).Draw(rt, "cable"))}}}}}
 		f := &facts{
 			now: attesttest.Epoch, evidenceAge: time.Hour, needsSeal: true, keepsUnseen: true, host: host, unseenFor: rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(rt, "unseen"),
-			withdraw: map[string]bool{"ek": true}, ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]ledger.Standing{}, foreign: map[ledger.Key]string{},
+			withdraw: map[string]bool{"ek": true}, ports: map[ib.GUID]records.Port{}, grants: map[records.Key]records.Standing{}, foreign: map[records.Key]string{},
 			braking: braking{frozen: rapid.Bool().Draw(rt, "frozen"), brakes: map[string]Brake{}, held: map[string]*HeldHost{}},
 		}
 		for _, class := range brakeClasses() {
@@ -278,9 +278,9 @@ func TestOrdersAreNeverStopped(t *testing.T) {
 				f.braking.held[class] = &HeldHost{Class: class}
 			}
 		}
-		f.ports[2] = ledger.Port{NodeGUID: 1, Place: place(rapid.IntRange(1, 3).Draw(rt, "seen at")), Time: f.now, HCACap: 8, SwitchCap: 8}
+		f.ports[2] = records.Port{NodeGUID: 1, Place: place(rapid.IntRange(1, 3).Draw(rt, "seen at")), Time: f.now, HCACap: 8, SwitchCap: 8}
 		for i := range rapid.IntRange(0, 3).Draw(rt, "grants") {
-			f.grants[ledger.Key{PKey: 5, GUID: 2, Place: place(i + 1)}] = ledger.Standing{Grant: ledger.Grant{Host: "h", Withdrawn: rapid.Bool().Draw(rt, "withdrawn")}}
+			f.grants[records.Key{PKey: 5, GUID: 2, Place: place(i + 1)}] = records.Standing{Grant: records.Grant{Host: "h", Withdrawn: rapid.Bool().Draw(rt, "withdrawn")}}
 		}
 		if rapid.Bool().Draw(rt, "assigned") {
 			f.rec = hostrecord.Record{Cluster: "c", PKey: 5, Granted: true, Admitted: true, Sealed: f.now}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/store"
 )
 
@@ -39,7 +39,7 @@ func (b *braking) why(class string) string {
 // gatherBraking reads what decides about a host beside its own facts.
 func gatherBraking(ctx context.Context, r store.Reader, host string) (braking, error) {
 	out := braking{brakes: map[string]Brake{}, held: map[string]*HeldHost{}}
-	seen, err := store.Optional(ledger.Sights().Get(ctx, r, ledger.Master))
+	seen, err := store.Optional(records.Sights().Get(ctx, r, records.Master))
 	if err != nil {
 		return out, err
 	}
@@ -85,7 +85,7 @@ func gatherSomeBraking(ctx context.Context, n store.Snapshot, hosts []string) (f
 }
 
 func gatherHeld(ctx context.Context, r store.Reader, held map[string]store.Record[HeldHost]) (func(host string) braking, error) {
-	seen, err := store.Optional(ledger.Sights().Get(ctx, r, ledger.Master))
+	seen, err := store.Optional(records.Sights().Get(ctx, r, records.Master))
 	if err != nil {
 		return nil, err
 	}

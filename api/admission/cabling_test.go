@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -43,7 +43,7 @@ func TestImportWarnsOfCables(t *testing.T) {
 		t.Errorf("before anything is seen: %q", got)
 	}
 	_, err := l.store.Update(t.Context(), func(tx *store.Tx) error {
-		return ledger.Nodes().Put(tx, ib.GUID(0x10).String(), v1.Node{GUID: 0x10, Type: ib.NodeSwitch.String(), NumPorts: 36, Ports: []v1.Port{}})
+		return records.Nodes().Put(tx, ib.GUID(0x10).String(), v1.Node{GUID: 0x10, Type: ib.NodeSwitch.String(), NumPorts: 36, Ports: []v1.Port{}})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/events"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -183,7 +183,7 @@ func TestAdmittedHostIsNotCutOff(t *testing.T) {
 		}
 		l.wantOwners("while the conflict stands", "host-1", "host-1")
 		for _, p := range l.ports("host-1") {
-			l.fabric.show(t, p.GUID, ledger.Port{})
+			l.fabric.show(t, p.GUID, records.Port{})
 		}
 		l.settle()
 		l.fabric.place(t, l.ports("host-1")...)

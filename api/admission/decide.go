@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/review"
@@ -31,17 +31,17 @@ type facts struct {
 	approved    bool            // an operator has approved the host in this review
 	host        inventory.Host
 	rec         hostrecord.Record
-	uses        []ib.PKey                      // of shared clusters of which its ports are limited members
-	ports       map[ib.GUID]ledger.Port        // what the fabric shows of the host's ports
-	grants      map[ledger.Key]ledger.Standing // every grant of the host
-	foreign     map[ledger.Key]string          // memberships it would get that another host still has, and which
+	uses        []ib.PKey                        // of shared clusters of which its ports are limited members
+	ports       map[ib.GUID]records.Port         // what the fabric shows of the host's ports
+	grants      map[records.Key]records.Standing // every grant of the host
+	foreign     map[records.Key]string           // memberships it would get that another host still has, and which
 }
 
 // decision is where a host stands and which grants it shall have.
 type decision struct {
 	phase  v1.Phase
 	guards []v1.Guard
-	want   []ledger.Key // sorted; empty: none
+	want   []records.Key // sorted; empty: none
 
 	takes map[string]string // classes of automatic causes that take standing grants, and the cause in a sentence
 	keeps map[string]string // the same of those that would, and are stopped
@@ -127,18 +127,18 @@ func (d *decision) automatic(f *facts) {
 	if cause := f.vanished(); cause != "" && d.takes[BrakeEvidence] == "" && d.keeps[BrakeEvidence] == "" {
 		note(BrakeEvidence, cause)
 	}
-	i := slices.IndexFunc(stand, func(k ledger.Key) bool { return f.misplaced(k.GUID) })
+	i := slices.IndexFunc(stand, func(k records.Key) bool { return f.misplaced(k.GUID) })
 	if i >= 0 && d.takes[BrakeEvidence] == "" {
 		note(BrakePlace, checkSeen(f))
 	}
 }
 
 // standing returns the grants that the host has of those that inventory and operators say it is to have, sorted.
-func (f *facts) standing() []ledger.Key {
+func (f *facts) standing() []records.Key {
 	if f.rec.Cluster == "" {
 		return nil
 	}
-	return slices.DeleteFunc(f.memberships(), func(k ledger.Key) bool { return !f.stands(k) })
+	return slices.DeleteFunc(f.memberships(), func(k records.Key) bool { return !f.stands(k) })
 }
 
 // vanished says that no port of the host was seen for longer than the site allows, "" if not.
@@ -174,12 +174,12 @@ func (d *decision) met(n int) bool {
 }
 
 // memberships returns the grants of a host whose guards are met: each port, bound to the place inventory names for it.
-func (f *facts) memberships() []ledger.Key {
-	var out []ledger.Key
+func (f *facts) memberships() []records.Key {
+	var out []records.Key
 	for _, p := range f.host.Ports() {
-		out = append(out, ledger.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable})
+		out = append(out, records.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable})
 		for _, k := range f.uses {
-			out = append(out, ledger.Key{PKey: k, GUID: p.GUID, Place: p.Cable})
+			out = append(out, records.Key{PKey: k, GUID: p.GUID, Place: p.Cable})
 		}
 	}
 	slices.SortFunc(out, compareKeys)
@@ -188,12 +188,12 @@ func (f *facts) memberships() []ledger.Key {
 
 // kept returns the grants that stay while a guard that depends on inventory or fabric is not met; misplaced: those of
 // ports that are seen elsewhere too.
-func (f *facts) kept(misplaced bool) []ledger.Key {
-	return slices.DeleteFunc(f.memberships(), func(k ledger.Key) bool { return !f.stands(k) || !misplaced && f.misplaced(k.GUID) })
+func (f *facts) kept(misplaced bool) []records.Key {
+	return slices.DeleteFunc(f.memberships(), func(k records.Key) bool { return !f.stands(k) || !misplaced && f.misplaced(k.GUID) })
 }
 
 // stands reports whether the host has a grant that is not withdrawn.
-func (f *facts) stands(k ledger.Key) bool {
+func (f *facts) stands(k records.Key) bool {
 	s, ours := f.grants[k]
 	return ours && !s.Grant.Withdrawn
 }
@@ -208,14 +208,14 @@ func (f *facts) misplaced(g ib.GUID) bool {
 }
 
 // outOfSight reports whether a standing grant of an admitted host is for a port that is not seen.
-func (f *facts) outOfSight(k ledger.Key) bool {
+func (f *facts) outOfSight(k records.Key) bool {
 	return f.rec.Admitted && f.ports[k.GUID].Place.IsZero() && f.stands(k)
 }
 
 // limited reports a membership of a partition that is not the host's own.
-func (f *facts) limited(k ledger.Key) bool { return k.PKey.Base() != f.rec.PKey.Base() }
+func (f *facts) limited(k records.Key) bool { return k.PKey.Base() != f.rec.PKey.Base() }
 
-func compareKeys(a, b ledger.Key) int { return strings.Compare(a.String(), b.String()) }
+func compareKeys(a, b records.Key) int { return strings.Compare(a.String(), b.String()) }
 
 // present reports whether any P_Key of the host may still be on a switch port.
 func (f *facts) present() bool {
@@ -287,7 +287,7 @@ func (f *facts) lapsed() string {
 // inPartition reports whether every port was read back with the P_Key of the host's cluster, and none was taken back since.
 func (f *facts) inPartition() bool {
 	return !slices.ContainsFunc(f.host.Ports(), func(p inventory.Port) bool {
-		return !f.grants[ledger.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable}].Applied()
+		return !f.grants[records.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable}].Applied()
 	})
 }
 
@@ -325,7 +325,7 @@ func checkSeen(f *facts) string {
 	for _, a := range f.host.HCAs {
 		for _, p := range a.Ports {
 			problem := notSeen(p, a.NodeGUID, f.ports[p.GUID])
-			if problem != "" && f.outOfSight(ledger.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable}) {
+			if problem != "" && f.outOfSight(records.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable}) {
 				problem += "; it keeps its P_Keys"
 			}
 			if problem != "" {
@@ -336,7 +336,7 @@ func checkSeen(f *facts) string {
 	return strings.Join(problems, "; ")
 }
 
-func notSeen(p inventory.Port, node ib.GUID, seen ledger.Port) string {
+func notSeen(p inventory.Port, node ib.GUID, seen records.Port) string {
 	switch {
 	case seen.Place.IsZero() && seen.Shut != "":
 		return fmt.Sprintf("port %v is not seen: %s", p.GUID, seen.Shut)
@@ -390,10 +390,10 @@ func checkClock(f *facts) string {
 
 // lacks reports whether the host would get a grant that it has not.
 func (f *facts) lacks() bool {
-	return f.rec.Cluster != "" && slices.ContainsFunc(f.memberships(), func(k ledger.Key) bool { return !f.stands(k) })
+	return f.rec.Cluster != "" && slices.ContainsFunc(f.memberships(), func(k records.Key) bool { return !f.stands(k) })
 }
 
-func checkProgrammed(f *facts, want []ledger.Key) string {
+func checkProgrammed(f *facts, want []records.Key) string {
 	if len(want) == 0 && !f.present() {
 		return "nothing granted"
 	}
@@ -414,15 +414,15 @@ func checkProgrammed(f *facts, want []ledger.Key) string {
 	return strings.Join(waiting, "; ")
 }
 
-func notApplied(k ledger.Key, s ledger.Standing) string {
-	if s.Current(ledger.Refused) {
+func notApplied(k records.Key, s records.Standing) string {
+	if s.Current(records.Refused) {
 		return fmt.Sprintf("port %v at %v: %s", k.GUID, k.Place, s.Found.Reason)
 	}
 	return fmt.Sprintf("P_Key %v of port %v at %v is not yet read back", k.PKey, k.GUID, k.Place)
 }
 
-func (f *facts) sortedGrants() []ledger.Key {
-	out := make([]ledger.Key, 0, len(f.grants))
+func (f *facts) sortedGrants() []records.Key {
+	out := make([]records.Key, 0, len(f.grants))
 	for k := range f.grants {
 		out = append(out, k)
 	}

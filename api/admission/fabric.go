@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/review"
@@ -25,7 +25,7 @@ func (s *Service) Fabric(ctx context.Context) (*v1.Fabric, error) {
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	nodes, _, err := ledger.Nodes().List(ctx, snap, "")
+	nodes, _, err := records.Nodes().List(ctx, snap, "")
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
@@ -33,7 +33,7 @@ func (s *Service) Fabric(ctx context.Context) (*v1.Fabric, error) {
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	sm, err := store.Optional(ledger.SMs().Get(ctx, snap, ledger.Master))
+	sm, err := store.Optional(records.SMs().Get(ctx, snap, records.Master))
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
@@ -79,7 +79,7 @@ func count(c *v1.FabricCounts, n *v1.Node) {
 
 // SM returns the state of the subnet manager, or says that it is unreachable.
 func (s *Service) SM(ctx context.Context) (*v1.SM, error) {
-	rec, err := ledger.SMs().Get(ctx, s.o.Store, ledger.Master)
+	rec, err := records.SMs().Get(ctx, s.o.Store, records.Master)
 	if errors.Is(err, store.ErrNotFound) {
 		return &v1.SM{State: "unreachable", Problems: []string{"no subnet manager has reported yet"}}, nil
 	}

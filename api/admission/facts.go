@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
@@ -35,7 +35,7 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 		return nil, err
 	}
 	for _, p := range host.Ports() {
-		port, err := store.Optional(ledger.Ports().Get(ctx, r, p.GUID.String()))
+		port, err := store.Optional(records.Ports().Get(ctx, r, p.GUID.String()))
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +46,7 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 		return nil, err
 	}
 	for _, k := range keys {
-		st, err := ledger.StandingOf(ctx, r, k)
+		st, err := records.StandingOf(ctx, r, k)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
@@ -56,7 +56,7 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 		f.addGrant(k, st)
 	}
 	for _, k := range f.unknown() {
-		g, err := store.Optional(ledger.Grants().Get(ctx, r, k.String()))
+		g, err := store.Optional(records.Grants().Get(ctx, r, k.String()))
 		if err != nil {
 			return nil, err
 		}
@@ -79,13 +79,13 @@ func (s *Service) gatherUses(ctx context.Context, r store.Reader, cluster string
 
 // addGrant notes a grant of the record, unless the ledger has it for another host: a grant that is not in the ledger as
 // ours is not ours to change.
-func (f *facts) addGrant(k ledger.Key, st ledger.Standing) {
+func (f *facts) addGrant(k records.Key, st records.Standing) {
 	if st.Grant.Host == f.host.ID {
 		f.grants[k] = st
 	}
 }
 
-func (f *facts) addForeign(k ledger.Key, g ledger.Grant) {
+func (f *facts) addForeign(k records.Key, g records.Grant) {
 	if g.Host != "" && g.Host != f.host.ID {
 		f.foreign[k] = g.Host
 	}
@@ -93,11 +93,11 @@ func (f *facts) addForeign(k ledger.Key, g ledger.Grant) {
 
 // unknown lists the memberships the host would get that are not among its
 // grants.
-func (f *facts) unknown() []ledger.Key {
+func (f *facts) unknown() []records.Key {
 	if f.rec.Cluster == "" {
 		return nil
 	}
-	return slices.DeleteFunc(f.memberships(), func(k ledger.Key) bool { _, ours := f.grants[k]; return ours })
+	return slices.DeleteFunc(f.memberships(), func(k records.Key) bool { _, ours := f.grants[k]; return ours })
 }
 
 func (s *Service) newFacts(h inventory.Host, rec hostrecord.Record) *facts {
@@ -115,6 +115,6 @@ func (s *Service) newFacts(h inventory.Host, rec hostrecord.Record) *facts {
 		short: short, halted: halted,
 		now: s.now(), evidenceAge: s.o.EvidenceAge, withdraw: s.withdraw, needsSeal: s.o.Judge.NeedsSeal(), keepsUnseen: s.o.Judge.KeepsUnseen(),
 		cutOff: s.o.GUIDConflict == WithdrawAdmitted, unseenFor: s.o.UnseenFor, host: h, rec: rec,
-		ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]ledger.Standing{}, foreign: map[ledger.Key]string{},
+		ports: map[ib.GUID]records.Port{}, grants: map[records.Key]records.Standing{}, foreign: map[records.Key]string{},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"portcullis/api/audit"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -20,7 +20,7 @@ func (s *Service) ForgetUnseen(ctx context.Context, actor string, a v1.SightAcce
 	}
 	var out v1.Sight
 	err := s.update(ctx, func(tx *store.Tx) error {
-		seen, err := store.Optional(ledger.Sights().Get(ctx, tx, ledger.Master))
+		seen, err := store.Optional(records.Sights().Get(ctx, tx, records.Master))
 		switch {
 		case err != nil:
 			return err
@@ -30,7 +30,7 @@ func (s *Service) ForgetUnseen(ctx context.Context, actor string, a v1.SightAcce
 			return refusal.New(refusal.Conflict, "nothing_unseen", "", "the subnet manager sees the fabric that it knows: there is nothing to forget")
 		}
 		out = seen
-		if err := ledger.AcceptedSights().Put(tx, ledger.Master, ledger.Accepted{Time: s.now(), By: actor, Reason: refusal.ClipTo(a.Reason, maxDetail)}); err != nil {
+		if err := records.AcceptedSights().Put(tx, records.Master, records.Accepted{Time: s.now(), By: actor, Reason: refusal.ClipTo(a.Reason, maxDetail)}); err != nil {
 			return err
 		}
 		return s.log(ctx, tx, &audit.Change{

@@ -3,7 +3,7 @@ package admission
 import (
 	"testing"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -14,7 +14,7 @@ func TestForgetUnseen(t *testing.T) {
 	f := newLab(t, member.Open(t))
 	sees := func(s v1.Sight) {
 		t.Helper()
-		if _, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return ledger.Sights().Put(tx, ledger.Master, s) }); err != nil {
+		if _, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return records.Sights().Put(tx, records.Master, s) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -23,7 +23,7 @@ func TestForgetUnseen(t *testing.T) {
 		if _, err := f.svc.ForgetUnseen(t.Context(), "ann", a); !refusal.IsKind(err, kind) {
 			t.Errorf("%s: %v, want %v", what, err, kind)
 		}
-		if list, _, err := ledger.AcceptedSights().List(t.Context(), f.store, ""); err != nil || len(list) != 0 {
+		if list, _, err := records.AcceptedSights().List(t.Context(), f.store, ""); err != nil || len(list) != 0 {
 			t.Errorf("%s: recorded %v, %v", what, list, err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestForgetUnseen(t *testing.T) {
 	if err != nil || was.Nodes != 9 {
 		t.Fatalf("partly blind: %+v, %v", was, err)
 	}
-	rec, err := ledger.AcceptedSights().Get(t.Context(), f.store, ledger.Master)
+	rec, err := records.AcceptedSights().Get(t.Context(), f.store, records.Master)
 	if err != nil || rec.Value.By != "ann" || rec.Value.Reason != because.Reason || rec.Value.Time.IsZero() {
 		t.Errorf("recorded %+v, %v", rec.Value, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"portcullis/api/attestation"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/inventory/register"
 	"portcullis/api/store"
@@ -250,30 +250,30 @@ func (l *lab) admit(id, cluster string) {
 // fakeFabric plays the sm role: it obeys grants and reports what it holds.
 type fakeFabric struct {
 	store    *store.Store
-	onSwitch map[ledger.Key]bool
-	onHCA    map[ledger.Key]bool
+	onSwitch map[records.Key]bool
+	onHCA    map[records.Key]bool
 	silent   map[ib.GUID]bool // HCAs that do not answer
 }
 
 func newFakeFabric(s *store.Store) *fakeFabric {
-	return &fakeFabric{store: s, onSwitch: map[ledger.Key]bool{}, onHCA: map[ledger.Key]bool{}, silent: map[ib.GUID]bool{}}
+	return &fakeFabric{store: s, onSwitch: map[records.Key]bool{}, onHCA: map[records.Key]bool{}, silent: map[ib.GUID]bool{}}
 }
 
 // place shows the ports where they are cabled.
 func (f *fakeFabric) place(t testing.TB, ports ...inventory.Port) {
 	t.Helper()
 	for _, p := range ports {
-		f.show(t, p.GUID, ledger.Port{Place: p.Cable, HCACap: 32, SwitchCap: 32})
+		f.show(t, p.GUID, records.Port{Place: p.Cable, HCACap: 32, SwitchCap: 32})
 	}
 }
 
 // show shows a port, on the node that inventory says unless p has another.
-func (f *fakeFabric) show(t testing.TB, g ib.GUID, p ledger.Port) {
+func (f *fakeFabric) show(t testing.TB, g ib.GUID, p records.Port) {
 	t.Helper()
 	if p.NodeGUID == 0 && !p.Place.IsZero() {
 		p.NodeGUID = f.node(t, g)
 	}
-	_, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return ledger.Ports().Put(tx, g.String(), p) })
+	_, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return records.Ports().Put(tx, g.String(), p) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func (f *fakeFabric) program(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grants, _, err := ledger.Grants().List(t.Context(), snap, "")
+	grants, _, err := records.Grants().List(t.Context(), snap, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,13 +312,13 @@ func (f *fakeFabric) program(t testing.TB) {
 	}
 }
 
-func (f *fakeFabric) obey(t testing.TB, g store.Record[ledger.Grant], rev int64) {
+func (f *fakeFabric) obey(t testing.TB, g store.Record[records.Grant], rev int64) {
 	t.Helper()
-	k, err := ledger.ParseKey(g.Key)
+	k, err := records.ParseKey(g.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := ledger.Membership{State: ledger.Removed, Revision: rev}
+	m := records.Membership{State: records.Removed, Revision: rev}
 	if g.Value.Withdrawn {
 		delete(f.onSwitch, k)
 		if !f.silent[k.GUID] {
@@ -327,16 +327,16 @@ func (f *fakeFabric) obey(t testing.TB, g store.Record[ledger.Grant], rev int64)
 		}
 	} else if !f.silent[k.GUID] {
 		f.onSwitch[k], f.onHCA[k] = true, true
-		m.State = ledger.Applied
+		m.State = records.Applied
 	} else {
 		return
 	}
 	f.report(t, k, m)
 }
 
-func (f *fakeFabric) report(t testing.TB, k ledger.Key, m ledger.Membership) {
+func (f *fakeFabric) report(t testing.TB, k records.Key, m records.Membership) {
 	t.Helper()
-	_, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return ledger.Memberships().Put(tx, k.String(), m) })
+	_, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return records.Memberships().Put(tx, k.String(), m) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func (f *fakeFabric) report(t testing.TB, k ledger.Key, m ledger.Membership) {
 // publish writes the subnet manager's report.
 func (f *fakeFabric) publish(t testing.TB, sm v1.SM) {
 	t.Helper()
-	_, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return ledger.SMs().Put(tx, ledger.Master, sm) })
+	_, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return records.SMs().Put(tx, records.Master, sm) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"portcullis/api/audit"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 )
 
 // standing returns the grants of all hosts that are not withdrawn, as of a revision.
-func (l *lab) standing(revision int64) (out []ledger.Grant) {
+func (l *lab) standing(revision int64) (out []records.Grant) {
 	l.t.Helper()
 	snap, err := l.store.Snapshot(l.ctx())
 	if err != nil {
@@ -25,7 +25,7 @@ func (l *lab) standing(revision int64) (out []ledger.Grant) {
 	if revision > 0 {
 		snap.Revision = revision
 	}
-	recs, _, err := ledger.Grants().List(l.ctx(), snap, "")
+	recs, _, err := records.Grants().List(l.ctx(), snap, "")
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
@@ -129,7 +129,7 @@ func (l *lab) write(fn func(tx *store.Tx) error) {
 // owners lists "HOST" or "HOST withdrawn" of every grant in the ledger.
 func (l *lab) owners() []string {
 	l.t.Helper()
-	grants, _, err := ledger.Grants().List(l.ctx(), l.store, "")
+	grants, _, err := records.Grants().List(l.ctx(), l.store, "")
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -187,15 +187,15 @@ func TestRunPassesAGrantOn(t *testing.T) {
 func TestStrayGrants(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		spoil func(tx *store.Tx, key string, g ledger.Grant) error
+		spoil func(tx *store.Tx, key string, g records.Grant) error
 		want  []string
 	}{
-		{"of another host", func(tx *store.Tx, key string, g ledger.Grant) error {
+		{"of another host", func(tx *store.Tx, key string, g records.Grant) error {
 			g.Host = "host-2"
-			return ledger.Grants().Put(tx, key, g)
+			return records.Grants().Put(tx, key, g)
 		}, []string{"host-2", "host-2"}},
-		{"gone", func(tx *store.Tx, key string, _ ledger.Grant) error {
-			ledger.Grants().Delete(tx, key)
+		{"gone", func(tx *store.Tx, key string, _ records.Grant) error {
+			records.Grants().Delete(tx, key)
 			return nil
 		}, nil},
 	} {
@@ -205,7 +205,7 @@ func TestStrayGrants(t *testing.T) {
 			l.tenantWithClusters("c1")
 			l.admit("host-1", "c1")
 			l.write(func(tx *store.Tx) error {
-				grants, _, err := ledger.Grants().List(t.Context(), tx, "")
+				grants, _, err := records.Grants().List(t.Context(), tx, "")
 				for _, g := range grants {
 					err = errors.Join(err, c.spoil(tx, g.Key, g.Value))
 				}

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"portcullis/api/audit"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -115,7 +115,7 @@ func (h *history) act() (string, error) {
 		h.fabric.place(h.t, h.ports(host)...)
 		return what, nil
 	case "vanish":
-		h.fabric.show(h.t, h.ports(host)[0].GUID, ledger.Port{})
+		h.fabric.show(h.t, h.ports(host)[0].GUID, records.Port{})
 		return what, nil
 	case "silence", "answer":
 		h.fabric.silent[h.ports(host)[0].GUID] = what == "silence"
@@ -190,7 +190,7 @@ func (h *history) create(cluster string) error {
 	if err != nil {
 		return err
 	}
-	for _, held := range []map[ledger.Key]bool{h.fabric.onSwitch, h.fabric.onHCA} {
+	for _, held := range []map[records.Key]bool{h.fabric.onSwitch, h.fabric.onHCA} {
 		for k := range held {
 			if k.PKey == c.PKey {
 				h.rt.Errorf("new cluster %s got P_Key %v, which is still at %v", cluster, c.PKey, k)
@@ -205,7 +205,7 @@ func (h *history) programOne() {
 	if err != nil {
 		h.rt.Fatal(err)
 	}
-	grants, _, err := ledger.Grants().List(h.ctx(), snap, "")
+	grants, _, err := records.Grants().List(h.ctx(), snap, "")
 	if err != nil {
 		h.rt.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func (h *history) check(what string, err error) {
 func (h *history) checkHost(what string, host v1.Host) {
 	for _, a := range host.HCAs {
 		for _, p := range a.Ports {
-			k := ledger.Key{PKey: host.Status.PKey, GUID: p.GUID, Place: p.Cabled}
+			k := records.Key{PKey: host.Status.PKey, GUID: p.GUID, Place: p.Cabled}
 			held := h.fabric.holds(p.Cabled)
 			switch host.Status.Phase {
 			case v1.PhaseAdmitted:
@@ -282,7 +282,7 @@ func (h *history) checkKeys(what string) {
 		owner[c.PKey] = c.Name
 	}
 	for k := range h.fabric.onHCA {
-		if _, err := ledger.Grants().Get(h.ctx(), h.store, k.String()); errors.Is(err, store.ErrNotFound) {
+		if _, err := records.Grants().Get(h.ctx(), h.store, k.String()); errors.Is(err, store.ErrNotFound) {
 			h.rt.Errorf("%s: %v is on the HCA, but no grant knows it", what, k)
 		}
 	}

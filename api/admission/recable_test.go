@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"portcullis/api/attestation"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
@@ -35,7 +35,7 @@ func TestMoveCables(t *testing.T) {
 	if p := l.host("host-1").Status.Phase; p == v1.PhaseAdmitted {
 		t.Error("the host is admitted where nobody has seen it")
 	}
-	grants, _, err := ledger.Grants().List(l.ctx(), l.store, "")
+	grants, _, err := records.Grants().List(l.ctx(), l.store, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -199,7 +199,7 @@ func TestRepairVoidsAll(t *testing.T) {
 	l.settle()
 	l.must(l.svc.Assign(t.Context(), "alice", "host-1", v1.Assignment{Cluster: "c1"}))
 	for _, p := range l.ports("host-1") { // so that evidence leads to no grant
-		l.fabric.show(t, p.GUID, ledger.Port{})
+		l.fabric.show(t, p.GUID, records.Port{})
 	}
 	result, ses := l.accepted("host-1")
 	open := l.open("host-1")

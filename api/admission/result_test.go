@@ -11,7 +11,7 @@ import (
 
 	"portcullis/api/attestation"
 	"portcullis/api/audit"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -215,7 +215,7 @@ func TestResultOfAHostThatLostItsPlace(t *testing.T) {
 	l.admit("host-1", "c1")
 	want(t, l.result("host-1"), result.StateAdmitted, result.Affirming)
 	p := l.ports("host-1")[0]
-	l.fabric.show(t, p.GUID, ledger.Port{Place: ib.Place{Switch: 0x10, Port: 40}})
+	l.fabric.show(t, p.GUID, records.Port{Place: ib.Place{Switch: 0x10, Port: 40}})
 	l.settle()
 	c := l.result("host-1")
 	want(t, c, result.StateSealed, result.Affirming)

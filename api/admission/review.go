@@ -11,7 +11,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/audit/chain"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
@@ -28,7 +28,7 @@ func checkReview(f *facts) string {
 	if f.review == nil || f.approved {
 		return ""
 	}
-	if f.rec.Cluster != "" && !slices.ContainsFunc(f.memberships(), func(k ledger.Key) bool { s := f.grants[k]; return !s.Applied() }) {
+	if f.rec.Cluster != "" && !slices.ContainsFunc(f.memberships(), func(k records.Key) bool { s := f.grants[k]; return !s.Applied() }) {
 		return ""
 	}
 	return fmt.Sprintf("the state is in review since %s: %s; the fabric does not have what it grants to this host; compare them with portcullis restore review, then approve or reject the host",
@@ -50,7 +50,7 @@ type comparison struct {
 	mark      *review.Mark
 	hosts     map[string]inventory.Host
 	decisions map[string]review.Decision
-	grants    map[ledger.Key]ledger.Grant
+	grants    map[records.Key]records.Grant
 	found     []review.Found
 	byPlace   map[ib.Place]*review.Found
 	nodes     map[ib.GUID]string
@@ -60,7 +60,7 @@ type comparison struct {
 
 func compareState(ctx context.Context, r store.Reader) (*comparison, error) {
 	c := &comparison{
-		hosts: map[string]inventory.Host{}, decisions: map[string]review.Decision{}, grants: map[ledger.Key]ledger.Grant{},
+		hosts: map[string]inventory.Host{}, decisions: map[string]review.Decision{}, grants: map[records.Key]records.Grant{},
 		byPlace: map[ib.Place]*review.Found{}, nodes: map[ib.GUID]string{},
 	}
 	var err error
@@ -92,7 +92,7 @@ func compareState(ctx context.Context, r store.Reader) (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen, err := index(ledger.Ports().List(ctx, r, ""))
+	seen, err := index(records.Ports().List(ctx, r, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (c *comparison) readFabric(ctx context.Context, r store.Reader) error {
 	for i := range c.found {
 		c.byPlace[c.found[i].Place] = &c.found[i]
 	}
-	nodes, _, err := ledger.Nodes().List(ctx, r, "")
+	nodes, _, err := records.Nodes().List(ctx, r, "")
 	for _, n := range nodes {
 		c.nodes[n.Value.GUID] = n.Value.Description
 	}
@@ -126,13 +126,13 @@ func (c *comparison) readFabric(ctx context.Context, r store.Reader) error {
 }
 
 func (c *comparison) wanted(ctx context.Context, r store.Reader) ([]review.Wanted, error) {
-	grants, _, err := ledger.Grants().List(ctx, r, "")
+	grants, _, err := records.Grants().List(ctx, r, "")
 	if err != nil {
 		return nil, err
 	}
 	var out []review.Wanted
 	for _, g := range grants {
-		k, err := ledger.ParseKey(g.Key)
+		k, err := records.ParseKey(g.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func (c *comparison) wanted(ctx context.Context, r store.Reader) ([]review.Wante
 
 // leaving reports whether a difference is a membership that is withdrawn already, and not yet proven absent.
 func (c *comparison) leaving(d *review.Difference) bool {
-	return d.Kind == review.FabricOnly && c.grants[ledger.Key{PKey: d.PKey.Base(), GUID: d.GUID, Place: d.Place}].Withdrawn
+	return d.Kind == review.FabricOnly && c.grants[records.Key{PKey: d.PKey.Base(), GUID: d.GUID, Place: d.Place}].Withdrawn
 }
 
 // open lists the hosts with differences about which nothing was decided, sorted.
@@ -298,12 +298,12 @@ func (s *Service) withdrawFound(ctx context.Context, tx *store.Tx, c *comparison
 	before := len(rec.Grants)
 	for i := range c.differ {
 		d := &c.differ[i]
-		k := ledger.Key{PKey: d.PKey.Base(), GUID: d.GUID, Place: d.Place}
+		k := records.Key{PKey: d.PKey.Base(), GUID: d.GUID, Place: d.Place}
 		if _, known := c.grants[k]; d.Kind != review.FabricOnly || d.Host != id || d.GUID == 0 || known {
 			continue
 		}
-		g := ledger.Grant{Host: id, Limited: !d.PKey.IsFull(), Withdrawn: true, Since: s.now()}
-		if err := ledger.Grants().Put(tx, k.String(), g); err != nil {
+		g := records.Grant{Host: id, Limited: !d.PKey.IsFull(), Withdrawn: true, Since: s.now()}
+		if err := records.Grants().Put(tx, k.String(), g); err != nil {
 			return err
 		}
 		rec.Grants = insert(rec.Grants, k.String())

@@ -12,7 +12,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/audit/chain"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
@@ -27,7 +27,7 @@ func inReview(f *facts) { f.review = &review.Mark{Since: noon, Taken: noon.Add(-
 
 // alterations are what may be true of a host, in any combination.
 var alterations = []func(*facts){
-	func(f *facts) { fresh(f); f.grants = map[ledger.Key]ledger.Standing{} },
+	func(f *facts) { fresh(f); f.grants = map[records.Key]records.Standing{} },
 	func(f *facts) {
 		if _, ok := f.grants[keyB]; ok {
 			unread(f)
@@ -36,11 +36,11 @@ var alterations = []func(*facts){
 	claimedToo, released,
 	func(f *facts) { delete(f.ports, 0xb1) },
 	func(f *facts) { clear(f.ports) },
-	func(f *facts) { f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: ib.Place{Switch: 0x11, Port: 1}} },
+	func(f *facts) { f.ports[0xa1] = records.Port{NodeGUID: 0xa0, Place: ib.Place{Switch: 0x11, Port: 1}} },
 	func(f *facts) { f.rec.Sealed = time.Time{} },
 	func(f *facts) { f.rec.Evidence = nil },
 	func(f *facts) { f.uses = []ib.PKey{9} },
-	func(f *facts) { f.foreign = map[ledger.Key]string{keyB: "other"} },
+	func(f *facts) { f.foreign = map[records.Key]string{keyB: "other"} },
 	func(f *facts) {
 		if s, ok := f.grants[keyA]; ok {
 			s.Grant.Withdrawn = true
@@ -49,7 +49,7 @@ var alterations = []func(*facts){
 	},
 	func(f *facts) {
 		if s, ok := f.grants[keyA]; ok {
-			s.Found.State = ledger.Refused
+			s.Found.State = records.Refused
 			f.grants[keyA] = s
 		}
 	},
@@ -126,7 +126,7 @@ func restored(t *testing.T) *lab {
 	host := func(id string, g ib.GUID, port ib.PortNum) inventory.Host {
 		return inventory.Host{ID: id, Rack: "rack " + id, HCAs: []inventory.HCA{{NodeGUID: g << 8, Ports: []inventory.Port{{Num: 1, GUID: g, Cable: ib.Place{Switch: 0x10, Port: port}}}}}}
 	}
-	key := ledger.Key{PKey: 5, GUID: 1, Place: ib.Place{Switch: 0x10, Port: 1}}
+	key := records.Key{PKey: 5, GUID: 1, Place: ib.Place{Switch: 0x10, Port: 1}}
 	found := func(port ib.PortNum, g ib.GUID, k ib.PKey) review.Found {
 		return review.Found{Place: ib.Place{Switch: 0x10, Port: port}, Switch: "leaf-1", GUID: g, Node: "node", PKeys: []ib.PKey{k}}
 	}
@@ -139,8 +139,8 @@ func restored(t *testing.T) *lab {
 			tenancy.Clusters().Put(tx, "c", tenancy.Cluster{Name: "c", Tenant: "t", PKey: 5, Hosts: []string{"h1"}}),
 			tenancy.PKeys().Put(tx, ib.PKey(5).String(), tenancy.PKeyRecord{State: tenancy.PKeyUsed, Cluster: "c"}),
 			hostrecord.Records().Put(tx, "h1", rec),
-			ledger.Grants().Put(tx, key.String(), ledger.Grant{Host: "h1", Cluster: "c", Tenant: "t"}),
-			ledger.Ports().Put(tx, ib.GUID(1).String(), ledger.Port{Place: key.Place}),
+			records.Grants().Put(tx, key.String(), records.Grant{Host: "h1", Cluster: "c", Tenant: "t"}),
+			records.Ports().Put(tx, ib.GUID(1).String(), records.Port{Place: key.Place}),
 			review.Marks().Put(tx, review.Key, review.Mark{Since: noon, Taken: noon}),
 			review.Tables().Put(tx, two.Place.String(), two), review.Tables().Put(tx, three.Place.String(), three),
 		)
@@ -192,8 +192,8 @@ func TestReviewDecisions(t *testing.T) {
 	if _, err := l.svc.Reject(t.Context(), "ann", decision("h2")); err != nil {
 		t.Fatal(err)
 	}
-	k := ledger.Key{PKey: 5, GUID: 2, Place: ib.Place{Switch: 0x10, Port: 2}}
-	if g, err := ledger.Grants().Get(t.Context(), l.store, k.String()); err != nil || !g.Value.Withdrawn || g.Value.Host != "h2" {
+	k := records.Key{PKey: 5, GUID: 2, Place: ib.Place{Switch: 0x10, Port: 2}}
+	if g, err := records.Grants().Get(t.Context(), l.store, k.String()); err != nil || !g.Value.Withdrawn || g.Value.Host != "h2" {
 		t.Errorf("what h2's switch port has is not withdrawn: %+v, %v", g.Value, err)
 	}
 	if h, err := l.svc.Host(t.Context(), "h2"); err != nil || h.Status.Phase != v1.PhaseReleasing {
@@ -221,7 +221,7 @@ func TestReviewDecisions(t *testing.T) {
 func TestSMTellsReview(t *testing.T) {
 	l := restored(t)
 	if _, err := l.store.Update(t.Context(), func(tx *store.Tx) error {
-		return ledger.SMs().Put(tx, ledger.Master, v1.SM{State: "Master", Updated: l.clock})
+		return records.SMs().Put(tx, records.Master, v1.SM{State: "Master", Updated: l.clock})
 	}); err != nil {
 		t.Fatal(err)
 	}

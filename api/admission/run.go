@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"portcullis/api/attestation"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
@@ -126,8 +126,8 @@ func (o *owners) goesOn(changes []store.Change) (goes bool) {
 				o.generations[class] = b.Value.Generation
 			}
 		}
-		if _, ok := ledger.Sights().KeyOf(c.Key); ok && c.Value != nil {
-			if seen, err := ledger.Sights().Decode(c); err == nil {
+		if _, ok := records.Sights().KeyOf(c.Key); ok && c.Value != nil {
+			if seen, err := records.Sights().Decode(c); err == nil {
 				goes = goes || o.frozen && !seen.Value.Frozen()
 				o.frozen = seen.Value.Frozen()
 			}
@@ -231,7 +231,7 @@ func unsettled(f *facts, d decision) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(d.want, func(k ledger.Key) bool { _, known := f.grants[k]; return !known })
+	return slices.ContainsFunc(d.want, func(k records.Key) bool { _, known := f.grants[k]; return !known })
 }
 
 // Settle settles all hosts once, as Run does when it begins. It is for callers that have no goroutine to run.
@@ -395,12 +395,12 @@ func (o *owners) hostsOf(key string) map[string]bool {
 	if id, ok := review.Decisions().KeyOf(key); ok {
 		return map[string]bool{id: true}
 	}
-	if guid, ok := ledger.Ports().KeyOf(key); ok {
+	if guid, ok := records.Ports().KeyOf(key); ok {
 		return o.byGUID[guid]
 	}
-	k, ok := ledger.Memberships().KeyOf(key)
+	k, ok := records.Memberships().KeyOf(key)
 	if !ok {
-		k, ok = ledger.Grants().KeyOf(key) // one that goes may be what another host waits for
+		k, ok = records.Grants().KeyOf(key) // one that goes may be what another host waits for
 	}
 	if parts := strings.Split(k, "/"); ok && len(parts) == 3 {
 		return o.byGUID[parts[1]]

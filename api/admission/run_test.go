@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -62,7 +62,7 @@ func TestRunFollowsTheFabric(t *testing.T) {
 	l.waitForGrants(2)
 	l.fabric.program(t)
 	l.until("host-1", v1.PhaseAdmitted)
-	elsewhere := ledger.Port{NodeGUID: l.ports("host-1")[0].GUID - 1, Place: ib.Place{Switch: 0x10, Port: 30}}
+	elsewhere := records.Port{NodeGUID: l.ports("host-1")[0].GUID - 1, Place: ib.Place{Switch: 0x10, Port: 30}}
 	l.fabric.show(t, l.ports("host-1")[0].GUID, elsewhere)
 	l.until("host-1", v1.PhaseGranting) // until the P_Key of that port is proven absent
 	l.must(l.svc.Release(t.Context(), "alice", "host-1"))
@@ -73,9 +73,9 @@ func TestRunFollowsTheFabric(t *testing.T) {
 // waitForGrants waits until the ledger holds n grants.
 func (l *lab) waitForGrants(n int) {
 	l.t.Helper()
-	changes := l.store.Watch(l.ctx(), ledger.Grants().Name(), 0)
+	changes := l.store.Watch(l.ctx(), records.Grants().Name(), 0)
 	for {
-		recs, _, err := ledger.Grants().List(l.ctx(), l.store, "")
+		recs, _, err := records.Grants().List(l.ctx(), l.store, "")
 		if err != nil {
 			l.t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"portcullis/api/attestation"
 	"portcullis/api/audit"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -106,7 +106,7 @@ func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d de
 		st := f.grants[k]
 		wanted := slices.Contains(d.want, k)
 		if !wanted && st.Proven() {
-			ledger.Grants().Delete(tx, k.String())
+			records.Grants().Delete(tx, k.String())
 			freed = append(freed, k.PKey)
 			delete(f.grants, k)
 			continue
@@ -118,7 +118,7 @@ func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d de
 				st.Grant.Limited, st.Grant.Epoch = f.limited(k), f.rec.Epoch
 				granted = true
 			}
-			if err := ledger.Grants().Put(tx, k.String(), st.Grant); err != nil {
+			if err := records.Grants().Put(tx, k.String(), st.Grant); err != nil {
 				return err
 			}
 		}
@@ -128,8 +128,8 @@ func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d de
 			continue
 		}
 		kept = append(kept, k.String())
-		g := ledger.Grant{Host: f.host.ID, Cluster: f.rec.Cluster, Tenant: f.rec.Tenant, Limited: f.limited(k), Epoch: f.rec.Epoch, Since: f.now}
-		if err := ledger.Grants().Put(tx, k.String(), g); err != nil {
+		g := records.Grant{Host: f.host.ID, Cluster: f.rec.Cluster, Tenant: f.rec.Tenant, Limited: f.limited(k), Epoch: f.rec.Epoch, Since: f.now}
+		if err := records.Grants().Put(tx, k.String(), g); err != nil {
 			return err
 		}
 		granted = true

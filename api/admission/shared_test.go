@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"portcullis/api/audit"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/refusal"
 	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
@@ -29,12 +29,12 @@ func code(err error) string {
 // limitedKeys lists the P_Keys of which a host's grants in force make limited members.
 func (l *lab) limitedKeys(host string) (out []ib.PKey) {
 	l.t.Helper()
-	grants, _, err := ledger.Grants().List(l.ctx(), l.fabric.store, "")
+	grants, _, err := records.Grants().List(l.ctx(), l.fabric.store, "")
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	for _, g := range grants {
-		k, err := ledger.ParseKey(g.Key)
+		k, err := records.ParseKey(g.Key)
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestNoRoomForShared(t *testing.T) {
 	}
 	l.admit("host-1", "red")
 	for _, p := range l.ports("host-1") {
-		l.fabric.show(t, p.GUID, ledger.Port{Place: p.Cable, HCACap: 32, SwitchCap: 2})
+		l.fabric.show(t, p.GUID, records.Port{Place: p.Cable, HCACap: 32, SwitchCap: 2})
 	}
 	_, err := l.svc.Tenancy().Use(l.ctx(), "alice", "red", "store", v1.ClusterUse{})
 	if code(err) != "capacity" || !strings.Contains(err.Error(), "host-1") {

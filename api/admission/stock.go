@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/review"
@@ -19,9 +19,9 @@ import (
 type stock struct {
 	hosts     []store.Record[inventory.Host]
 	records   map[string]store.Record[hostrecord.Record]
-	ports     map[string]store.Record[ledger.Port]
-	grants    map[string]store.Record[ledger.Grant]
-	found     map[string]store.Record[ledger.Membership]
+	ports     map[string]store.Record[records.Port]
+	grants    map[string]store.Record[records.Grant]
+	found     map[string]store.Record[records.Membership]
 	clusters  map[string]store.Record[tenancy.Cluster]
 	decisions map[string]store.Record[review.Decision]
 	mark      *review.Mark
@@ -57,13 +57,13 @@ func takeStock(ctx context.Context, n store.Snapshot) (*stock, error) {
 	if st.records, err = index(hostrecord.Records().List(ctx, n, "")); err != nil {
 		return nil, err
 	}
-	if st.ports, err = index(ledger.Ports().List(ctx, n, "")); err != nil {
+	if st.ports, err = index(records.Ports().List(ctx, n, "")); err != nil {
 		return nil, err
 	}
-	if st.grants, err = index(ledger.Grants().List(ctx, n, "")); err != nil {
+	if st.grants, err = index(records.Grants().List(ctx, n, "")); err != nil {
 		return nil, err
 	}
-	if st.found, err = index(ledger.Memberships().List(ctx, n, "")); err != nil {
+	if st.found, err = index(records.Memberships().List(ctx, n, "")); err != nil {
 		return nil, err
 	}
 	if st.clusters, err = index(tenancy.Clusters().List(ctx, n, "")); err != nil {
@@ -93,7 +93,7 @@ func (s *Service) stockOf(ctx context.Context, n store.Snapshot, hosts []store.R
 	if st.records, err = byKey(hostrecord.Records().Of(ctx, n, ids)); err != nil {
 		return nil, err
 	}
-	if st.ports, err = byKey(ledger.Ports().Of(ctx, n, guids)); err != nil {
+	if st.ports, err = byKey(records.Ports().Of(ctx, n, guids)); err != nil {
 		return nil, err
 	}
 	if st.clusters, err = clustersOf(ctx, n, st.records); err != nil {
@@ -114,10 +114,10 @@ func (s *Service) stockOf(ctx context.Context, n store.Snapshot, hosts []store.R
 	if err != nil {
 		return nil, err
 	}
-	if st.grants, err = byKey(ledger.Grants().Of(ctx, n, keys)); err != nil {
+	if st.grants, err = byKey(records.Grants().Of(ctx, n, keys)); err != nil {
 		return nil, err
 	}
-	st.found, err = byKey(ledger.Memberships().Of(ctx, n, slices.Sorted(maps.Keys(st.grants))))
+	st.found, err = byKey(records.Memberships().Of(ctx, n, slices.Sorted(maps.Keys(st.grants))))
 	return st, err
 }
 
@@ -177,7 +177,7 @@ func (s *Service) allFacts(st *stock) ([]*facts, error) {
 		}
 		for _, k := range keys {
 			g := st.grants[k.String()]
-			f.addGrant(k, ledger.Standing{Grant: g.Value, Modified: g.Modified, Found: st.found[k.String()].Value})
+			f.addGrant(k, records.Standing{Grant: g.Value, Modified: g.Modified, Found: st.found[k.String()].Value})
 		}
 		for _, k := range f.unknown() {
 			f.addForeign(k, st.grants[k.String()].Value)
@@ -204,7 +204,7 @@ func (s *Service) ungranted(st *stock, h *store.Record[inventory.Host]) (*facts,
 	if err != nil {
 		return nil, err
 	}
-	f.ports = make(map[ib.GUID]ledger.Port, len(h.Value.HCAs))
+	f.ports = make(map[ib.GUID]records.Port, len(h.Value.HCAs))
 	for _, p := range h.Value.Ports() {
 		f.ports[p.GUID] = st.ports[p.GUID.String()].Value
 	}

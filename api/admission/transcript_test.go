@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"portcullis/api/audit"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
@@ -165,7 +165,7 @@ func (l *lab) fabricCommand(t *testing.T, d *datadriven.TestData, verb, host str
 		l.fabric.place(t, l.ports(host)...)
 	case "loses":
 		for _, p := range l.ports(host) {
-			l.fabric.show(t, p.GUID, ledger.Port{})
+			l.fabric.show(t, p.GUID, records.Port{})
 		}
 	case "moves":
 		var place ib.Place
@@ -174,10 +174,10 @@ func (l *lab) fabricCommand(t *testing.T, d *datadriven.TestData, verb, host str
 		if err := place.UnmarshalText([]byte(at)); err != nil {
 			d.Fatalf(t, "%v", err)
 		}
-		l.fabric.show(t, l.ports(host)[0].GUID, ledger.Port{Place: place, HCACap: 32, SwitchCap: 32})
+		l.fabric.show(t, l.ports(host)[0].GUID, records.Port{Place: place, HCACap: 32, SwitchCap: 32})
 	case "small":
 		for _, p := range l.ports(host) {
-			l.fabric.show(t, p.GUID, ledger.Port{Place: p.Cable, HCACap: 32, SwitchCap: 1})
+			l.fabric.show(t, p.GUID, records.Port{Place: p.Cable, HCACap: 32, SwitchCap: 1})
 		}
 	case "silent", "answers":
 		for _, p := range l.ports(host) {
@@ -201,7 +201,7 @@ func (l *lab) refuse(t *testing.T, host string) {
 		t.Fatal(err)
 	}
 	for k := range f.grants {
-		l.fabric.report(t, k, ledger.Membership{State: ledger.Refused, Reason: "switch port cannot enforce P_Keys", Revision: snap.Revision})
+		l.fabric.report(t, k, records.Membership{State: records.Refused, Reason: "switch port cannot enforce P_Keys", Revision: snap.Revision})
 	}
 }
 

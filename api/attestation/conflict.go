@@ -9,7 +9,7 @@ import (
 
 	"portcullis/api/attestation/session"
 	"portcullis/api/events"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
@@ -192,7 +192,7 @@ func conflictOf(ctx context.Context, tx *store.Tx, host *inventory.Host, c *clai
 func placesOf(ctx context.Context, tx *store.Tx, h *inventory.Host) (string, error) {
 	var out []string
 	for _, p := range h.Ports() {
-		seen, err := store.Optional(ledger.Ports().Get(ctx, tx, p.GUID.String()))
+		seen, err := store.Optional(records.Ports().Get(ctx, tx, p.GUID.String()))
 		if err != nil {
 			return "", err
 		}

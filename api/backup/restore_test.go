@@ -14,7 +14,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/audit/chain"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/leader"
 	"portcullis/api/review"
 	"portcullis/api/store"
@@ -52,7 +52,7 @@ func TestRestore(t *testing.T) {
 			tenants(t, f.store, n)
 			gone := "0x0001/0x0000000000000001/0x0000000000000009-1"
 			if _, err := f.store.Update(t.Context(), func(tx *store.Tx) error {
-				return ledger.Memberships().Put(tx, gone, ledger.Membership{State: ledger.Applied, Revision: 1 << 40})
+				return records.Memberships().Put(tx, gone, records.Membership{State: records.Applied, Revision: 1 << 40})
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestRestore(t *testing.T) {
 			if err != nil || len(list) != n {
 				t.Errorf("%d tenants, %v; want %d", len(list), err, n)
 			}
-			if _, err := ledger.Memberships().Get(t.Context(), restored, gone); err == nil {
+			if _, err := records.Memberships().Get(t.Context(), restored, gone); err == nil {
 				t.Error("what was read back under a revision of another store counts still")
 			}
 			end, err := audit.Verify(t.Context(), restored)

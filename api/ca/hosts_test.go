@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"portcullis/api/ca"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 const domain = "fabric.example"
@@ -82,7 +82,7 @@ func TestHostCertificate(t *testing.T) {
 // TestOpenSSLReadsHostCertificate: openssl sees the same fields, and believes the
 // chain.
 func TestOpenSSLReadsHostCertificate(t *testing.T) {
-	openssl := parttest.Program(t, "openssl")
+	openssl := testenv.Program(t, "openssl")
 	now := time.Now()
 	root := hostRoot(t, domain, now)
 	c, err := root.IssueHost(domain, "h1", hostKey(t), now, time.Hour)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/review"
 	"portcullis/api/store"
@@ -23,7 +23,7 @@ import (
 type book struct {
 	clock    func() time.Time
 	revision int64 // of the grants below
-	grants   map[ledger.Key]grant
+	grants   map[records.Key]grant
 	cables   map[ib.GUID]ib.Place // ports of the inventory and where they belong
 	hostOf   map[string][]ib.GUID // GUIDs by host, to forget what an import dropped
 	owners   owners
@@ -41,8 +41,8 @@ type book struct {
 
 	trustsState bool // Options.TrustsState
 
-	memberships *sheet[ledger.Membership]
-	ports       *sheet[ledger.Port]
+	memberships *sheet[records.Membership]
+	ports       *sheet[records.Port]
 	nodes       *sheet[v1.Node]
 	sms         *sheet[v1.SM]
 	tables      *sheet[review.Found]
@@ -59,7 +59,7 @@ type grant struct {
 	epoch     int64
 }
 
-func grantOf(g *ledger.Grant, modified int64) grant {
+func grantOf(g *records.Grant, modified int64) grant {
 	return grant{withdrawn: g.Withdrawn, limited: g.Limited, modified: modified, host: g.Host, cluster: g.Cluster, tenant: g.Tenant, epoch: g.Epoch}
 }
 
@@ -73,20 +73,20 @@ func (g grant) form(k ib.PKey) ib.PKey {
 
 func newBook(now func() time.Time, l SightLimits) *book {
 	return &book{
-		clock: now, news: map[ib.GUID]bool{}, owners: newOwners(), memberships: newSheet(ledger.Memberships()), ports: newSheet(ledger.Ports()),
-		nodes: newSheet(ledger.Nodes()), sms: newSheet(ledger.SMs()), sight: newSight(l), tables: newSheet(review.Tables()),
+		clock: now, news: map[ib.GUID]bool{}, owners: newOwners(), memberships: newSheet(records.Memberships()), ports: newSheet(records.Ports()),
+		nodes: newSheet(records.Nodes()), sms: newSheet(records.SMs()), sight: newSight(l), tables: newSheet(review.Tables()),
 	}
 }
 
 // load reads everything as of one revision. When that fails, the former state stays.
 func (b *book) load(ctx context.Context, snap store.Snapshot) error {
-	stored, _, err := ledger.Grants().List(ctx, snap, "")
+	stored, _, err := records.Grants().List(ctx, snap, "")
 	if err != nil {
 		return err
 	}
-	grants := map[ledger.Key]grant{}
+	grants := map[records.Key]grant{}
 	for _, g := range stored {
-		k, err := ledger.ParseKey(g.Key)
+		k, err := records.ParseKey(g.Key)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (b *book) load(ctx context.Context, snap store.Snapshot) error {
 // prune drops memberships whose grant is gone.
 func (b *book) prune() {
 	for _, key := range b.memberships.keys() {
-		k, err := ledger.ParseKey(key)
+		k, err := records.ParseKey(key)
 		if _, wanted := b.grants[k]; err != nil || !wanted {
 			b.memberships.drop(key)
 		}
@@ -152,7 +152,7 @@ func (b *book) changed(c store.Changes) (wanted bool, err error) {
 			return false, err
 		}
 		wanted = wanted || reviewed
-		if key, ok := ledger.Grants().KeyOf(ch.Key); ok {
+		if key, ok := records.Grants().KeyOf(ch.Key); ok {
 			wanted = true
 			if err := b.changeGrant(key, ch); err != nil {
 				return false, err
@@ -164,8 +164,8 @@ func (b *book) changed(c store.Changes) (wanted bool, err error) {
 				return false, err
 			}
 		}
-		if _, ok := ledger.AcceptedSights().KeyOf(ch.Key); ok && ch.Value != nil {
-			rec, err := ledger.AcceptedSights().Decode(ch)
+		if _, ok := records.AcceptedSights().KeyOf(ch.Key); ok && ch.Value != nil {
+			rec, err := records.AcceptedSights().Decode(ch)
 			if err != nil {
 				return false, err
 			}
@@ -179,7 +179,7 @@ func (b *book) changed(c store.Changes) (wanted bool, err error) {
 }
 
 func (b *book) changeGrant(key string, ch store.Change) error {
-	k, err := ledger.ParseKey(key)
+	k, err := records.ParseKey(key)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (b *book) changeGrant(key string, ch store.Change) error {
 		b.memberships.drop(key)
 		return nil
 	}
-	rec, err := ledger.Grants().Decode(ch)
+	rec, err := records.Grants().Decode(ch)
 	if err == nil {
 		b.grants[k] = grantOf(&rec.Value, rec.Modified)
 	}
@@ -238,12 +238,12 @@ func (b *book) wanted() wanted {
 	return w
 }
 
-func (b *book) sortedGrants() []ledger.Key {
-	out := make([]ledger.Key, 0, len(b.grants))
+func (b *book) sortedGrants() []records.Key {
+	out := make([]records.Key, 0, len(b.grants))
 	for k := range b.grants {
 		out = append(out, k)
 	}
-	slices.SortFunc(out, func(x, y ledger.Key) int {
+	slices.SortFunc(out, func(x, y records.Key) int {
 		return cmp.Or(cmp.Compare(x.PKey, y.PKey), cmp.Compare(x.GUID, y.GUID),
 			cmp.Compare(x.Place.Switch, y.Place.Switch), cmp.Compare(x.Place.Port, y.Place.Port))
 	})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/store/storetest"
 	"portcullis/fabricsm/ib"
@@ -18,7 +18,7 @@ import (
 var (
 	home = ib.Place{Switch: 0x10, Port: 1}
 	away = ib.Place{Switch: 0x10, Port: 2}
-	key  = ledger.Key{PKey: 5, GUID: 0xa1, Place: home}
+	key  = records.Key{PKey: 5, GUID: 0xa1, Place: home}
 	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 )
 
@@ -26,7 +26,7 @@ var (
 // 100.
 func newTestBook(withdrawn bool) *book {
 	b := newBook(func() time.Time { return noon }, SightLimits{})
-	b.grants = map[ledger.Key]grant{key: {withdrawn: withdrawn, modified: 100}}
+	b.grants = map[records.Key]grant{key: {withdrawn: withdrawn, modified: 100}}
 	b.cables, b.hostOf = map[ib.GUID]ib.Place{}, map[string][]ib.GUID{}
 	b.host("h", &inventory.Host{ID: "h", HCAs: []inventory.HCA{{NodeGUID: 0xa0, Ports: []inventory.Port{{Num: 1, GUID: 0xa1, Cable: home}}}}})
 	return b
@@ -77,25 +77,25 @@ func both(fs ...func(*observed)) func(*observed) {
 func TestWhatTablesProve(t *testing.T) {
 	busy := func(o *observed) { o.quiet = false }
 	old := func(o *observed) { o.revision = 99 }
-	applied := &ledger.Membership{State: ledger.Applied, Revision: 50}
+	applied := &records.Membership{State: records.Applied, Revision: 50}
 	for _, c := range []struct {
 		name      string
 		withdrawn bool
-		before    *ledger.Membership
+		before    *records.Membership
 		at        ib.Place
 		view      func(*observed)
-		want      ledger.Membership // without Time
+		want      records.Membership // without Time
 	}{
-		{"granted again before anybody noticed", false, applied, home, holding(true, 0x8005), ledger.Membership{State: ledger.Applied, Revision: 100}},
-		{"never applied: tables alone do not tell that the switch enforces", false, nil, home, holding(true, 0x8005), ledger.Membership{}},
+		{"granted again before anybody noticed", false, applied, home, holding(true, 0x8005), records.Membership{State: records.Applied, Revision: 100}},
+		{"never applied: tables alone do not tell that the switch enforces", false, nil, home, holding(true, 0x8005), records.Membership{}},
 		{"tables not read back", false, applied, home, holding(false, 0x8005), *applied},
 		{"another key", false, applied, home, holding(true, 0x8006), *applied},
 		{"intent not in force yet", false, applied, home, both(holding(true, 0x8005), old), *applied},
 		{"a request is out", false, applied, home, both(holding(true, 0x8005), busy), *applied},
-		{"withdrawn and gone", true, applied, home, nil, ledger.Membership{State: ledger.Removed, Revision: 100, HCAProven: true}},
-		{"withdrawn, HCA away", true, applied, ib.Place{}, nil, ledger.Membership{State: ledger.Removed, Revision: 100}},
-		{"withdrawn, HCA back", true, &ledger.Membership{State: ledger.Removed, Revision: 100}, home, nil, ledger.Membership{State: ledger.Removed, Revision: 100, HCAProven: true}},
-		{"withdrawn, HCA elsewhere without it", true, applied, away, nil, ledger.Membership{State: ledger.Removed, Revision: 100, HCAProven: true}},
+		{"withdrawn and gone", true, applied, home, nil, records.Membership{State: records.Removed, Revision: 100, HCAProven: true}},
+		{"withdrawn, HCA away", true, applied, ib.Place{}, nil, records.Membership{State: records.Removed, Revision: 100}},
+		{"withdrawn, HCA back", true, &records.Membership{State: records.Removed, Revision: 100}, home, nil, records.Membership{State: records.Removed, Revision: 100, HCAProven: true}},
+		{"withdrawn, HCA elsewhere without it", true, applied, away, nil, records.Membership{State: records.Removed, Revision: 100, HCAProven: true}},
 		{"withdrawn, still there", true, applied, home, holding(true, 0x0005), *applied},
 		{"withdrawn, not read back", true, applied, home, holding(false), *applied},
 		{"withdrawn, intent not in force yet", true, applied, home, old, *applied},
@@ -118,13 +118,13 @@ func TestWhatTablesProve(t *testing.T) {
 
 func TestWherePortsAre(t *testing.T) {
 	unsettled := func(o *observed) { o.settled = false }
-	present := ledger.Port{NodeGUID: 0xa0, Place: home, LID: 7, State: "Active", HCACap: 64, SwitchCap: 32, Time: noon}
+	present := records.Port{NodeGUID: 0xa0, Place: home, LID: 7, State: "Active", HCACap: 64, SwitchCap: 32, Time: noon}
 	moved := present
 	moved.Place = away
 	for _, c := range []struct {
 		name string
 		do   func(*book)
-		want ledger.Port
+		want records.Port
 	}{
 		{"seen", func(b *book) { b.look(seenAt(home, nil)) }, present},
 		{"seen elsewhere", func(b *book) { b.look(seenAt(away, nil)) }, moved},
@@ -135,37 +135,37 @@ func TestWherePortsAre(t *testing.T) {
 		{"not seen in a settled fabric", func(b *book) {
 			b.look(seenAt(home, nil))
 			b.look(seenAt(ib.Place{}, nil))
-		}, ledger.Port{Time: noon}},
+		}, records.Port{Time: noon}},
 		{"said to be gone", func(b *book) {
 			b.look(seenAt(home, nil))
 			b.event(&sm.PortGone{GUID: 0xa1, Place: home})
-		}, ledger.Port{Time: noon}},
+		}, records.Port{Time: noon}},
 		{"behind a switch port that an operator marked", func(b *book) {
 			b.look(seenAt(home, nil))
 			b.look(seenAt(ib.Place{}, shutAt(health.State{
 				Place: home, Unhealthy: true, Condition: health.Marked, Action: health.Isolate, Reason: "dirty optic", Since: noon,
 			})))
-		}, ledger.Port{Time: noon, Shut: "switch port " + home.String() + " is kept from carrying data since 2026-03-01T12:00:00Z, because an operator marked it unhealthy (dirty optic): once that is mended, portcullis fabric health release " + home.String()}},
+		}, records.Port{Time: noon, Shut: "switch port " + home.String() + " is kept from carrying data since 2026-03-01T12:00:00Z, because an operator marked it unhealthy (dirty optic): once that is mended, portcullis fabric health release " + home.String()}},
 		{"behind a switch that is switched off", func(b *book) {
 			b.look(seenAt(ib.Place{}, shutAt(health.State{
 				Place: ib.Place{Switch: home.Switch}, Unhealthy: true, Condition: health.Rebooting, Action: health.Disable, Reason: "3 times in 10m0s", Since: noon,
 			})))
-		}, ledger.Port{Time: noon, Shut: "switch " + home.Switch.String() + " is switched off since 2026-03-01T12:00:00Z, because it misbehaves (rebooting: 3 times in 10m0s): see portcullis fabric health; when it is mended, portcullis fabric health release " + ib.Place{Switch: home.Switch}.String()}},
+		}, records.Port{Time: noon, Shut: "switch " + home.Switch.String() + " is switched off since 2026-03-01T12:00:00Z, because it misbehaves (rebooting: 3 times in 10m0s): see portcullis fabric health; when it is mended, portcullis fabric health release " + ib.Place{Switch: home.Switch}.String()}},
 		{"behind a switch port that is reported and left alone", func(b *book) {
 			b.look(seenAt(ib.Place{}, shutAt(health.State{Place: home, Unhealthy: true, Condition: health.Flapping, Action: health.Report, Since: noon})))
-		}, ledger.Port{Time: noon}},
+		}, records.Port{Time: noon}},
 		{"seen again after a mark", func(b *book) {
 			b.look(seenAt(ib.Place{}, shutAt(health.State{Place: home, Unhealthy: true, Condition: health.Marked, Action: health.Isolate, Since: noon})))
 			b.event(&sm.PortPlaced{GUID: 0xa1, Place: away, LID: 9, NodeGUID: 0xa0})
-		}, ledger.Port{NodeGUID: 0xa0, Place: away, LID: 9, Time: noon}},
+		}, records.Port{NodeGUID: 0xa0, Place: away, LID: 9, Time: noon}},
 		{"gone from where it was not", func(b *book) {
 			b.look(seenAt(home, nil))
 			b.event(&sm.PortGone{GUID: 0xa1, Place: away})
 		}, present},
 		{"said to be placed", func(b *book) {
 			b.event(&sm.PortPlaced{GUID: 0xa1, Place: away, LID: 9, NodeGUID: 0xa0})
-		}, ledger.Port{NodeGUID: 0xa0, Place: away, LID: 9, Time: noon}},
-		{"not of the inventory", func(b *book) { b.event(&sm.PortPlaced{GUID: 0xff, Place: away}) }, ledger.Port{}},
+		}, records.Port{NodeGUID: 0xa0, Place: away, LID: 9, Time: noon}},
+		{"not of the inventory", func(b *book) { b.event(&sm.PortPlaced{GUID: 0xff, Place: away}) }, records.Port{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newTestBook(false)
@@ -190,11 +190,11 @@ func TestBounceVoidsWhatWasReadBack(t *testing.T) {
 		&sm.PortGone{GUID: 0xa1, Place: home},
 		&sm.PortPlaced{GUID: 0xa1, Place: home, LID: 7, NodeGUID: 0xa0},
 	})
-	if m, _ := b.memberships.get(key.String()); m.State == ledger.Applied {
+	if m, _ := b.memberships.get(key.String()); m.State == records.Applied {
 		t.Errorf("membership is still %+v", m)
 	}
 	b.handle([]sm.Event{&sm.MembershipApplied{GUID: 0xa1, PKey: 0x8005, Place: home, Revision: 100}})
-	if m, _ := b.memberships.get(key.String()); m.State != ledger.Applied || m.Revision != 100 {
+	if m, _ := b.memberships.get(key.String()); m.State != records.Applied || m.Revision != 100 {
 		t.Errorf("membership is %+v, want it applied at 100", m)
 	}
 }
@@ -223,7 +223,7 @@ func TestOnlyChangesAreWritten(t *testing.T) {
 
 func TestIntent(t *testing.T) {
 	b := newTestBook(false)
-	gone := ledger.Key{PKey: 4, GUID: 0xb1, Place: away}
+	gone := records.Key{PKey: 4, GUID: 0xb1, Place: away}
 	b.grants[gone] = grant{withdrawn: true, modified: 90}
 	b.revision = 101
 	want := sm.Intent{
@@ -285,7 +285,7 @@ func TestObserveLooksAtEachGrantOnce(t *testing.T) {
 	b := newTestBook(false)
 	var placed []sm.Event
 	for i := range hosts {
-		k := ledger.Key{PKey: 5, GUID: ib.GUID(0xb000 + i), Place: ib.Place{Switch: 0x11, Port: ib.PortNum(1 + i%30)}}
+		k := records.Key{PKey: 5, GUID: ib.GUID(0xb000 + i), Place: ib.Place{Switch: 0x11, Port: ib.PortNum(1 + i%30)}}
 		b.grants[k] = grant{modified: 100}
 		placed = append(placed, &sm.PortPlaced{GUID: k.GUID, Place: k.Place})
 	}
@@ -295,7 +295,7 @@ func TestObserveLooksAtEachGrantOnce(t *testing.T) {
 	if b.handle(placed) {
 		t.Error("the intent is said again, and nothing is owed")
 	}
-	owed := ledger.Key{PKey: 5, GUID: 0xb007, Place: home}
+	owed := records.Key{PKey: 5, GUID: 0xb007, Place: home}
 	b.grants[owed] = grant{withdrawn: true, modified: 100}
 	if !b.handle(placed) {
 		t.Error("the intent is not said again, and a P_Key is still to be proven absent from an HCA")

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"portcullis/api/store/storetest"
-	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keystest"
@@ -25,7 +25,7 @@ func TestKeysReachTheStoreSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sealed.Open(l, root, rand.NewChaCha8([32]byte{2}))
+	s, err := keystore.Open(l, root, rand.NewChaCha8([32]byte{2}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestKeysReachTheStoreSealed(t *testing.T) {
 	scan.Bytes("root", secret)
 	scan.CleanFiles(t, dir)
 
-	again, err := sealed.Open(New(Options{Store: l.store, Log: storetest.Quiet()}), root, nil)
+	again, err := keystore.Open(New(Options{Store: l.store, Log: storetest.Quiet()}), root, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package fabric
 import (
 	"slices"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
@@ -70,7 +70,7 @@ func (b *book) observe(r report) (again bool) {
 
 // handle takes events, and reports whether the intent must be said again.
 func (b *book) handle(events []sm.Event) (again bool) {
-	var withdrawn map[ib.GUID][]ledger.Key // as soon as a port is placed: after a start all are
+	var withdrawn map[ib.GUID][]records.Key // as soon as a port is placed: after a start all are
 	for _, ev := range events {
 		b.event(ev)
 		if e, ok := ev.(*sm.PortPlaced); ok {
@@ -84,8 +84,8 @@ func (b *book) handle(events []sm.Event) (again bool) {
 }
 
 // withdrawn returns the grants that are withdrawn, by port.
-func (b *book) withdrawn() map[ib.GUID][]ledger.Key {
-	out := map[ib.GUID][]ledger.Key{}
+func (b *book) withdrawn() map[ib.GUID][]records.Key {
+	out := map[ib.GUID][]records.Key{}
 	for k, g := range b.grants {
 		if g.withdrawn {
 			out[k.GUID] = append(out[k.GUID], k)
@@ -96,8 +96,8 @@ func (b *book) withdrawn() map[ib.GUID][]ledger.Key {
 
 // owes reports whether the P_Key of one of some withdrawn grants is still to be proven
 // absent from the port's HCA.
-func (b *book) owes(withdrawn []ledger.Key) bool {
-	return slices.ContainsFunc(withdrawn, func(k ledger.Key) bool {
+func (b *book) owes(withdrawn []records.Key) bool {
+	return slices.ContainsFunc(withdrawn, func(k records.Key) bool {
 		m, _ := b.memberships.get(k.String())
 		return !m.HCAProven
 	})
@@ -111,14 +111,14 @@ func (b *book) event(ev sm.Event) {
 	case *sm.PortGone:
 		b.gone(e.GUID, e.Place)
 	case *sm.MembershipApplied:
-		k := ledger.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}
+		k := records.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}
 		if b.grants[k].form(k.PKey) == e.PKey { // else it is what it was before the grant changed
-			b.found(k, ledger.Membership{State: ledger.Applied, Revision: e.Revision})
+			b.found(k, records.Membership{State: records.Applied, Revision: e.Revision})
 		}
 	case *sm.MembershipRemoved:
-		b.found(ledger.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, ledger.Membership{State: ledger.Removed, Revision: e.Revision, HCAProven: e.HCAProven})
+		b.found(records.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, records.Membership{State: records.Removed, Revision: e.Revision, HCAProven: e.HCAProven})
 	case *sm.MembershipRefused:
-		b.found(ledger.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, ledger.Membership{State: ledger.Refused, Revision: e.Revision, Reason: e.Reason})
+		b.found(records.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, records.Membership{State: records.Refused, Revision: e.Revision, Reason: e.Reason})
 	}
 }
 
@@ -140,17 +140,17 @@ func (b *book) gone(g ib.GUID, from ib.Place) {
 		return
 	}
 	b.news[g] = true
-	b.setPort(g, p, ledger.Port{})
+	b.setPort(g, p, records.Port{})
 	// A port that comes back, even a moment later, has to be read back again.
 	for k, gr := range b.grants {
 		if k.GUID == g && !gr.withdrawn {
-			b.found(k, ledger.Membership{})
+			b.found(k, records.Membership{})
 		}
 	}
 }
 
 // setPort records a port unless nothing but the time would change.
-func (b *book) setPort(g ib.GUID, was, p ledger.Port) {
+func (b *book) setPort(g ib.GUID, was, p records.Port) {
 	p.Time = was.Time
 	reason := p.Shut
 	if p.Shut = was.Shut; p != was || was.Time.IsZero() {
@@ -163,7 +163,7 @@ func (b *book) setPort(g ib.GUID, was, p ledger.Port) {
 
 // found records what was read back about a grant; other memberships do not concern the store. Time is filled in. A fact
 // that the store knows already, under a revision that counts, is not written again.
-func (b *book) found(k ledger.Key, m ledger.Membership) {
+func (b *book) found(k records.Key, m records.Membership) {
 	g, wanted := b.grants[k]
 	if !wanted {
 		return
@@ -225,13 +225,13 @@ func (b *book) reviewPort(g ib.GUID, cable ib.Place) {
 	if id == topo.None {
 		// Not seen is believed only when there is nothing left to discover.
 		if b.seen.settled {
-			b.setPort(g, was, ledger.Port{Shut: b.seen.shut(cable)})
+			b.setPort(g, was, records.Port{Shut: b.seen.shut(cable)})
 		}
 		return
 	}
 	f := b.seen.fabric
 	port, node := f.Port(id), f.NodeOf(id)
-	p := ledger.Port{NodeGUID: node.GUID, Place: f.PlaceOf(id), LID: port.LID, State: port.State.String(), HCACap: int(node.PartitionCap)}
+	p := records.Port{NodeGUID: node.GUID, Place: f.PlaceOf(id), LID: port.LID, State: port.State.String(), HCACap: int(node.PartitionCap)}
 	if peer := f.SwitchPortOf(id); peer != topo.None {
 		p.SwitchCap = int(f.NodeOf(peer).PartitionEnforcementCap)
 	}
@@ -261,7 +261,7 @@ func (b *book) portOf(g ib.GUID, cable ib.Place) topo.PortID {
 // ceased to be there, and that a withdrawn one is absent also from an HCA that
 // could not be asked before. It believes tables only while no request is out
 // under an intent that has the grant as it is now.
-func (b *book) reviewGrant(k ledger.Key) {
+func (b *book) reviewGrant(k records.Key) {
 	g := b.grants[k]
 	if !b.seen.quiet || b.seen.revision < g.modified {
 		return
@@ -272,14 +272,14 @@ func (b *book) reviewGrant(k ledger.Key) {
 	onHCA, hcaProven := b.tableHolds(b.portOf(k.GUID, k.Place), form, g.withdrawn)
 	switch {
 	case g.withdrawn && switchProven && !onSwitch:
-		m := ledger.Membership{State: ledger.Removed, Revision: b.seen.revision, HCAProven: hcaProven && !onHCA}
-		current := was.State == ledger.Removed && was.Revision >= g.modified
+		m := records.Membership{State: records.Removed, Revision: b.seen.revision, HCAProven: hcaProven && !onHCA}
+		current := was.State == records.Removed && was.Revision >= g.modified
 		if !current || m.HCAProven && !was.HCAProven {
 			b.found(k, m)
 		}
-	case !g.withdrawn && was.State == ledger.Applied && was.Revision < g.modified:
+	case !g.withdrawn && was.State == records.Applied && was.Revision < g.modified:
 		if switchProven && onSwitch && hcaProven && onHCA {
-			b.found(k, ledger.Membership{State: ledger.Applied, Revision: b.seen.revision})
+			b.found(k, records.Membership{State: records.Applied, Revision: b.seen.revision})
 		}
 	}
 }

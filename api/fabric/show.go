@@ -3,7 +3,7 @@ package fabric
 import (
 	"fmt"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
@@ -53,7 +53,7 @@ func (b *book) show() {
 	state := b.seen.state
 	state.Updated, state.Sight = now, s
 	state.Settled = state.Settled && s.State != v1.SightBlind
-	b.sms.set(ledger.Master, state)
+	b.sms.set(records.Master, state)
 }
 
 func (b *book) node(id topo.NodeID) v1.Node {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/fabricsm/ib"
 )
 
@@ -48,7 +48,7 @@ func TestRestlessFabric(t *testing.T) {
 	if written > 30 {
 		t.Errorf("%d records written in ten seconds, want at most 30", written)
 	}
-	if s, ok := b.sms.get(ledger.Master); !ok || s.Pending < 990 {
+	if s, ok := b.sms.get(records.Master); !ok || s.Pending < 990 {
 		t.Errorf("the state shown is %+v, want the newest", s)
 	}
 }

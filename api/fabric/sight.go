@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/events"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -22,7 +22,7 @@ const maxNames = 16
 type sight struct {
 	limits   SightLimits
 	sheet    *sheet[v1.Sight]
-	accepted ledger.Accepted
+	accepted records.Accepted
 	gone     map[string]goneNode // whose records were dropped within limits.Within
 	untold   []v1.Event          // not yet in the store
 }
@@ -33,14 +33,14 @@ type goneNode struct {
 }
 
 func newSight(l SightLimits) sight {
-	return sight{limits: l.withDefaults(), sheet: newSheet(ledger.Sights()), gone: map[string]goneNode{}}
+	return sight{limits: l.withDefaults(), sheet: newSheet(records.Sights()), gone: map[string]goneNode{}}
 }
 
 func (s *sight) load(ctx context.Context, snap store.Snapshot) error {
 	if err := s.sheet.load(ctx, snap); err != nil {
 		return err
 	}
-	list, _, err := ledger.AcceptedSights().List(ctx, snap, ledger.Master)
+	list, _, err := records.AcceptedSights().List(ctx, snap, records.Master)
 	for _, r := range list {
 		s.accepted = r.Value
 	}
@@ -49,7 +49,7 @@ func (s *sight) load(ctx context.Context, snap store.Snapshot) error {
 
 // newest returns the last judgement, the zero Sight before the first.
 func (s *sight) newest() v1.Sight {
-	v, _ := s.sheet.get(ledger.Master)
+	v, _ := s.sheet.get(records.Master)
 	return v
 }
 
@@ -162,14 +162,14 @@ func (b *book) setSight(next v1.Sight, now time.Time) {
 	if next.State == v1.SightClear && was.State == v1.SightClear && !b.seen.settled {
 		next.Known = was.Known // not every node of a bring-up is written
 	}
-	s.sheet.set(ledger.Master, next)
+	s.sheet.set(records.Master, next)
 	if e, news := sightEvent(&was, &next, s.accepted, now); news {
 		s.untold = append(s.untold, e)
 	}
 }
 
 // sightEvent returns the event of a change of the sight, if it is one.
-func sightEvent(was, next *v1.Sight, accepted ledger.Accepted, now time.Time) (v1.Event, bool) {
+func sightEvent(was, next *v1.Sight, accepted records.Accepted, now time.Time) (v1.Event, bool) {
 	e := v1.Event{By: events.ByService, Expected: "all nodes that were known are in sight", Last: now}
 	switch {
 	case next.Frozen() && (next.State != was.State || next.Cause != was.Cause):

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/events"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	v1 "portcullis/api/v1"
@@ -121,7 +121,7 @@ func (r *sightRig) shows(n int, change func(*observed)) {
 
 func (r *sightRig) stored() v1.Sight {
 	r.t.Helper()
-	rec, err := ledger.Sights().Get(r.t.Context(), r.store, ledger.Master)
+	rec, err := records.Sights().Get(r.t.Context(), r.store, records.Master)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestPartOutOfSight(t *testing.T) {
 	if s = r.wantState("started again", v1.SightPartly, v1.SightNodes, 15); !s.Since.Equal(since) {
 		t.Errorf("since %v, want %v", s.Since, since)
 	}
-	nodes, _, err := ledger.Nodes().List(t.Context(), r.store, "")
+	nodes, _, err := records.Nodes().List(t.Context(), r.store, "")
 	if err != nil || len(nodes) != 22 {
 		t.Errorf("%d nodes are known, want 22: %v", len(nodes), err)
 	}
@@ -192,7 +192,7 @@ func TestOwnPortWithoutLink(t *testing.T) {
 	if !strings.Contains(s.Reason, "M_Keys") || !slices.Equal(s.Names, []string{"leaf-1"}) {
 		t.Errorf("%+v", s)
 	}
-	rec, err := ledger.SMs().Get(t.Context(), r.store, ledger.Master)
+	rec, err := records.SMs().Get(t.Context(), r.store, records.Master)
 	if err != nil || rec.Value.Settled || rec.Value.Sight.State != v1.SightBlind {
 		t.Errorf("state of the subnet manager: %+v, %v", rec.Value, err)
 	}
@@ -227,7 +227,7 @@ func TestAcceptedSight(t *testing.T) {
 	r.wantState("gone", v1.SightPartly, v1.SightNodes, 15)
 	r.now = r.now.Add(time.Second)
 	_, err := r.store.Update(t.Context(), func(tx *store.Tx) error {
-		return ledger.AcceptedSights().Put(tx, ledger.Master, ledger.Accepted{Time: r.now, By: "ann", Reason: "hall 2 is sold"})
+		return records.AcceptedSights().Put(tx, records.Master, records.Accepted{Time: r.now, By: "ann", Reason: "hall 2 is sold"})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"portcullis/api/admission/admissiontest"
 	"portcullis/api/audit"
 	"portcullis/api/fabric"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -263,9 +263,9 @@ func (s *site) untilActive(n *netlist.Node) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
 	defer cancel()
-	changes := s.store.Watch(ctx, ledger.Ports().Name(), 0)
+	changes := s.store.Watch(ctx, records.Ports().Name(), 0)
 	for {
-		port, err := ledger.Ports().Get(ctx, s.store, n.PortGUID(1).String())
+		port, err := records.Ports().Get(ctx, s.store, n.PortGUID(1).String())
 		if err == nil && port.Value.State == ib.PortActive.String() {
 			return
 		}

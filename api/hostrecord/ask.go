@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/ifmatch"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -103,10 +103,10 @@ func version(n int64) string { return strconv.FormatInt(n, 10) }
 
 // Keys parses the record's grants. A key this service cannot read is an error,
 // not an absence.
-func (r *Record) Keys() ([]ledger.Key, error) {
-	out := make([]ledger.Key, 0, len(r.Grants))
+func (r *Record) Keys() ([]records.Key, error) {
+	out := make([]records.Key, 0, len(r.Grants))
 	for _, g := range r.Grants {
-		k, err := ledger.ParseKey(g)
+		k, err := records.ParseKey(g)
 		if err != nil {
 			return nil, err
 		}

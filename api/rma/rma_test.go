@@ -21,9 +21,9 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
 	"portcullis/fabricsm/topospec/native"
 	"portcullis/fabricsm/topospec/topospectest"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 var shared storetest.Shared
@@ -120,7 +120,7 @@ func (s *site) MoveCables(_ context.Context, _ string, from, to ib.GUID, _ strin
 
 // candidate has the Subnet Manager hold a device.
 func (s *site) candidate(at topospec.End, g ib.GUID) {
-	s.rows = []declared.TopologyPort{{Place: at.Place(), Verdict: judge.RMACandidate, State: judge.StateHeld, Seen: topospec.End{GUID: g, Port: 1}}}
+	s.rows = []declared.TopologyPort{{Place: at.Place(), Verdict: verify.RMACandidate, State: verify.StateHeld, Seen: topospec.End{GUID: g, Port: 1}}}
 }
 
 // attests has a host prove that it has an adapter.

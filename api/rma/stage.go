@@ -13,8 +13,8 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
 	"portcullis/fabricsm/topospec/rma"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // drafted is the state of a flow whose window is not in force yet.
@@ -192,7 +192,7 @@ func (s *Service) candidates() ([]sighting, error) {
 	}
 	var out []sighting
 	for i := range seen.Placed.Ports {
-		if p := &seen.Placed.Ports[i]; p.Verdict == judge.RMACandidate {
+		if p := &seen.Placed.Ports[i]; p.Verdict == verify.RMACandidate {
 			out = append(out, sighting{p.Place, p.Seen.GUID})
 		}
 	}
@@ -223,8 +223,8 @@ func (s *Service) opened(st *stage) (*topospec.Revision, error) {
 	if st.active == nil || seen.Placed.Digest != st.active.Digest() {
 		return nil, refuse(refusal.Unavailable, "fabric_unsettled", "portcullis topospec status shows how far it is; then ask again", "the subnet manager does not have what is wanted in force yet")
 	}
-	j := judge.New(st.active, topospec.Observe, nil)
-	judge.Sweep(j, seen.Fabric, seen.SM)
+	j := verify.New(st.active, topospec.Observe, nil)
+	verify.Sweep(j, seen.Fabric, seen.SM)
 	w := *st.rec.Switch
 	r, err := w.Open(j)
 	return r, explain(err)

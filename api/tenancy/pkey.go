@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"portcullis/api/audit"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
@@ -83,7 +83,7 @@ func (s *Service) FreePKey(ctx context.Context, tx *store.Tx, k ib.PKey) error {
 	if err != nil {
 		return err
 	}
-	left, _, err := ledger.Grants().List(ctx, tx, ledger.PKeyPrefix(k))
+	left, _, err := records.Grants().List(ctx, tx, records.PKeyPrefix(k))
 	if err != nil || len(left) > 0 {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/page"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -44,17 +44,17 @@ func (s *Service) waiting(ctx context.Context, snap store.Snapshot, k ib.PKey, r
 	if rec.State != PKeyQuarantined {
 		return nil, nil
 	}
-	grants, _, err := ledger.Grants().List(ctx, snap, ledger.PKeyPrefix(k))
+	grants, _, err := records.Grants().List(ctx, snap, records.PKeyPrefix(k))
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, g := range grants {
-		key, err := ledger.ParseKey(g.Key)
+		key, err := records.ParseKey(g.Key)
 		if err != nil {
 			return nil, err
 		}
-		st, err := ledger.StandingOf(ctx, snap, key)
+		st, err := records.StandingOf(ctx, snap, key)
 		if err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/forms"
+	"portcullis/fabricsm/topospec/format"
 	"portcullis/fabricsm/topospec/history"
 )
 
@@ -20,11 +20,11 @@ func (s *Service) Draft(ctx context.Context, actor string, in v1.NewTopospec) (*
 	if len(in.Content) > MaxContent {
 		return nil, refuse(refusal.Invalid, v1.CodeTooLarge, "leave out what is not of this fabric", "%s has %d MiB, at most %d are taken", in.Name, len(in.Content)>>20, MaxContent>>20)
 	}
-	seal := forms.Sealed
+	seal := format.Sealed
 	if in.Draft {
-		seal = forms.Draft
+		seal = format.Draft
 	}
-	r, err := forms.Declared(in.Name, []byte(in.Content), seal)
+	r, err := format.Declared(in.Name, []byte(in.Content), seal)
 	if err != nil {
 		return nil, invalid(in.Name, err)
 	}

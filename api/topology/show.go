@@ -9,7 +9,7 @@ import (
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/sm/declared"
-	"portcullis/fabricsm/topospec/forms"
+	"portcullis/fabricsm/topospec/format"
 	"portcullis/fabricsm/topospec/history"
 	"portcullis/fabricsm/topospec/simulate"
 )
@@ -156,17 +156,17 @@ func (s *Service) Revisions(ctx context.Context, q v1.TopospecQuery) (*v1.Toposp
 
 // Content returns the content of a revision, in one of the forms of package forms.
 func (s *Service) Content(ctx context.Context, number uint64, form string) (string, error) {
-	if form != "" && !slices.Contains(forms.Names(), form) {
-		return "", refuse(refusal.Invalid, "form_unknown", "portcullis topospec convert --help lists them", "form %.40q: want one of %q", form, forms.Names())
+	if form != "" && !slices.Contains(format.Names(), form) {
+		return "", refuse(refusal.Invalid, "form_unknown", "portcullis topospec convert --help lists them", "form %.40q: want one of %q", form, format.Names())
 	}
 	c, err := s.contents(ctx, number)
 	if err != nil {
 		return "", err
 	}
 	if form == "" {
-		form = forms.Names()[0]
+		form = format.Names()[0]
 	}
-	text, err := forms.Text(c.next, form)
+	text, err := format.Text(c.next, form)
 	if err != nil {
 		return "", refuse(refusal.Invalid, "form_impossible", "take another form", "revision %d as %s: %v", number, form, err)
 	}

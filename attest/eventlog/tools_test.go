@@ -12,7 +12,7 @@ import (
 
 	"portcullis/attest/eventlog"
 	"portcullis/attest/eventlog/eventlogtest"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // foreign is what tpm2_eventlog says of a log, as far as it is compared.
@@ -31,7 +31,7 @@ type foreign struct {
 // TestToolsAgree has tpm2_eventlog read our logs: it finds the same events, and
 // they lead to the same registers.
 func TestToolsAgree(t *testing.T) {
-	tool := parttest.Program(t, "tpm2_eventlog")
+	tool := testenv.Program(t, "tpm2_eventlog")
 	m := eventlogtest.Example()
 	update := m
 	update.Firmware, update.Options = "2.20.0", []string{"virtual media"}
@@ -45,7 +45,7 @@ func TestToolsAgree(t *testing.T) {
 // TestToolsAgreeOnFile compares what both say of the log PORTCULLIS_EVENT_LOG
 // names, for logs of real machines; without it, of a boot of ours.
 func TestToolsAgreeOnFile(t *testing.T) {
-	tool := parttest.Program(t, "tpm2_eventlog")
+	tool := testenv.Program(t, "tpm2_eventlog")
 	name := os.Getenv("PORTCULLIS_EVENT_LOG")
 	if name == "" {
 		m := eventlogtest.Example()

@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"testing"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // small is an image of two sections, as the format wants it.
@@ -142,7 +142,7 @@ func spoil(change func([]byte)) []byte {
 // against those of pesign and debug/pe.
 func TestOthers(t *testing.T) {
 	t.Parallel()
-	pesign, sbsign, openssl := parttest.Program(t, "pesign"), parttest.Program(t, "sbsign"), parttest.Program(t, "openssl")
+	pesign, sbsign, openssl := testenv.Program(t, "pesign"), testenv.Program(t, "sbsign"), testenv.Program(t, "openssl")
 	dir := t.TempDir()
 	run := func(name string, args ...string) string {
 		t.Helper()

@@ -22,7 +22,7 @@ import (
 
 	"portcullis/attest/eventlog"
 	"portcullis/attest/peimage"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // list writes an EFI_SIGNATURE_LIST of entries that have one size.
@@ -194,7 +194,7 @@ func (s *signer) sign(t *testing.T, more ...*signer) []byte {
 		args = append(args, "--addcert", write(t, dir, "more", "CERTIFICATE", more[0].cert.Raw))
 	}
 	out := filepath.Join(dir, "out")
-	if said, err := exec.CommandContext(t.Context(), parttest.Program(t, "sbsign"), append(args, "--output", out, stub)...).CombinedOutput(); err != nil {
+	if said, err := exec.CommandContext(t.Context(), testenv.Program(t, "sbsign"), append(args, "--output", out, stub)...).CombinedOutput(); err != nil {
 		t.Fatalf("sbsign: %v\n%s", err, said)
 	}
 	b, err := os.ReadFile(out)
@@ -217,7 +217,7 @@ func unsigned(t *testing.T) []byte {
 	t.Helper()
 	b, err := os.ReadFile(stub)
 	if err != nil {
-		parttest.Need(t, errors.Join(err, errors.New("install systemd-boot-efi")))
+		testenv.Need(t, errors.Join(err, errors.New("install systemd-boot-efi")))
 	}
 	return b
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"portcullis/agent/hca/card"
-	"portcullis/agent/hca/card/cardsocket"
+	"portcullis/agent/hca/hcasim"
+	"portcullis/agent/hca/hcasim/cardsocket"
 	"portcullis/attest/tpm/tpmtest"
 	"portcullis/fabricsm/ib"
 	"portcullis/firmware/image"
@@ -22,15 +22,15 @@ const cardGUID = ib.GUID(0xb83fd2030000a100)
 
 // startCard serves an adapter that runs the firmware of the synthetic images.
 func startCard(t *testing.T, ts *testscript.TestScript) {
-	o := card.ConnectX7(cardGUID, cardGUID)
+	o := hcasim.ConnectX7(cardGUID, cardGUID)
 	o.Identity.PSID = "TST0000000001"
-	o.Firmware = card.Firmware{Major: 22, Minor: 47, SubMinor: 1088}
+	o.Firmware = hcasim.Firmware{Major: 22, Minor: 47, SubMinor: 1088}
 	dir := tpmtest.ShortDir(t) // a socket's path is short
 	ctx, cancel := context.WithCancel(t.Context())
 	l, err := cardsocket.Listen(ctx, filepath.Join(dir, cardGUID.String()))
 	ts.Check(err)
 	done := make(chan error, 1)
-	go func() { done <- cardsocket.Serve(ctx, l, card.New(o)) }()
+	go func() { done <- cardsocket.Serve(ctx, l, hcasim.New(o)) }()
 	ts.Defer(func() { cancel(); <-done })
 	ts.Setenv("CARDS", dir)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"portcullis/attest/tpm/tpmtest"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 				return tpmReady(), nil
 			case "secilc":
 				_, err := exec.LookPath(cond)
-				return err == nil || parttest.Required(), nil
+				return err == nil || testenv.Required(), nil
 			}
 			return false, errors.New("no such condition")
 		},
@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 // tpmReady reports whether scripts that need a TPM run: where one is required
 // they do, and fail if it is missing.
 func tpmReady() bool {
-	return tpmtest.Missing() == nil || parttest.Required()
+	return tpmtest.Missing() == nil || testenv.Required()
 }
 
 func compilePolicy(ts *testscript.TestScript, neg bool, args []string) {

@@ -11,7 +11,7 @@ import (
 	"portcullis/cmd/internal/program"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/sa/satest"
 	"portcullis/fabricsm/transport"
 )
 
@@ -31,7 +31,7 @@ type answered struct {
 // the last question was answered. Before each question it reads in its own port which LID
 // the subnet manager has.
 type pathAsker struct {
-	client *salab.Client
+	client *satest.Client
 	target ib.GUID
 	pkey   ib.PKey
 	tid    uint32
@@ -47,7 +47,7 @@ type pathAsker struct {
 // ask starts to ask at a fabric that is up.
 func (g *ground) ask(ctx context.Context) (*pathAsker, error) {
 	host, target := g.asks()
-	c, err := salab.Dial(ctx, g.client.Socket, g.node(host))
+	c, err := satest.Dial(ctx, g.client.Socket, g.node(host))
 	if err != nil {
 		return nil, err
 	}

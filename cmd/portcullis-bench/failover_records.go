@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"time"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
@@ -33,8 +33,8 @@ func openRecords(ctx context.Context, state string) (*store.Store, error) {
 
 // alike is what the service itself wrote of one host, and writes of others like it.
 type alike struct {
-	judged string      // names what its evidence was judged by
-	port   ledger.Port // as it was seen
+	judged string       // names what its evidence was judged by
+	port   records.Port // as it was seen
 }
 
 // admitted writes the records of a site some of whose members are admitted into the store of
@@ -104,15 +104,15 @@ func complete(ctx context.Context, state string) (n int, like *alike, err error)
 		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	found, _, err := ledger.Memberships().List(ctx, s, "")
+	found, _, err := records.Memberships().List(ctx, s, "")
 	if err != nil {
 		return 0, nil, err
 	}
 	applied := map[string]bool{}
 	for i := range found {
-		applied[found[i].Key] = found[i].Value.State == ledger.Applied
+		applied[found[i].Key] = found[i].Value.State == records.Applied
 	}
-	ports, _, err := ledger.Ports().List(ctx, s, "")
+	ports, _, err := records.Ports().List(ctx, s, "")
 	if err != nil || len(ports) == 0 {
 		return 0, nil, err
 	}
@@ -129,8 +129,8 @@ func complete(ctx context.Context, state string) (n int, like *alike, err error)
 }
 
 // keyOf is the grant of a host.
-func (g *ground) keyOf(host int) ledger.Key {
-	return ledger.Key{PKey: pkeyOf(g.tenantOf(host)), GUID: g.guid(host), Place: g.place(host)}
+func (g *ground) keyOf(host int) records.Key {
+	return records.Key{PKey: pkeyOf(g.tenantOf(host)), GUID: g.guid(host), Place: g.place(host)}
 }
 
 // found writes what the subnet manager would have found of a host, under the revision of its
@@ -143,8 +143,8 @@ func (g *ground) found(tx *store.Tx, host int, like *alike, revision int64, now 
 		port.LID = g.sim.PortInfo(g.node(host), 1).LID
 	}
 	return errors.Join(
-		ledger.Ports().Put(tx, key.GUID.String(), port),
-		ledger.Memberships().Put(tx, key.String(), ledger.Membership{State: ledger.Applied, Revision: revision, Time: now}),
+		records.Ports().Put(tx, key.GUID.String(), port),
+		records.Memberships().Put(tx, key.String(), records.Membership{State: records.Applied, Revision: revision, Time: now}),
 	)
 }
 
@@ -169,6 +169,6 @@ func (g *ground) admit(tx *store.Tx, host int, c *tenancy.Cluster, judged string
 			Host: id, Session: session, EKDigest: ek,
 			Statement: &attest.Statement{Host: id, HCAs: []attest.HCA{attesttest.HCA("mlx5_0", node, node, key.GUID)}},
 		}}),
-		ledger.Grants().Put(tx, key.String(), ledger.Grant{Host: id, Cluster: c.Name, Tenant: c.Tenant, Since: now}),
+		records.Grants().Put(tx, key.String(), records.Grant{Host: id, Cluster: c.Name, Tenant: c.Tenant, Since: now}),
 	)
 }

@@ -11,7 +11,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/sa/satest"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 )
@@ -20,7 +20,7 @@ import (
 type saClient struct {
 	lab     *ibsimlab.Lab
 	subject subject
-	asker   *salab.Client
+	asker   *satest.Client
 	other   string // another host
 
 	gids []ib.GUID // of hosts to ask for
@@ -66,7 +66,7 @@ func (a *saClient) open(ctx context.Context, o *options, c contender, asker stri
 	if a.subject, err = c.start(ctx, lab, o.program, partitions); err != nil {
 		return err
 	}
-	a.asker, err = salab.Dial(ctx, lab.Socket(), asker)
+	a.asker, err = satest.Dial(ctx, lab.Socket(), asker)
 	return err
 }
 
@@ -242,7 +242,7 @@ func (a *saClient) check(p *transport.Packet) (ours bool, err error) {
 // table asks for all paths there are, with the key, while another host goes on asking
 // for single ones.
 func (a *saClient) table(ctx context.Context) (s tableSample, err error) {
-	trusted := salab.Question{Method: mad.MethodGetTable, Attr: mad.AttrPathRecord, Key: ib.NewSAKey(saKey)}
+	trusted := satest.Question{Method: mad.MethodGetTable, Attr: mad.AttrPathRecord, Key: ib.NewSAKey(saKey)}
 	pid := a.subject.pid()
 	before, err := cpuOf(pid)
 	if err != nil {
@@ -274,7 +274,7 @@ func (a *saClient) table(ctx context.Context) (s tableSample, err error) {
 // bother has another host ask for a path every millisecond. stop returns its longest wait.
 func (a *saClient) bother(ctx context.Context) (failed func() error, stop func() (slowest float64, answers int), err error) {
 	const pace = time.Millisecond
-	asker, err := salab.Dial(ctx, a.lab.Socket(), a.other)
+	asker, err := satest.Dial(ctx, a.lab.Socket(), a.other)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"portcullis/agent/hca/card"
-	"portcullis/agent/hca/card/cardsocket"
+	"portcullis/agent/hca/hcasim"
+	"portcullis/agent/hca/hcasim/cardsocket"
 	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
@@ -36,7 +36,7 @@ type cards struct {
 
 	stderr    io.Writer
 	listeners []net.Listener // of all, in the order of the netlist
-	all       []*card.Card
+	all       []*hcasim.Card
 }
 
 // install makes the cards of a netlist, has the fabric obey them, and listens for clients.
@@ -69,8 +69,8 @@ func (c *cards) install(ctx context.Context, l *netlist.Netlist, f *sim.Fabric) 
 }
 
 // add puts one card behind its HCA.
-func (c *cards) add(ctx context.Context, n *netlist.Node, o card.Options, f *sim.Fabric) error {
-	model := card.New(o)
+func (c *cards) add(ctx context.Context, n *netlist.Node, o hcasim.Options, f *sim.Fabric) error {
+	model := hcasim.New(o)
 	if err := f.Install(n.Name, adapter{model}); err != nil {
 		return err
 	}
@@ -88,21 +88,21 @@ func (c *cards) add(ctx context.Context, n *netlist.Node, o card.Options, f *sim
 }
 
 // options are those of the card of one HCA.
-func (c *cards) options(n *netlist.Node, f *sim.Fabric) (card.Options, error) {
+func (c *cards) options(n *netlist.Node, f *sim.Fabric) (hcasim.Options, error) {
 	var ports []ib.GUID
 	for num := 1; num < len(n.Ports); num++ {
 		ports = append(ports, n.PortGUID(ib.PortNum(num)))
 	}
-	o := card.ConnectX7(n.GUID, ports...)
+	o := hcasim.ConnectX7(n.GUID, ports...)
 	o.Identity.SystemGUID, o.Identity.PSID = n.SystemImageGUID, c.psid
 	v, err := image.ParseVersion(c.firmware)
 	if err != nil {
 		return o, usageError{fmt.Errorf("--firmware: %w", err)}
 	}
-	o.Firmware = card.Firmware{Major: uint32(v.Major), Minor: uint32(v.Minor), SubMinor: uint32(v.Sub)}
-	o.Live = func(port int) card.Live {
+	o.Firmware = hcasim.Firmware{Major: uint32(v.Major), Minor: uint32(v.Minor), SubMinor: uint32(v.Sub)}
+	o.Live = func(port int) hcasim.Live {
 		p := f.PortInfo(n.Name, ib.PortNum(port))
-		return card.Live{
+		return hcasim.Live{
 			State: uint8(p.PortState), Physical: uint8(p.PortPhysicalState), LID: p.LID, SMLID: p.MasterSMLID,
 			CapabilityMask: uint32(p.CapabilityMask), PKeys: f.PKeyTable(n.Name, ib.PortNum(port)),
 		}
@@ -128,7 +128,7 @@ func (c *cards) close() error {
 }
 
 // adapter is a card as the fabric sees it.
-type adapter struct{ card *card.Card }
+type adapter struct{ card *hcasim.Card }
 
 // Boot implements hcaconf.Firmware.
 func (a adapter) Boot() hcaconf.Config {
@@ -137,13 +137,13 @@ func (a adapter) Boot() hcaconf.Config {
 }
 
 // table is the keys that the cards trust to sign settings.
-func (c *cards) table() (keys []card.Key, err error) {
+func (c *cards) table() (keys []hcasim.Key, err error) {
 	for _, text := range c.keys {
 		id, file, ok := strings.Cut(text, "=")
 		if !ok {
 			return nil, usageError{fmt.Errorf("--card-key %q: want UUID=FILE", text)}
 		}
-		k := card.Key{Signs: card.SignsOEM}
+		k := hcasim.Key{Signs: hcasim.SignsOEM}
 		if k.UUID, err = nvconfig.ParseUUID(id); err != nil {
 			return nil, usageError{fmt.Errorf("--card-key: %w", err)}
 		}

@@ -17,7 +17,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // asProgram makes the test binary the program.
@@ -112,7 +112,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	parttest.Need(t, err)
+	testenv.Need(t, err)
 	defer full.Close()
 	file := netlistFile(t, "single")
 	for _, tt := range []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api"
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
@@ -26,7 +26,7 @@ import (
 
 // keyKeeper is a fabric that has keys, as far as the interface shows.
 type keyKeeper struct {
-	*seen.Observer
+	*query.Observer
 	api.FabricOperator
 	keys  v1.FabricKeys
 	left  int // looks until they were given back
@@ -97,7 +97,7 @@ func (k *keyKeeper) MoveKey(_ context.Context, _ string, m v1.KeyMove) (*v1.Fabr
 // commands, which say what they cannot do.
 func TestFabricKeys(t *testing.T) {
 	k := &keyKeeper{
-		Observer: seen.New(seen.Options{}), left: 2,
+		Observer: query.New(query.Options{}), left: 2,
 		keys: v1.FabricKeys{
 			Managed: true, Places: "seen", Devices: map[string]int{"held": 6, "withheld": 1}, Old: map[string]int{"taken over": 1}, Oldest: 400000, Median: 90000,
 			Rotation: v1.KeyRotation{Period: 86400, Epoch: 3, Began: time.Unix(0, 0)},
@@ -185,7 +185,7 @@ func TestKeysOfTheService(t *testing.T) {
 	}
 	facts = append(facts, `{"kind":"behind","guid":"0x0000000000000a01","port":3,"behind":"0x0000000000000a02"}`+"\n"...)
 	s.write("state/facts", string(facts))
-	k := &keyKeeper{Observer: seen.New(seen.Options{}), facts: strings.Split(strings.TrimSpace(string(facts)), "\n")}
+	k := &keyKeeper{Observer: query.New(query.Options{}), facts: strings.Split(strings.TrimSpace(string(facts)), "\n")}
 	ask := " --socket " + k.serve(t)
 	made := regexp.MustCompile(`"[a-z]+": "20[^"]*Z"`)
 	var said []string

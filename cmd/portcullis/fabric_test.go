@@ -14,8 +14,8 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/apitest"
-	"portcullis/api/fabric/seen"
-	"portcullis/api/fabric/seen/seentest"
+	"portcullis/api/fabric/query"
+	"portcullis/api/fabric/query/seentest"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/ib"
@@ -44,7 +44,7 @@ func TestFabricScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			options := seentest.Owners()
 			options.Hosts = hostNames()
-			o := seen.New(options)
+			o := query.New(options)
 			for _, event := range show.Events {
 				o.OnEvent(event)
 			}
@@ -61,7 +61,7 @@ func TestFabricScripts(t *testing.T) {
 			"exits":  exits,
 			"steady": steady,
 			"fabric": func(ts *testscript.TestScript, _ bool, args []string) {
-				o := ts.Value("observer").(*seen.Observer)
+				o := ts.Value("observer").(*query.Observer)
 				switch args[0] {
 				case "settled":
 					o.OnView(show.Settled())
@@ -99,7 +99,7 @@ func steady(ts *testscript.TestScript, _ bool, _ []string) {
 // TestLoneSubnetManagerIsAsked: --socket, the environment and the file lead to
 // a subnet manager on this machine, without a service or a token.
 func TestLoneSubnetManagerIsAsked(t *testing.T) {
-	o, show := seen.New(seen.Options{}), seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled()
+	o, show := query.New(query.Options{}), seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled()
 	o.OnView(show)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/lone",
@@ -120,7 +120,7 @@ func TestLoneSubnetManagerIsAsked(t *testing.T) {
 // marker keeps and shows one mark, as a subnet manager does.
 type marker struct {
 	api.KeyOperator
-	seen *seen.Observer
+	seen *query.Observer
 	view *sm.View
 }
 

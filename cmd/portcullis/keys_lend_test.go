@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/keys"
@@ -29,7 +29,7 @@ func TestKeysLend(t *testing.T) {
 			seenKey = seenKey || isKey
 		}
 	}
-	k := &keyKeeper{Observer: seen.New(seen.Options{}), facts: one}
+	k := &keyKeeper{Observer: query.New(query.Options{}), facts: one}
 	ask := " --socket " + k.serve(t)
 	for _, tt := range []struct {
 		args string

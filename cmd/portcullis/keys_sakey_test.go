@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/driver/factfile"
-	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/vault"
@@ -32,7 +32,7 @@ func TestKeysSAKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := sealed.Open(files, root, rand.NewChaCha8([32]byte{9}))
+	store, err := keystore.Open(files, root, rand.NewChaCha8([32]byte{9}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestKeysSAKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &keyKeeper{Observer: seen.New(seen.Options{})}
+	k := &keyKeeper{Observer: query.New(query.Options{})}
 	for i := range stored {
 		if f := &stored[i]; f.Kind == sm.FactVault || f.Kind == sm.KeyFact(keys.SAKey) {
 			line, err := json.Marshal(f)

@@ -15,7 +15,7 @@ import (
 
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/driver/factfile"
-	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keystest"
@@ -85,7 +85,7 @@ func (s *site) rotate(mode keys.Mode, epoch keys.Epoch) {
 		s.t.Fatal(err)
 	}
 	chacha := rand.NewChaCha8([32]byte{byte(epoch)})
-	store, err := sealed.Open(files, root, chacha)
+	store, err := keystore.Open(files, root, chacha)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func (s *site) secret(k keys.Key) {
 }
 
 // contents opens the state of a directory.
-func (s *site) contents(dir, root string) *sealed.Contents {
+func (s *site) contents(dir, root string) *keystore.Contents {
 	s.t.Helper()
 	r, err := vault.FileRoot(s.path(root))
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *site) contents(dir, root string) *sealed.Contents {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	c, err := sealed.Read(facts, r)
+	c, err := keystore.Read(facts, r)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"portcullis/attest/reference/predict/predicttest"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/packaging/image/uki"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // realLogs has event logs of boots under OVMF.
@@ -29,7 +29,7 @@ func writeImage(t *testing.T, dir, release string) string {
 	t.Helper()
 	stub, err := os.ReadFile("/usr/lib/systemd/boot/efi/linuxx64.efi.stub")
 	if err != nil {
-		parttest.Need(t, errors.Join(err, errors.New("install systemd-boot-efi")))
+		testenv.Need(t, errors.Join(err, errors.New("install systemd-boot-efi")))
 	}
 	var b bytes.Buffer
 	err = uki.Build(&b, uki.Parts{Stub: stub, Kernel: predicttest.Kernel(release), Initrd: []byte("initrd"), Cmdline: "console=ttyS0 quiet panic=-1", OSRelease: "ID=x\n"})

@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"portcullis/api"
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/api/ifmatch"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
@@ -68,7 +68,7 @@ func TestHostsAreRemovedOverASocket(t *testing.T) {
 				return err
 			}
 			s := api.NewLocal(api.LocalOptions{
-				Fabric: seen.New(seen.Options{}), Hosts: &away{}, Version: "v0",
+				Fabric: query.New(query.Options{}), Hosts: &away{}, Version: "v0",
 				Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
 			})
 			serveLocal(t, e, s, l)

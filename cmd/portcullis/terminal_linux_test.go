@@ -16,10 +16,10 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/apitest"
-	"portcullis/api/fabric/seen"
-	"portcullis/api/fabric/seen/seentest"
+	"portcullis/api/fabric/query"
+	"portcullis/api/fabric/query/seentest"
 	"portcullis/cmd/portcullis/cli"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // Sequences of sm top.
@@ -34,7 +34,7 @@ func pty(t *testing.T) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		parttest.Need(t, fmt.Errorf("a pseudo terminal, which devpts gives: %w", err))
+		testenv.Need(t, fmt.Errorf("a pseudo terminal, which devpts gives: %w", err))
 	}
 	t.Cleanup(func() { master.Close() })
 	fd := int(master.Fd())
@@ -89,7 +89,7 @@ func (s *typescript) await(t *testing.T, text string) {
 // ends with q and with Ctrl-C, and leaves the terminal as it was.
 func TestTopOnATerminal(t *testing.T) {
 	show := seentest.Run(t, seentest.Tree, seentest.Grants(), nil)
-	o := seen.New(seen.Options{})
+	o := query.New(query.Options{})
 	o.OnView(show.Settled())
 	s := apitest.Start(t, apitest.NewBackend(), func(opts *api.Options) { opts.Fabric = o })
 	for name, quit := range map[string]string{"q": "q", "Ctrl-C": "\x03"} {

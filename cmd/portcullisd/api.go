@@ -15,7 +15,7 @@ import (
 	"portcullis/api/backup"
 	"portcullis/api/events"
 	"portcullis/api/fabric/owed"
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/api/hostca"
 	"portcullis/api/locks"
 	"portcullis/api/measuredboot"
@@ -155,7 +155,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 		},
 		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: a.newBackups(), Clock: s.clock,
 	}
-	var observer *seen.Observer
+	var observer *query.Observer
 	debts := owed.New(s.log)
 	if f := s.fabric; f != nil {
 		observer, debts, replace.Look = f.observer, f.owed, s.declared.Sight

@@ -29,7 +29,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sim/simtest"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 var (
@@ -146,7 +146,7 @@ func lastOf(log, word string) string {
 // tool runs a program of others to its end, and returns what it printed.
 func (a *underAttack) tool(name string, args ...string) string {
 	a.t.Helper()
-	parttest.Program(a.t, name)
+	testenv.Program(a.t, name)
 	ctx, cancel := context.WithTimeout(a.t.Context(), 2*time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()

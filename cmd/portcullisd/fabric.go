@@ -9,7 +9,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/owed"
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/api/leader"
 	"portcullis/api/removals"
 	"portcullis/attest"
@@ -32,7 +32,7 @@ type fabricRole struct {
 	state    *readiness.Fabric
 	owed     *owed.Keeper // what was done while the store was away
 	link     *smrole.Link
-	observer *seen.Observer
+	observer *query.Observer
 	marks    *inputs.Operator
 	settler  *settle.Settler
 	running  *smrole.Role // nil before run
@@ -53,7 +53,7 @@ func (s *service) newFabricRole() error {
 			Store: s.store, Role: leadership.Role, Instance: s.name, TTL: s.config.Lease, Log: s.log, OnChange: f.state.Led,
 		})
 	}
-	f.observer = seen.New(seen.Options{Hosts: f.link.Hosts, Cables: f.link.Cables, Tenants: f.link.Tenants})
+	f.observer = query.New(query.Options{Hosts: f.link.Hosts, Cables: f.link.Cables, Tenants: f.link.Tenants})
 	f.marks = inputs.New(f.observer, s.log)
 	f.marks.Record = inputs.AuditMarks(s.store, f.owed)
 	f.marks.Note, f.marks.Sealed = keyops.Audit(s.store, time.Now), func() ([]sm.Fact, error) { return smrole.Facts(s.store, f.owed, s.log) }

@@ -18,12 +18,12 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullisd/config"
 	"portcullis/fabricsm/driver/factfile"
-	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys/keyfile"
 	"portcullis/fabricsm/keys/keystest"
 	"portcullis/fabricsm/sim"
-	smrecord "portcullis/fabricsm/sm/record"
+	smrecord "portcullis/fabricsm/sm/replay"
 	"portcullis/fabricsm/vault"
 
 	"portcullis/fabricsm/keys"
@@ -72,7 +72,7 @@ func scanSecrets(t *testing.T, scan *keystest.Scanner, rootFile string, facts st
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := sealed.Read(list, root)
+	c, err := keystore.Read(list, root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // outliving is a service whose socket takes orders, and which may lose its store.
@@ -337,7 +337,7 @@ func TestFenceOnAFullDisk(t *testing.T) {
 	r := newOutliving(t, "h1", "h2")
 	disk := t.TempDir()
 	if err := unix.Mount("none", disk, "tmpfs", 0, "size=400m,mode=0700"); err != nil {
-		parttest.Need(t, fmt.Errorf("a file system of its own, which root may mount: %w", err))
+		testenv.Need(t, fmt.Errorf("a file system of its own, which root may mount: %w", err))
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {

@@ -13,22 +13,22 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/sa/satest"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
 // asks dials as a host of a fabric that is up, and asks as trusted.
-func asks(t *testing.T, lab *ibsimlab.Lab, host string) (*salab.Client, func(mad.Method, mad.AttrID, mad.ComponentMask, func([]byte)) *salab.Answer) {
+func asks(t *testing.T, lab *ibsimlab.Lab, host string) (*satest.Client, func(mad.Method, mad.AttrID, mad.ComponentMask, func([]byte)) *satest.Answer) {
 	t.Helper()
-	c, err := salab.Dial(t.Context(), lab.Socket(), host)
+	c, err := satest.Dial(t.Context(), lab.Socket(), host)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return c, func(method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte)) *salab.Answer {
+	return c, func(method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte)) *satest.Answer {
 		t.Helper()
-		q := salab.Question{Method: method, Attr: attr, Mask: mask, Record: make([]byte, mad.SADataSize), Key: ib.NewSAKey(0x8f3ac91d27b6e504)}
+		q := satest.Question{Method: method, Attr: attr, Mask: mask, Record: make([]byte, mad.SADataSize), Key: ib.NewSAKey(0x8f3ac91d27b6e504)}
 		if fill != nil {
 			fill(q.Record)
 		}
@@ -75,7 +75,7 @@ func TestRegistrationsSurviveAKill(t *testing.T) {
 	member := mad.MCMemberRecord{MGID: ib.GID{0xFF, 0x12, 0xA0, 0x1C, 1}, PortGID: gid, JoinState: ib.FullMember, PKey: 0x8001, QKey: 7}
 	service := mad.ServiceRecord{ServiceID: 0x1234, ServiceGID: gid, ServicePKey: 0x8001, ServiceLease: 0xFFFFFFFF}
 	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, IsGeneric: 1, Subscribe: 1, Type: mad.AllTypes, TrapNumber: 65, ProducerType: mad.AllProducers}
-	for _, a := range []*salab.Answer{
+	for _, a := range []*satest.Answer{
 		ask(mad.MethodSet, mad.AttrMCMemberRecord, mad.MCMemberCreate, func(b []byte) { _ = mad.Encode(b, &member) }),
 		ask(mad.MethodSet, mad.AttrServiceRecord, 0x17, func(b []byte) { _ = mad.Encode(b, &service) }),
 		ask(mad.MethodSet, mad.AttrInformInfo, 0, func(b []byte) { _ = mad.Encode(b, &info) }),

@@ -12,7 +12,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/sa/satest"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sim/simtest"
@@ -122,12 +122,12 @@ type renamer struct {
 	t      *testing.T
 	fabric *sim.Fabric
 	host   string
-	*salab.Client
+	*satest.Client
 }
 
 func newRenamer(t *testing.T, f *sim.Fabric, at ibsimlab.Client, host string) *renamer {
 	t.Helper()
-	c, err := salab.Dial(t.Context(), at.Socket, host)
+	c, err := satest.Dial(t.Context(), at.Socket, host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,11 +137,11 @@ func newRenamer(t *testing.T, f *sim.Fabric, at ibsimlab.Client, host string) *r
 
 // ask asks for entries from 1 on, and returns the first two of the answer. With a key it asks until there is one; without,
 // all ones say that there is none.
-func (x *renamer) ask(method mad.Method, key ib.SAKey, guids ...ib.GUID) (salab.Answer, []ib.GUID) {
+func (x *renamer) ask(method mad.Method, key ib.SAKey, guids ...ib.GUID) (satest.Answer, []ib.GUID) {
 	x.t.Helper()
 	rec := mad.GUIDInfoRecord{LID: x.LID}
 	copy(rec.GUID[1:], guids)
-	q := salab.Question{Method: method, Attr: mad.AttrGUIDInfoRecord, Mask: mad.GUIDInfoComponentLID | mad.GUIDInfoComponentBlockNum, Record: make([]byte, mad.SADataSize), Key: key}
+	q := satest.Question{Method: method, Attr: mad.AttrGUIDInfoRecord, Mask: mad.GUIDInfoComponentLID | mad.GUIDInfoComponentBlockNum, Record: make([]byte, mad.SADataSize), Key: key}
 	for i := range guids {
 		q.Mask |= mad.GUIDInfoComponentGUID(i + 1)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/chain"
-	"portcullis/fabricsm/sm/record"
+	"portcullis/fabricsm/route/enginelist"
+	"portcullis/fabricsm/sm/replay"
 )
 
 // TestRecordOption: the record of a run can be replayed, and does not replace a
@@ -28,7 +28,7 @@ func TestRecordOption(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := record.Replay(f, recordedEngine)
+	r, err := replay.Replay(f, recordedEngine)
 	if err != nil || r.Differs != nil || r.Ends != "" || r.Steps < 20 {
 		t.Errorf("replay: %v, %+v", err, r)
 	}
@@ -59,18 +59,18 @@ func TestRecordWithTopology(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := record.Replay(f, recordedEngine)
+	r, err := replay.Replay(f, recordedEngine)
 	if err != nil || r.Differs != nil || r.Ends != "" || r.Steps < 20 {
 		t.Errorf("replay: %v, %+v", err, r)
 	}
 }
 
 func recordedEngine(name string, options []byte) (route.Engine, error) {
-	engines, err := (&chain.Settings{}).Engines(name)
+	engines, err := (&enginelist.Settings{}).Engines(name)
 	if err != nil {
 		return nil, err
 	}
-	return record.Engine(engines[0], options)
+	return replay.Engine(engines[0], options)
 }
 
 // TestRecordOverReload: the record of a run with quality of service and engines set by files goes on over SIGHUP, and
@@ -117,7 +117,7 @@ func TestRecordOverReload(t *testing.T) {
 	if !strings.Contains(string(data), "sm.PolicySet") {
 		t.Error("the reload is not in the record")
 	}
-	if r, err := record.Replay(f, recordedEngine); err != nil || r.Differs != nil || r.Ends != "" || r.Steps < 20 {
+	if r, err := replay.Replay(f, recordedEngine); err != nil || r.Differs != nil || r.Ends != "" || r.Steps < 20 {
 		t.Errorf("replay: %v, %+v, %+v", err, r, r.Differs)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/sa/satest"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // TestSMBroadcastGroups: a partition with the flag ipoib has its broadcast group, which
@@ -21,8 +21,8 @@ func TestSMBroadcastGroups(t *testing.T) {
 	d := launch(t, exec.Command("portcullisd", "sm", "--port", "ibsim:"+lab.Socket()+"/sm", "--partitions", file,
 		"--enforcement", "accepted", "--sa-enhanced-trust-model=false"))
 	ibsimtest.Need(t, "saquery")
-	parttest.Program(t, "gcc")
-	pre, err := salab.BuildPreload(t.Context(), t.TempDir())
+	testenv.Program(t, "gcc")
+	pre, err := satest.BuildPreload(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/rmpp"
 	"portcullis/fabricsm/sa"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
@@ -26,7 +26,7 @@ func (o *SiteOptions) numberTenants() {
 			}
 		}
 	}
-	o.SA.Tenant = func(e *book.EndPort) limiter.Tenant { return tenants[e.GUID] }
+	o.SA.Tenant = func(e *portindex.EndPort) limiter.Tenant { return tenants[e.GUID] }
 }
 
 // Client is a program on a host that asks subnet administration.

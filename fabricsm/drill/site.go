@@ -17,7 +17,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/violation"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/topospec"
 )
 
@@ -61,8 +61,8 @@ type SiteOptions struct {
 	Firewalled  []string // hosts whose adapters keep subnet management from them
 	CountedTIDs bool     // transaction ids of the manager count up
 
-	Work stage.Work // how long the manager takes over packets
-	SA   *sa.Config // how subnet administration answers hosts; nil: not at all
+	Work testbed.Work // how long the manager takes over packets
+	SA   *sa.Config   // how subnet administration answers hosts; nil: not at all
 
 	Forgets  func(*sm.Fact) bool // facts that the store does not keep, nil: none
 	NoEscrow bool                // there is no kit from which keys could come back
@@ -72,7 +72,7 @@ func (o *SiteOptions) Device() *sim.Device { return &o.Fabric.Device }
 
 // Site is a fabric that was brought up and is at rest, with its manager.
 type Site struct {
-	*stage.Stage
+	*testbed.Stage
 	Scene    *Scene
 	Device   sim.Device // that of all nodes
 	Options  SiteOptions
@@ -118,7 +118,7 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	if o.NoKeys {
 		o.SM.MKey = mkeys.Config{}
 	}
-	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, SA: o.SA, Work: o.Work, Seed: s.Options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
+	st, err := testbed.New(testbed.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, SA: o.SA, Work: o.Work, Seed: s.Options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
 	s.Must(err)
 	site := &Site{Stage: st, Scene: s, Device: *o.Device(), Options: o, tenants: o.Tenants}
 	site.configure(o.Firewalled, hcaconf.Config{SMPFirewall: true})

@@ -15,7 +15,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa"
-	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/sa/satest"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sim/simtest"
@@ -127,7 +127,7 @@ func (p *pair) run(node string, priority uint8, peer string, store driver.Store)
 
 // client is a host that sends its requests to the Subnet Manager that its port names.
 type client struct {
-	*salab.Client
+	*satest.Client
 	t    *testing.T
 	node string
 }
@@ -138,15 +138,15 @@ func (p *pair) client(node string) *client {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	c := &salab.Client{Port: port}
+	c := &satest.Client{Port: port}
 	p.t.Cleanup(func() { _ = c.Close() })
 	return &client{c, p.t, node}
 }
 
 // ask sends a trusted request, and repeats it until there is an answer.
-func (c *client) ask(method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte) error) salab.Answer {
+func (c *client) ask(method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte) error) satest.Answer {
 	c.t.Helper()
-	q := salab.Question{Method: method, Attr: attr, Mask: mask, Record: make([]byte, mad.SADataSize), Key: pairKey}
+	q := satest.Question{Method: method, Attr: attr, Mask: mask, Record: make([]byte, mad.SADataSize), Key: pairKey}
 	if err := fill(q.Record); err != nil {
 		c.t.Fatal(err)
 	}

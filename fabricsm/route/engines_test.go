@@ -12,8 +12,8 @@ import (
 	"portcullis/fabricsm/route/dor"
 	"portcullis/fabricsm/route/ftree"
 	"portcullis/fabricsm/route/minhop"
+	"portcullis/fabricsm/route/turnrule"
 	"portcullis/fabricsm/route/updn"
-	"portcullis/fabricsm/route/updown"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
 )
@@ -170,7 +170,7 @@ func keepsOrder(t *rapid.T, e route.Engine, f *topo.Fabric, before *route.Tables
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, ok := updown.Kept(g, e.Name(), before, nil)
+	_, _, ok := turnrule.Kept(g, e.Name(), before, nil)
 	return ok
 }
 
@@ -231,7 +231,7 @@ func levels(t *rapid.T, f *topo.Fabric) []int32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, ok := updown.NewTree(g)
+	tree, ok := turnrule.NewTree(g)
 	if !ok {
 		return nil
 	}

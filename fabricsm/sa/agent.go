@@ -9,11 +9,11 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/rmpp"
 	"portcullis/fabricsm/sa/alias"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sa/trust"
@@ -30,7 +30,7 @@ type Config struct {
 	Key     ib.SAKey
 	Source  keys.Source
 	Limiter limiter.Config
-	Rules   book.Rules
+	Rules   portindex.Rules
 	RMPP    rmpp.Config
 	Groups  group.Config // Prefix, Guard, Limits and Trust are those of the agent
 	Fixed   []group.Fixed
@@ -48,7 +48,7 @@ type Config struct {
 	Policy Policy // default Strict
 
 	// Tenant returns the tenant number of an end port, for the limiter; nil: all ports are one tenant.
-	Tenant func(*book.EndPort) limiter.Tenant
+	Tenant func(*portindex.EndPort) limiter.Tenant
 }
 
 // DefaultConfig is the strict one.
@@ -66,7 +66,7 @@ type Agent struct {
 	work    *limiter.Work
 	changes *limiter.Work // budgets for changes of registrations
 
-	book     *book.Book
+	book     *portindex.Book
 	ruling   int // how often Rules changed
 	serving  bool
 	settled  bool // Configure was called
@@ -117,7 +117,7 @@ func New(cfg Config) (*Agent, error) {
 	if cfg.Policy == nil {
 		cfg.Policy = Strict{}
 	}
-	a := &Agent{cfg: cfg, keys: shown, book: book.Empty(cfg.Rules)}
+	a := &Agent{cfg: cfg, keys: shown, book: portindex.Empty(cfg.Rules)}
 	if a.guard, err = trust.NewGuard(cfg.Trust, cfg.Subnet, shown); err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (a *Agent) Expire(now time.Time, out *Output) {
 
 // Sight is the data from which an Agent answers. It is immutable.
 type Sight struct {
-	book    *book.Book
+	book    *portindex.Book
 	nodes   *limiter.Nodes
 	limits  limiter.Config // of Front
 	ruling  int            // that book was made by
@@ -221,14 +221,14 @@ type Sight struct {
 // while the agent answers, by one goroutine at a time.
 func (a *Agent) Sight(prev *Sight, v *sm.View) *Sight {
 	if prev == nil {
-		prev = &Sight{book: book.Empty(a.cfg.Rules), ruling: a.ruling}
+		prev = &Sight{book: portindex.Empty(a.cfg.Rules), ruling: a.ruling}
 	}
 	if prev.ruling != a.ruling {
-		prev = &Sight{book: book.Empty(a.cfg.Rules), ruling: a.ruling, serving: prev.serving}
+		prev = &Sight{book: portindex.Empty(a.cfg.Rules), ruling: a.ruling, serving: prev.serving}
 	}
 	s := &Sight{book: prev.book, limits: a.cfg.Limiter, ruling: a.ruling, serving: v.State == ib.SMMaster && v.Tables != nil && (prev.serving || v.Settled), senders: sendersOf(v)}
 	if s.serving {
-		s.book = book.New(prev.book, v)
+		s.book = portindex.New(prev.book, v)
 		s.nodes = a.number(s.book)
 	}
 	return s
@@ -240,7 +240,7 @@ func SightAlone(v *sm.View, limits limiter.Config) *Sight {
 }
 
 // number assigns LIDs to nodes and tenants. A tenant beyond the maximum number shares with the fabric itself.
-func (a *Agent) number(b *book.Book) *limiter.Nodes {
+func (a *Agent) number(b *portindex.Book) *limiter.Nodes {
 	n := &limiter.Nodes{}
 	for e := range b.All() {
 		var t limiter.Tenant
@@ -363,7 +363,7 @@ func (a *Agent) continues(now time.Time, p *transport.Packet, from trust.Source)
 	a.sessions.Take(now, &p.MAD, a.party(p, from.Port), a)
 }
 
-func (a *Agent) party(p *transport.Packet, e *book.EndPort) rmpp.Party[way] {
+func (a *Agent) party(p *transport.Packet, e *portindex.EndPort) rmpp.Party[way] {
 	return rmpp.Party[way]{LID: p.LID, QP: p.QP, Port: e.LID, Back: wayOf(p)}
 }
 

@@ -16,7 +16,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
@@ -24,7 +24,7 @@ var saKey = ib.NewSAKey(0x8f3ac91d27b6e504)
 
 // rig is a fabric with subnet administration, and hosts that ask.
 type rig struct {
-	*stage.Stage
+	*testbed.Stage
 	t     *testing.T
 	hosts map[string]*sim.Station
 	tid   ib.TID
@@ -41,7 +41,7 @@ func newRig(t *testing.T, change func(*sa.Config)) *rig {
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := stage.New(stage.Options{Netlist: l, SM: sm.DefaultConfig(), SA: &cfg, Seed: 7})
+	s, err := testbed.New(testbed.Options{Netlist: l, SM: sm.DefaultConfig(), SA: &cfg, Seed: 7})
 	if err != nil {
 		t.Fatal(err)
 	}

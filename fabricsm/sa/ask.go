@@ -6,10 +6,10 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/rmpp"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/record"
 	"portcullis/fabricsm/transport"
 )
@@ -24,7 +24,7 @@ type rows interface {
 const stride = 1024
 
 // ask answers an allowed request. data is its payload, of all its segments.
-func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, data []byte) {
+func (a *Agent) ask(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD, data []byte) {
 	attr, method := m.Attr(), m.Method()
 	gets := method == mad.MethodGet || method == mad.MethodGetTable
 	changes := method == mad.MethodSet || method == mad.MethodDelete
@@ -64,7 +64,7 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 }
 
 // search answers a Get for a path that leaves an end open. It returns false for the path to a group.
-func (a *Agent) search(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) bool {
+func (a *Agent) search(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD) bool {
 	as := a.as(Paths, who)
 	s, status, ok := a.paths.Search(a.book, &as, m)
 	if ok {
@@ -74,7 +74,7 @@ func (a *Agent) search(now time.Time, p *transport.Packet, who *book.Asker, m *m
 }
 
 // path answers the most frequent request of hosts. Its cost is that of one pair of ports.
-func (a *Agent) path(p *transport.Packet, who *book.Asker, m *mad.MAD) {
+func (a *Agent) path(p *transport.Packet, who *portindex.Asker, m *mad.MAD) {
 	to := a.reply(p, m, mad.StatusOK)
 	copy(to.SAData(), m.SAData())
 	as := a.as(Paths, who)
@@ -113,7 +113,7 @@ func (a *Agent) describe(to *mad.MAD) {
 }
 
 // askGroups answers a query for MCMemberRecords.
-func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD) {
 	var rec mad.MCMemberRecord
 	if decode(a, p, m, &rec) {
 		rec.ProxyJoin = rec.ProxyJoin || m.SAData()[49]&1 != 0 // where saquery has it
@@ -123,7 +123,7 @@ func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m
 }
 
 // askSubscriptions answers a query for InformInfoRecords.
-func (a *Agent) askSubscriptions(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+func (a *Agent) askSubscriptions(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD) {
 	var rec mad.InformInfoRecord
 	if decode(a, p, m, &rec) {
 		q := a.subs.Now().Query(a.fabric, *who, a.cfg.Subnet, &rec, m.ComponentMask())
@@ -132,7 +132,7 @@ func (a *Agent) askSubscriptions(now time.Time, p *transport.Packet, who *book.A
 }
 
 // askServices answers a query for ServiceRecords.
-func (a *Agent) askServices(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+func (a *Agent) askServices(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD) {
 	var rec mad.ServiceRecord
 	if decode(a, p, m, &rec) {
 		q := a.services.Now().Query(now, a.fabric, a.as(Registrations, who), &rec, m.ComponentMask())
@@ -150,7 +150,7 @@ func decode[T any](a *Agent, p *transport.Packet, m *mad.MAD, rec *T) bool {
 }
 
 // answerGet answers a Get or GetTable.
-func (a *Agent) answerGet(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, r rows, status mad.Status) {
+func (a *Agent) answerGet(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD, r rows, status mad.Status) {
 	switch {
 	case status != mad.StatusOK:
 		a.reply(p, m, status)
@@ -162,7 +162,7 @@ func (a *Agent) answerGet(now time.Time, p *transport.Packet, who *book.Asker, m
 }
 
 // budget returns the budget of a request, and whether the request is allowed at all.
-func (a *Agent) budget(now time.Time, who *book.Asker) (limiter.Budget, bool) {
+func (a *Agent) budget(now time.Time, who *portindex.Asker) (limiter.Budget, bool) {
 	if who.Trusted {
 		return a.work.Trusted(), true
 	}
@@ -194,7 +194,7 @@ func (a *Agent) step(r rows, rec []byte) (n int, done bool, cost int) {
 }
 
 // table answers with as many records as there are.
-func (a *Agent) table(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, r rows) {
+func (a *Agent) table(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD, r rows) {
 	from := a.book.ByLID(p.LID)
 	if a.sessions.Repeat(rmpp.AnswerKey(m, p.LID, p.QP), a) {
 		return

@@ -11,12 +11,12 @@ import (
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
 // asked returns a fabric of the given number of hosts in one partition, and the agent beside it.
-func asked(tb testing.TB, hosts int) (*stage.Stage, *sa.Agent) {
+func asked(tb testing.TB, hosts int) (*testbed.Stage, *sa.Agent) {
 	tb.Helper()
 	l, err := netlist.FatTree3(netlist.Shape{Hosts: hosts, Radix: 36})
 	if hosts <= 36 {
@@ -27,7 +27,7 @@ func asked(tb testing.TB, hosts int) (*stage.Stage, *sa.Agent) {
 	}
 	cfg := sa.DefaultConfig()
 	cfg.Limiter.Administration.Node, cfg.Limiter.Administration.All = limiter.Allowance{}, limiter.Allowance{}
-	s, err := stage.New(stage.Options{Netlist: l, SM: sm.DefaultConfig(), SA: &cfg, Seed: 1})
+	s, err := testbed.New(testbed.Options{Netlist: l, SM: sm.DefaultConfig(), SA: &cfg, Seed: 1})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func asked(tb testing.TB, hosts int) (*stage.Stage, *sa.Agent) {
 }
 
 // questions are Gets of PathRecords between hosts, from many hosts.
-func questions(tb testing.TB, s *stage.Stage, hosts int) []transport.Packet {
+func questions(tb testing.TB, s *testbed.Stage, hosts int) []transport.Packet {
 	tb.Helper()
 	out := make([]transport.Packet, 1024)
 	lid := func(g ib.GUID) ib.LID { return s.View().Fabric.Port(s.View().Fabric.PortByGUID(g)).LID }
@@ -69,7 +69,7 @@ func BenchmarkPathQuestion(b *testing.B) {
 			s, a := asked(b, hosts)
 			q := questions(b, s, hosts)
 			var out sa.Output
-			now := stage.Epoch.Add(s.Now())
+			now := testbed.Epoch.Add(s.Now())
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
@@ -89,7 +89,7 @@ func TestPathQuestionsAllocateNothing(t *testing.T) {
 	s, a := asked(t, 36)
 	q := questions(t, s, 36)
 	var out sa.Output
-	now, n := stage.Epoch.Add(s.Now()), 0
+	now, n := testbed.Epoch.Add(s.Now()), 0
 	if avg := testing.AllocsPerRun(1000, func() {
 		out.Reset()
 		a.Take(now, &q[n%len(q)], &out)

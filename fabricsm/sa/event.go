@@ -7,9 +7,9 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/alias"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/inform"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
@@ -38,7 +38,7 @@ func (a *Asked) String() string {
 }
 
 // asked returns the location of a requester.
-func (a *Agent) asked(who *book.Asker) Asked {
+func (a *Agent) asked(who *portindex.Asker) Asked {
 	port := a.book.EndPort(who.Port)
 	if who.LID == 0 || port == nil {
 		return Asked{} // there is no requester
@@ -48,7 +48,7 @@ func (a *Agent) asked(who *book.Asker) Asked {
 
 // turnedDown counts a request that is answered with a refusal. A reason of 0 means that there is no refusal. quiet is true
 // if the refusal is not reported now, see Violation.
-func (a *Agent) turnedDown(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, target ib.GUID, reason uint8) (quiet bool) {
+func (a *Agent) turnedDown(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD, target ib.GUID, reason uint8) (quiet bool) {
 	if a.refusals = 0; reason == 0 {
 		return false
 	}

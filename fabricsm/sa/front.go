@@ -5,8 +5,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topo"
@@ -19,7 +19,7 @@ import (
 type Front struct {
 	limiter *limiter.Limiter
 	limits  limiter.Config
-	book    *book.Book
+	book    *portindex.Book
 	wrongs  *trust.Violations
 	tellAt  time.Time // when dropped packets are reported; zero: there are none
 	shown   []trust.Violation
@@ -59,7 +59,7 @@ func NewFront(cfg limiter.Config) (*Front, error) {
 	}
 	l.SetNodes(limiter.EachLID())
 	return &Front{
-		limiter: l, limits: cfg, book: book.Empty(book.Rules{}), wrongs: trust.NewViolations(trust.Bounds{Rows: 1024}),
+		limiter: l, limits: cfg, book: portindex.Empty(portindex.Rules{}), wrongs: trust.NewViolations(trust.Bounds{Rows: 1024}),
 	}, nil
 }
 

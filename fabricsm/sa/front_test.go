@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/trust"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
@@ -23,7 +23,7 @@ func packetOf(class mad.Class, method mad.Method, lid ib.LID) *transport.Packet 
 func TestFrontLimitsEveryClass(t *testing.T) {
 	r := newRig(t, nil)
 	f := r.Administration().Front()
-	now := stage.Epoch.Add(r.Now())
+	now := testbed.Epoch.Add(r.Now())
 	h1, h2 := r.Fabric.PortInfo("h1", 1).LID, r.Fabric.PortInfo("h2", 1).LID
 	kinds := []*transport.Packet{
 		packetOf(mad.ClassComMgt, mad.MethodSend, h1), packetOf(mad.ClassPerf, mad.MethodGetResp, h1),
@@ -109,7 +109,7 @@ func leafOf(r *rig, host string) string { return r.List.Find(host).Ports[1].Peer
 func TestFrontFindsWhoSentADirectedRoute(t *testing.T) {
 	r := newRig(t, nil)
 	f := r.Administration().Front()
-	now := stage.Epoch.Add(r.Now())
+	now := testbed.Epoch.Add(r.Now())
 	h1, h2, leaf := leafOf(r, "h1"), leafOf(r, "h2"), leafOf(r, "sm")
 	detour := []string{h1}
 	if h1 == leaf {
@@ -156,7 +156,7 @@ func TestFrontNamesTheLastKnownPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.settle()
-	now := stage.Epoch.Add(r.Now())
+	now := testbed.Epoch.Add(r.Now())
 	p := directed(t, r, "sm", 0, leaf.Name)
 	passed := 0
 	for i := range 10_000 {

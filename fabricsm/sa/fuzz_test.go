@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
@@ -64,7 +64,7 @@ func FuzzAgentTake(f *testing.F) {
 	}
 	cfg := sa.DefaultConfig()
 	cfg.Key = saKey
-	s, err := stage.New(stage.Options{Netlist: l, SM: sm.DefaultConfig(), SA: &cfg, Seed: 7})
+	s, err := testbed.New(testbed.Options{Netlist: l, SM: sm.DefaultConfig(), SA: &cfg, Seed: 7})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func FuzzAgentTake(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		now := stage.Epoch.Add(s.Now())
+		now := testbed.Epoch.Add(s.Now())
 		var out sa.Output
 		a.Look(now, a.Sight(nil, s.View()), &out)
 		for steps := 0; len(in) >= size && steps < 64; steps++ {

@@ -14,12 +14,12 @@ import (
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
 // now is the time of the stage.
-func (r *rig) now() time.Time { return stage.Epoch.Add(r.Now()) }
+func (r *rig) now() time.Time { return testbed.Epoch.Add(r.Now()) }
 
 // hand passes a packet directly to subnet administration, bypassing the fabric, because no host could send it there. It
 // returns the output.

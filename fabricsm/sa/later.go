@@ -6,8 +6,8 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/rmpp"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/transport"
 )
 
@@ -34,7 +34,7 @@ type get struct {
 }
 
 // one answers a Get, which wants exactly one record.
-func (a *Agent) one(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, r rows) {
+func (a *Agent) one(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD, r rows) {
 	if a.asksAlready(p) {
 		return
 	}

@@ -11,14 +11,14 @@ import (
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
 // crowd is a small fabric where much is registered.
 type crowd struct {
 	tb    testing.TB
-	stage *stage.Stage
+	stage *testbed.Stage
 	agent *sa.Agent
 	now   time.Time
 	tid   ib.TID
@@ -34,7 +34,7 @@ func newCrowd(tb testing.TB) *crowd {
 	cfg := sa.DefaultConfig()
 	cfg.Key = saKey
 	cfg.Limiter.Administration, cfg.Limiter.Work = limiter.LaneConfig{}, limiter.WorkConfig{}
-	s, err := stage.New(stage.Options{Netlist: l, SM: sm.DefaultConfig(), SA: &cfg, Seed: 7})
+	s, err := testbed.New(testbed.Options{Netlist: l, SM: sm.DefaultConfig(), SA: &cfg, Seed: 7})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func newCrowd(tb testing.TB) *crowd {
 	if err := s.Settle(time.Minute); err != nil {
 		tb.Fatal(err)
 	}
-	return &crowd{tb: tb, stage: s, agent: s.Administration(), now: stage.Epoch.Add(s.Now())}
+	return &crowd{tb: tb, stage: s, agent: s.Administration(), now: testbed.Epoch.Add(s.Now())}
 }
 
 // ask passes a request of a host to the agent.

@@ -1,7 +1,7 @@
 package sa
 
 import (
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/trust"
 )
 
@@ -11,7 +11,7 @@ type Policy interface {
 	// Accepts reports whether a request with this verdict on it is answered.
 	Accepts(v trust.Verdict) bool
 	// Trusts reports whether a requester is answered as a trusted one about a topic.
-	Trusts(about Topic, who book.Asker) bool
+	Trusts(about Topic, who portindex.Asker) bool
 }
 
 // Topic is what a request is about.
@@ -31,10 +31,10 @@ type Strict struct{}
 func (Strict) Accepts(v trust.Verdict) bool { return v == trust.OK }
 
 // Trusts implements Policy: a requester is trusted that showed the SA_Key.
-func (Strict) Trusts(_ Topic, who book.Asker) bool { return who.Trusted }
+func (Strict) Trusts(_ Topic, who portindex.Asker) bool { return who.Trusted }
 
 // as returns a requester as it is answered about a topic.
-func (a *Agent) as(about Topic, who *book.Asker) book.Asker {
+func (a *Agent) as(about Topic, who *portindex.Asker) portindex.Asker {
 	one := *who
 	one.Trusted = a.cfg.Policy.Trusts(about, one)
 	return one

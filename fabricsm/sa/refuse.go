@@ -5,8 +5,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
@@ -48,7 +48,7 @@ func (a *Agent) note(now time.Time, d *trust.Dropped) (row trust.Violation, loud
 }
 
 // dropped describes a request on behalf of a port or alias.
-func (a *Agent) dropped(p *transport.Packet, who *book.Asker, m *mad.MAD, v trust.Verdict, target ib.GUID) *trust.Dropped {
+func (a *Agent) dropped(p *transport.Packet, who *portindex.Asker, m *mad.MAD, v trust.Verdict, target ib.GUID) *trust.Dropped {
 	d := &trust.Dropped{Verdict: v, Who: *who, Port: a.book.EndPort(who.Port), Attr: m.Attr(), Method: m.Method(), Target: target, Owner: a.book.ByGUID(target)}
 	if p.GRH.Present {
 		d.SGID = p.GRH.GID
@@ -72,9 +72,9 @@ func (a *Agent) tell(now time.Time) {
 }
 
 // flood describes the packets of a node that the limiter dropped.
-func flood(d *limiter.Drops, b *book.Book) *trust.Dropped {
+func flood(d *limiter.Drops, b *portindex.Book) *trust.Dropped {
 	port := b.ByLID(d.LID)
-	who := book.Asker{LID: d.LID}
+	who := portindex.Asker{LID: d.LID}
 	if port != nil {
 		who.Port, who.As = port.Port, port.GUID
 	}

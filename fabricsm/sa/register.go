@@ -6,8 +6,8 @@ import (
 
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/alias"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/transport"
@@ -15,7 +15,7 @@ import (
 
 // change answers a request that registers something. Because all requests wait for the store, a node that changes too much
 // gets no answer for a while. A node that repeats a registration changes nothing.
-func (a *Agent) change(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+func (a *Agent) change(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD) {
 	base := a.book.EndPort(who.Port).LID
 	b, ok := a.changes.Begin(now, base)
 	switch {
@@ -44,7 +44,7 @@ func (a *Agent) change(now time.Time, p *transport.Packet, who *book.Asker, m *m
 }
 
 // member answers a Set or Delete of an MCMemberRecord.
-func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+func (a *Agent) member(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD) {
 	var rec mad.MCMemberRecord
 	if !decode(a, p, m, &rec) {
 		return
@@ -68,7 +68,7 @@ func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *m
 }
 
 // offer answers a Set or Delete of a ServiceRecord.
-func (a *Agent) offer(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+func (a *Agent) offer(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD) {
 	var rec mad.ServiceRecord
 	if !decode(a, p, m, &rec) {
 		return
@@ -100,7 +100,7 @@ func (a *Agent) served(e *service.Effects) {
 }
 
 // rename answers a Set or Delete of a GUIDInfoRecord.
-func (a *Agent) rename(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+func (a *Agent) rename(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD) {
 	var rec mad.GUIDInfoRecord
 	if !decode(a, p, m, &rec) {
 		return

@@ -5,15 +5,15 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/inform"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/transport"
 )
 
 // subscribe answers a Set of InformInfo.
-func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *portindex.Asker, m *mad.MAD) {
 	var info mad.InformInfo
 	if !decode(a, p, m, &info) {
 		return

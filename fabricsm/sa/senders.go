@@ -5,8 +5,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topo"
 )
@@ -72,13 +72,13 @@ func (s *senders) manager(p topo.PortID) bool {
 
 // endPort describes the end port with a base LID for a report; nil: none has it. It looks
 // at all.
-func (s *senders) endPort(lid ib.LID) *book.EndPort {
+func (s *senders) endPort(lid ib.LID) *portindex.EndPort {
 	if s.fabric == nil || !lid.IsUnicast() {
 		return nil
 	}
 	for id, p := range s.fabric.Ports() {
 		if p.LID == lid && p.GUID != 0 && s.fabric.IsEndPort(id) {
-			return &book.EndPort{Port: id, Node: p.Node, Type: s.fabric.Node(p.Node).Type, GUID: p.GUID, LID: lid, LMC: p.LMC}
+			return &portindex.EndPort{Port: id, Node: p.Node, Type: s.fabric.Node(p.Node).Type, GUID: p.GUID, LID: lid, LMC: p.LMC}
 		}
 	}
 	return nil

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"portcullis/fabricsm/sa/alias"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/trust"
 )
 
@@ -18,7 +18,7 @@ type Settings struct {
 	Trust       trust.Options
 	ServiceKeys *trust.ServiceKeys
 	Paths       path.Config
-	Rules       book.Rules
+	Rules       portindex.Rules
 	Fixed       []group.Fixed
 	Aliases     alias.Inventory // nil: no port may have an alias
 	Limiter     limiter.Config

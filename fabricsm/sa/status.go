@@ -5,10 +5,10 @@ import (
 
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sa/alias"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sa/trust"
 )
@@ -38,7 +38,7 @@ type Registered struct {
 	Services      service.Snapshot
 	Subscriptions inform.Snapshot
 	Aliases       alias.Snapshot
-	Book          *book.Book // locations of ports
+	Book          *portindex.Book // locations of ports
 }
 
 // Status returns the current status.

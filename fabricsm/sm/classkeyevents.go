@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sm/rows"
+	"portcullis/fabricsm/sm/violationlog"
 )
 
 // ClassKeyProblem says why a device does not have the key of a class that it
@@ -40,7 +40,7 @@ type ClassKeyViolation struct {
 
 // Quiet reports whether the event is left out of the log. For a device and class whose event is frequent, only numbers 1,
 // 2, 5, 10, 20, 50 and so on are logged.
-func (e *ClassKeyViolation) Quiet() bool { return !rows.Tells(e.Times) }
+func (e *ClassKeyViolation) Quiet() bool { return !violationlog.Tells(e.Times) }
 
 // ClassKeyFalseTrap says that a trap reported a wrong key, but the device that it came from counted none or does not send
 // such traps. Nothing was changed.

@@ -7,8 +7,8 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
-	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/violationlog"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -97,7 +97,7 @@ func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reaso
 		c.guessing.CheckSMKey(&e.Path, si.SMKey)
 	}
 	*count++
-	if e.Count = *count; rows.Tells(e.Count) {
+	if e.Count = *count; violationlog.Tells(e.Count) {
 		c.event(e)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
-	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/violationlog"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -165,7 +165,7 @@ func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
 	}
 	if !known || was.info.SMState != e.State || was.info.Priority != e.Priority || was.trusted != e.Trusted {
 		c.ports[p].foreignSeen++
-		if e.Count = c.ports[p].foreignSeen; rows.Tells(e.Count) {
+		if e.Count = c.ports[p].foreignSeen; violationlog.Tells(e.Count) {
 			c.event(e)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // draft is the revision that has a netlist as it is.
@@ -179,21 +179,21 @@ func TestSpoofsHitNobodyElse(t *testing.T) {
 		name    string
 		guid    func(e *env) ib.GUID
 		before  func(e *env)
-		verdict judge.Verdict
+		verdict verify.Verdict
 		change  []func(*topospec.Revision)
 	}{
-		{"T17 a live host", func(e *env) ib.GUID { return e.list.Find("h1").GUID }, nil, judge.Spoof, nil},
-		{"T18 a dark host", func(e *env) ib.GUID { return e.list.Find("h3").GUID }, func(e *env) { e.try(e.fab.PowerOff("h3")) }, judge.Spoof, nil},
-		{"T19 an unknown GUID", func(*env) ib.GUID { return 0x00aa000000000001 }, nil, judge.Unknown, nil},
-		{"T20 the subnet manager", func(e *env) ib.GUID { return e.list.Find("sm").GUID }, nil, judge.Spoof, nil},
-		{"a leaf", func(e *env) ib.GUID { return e.list.Find("leaf1").GUID }, nil, judge.Spoof, nil},
-		{"a spine", func(e *env) ib.GUID { return e.list.Find("spine1").GUID }, nil, judge.Spoof, nil},
-		{"an aggregation node", func(*env) ib.GUID { return 0x77 }, nil, judge.Spoof, []func(*topospec.Revision){func(r *topospec.Revision) {
+		{"T17 a live host", func(e *env) ib.GUID { return e.list.Find("h1").GUID }, nil, verify.Spoof, nil},
+		{"T18 a dark host", func(e *env) ib.GUID { return e.list.Find("h3").GUID }, func(e *env) { e.try(e.fab.PowerOff("h3")) }, verify.Spoof, nil},
+		{"T19 an unknown GUID", func(*env) ib.GUID { return 0x00aa000000000001 }, nil, verify.Unknown, nil},
+		{"T20 the subnet manager", func(e *env) ib.GUID { return e.list.Find("sm").GUID }, nil, verify.Spoof, nil},
+		{"a leaf", func(e *env) ib.GUID { return e.list.Find("leaf1").GUID }, nil, verify.Spoof, nil},
+		{"a spine", func(e *env) ib.GUID { return e.list.Find("spine1").GUID }, nil, verify.Spoof, nil},
+		{"an aggregation node", func(*env) ib.GUID { return 0x77 }, nil, verify.Spoof, []func(*topospec.Revision){func(r *topospec.Revision) {
 			r.Devices = append(r.Devices, topospec.Device{GUID: 0x77, Kind: topospec.KindAN, Name: "an", Ports: 1})
 		}}},
-		{"T25 a retired adapter", func(*env) ib.GUID { return 0x78 }, nil, judge.RetiredGUID, []func(*topospec.Revision){other(0x78, topospec.Retired)}},
-		{"a spare, without maintenance", func(*env) ib.GUID { return 0x79 }, nil, judge.Unknown, []func(*topospec.Revision){other(0x79, topospec.Spare)}},
-		{"T26 a GUID that no device has", func(*env) ib.GUID { return 0x0100000000000001 }, nil, judge.Malformed, nil},
+		{"T25 a retired adapter", func(*env) ib.GUID { return 0x78 }, nil, verify.RetiredGUID, []func(*topospec.Revision){other(0x78, topospec.Retired)}},
+		{"a spare, without maintenance", func(*env) ib.GUID { return 0x79 }, nil, verify.Unknown, []func(*topospec.Revision){other(0x79, topospec.Spare)}},
+		{"T26 a GUID that no device has", func(*env) ib.GUID { return 0x0100000000000001 }, nil, verify.Malformed, nil},
 	} {
 		for _, how := range []string{"with a bounce", "in silence"} {
 			t.Run(tt.name+" "+how, func(t *testing.T) {

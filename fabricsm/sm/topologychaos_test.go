@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/mkeys/keyplace"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // TestRandomCabling swaps and pulls cables, changes GUIDs of hosts, reboots nodes, releases ports and crashes the subnet
@@ -196,7 +196,7 @@ func (c *cabling) release() {
 		return
 	}
 	for _, p := range c.view.Topology.Ports {
-		if p.State == judge.StateDisabled || p.State == judge.StateHeld && p.Verdict != judge.Held {
+		if p.State == verify.StateDisabled || p.State == verify.StateHeld && p.Verdict != verify.Held {
 			c.step(&sm.TopologyRelease{Place: p.Place, By: "ada", Why: "it was put right"})
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/health"
-	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/violationlog"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -41,7 +41,7 @@ func (c *Core) stray(in *Received) {
 		from = topo.None
 	}
 	guid, place := c.reports.NoteStray(&in.MAD, in.LID, from)
-	if rows.Tells(c.strays) {
+	if violationlog.Tells(c.strays) {
 		c.event(&StrayAnswer{LID: in.LID, GUID: guid, Place: place, Attr: in.MAD.Attr(), Count: c.strays})
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"portcullis/firmware/imagetest"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // mstflint runs the real one on an image.
 func mstflint(t *testing.T, image []byte, command ...string) string {
 	t.Helper()
-	path := parttest.Program(t, "mstflint")
+	path := testenv.Program(t, "mstflint")
 	file := filepath.Join(t.TempDir(), "image.bin")
 	if err := os.WriteFile(file, image, 0o600); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"portcullis/firmware/nvconfig"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // toolNames are what mstconfig calls our parameters in XML, as far as the version
@@ -77,7 +77,7 @@ func (i toolItem) attr(name string) string {
 // TestMstconfigAgrees puts random values into our fields, and has mstconfig say
 // what it reads there: the places in the table are those of the vendor's tool.
 func TestMstconfigAgrees(t *testing.T) {
-	tool := parttest.Program(t, "mstconfig")
+	tool := testenv.Program(t, "mstconfig")
 	random := rand.New(rand.NewPCG(7, 7))
 	for range 4 {
 		var items []nvconfig.Item

@@ -11,8 +11,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"portcullis/firmware/image"
 	"portcullis/fabricsm/strictyaml"
+	"portcullis/firmware/image"
 )
 
 // Limits of a file.

@@ -12,7 +12,7 @@ import (
 	"portcullis/firmware/image"
 	"portcullis/firmware/imagetest"
 	"portcullis/firmware/pin"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 func key2048() pin.Key {
@@ -55,7 +55,7 @@ func TestFile(t *testing.T) {
 
 // TestFingerprint compares the fingerprint with openssl's output for the same key.
 func TestFingerprint(t *testing.T) {
-	openssl := parttest.Program(t, "openssl")
+	openssl := testenv.Program(t, "openssl")
 	cmd := exec.Command(openssl, "pkey", "-pubin", "-inform", "PEM", "-in", "testdata/test-rsa2048.pub.pem", "-pubout", "-outform", "DER")
 	der, err := cmd.Output()
 	if err != nil {

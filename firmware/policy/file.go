@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"portcullis/firmware/image"
 	"portcullis/fabricsm/strictyaml"
+	"portcullis/firmware/image"
 )
 
 // MaxFile is the size of the largest file that is read, in bytes.

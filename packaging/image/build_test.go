@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 func TestTree(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAccounts(t *testing.T) {
 // TestPick takes a program of this machine out of a folder that stands for its package, with the libraries of another.
 func TestPick(t *testing.T) {
 	t.Parallel()
-	cpio := parttest.Program(t, "cpio")
+	cpio := testenv.Program(t, "cpio")
 	program, libraries := t.TempDir(), t.TempDir()
 	place := func(dir, name, from string) {
 		t.Helper()

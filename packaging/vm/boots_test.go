@@ -16,7 +16,7 @@ import (
 
 	"portcullis/attest/eventlog"
 	"portcullis/attest/reference"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 	"portcullis/packaging/vm/disk"
 	"portcullis/packaging/vm/inside/measured"
 	"portcullis/packaging/vm/kernel"
@@ -181,7 +181,7 @@ func toolAgrees(t *testing.T, raw []byte, log *eventlog.Log) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "log")
 	must(t, os.WriteFile(file, raw, 0o600))
-	out, err := exec.CommandContext(t.Context(), parttest.Program(t, "tpm2_eventlog"), file).Output()
+	out, err := exec.CommandContext(t.Context(), testenv.Program(t, "tpm2_eventlog"), file).Output()
 	must(t, err)
 	var theirs struct {
 		Events []struct {

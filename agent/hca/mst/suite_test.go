@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"portcullis/agent/hca/register"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 func TestFind(t *testing.T) {
@@ -44,7 +44,7 @@ func TestFind(t *testing.T) {
 
 // TestRealTools runs those of the distribution on an adapter that is not there.
 func TestRealTools(t *testing.T) {
-	flint := parttest.Program(t, "mstflint")
+	flint := testenv.Program(t, "mstflint")
 	s, err := Find(t.Context(), []string{filepath.Dir(flint)})
 	must(t, err)
 	if s.Name != "mstflint" || s.Version.Before(Version{4, 21, 0}) {

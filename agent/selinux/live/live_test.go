@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // system makes a system of files.
@@ -127,7 +127,7 @@ func TestChecksNeverallow(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy")
-	out, err := exec.Command(parttest.Program(t, "secilc"), "-M", "true", "-c", "33", "-o", file, "-f", os.DevNull, "../testdata/base.cil").CombinedOutput()
+	out, err := exec.Command(testenv.Program(t, "secilc"), "-M", "true", "-c", "33", "-o", file, "-f", os.DevNull, "../testdata/base.cil").CombinedOutput()
 	if err != nil {
 		t.Fatalf("secilc: %v: %s", err, out)
 	}

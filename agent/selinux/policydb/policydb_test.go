@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 const labels = `
@@ -33,7 +33,7 @@ const labels = `
 // compile makes a policy of the base, every other kind of statement, and more.
 func compile(t testing.TB, version int, more string) []byte {
 	t.Helper()
-	secilc := parttest.Program(t, "secilc")
+	secilc := testenv.Program(t, "secilc")
 	dir := t.TempDir()
 	text, policy := filepath.Join(dir, "more.cil"), filepath.Join(dir, "policy")
 	if err := os.WriteFile(text, []byte(more), 0o600); err != nil {

@@ -15,7 +15,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/audit/chain"
 	"portcullis/api/events"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/review"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
@@ -361,8 +361,8 @@ func TestJudgeRemovesWhatWasSeen(t *testing.T) {
 		for i := range n {
 			_, err := s.Update(t.Context(), func(tx *store.Tx) error {
 				return errors.Join(
-					ledger.Memberships().Put(tx, fmt.Sprint(i), ledger.Membership{State: ledger.Applied, Revision: 1 << 40}),
-					ledger.Grants().Put(tx, fmt.Sprint(i), ledger.Grant{Host: "h1"}),
+					records.Memberships().Put(tx, fmt.Sprint(i), records.Membership{State: records.Applied, Revision: 1 << 40}),
+					records.Grants().Put(tx, fmt.Sprint(i), records.Grant{Host: "h1"}),
 				)
 			})
 			if err != nil {
@@ -385,7 +385,7 @@ func TestJudgeRemovesWhatWasSeen(t *testing.T) {
 		_, err := old.Update(t.Context(), func(tx *store.Tx) error {
 			m := *current(t, old)
 			m.Clearing = true
-			return errors.Join(review.Marks().Put(tx, review.Key, m), ledger.Memberships().Put(tx, "0", ledger.Membership{State: ledger.Applied}))
+			return errors.Join(review.Marks().Put(tx, review.Key, m), records.Memberships().Put(tx, "0", records.Membership{State: records.Applied}))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -397,11 +397,11 @@ func TestJudgeRemovesWhatWasSeen(t *testing.T) {
 
 func wantSeen(t *testing.T, s *store.Store, removed bool, n int) {
 	t.Helper()
-	seen, _, err := ledger.Memberships().List(t.Context(), s, "")
+	seen, _, err := records.Memberships().List(t.Context(), s, "")
 	if err != nil || removed != (len(seen) == 0) || !removed && len(seen) != n {
 		t.Errorf("%d memberships, %v; want them removed: %v", len(seen), err, removed)
 	}
-	if grants, _, err := ledger.Grants().List(t.Context(), s, ""); err != nil || len(grants) != n {
+	if grants, _, err := records.Grants().List(t.Context(), s, ""); err != nil || len(grants) != n {
 		t.Errorf("%d grants, %v; want %d", len(grants), err, n)
 	}
 	if m := current(t, s); m == nil || m.Clearing {

@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"portcullis/api/audit/chain"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // rsyslog runs the system log of Debian with inputs of a test, and returns the file that it writes.
 func rsyslog(t *testing.T, dir, inputs string) string {
 	t.Helper()
-	program := parttest.Program(t, "rsyslogd")
+	program := testenv.Program(t, "rsyslogd")
 	config, out := filepath.Join(dir, "rsyslog.conf"), filepath.Join(dir, "log")
 	text := inputs + fmt.Sprintf("\n*.* action(type=\"omfile\" file=%q)\n", out)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {

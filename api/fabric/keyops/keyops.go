@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"portcullis/api/audit"
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -26,7 +26,7 @@ type Note func(ctx context.Context, actor, action, object, code string) error
 
 // Ops implements api.KeyOperator. All but Note has to be set.
 type Ops struct {
-	Seen *seen.Observer // of the subnet manager
+	Seen *query.Observer // of the subnet manager
 	Log  *slog.Logger
 	Note Note // nil: there is no audit log
 	Now  func() time.Time

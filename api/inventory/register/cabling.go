@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
@@ -27,7 +27,7 @@ func (s *Service) cablingWarnings(ctx context.Context, n store.Snapshot, p *inve
 		return []string{}, nil
 	}
 	k := switches{seen: map[ib.GUID]int{}}
-	nodes, _, err := ledger.Nodes().List(ctx, n, "")
+	nodes, _, err := records.Nodes().List(ctx, n, "")
 	if err != nil {
 		return nil, err
 	}

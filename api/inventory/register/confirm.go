@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"portcullis/api/audit"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/page"
 	"portcullis/api/refusal"
@@ -149,7 +149,7 @@ func (s *Service) repairPlan(ctx context.Context, tx *store.Tx, r *Repair) (*inv
 	if err != nil {
 		return nil, invalidInventory(err)
 	}
-	grants, _, err := ledger.Grants().List(ctx, snap, "")
+	grants, _, err := records.Grants().List(ctx, snap, "")
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"portcullis/api/audit"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/refusal"
@@ -102,7 +102,7 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declarati
 			return nil, nil, err
 		}
 	}
-	grants, _, err := ledger.Grants().List(ctx, snap, "")
+	grants, _, err := records.Grants().List(ctx, snap, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,7 +111,7 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declarati
 
 // refuseLocked refuses to change the identity of hosts that hold grants. It also refuses to move to another host a port or
 // a place that a grant still names.
-func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.Plan, grants []store.Record[ledger.Grant]) error {
+func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.Plan, grants []store.Record[records.Grant]) error {
 	problems, err := stillGranted(p, grants)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.P
 // stillGranted lists the grants whose port or place the plan moves to another host. A quarantined host has its switch ports
 // proven clear, but not its adapters: two hosts would have one grant. The grants need not be conditions of the import: a
 // host gets one only where its inventory says, and the hosts that lose a port by the plan are.
-func stillGranted(p *inventory.Plan, grants []store.Record[ledger.Grant]) ([]string, error) {
+func stillGranted(p *inventory.Plan, grants []store.Record[records.Grant]) ([]string, error) {
 	ports, places := map[ib.GUID]string{}, map[ib.Place]string{}
 	claim := func(h *inventory.Host) {
 		for _, port := range h.Ports() {
@@ -158,7 +158,7 @@ func stillGranted(p *inventory.Plan, grants []store.Record[ledger.Grant]) ([]str
 	}
 	var problems []string
 	for _, g := range grants {
-		k, err := ledger.ParseKey(g.Key)
+		k, err := records.ParseKey(g.Key)
 		if err != nil {
 			return nil, err
 		}

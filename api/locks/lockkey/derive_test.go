@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // testSecret has the bytes of a fixed generator.
@@ -58,7 +58,7 @@ func TestDeriveKnownAnswers(t *testing.T) {
 // TestDeriveAsOpenSSL asks OpenSSL for the same keys, as an operator would who has
 // the secret and nothing else.
 func TestDeriveAsOpenSSL(t *testing.T) {
-	openssl := parttest.Program(t, "openssl")
+	openssl := testenv.Program(t, "openssl")
 	for _, tt := range known {
 		out, err := exec.Command(openssl, "kdf", "-keylen", "8", "-kdfopt", "digest:SHA256",
 			"-kdfopt", "hexkey:"+hex.EncodeToString(testSecret(tt.seed)),

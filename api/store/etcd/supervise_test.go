@@ -19,7 +19,7 @@ import (
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
 	"portcullis/api/store/storetest"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 const memberVerb = "store-member"
@@ -191,7 +191,7 @@ func disk(t *testing.T, size int) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=0700", size)); err != nil {
-		parttest.Need(t, fmt.Errorf("a file system of its own, which root may mount: %w", err))
+		testenv.Need(t, fmt.Errorf("a file system of its own, which root may mount: %w", err))
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {

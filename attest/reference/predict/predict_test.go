@@ -22,7 +22,7 @@ import (
 	"portcullis/attest/reference/predict/predicttest"
 	"portcullis/attest/secureboot"
 	"portcullis/packaging/image/uki"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 const stubFile = "/usr/lib/systemd/boot/efi/linuxx64.efi.stub"
@@ -32,7 +32,7 @@ func stub(t testing.TB) []byte {
 	t.Helper()
 	b, err := os.ReadFile(stubFile)
 	if err != nil {
-		parttest.Need(t, errors.Join(err, errors.New("install systemd-boot-efi")))
+		testenv.Need(t, errors.Join(err, errors.New("install systemd-boot-efi")))
 	}
 	return b
 }
@@ -132,7 +132,7 @@ func TestSystemdMeasure(t *testing.T) {
 	t.Parallel()
 	const program = "/usr/lib/systemd/systemd-measure"
 	if _, err := os.Stat(program); err != nil {
-		parttest.Need(t, fmt.Errorf("%w: install systemd", err))
+		testenv.Need(t, fmt.Errorf("%w: install systemd", err))
 	}
 	p, dir := parts(t), t.TempDir()
 	i := read(t, p)

@@ -23,7 +23,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 var claims = []byte(`{"sub":"compute-01"}`)
@@ -275,7 +275,7 @@ func TestKeysThatAreRefused(t *testing.T) {
 // from the token and the published key alone.
 func TestOpenSSLVerifies(t *testing.T) {
 	t.Parallel()
-	openssl := parttest.Program(t, "openssl")
+	openssl := testenv.Program(t, "openssl")
 	s := newSigner(t)
 	token := s.sign(t)
 	dir := t.TempDir()

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // New starts a TPM that ends with the test. Without swtpm on the machine the
@@ -31,7 +31,7 @@ func New(t testing.TB, o Options) *TPM {
 // Require skips or fails the test when swtpm is not installed.
 func Require(t testing.TB) {
 	t.Helper()
-	parttest.Need(t, Missing())
+	testenv.Need(t, Missing())
 }
 
 // ShortDir is a temporary folder whose path leaves room for a socket's name;

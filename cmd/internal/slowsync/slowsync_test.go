@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // TestGate: a flush of a process takes as long as it is told to, other system calls do not,
@@ -47,7 +47,7 @@ func TestGate(t *testing.T) {
 			failed <- err
 		})
 		if err := <-failed; errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-			parttest.Need(t, err)
+			testenv.Need(t, err)
 		} else if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // TestSet: a process that runs sees the time of day jump ahead, back, and be as it was. Its
@@ -25,7 +25,7 @@ func TestSet(t *testing.T) {
 		return
 	}
 	if runtime.GOARCH != "amd64" {
-		parttest.Need(t, errors.New("a processor of the amd64 architecture"))
+		testenv.Need(t, errors.New("a processor of the amd64 architecture"))
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -49,7 +49,7 @@ func TestSet(t *testing.T) {
 	for _, want := range []time.Duration{0, 3 * time.Hour, 40 * 24 * time.Hour, -2 * time.Hour, 0} {
 		err := Set(cmd.Process.Pid, want)
 		if errors.Is(err, fs.ErrPermission) {
-			parttest.Need(t, err)
+			testenv.Need(t, err)
 		}
 		if err != nil {
 			t.Fatal(err)

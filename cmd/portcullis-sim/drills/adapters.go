@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"portcullis/agent/hca/card"
+	"portcullis/agent/hca/hcasim"
 	"portcullis/agent/hca/register"
 	"portcullis/api/locks"
 	"portcullis/api/locks/lockkey"
@@ -38,8 +38,8 @@ func lockOff(s *drill.Scene) func(*attest.Policy) {
 
 // customFirmware is T88.
 func customFirmware(s *drill.Scene) {
-	c := newCardSite(s, cardOptions{policy: assuranceOff(s), card: func(o *card.Options) {
-		o.Security = card.Security{LifeCycle: register.GANonSecured}
+	c := newCardSite(s, cardOptions{policy: assuranceOff(s), card: func(o *hcasim.Options) {
+		o.Security = hcasim.Security{LifeCycle: register.GANonSecured}
 	}})
 	s.Tried("the adapter of %s is one that takes unsigned firmware, and was given root's own, which answers as genuine firmware does", suspect)
 	c.mark()
@@ -54,7 +54,7 @@ func oldFirmware(s *drill.Scene) {
 				p.FirmwareFloors = []attest.FirmwareFloor{{PSID: "MT_0000000838", Min: "28.43.1014"}}
 			}
 		},
-		card: func(o *card.Options) { o.Firmware = card.Firmware{Major: 28, Minor: 39, SubMinor: 1002} },
+		card: func(o *hcasim.Options) { o.Firmware = hcasim.Firmware{Major: 28, Minor: 39, SubMinor: 1002} },
 	})
 	s.Tried("root writes to the adapter of %s the maker's own firmware of two years ago, which is signed and has holes", suspect)
 	c.mark()
@@ -77,7 +77,7 @@ func debugTokens(s *drill.Scene) {
 	}
 	s.Tried("the session is over, and the adapter runs debug firmware")
 	c.again()
-	c.install(func(o *card.Options) { o.Firmware.Debug = true })
+	c.install(func(o *hcasim.Options) { o.Firmware.Debug = true })
 	c.refused(c.provision(nil), attest.ReasonDebug, proven, "whose adapter runs debug firmware")
 }
 
@@ -151,7 +151,7 @@ func (c *cardSite) unwritten(id register.ID, status register.Status, done, whom 
 	s := c.scene
 	c.mark()
 	err := c.provision(func() {
-		c.card.Inject(card.Fault{Kind: card.Refusal, ID: id, Method: register.Write, Status: status})
+		c.card.Inject(hcasim.Fault{Kind: hcasim.Refusal, ID: id, Method: register.Write, Status: status})
 	})
 	s.Check(c.failed != nil || s.Off(RequireLock), "the agent takes %s", done)
 	c.refused(err, attest.ReasonLock, proven, whom)
@@ -159,7 +159,7 @@ func (c *cardSite) unwritten(id register.ID, status register.Status, done, whom 
 
 // brokenLock is T93.
 func brokenLock(s *drill.Scene) {
-	c := newCardSite(s, cardOptions{card: func(o *card.Options) { o.Traits.ForgetsLock = s.Off(AdapterLock) }})
+	c := newCardSite(s, cardOptions{card: func(o *hcasim.Options) { o.Traits.ForgetsLock = s.Off(AdapterLock) }})
 	c.admitted(c.provision(nil))
 	s.Tried("the tenant on %s resets the adapter, opens it with keys that he guesses, and writes SM_DISABLE off", suspect)
 	c.mark()
@@ -261,7 +261,7 @@ func blindAgent(s *drill.Scene) {
 	s.Tried("the agent on %s cannot read which firmware waits for the next reset: the query fails, as it does under kernel lock-down", suspect)
 	c.mark()
 	c.adapter.Look = func(context.Context) error {
-		c.card.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMCQI, Method: register.Read, Status: register.BadSystemState})
+		c.card.Inject(hcasim.Fault{Kind: hcasim.Refusal, ID: register.IDMCQI, Method: register.Read, Status: register.BadSystemState})
 		c.facts = c.read()
 		return nil
 	}
@@ -273,7 +273,7 @@ func blindAgent(s *drill.Scene) {
 func foreignProcessor(s *drill.Scene) {
 	c := newCardSite(s, cardOptions{
 		policy: func(p *attest.Policy) { p.AcceptDPU = s.Off(NoDPU) },
-		card: func(o *card.Options) {
+		card: func(o *hcasim.Options) {
 			o.Identity.DeviceID, o.Identity.HWDevID = 0xA2DC, 0x21C // BlueField-3
 		},
 	})

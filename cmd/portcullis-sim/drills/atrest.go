@@ -20,7 +20,7 @@ import (
 	"portcullis/fabricsm/drill"
 	"portcullis/fabricsm/drill/threats"
 	"portcullis/fabricsm/driver/factfile"
-	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
@@ -79,7 +79,7 @@ func newRoot(s *drill.Scene, name string, random *rand.ChaCha8) vault.Root {
 // keep saves the facts of the Subnet Manager as the service does: sealed, in the
 // store.
 func (v *site) keep(root vault.Root, random *rand.ChaCha8) {
-	to, err := sealed.Open(v.turn.Store(), root, random)
+	to, err := keystore.Open(v.turn.Store(), root, random)
 	v.scene.Must(err)
 	if v.scene.Off(SealedStore) {
 		v.scene.Must(bare{v}.Save(v.Facts()))
@@ -173,7 +173,7 @@ func (v *site) kit(root vault.Root, taken *answer) []byte {
 	s.Must(json.Unmarshal(taken.body.Bytes(), &stored))
 	facts, err := factfile.Read("sealed keys", strings.NewReader(strings.Join(stored.Facts, "\n")+"\n"))
 	s.Must(err)
-	c, err := sealed.Read(facts, root)
+	c, err := keystore.Read(facts, root)
 	s.Must(err)
 	s.Check(len(c.Records) > 0, "the sealed keys have no record, so nothing is proven")
 	return escrowOf(s, &escrow.Contents{Fabric: c.Vault, Made: v.clock(), Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles})
@@ -191,7 +191,7 @@ func escrowOf(s *drill.Scene, c *escrow.Contents) []byte {
 // wrongRoot demands that the stolen store does not open under another root.
 func (v *site) wrongRoot(random *rand.ChaCha8) {
 	s := v.scene
-	_, err := sealed.Open(v.turn.Store(), newRoot(s, "thief", random), random)
+	_, err := keystore.Open(v.turn.Store(), newRoot(s, "thief", random), random)
 	if s.Check(err != nil, "the store opens under a root that is not its own") {
 		s.Stopped("under another root the store says: %v", err)
 	}
@@ -200,7 +200,7 @@ func (v *site) wrongRoot(random *rand.ChaCha8) {
 // restored demands that the Subnet Manager goes on with what is stored: the sealed records are the keys.
 func (v *site) restored(root vault.Root, random *rand.ChaCha8) {
 	s := v.scene
-	kept, err := sealed.Open(v.turn.Store(), root, random)
+	kept, err := keystore.Open(v.turn.Store(), root, random)
 	s.Must(err)
 	facts, err := kept.Load()
 	s.Must(err)

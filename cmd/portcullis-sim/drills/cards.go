@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"portcullis/agent/hca"
-	"portcullis/agent/hca/card"
+	"portcullis/agent/hca/hcasim"
 	"portcullis/agent/hca/register"
 	"portcullis/agent/hca/sysfs"
 	"portcullis/agent/lock"
@@ -26,7 +26,7 @@ import (
 // reads and locks as the service orders, and which the fabric obeys.
 type cardSite struct {
 	*evidenceSite
-	card    *card.Card
+	card    *hcasim.Card
 	adapter *lock.Adapter
 	locks   *locks.Service
 	root    lockkey.Root
@@ -39,7 +39,7 @@ type cardSite struct {
 // cardOptions say how a site differs from one that demands everything.
 type cardOptions struct {
 	policy func(*attest.Policy)
-	card   func(*card.Options)
+	card   func(*hcasim.Options)
 }
 
 // newCardSite makes a site whose adapters are locked with plain writes. Firmware is compared with what adapters report of
@@ -69,13 +69,13 @@ func newCardSite(s *drill.Scene, o cardOptions) *cardSite {
 }
 
 // install puts a card behind the suspect's adapter.
-func (c *cardSite) install(change func(*card.Options)) {
+func (c *cardSite) install(change func(*hcasim.Options)) {
 	node := c.List.Find(suspect).GUID
-	o := card.ConnectX7(node, c.GUID(suspect, 1))
+	o := hcasim.ConnectX7(node, c.GUID(suspect, 1))
 	if change != nil {
 		change(&o)
 	}
-	c.card = card.New(o)
+	c.card = hcasim.New(o)
 	c.scene.Must(c.Fabric.Install(suspect, modelled{c.card}))
 	c.adapter = &lock.Adapter{
 		Name: suspect, Base: node, PSID: o.Identity.PSID, Ports: []ib.PortNum{1}, Access: bus{c.card},
@@ -89,7 +89,7 @@ func (c *cardSite) install(change func(*card.Options)) {
 }
 
 // modelled is a card as the fabric sees it.
-type modelled struct{ card *card.Card }
+type modelled struct{ card *hcasim.Card }
 
 // Boot implements hcaconf.Firmware.
 func (m modelled) Boot() hcaconf.Config {
@@ -113,7 +113,7 @@ func (c *cardSite) probe() attest.Firewall {
 }
 
 // bus carries registers to a card, as the kernel would.
-type bus struct{ card *card.Card }
+type bus struct{ card *hcasim.Card }
 
 // Access implements hca.Access.
 func (b bus) Access(_ context.Context, id register.ID, m register.Method, data []byte) ([]byte, error) {

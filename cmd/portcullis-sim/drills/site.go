@@ -16,9 +16,9 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
-	"portcullis/api/fabric/ledger"
 	"portcullis/api/fabric/owed"
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
@@ -29,7 +29,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/vault"
 )
 
@@ -59,7 +59,7 @@ type site struct {
 	admission *admission.Service
 	turn      *fabric.Turn
 	owed      *owed.Keeper // what the store is owed; nil: the turn keeps that in memory
-	seen      *seen.Observer
+	seen      *query.Observer
 	api       *api.Server
 	tokens    map[string]string // of credentials, by name
 	known     *api.Tokens       // the same, as the API knows them
@@ -92,7 +92,7 @@ func newSite(s *drill.Scene, o options) *site {
 	}
 	v.options, v.log = ao, log
 	v.restartService()
-	v.seen = seen.New(seen.Options{Now: v.clock})
+	v.seen = query.New(query.Options{Now: v.clock})
 	v.known, v.limits = v.credentials(o.credentials), cmp.Or(o.limits, api.DefaultLimits())
 	v.serveAPI(log)
 	_, err = v.admission.Inventory().ImportInventory(context.Background(), "drill", []inventory.File{{Name: "hosts.yaml", Data: v.inventory()}}, v1.RepairTicket{}, false)
@@ -119,7 +119,7 @@ func (v *site) serveAPI(log *slog.Logger) {
 }
 
 // clock is the virtual time.
-func (v *site) clock() time.Time { return stage.Epoch.Add(v.Now()) }
+func (v *site) clock() time.Time { return testbed.Epoch.Add(v.Now()) }
 
 // operator is what operators do with keys.
 func (v *site) operator(log *slog.Logger) api.FabricOperator {
@@ -242,7 +242,7 @@ func (v *site) sync() {
 
 // decided returns all that determines which host is in which partition, as far as it can be compared.
 func (v *site) decided() string {
-	return revisions(v, ledger.Grants()) + revisions(v, ledger.Memberships()) + revisions(v, hostrecord.Records())
+	return revisions(v, records.Grants()) + revisions(v, records.Memberships()) + revisions(v, hostrecord.Records())
 }
 
 // revisions lists the records of a collection with when they were last changed.

@@ -8,7 +8,7 @@ import (
 
 	"portcullis/api/admission"
 	"portcullis/api/events"
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/drill"
 	"portcullis/fabricsm/ib"
@@ -132,7 +132,7 @@ func (v *site) tables() map[string]string {
 
 // wantSight fails the drill unless the sight is recorded as so.
 func (v *site) wantSight(state string) {
-	rec, err := ledger.Sights().Get(v.ctx(), v.store, ledger.Master)
+	rec, err := records.Sights().Get(v.ctx(), v.store, records.Master)
 	v.scene.Must(err)
 	v.scene.Check(rec.Value.State == state, "the Subnet Manager is %q, want %q: %+v", rec.Value.State, state, rec.Value)
 }

@@ -15,7 +15,7 @@ import (
 
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/driver/factfile"
-	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keyfile"
 	"portcullis/fabricsm/sm"
@@ -92,7 +92,7 @@ func contents(ctx context.Context, env *cli.Env, s *stateFlags) (*escrow.Content
 	if err != nil {
 		return nil, err
 	}
-	c, err := sealed.Read(facts, root)
+	c, err := keystore.Read(facts, root)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}

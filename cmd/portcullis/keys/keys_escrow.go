@@ -16,7 +16,7 @@ import (
 
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/driver/factfile"
-	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/vault"
 	"portcullis/fabricsm/vault/escrow"
@@ -229,9 +229,9 @@ func recoverKeys(env *cli.Env, kit, identity, rootFile, out string, epoch keys.E
 	if err != nil {
 		return err
 	}
-	store, err := sealed.Open(files, root, rand.Reader)
+	store, err := keystore.Open(files, root, rand.Reader)
 	if err == nil {
-		err = store.Restore(&sealed.Contents{Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles, Behind: c.Behind})
+		err = store.Restore(&keystore.Contents{Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles, Behind: c.Behind})
 	}
 	if err = errors.Join(err, files.Close()); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(out, "facts"), err)

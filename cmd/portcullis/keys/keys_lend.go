@@ -11,7 +11,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/driver/factfile"
-	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keyfile"
@@ -119,7 +119,7 @@ func writeLent(k *v1.LentKey, root vault.Root, out string) error {
 	if err != nil {
 		return err
 	}
-	opened, err := sealed.Read(facts, root)
+	opened, err := keystore.Read(facts, root)
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}

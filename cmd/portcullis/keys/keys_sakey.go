@@ -11,7 +11,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/driver/factfile"
-	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/vault"
 )
@@ -87,7 +87,7 @@ func openSAKey(k *v1.SealedKeys, root vault.Root) (keys.Held, error) {
 	if err != nil {
 		return keys.Held{}, err
 	}
-	opened, err := sealed.Read(facts, root)
+	opened, err := keystore.Read(facts, root)
 	if err != nil {
 		return keys.Held{}, fmt.Errorf("%s: %w", from, err)
 	}

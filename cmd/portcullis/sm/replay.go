@@ -11,8 +11,8 @@ import (
 
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/chain"
-	"portcullis/fabricsm/sm/record"
+	"portcullis/fabricsm/route/enginelist"
+	"portcullis/fabricsm/sm/replay"
 )
 
 func replayCommand(env *cli.Env) *cobra.Command {
@@ -23,7 +23,7 @@ func replayCommand(env *cli.Env) *cobra.Command {
 outputs at each step. The first difference is shown, with exit status 1. No service is needed.
 A record that ends in the middle is replayed up to there.`,
 		Args: cli.Operands("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error { return replay(env, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return newReplay(env, args[0]) },
 	}
 }
 
@@ -36,16 +36,16 @@ type replayed struct {
 	Seconds float64            `json:"seconds"` // as recorded
 	Same    bool               `json:"same"`
 	Ends    string             `json:"ends,omitempty"` // why the record ends before the run
-	Differs *record.Difference `json:"differs,omitempty"`
+	Differs *replay.Difference `json:"differs,omitempty"`
 }
 
-func replay(env *cli.Env, file string) error {
+func newReplay(env *cli.Env, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	r, err := record.Replay(f, recordedEngine)
+	r, err := replay.Replay(f, recordedEngine)
 	if err != nil {
 		return cli.Hint(fmt.Errorf("%s: %w", file, err), "want a file of portcullisd sm --record, of the same version")
 	}
@@ -61,11 +61,11 @@ func replay(env *cli.Env, file string) error {
 
 // recordedEngine returns a routing engine of a record.
 func recordedEngine(name string, options []byte) (route.Engine, error) {
-	engines, err := (&chain.Settings{}).Engines(name)
+	engines, err := (&enginelist.Settings{}).Engines(name)
 	if err != nil {
 		return nil, err
 	}
-	return record.Engine(engines[0], options)
+	return replay.Engine(engines[0], options)
 }
 
 func (r *replayed) table(w *cli.Columns) {

@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/discovered"
-	"portcullis/fabricsm/topospec/forms"
+	"portcullis/fabricsm/topospec/format"
 	"portcullis/fabricsm/topospec/generate"
 )
 
@@ -57,7 +57,7 @@ func readRevision(ctx context.Context, env *cli.Env, name string, draft bool) (*
 	if err != nil {
 		return nil, err
 	}
-	return forms.Any(name, data, forms.Seal(!draft))
+	return format.Any(name, data, format.Seal(!draft))
 }
 
 func readSpec(ctx context.Context, env *cli.Env, name string, draft bool) (*topospec.Spec, error) {
@@ -70,7 +70,7 @@ func readSpec(ctx context.Context, env *cli.Env, name string, draft bool) (*topo
 
 // writeSpec writes a revision to the file that --out names.
 func writeSpec(env *cli.Env, s *topospec.Spec, form, file string) error {
-	text, err := forms.Text(s, form)
+	text, err := format.Text(s, form)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func writeSpec(env *cli.Env, s *topospec.Spec, form, file string) error {
 }
 
 func topospecConvert(env *cli.Env) *cobra.Command {
-	form, file, draft := forms.Names()[0], "", false
+	form, file, draft := format.Names()[0], "", false
 	cmd := &cobra.Command{
 		Use: "convert FILE", Short: "Convert a topology to another format", Args: cli.Operands("FILE"),
 		Long: `Convert a topology to another format:
@@ -107,7 +107,7 @@ To seal an edited native file again: --draft --to json (or yaml).`,
 		},
 	}
 	draftFlag(cmd, &draft)
-	cmd.Flags().Var(cli.OneOf(&form, forms.Names()), "to", "output format")
+	cmd.Flags().Var(cli.OneOf(&form, format.Names()), "to", "output format")
 	outFlag(cmd, &file)
 	return cmd
 }
@@ -199,7 +199,7 @@ guid are required. --slots prints a manifest to fill in.`,
 			return writeSpec(env, s, form, file)
 		},
 	}
-	cmd.Flags().Var(cli.OneOf(&form, forms.Names()), "to", "output format")
+	cmd.Flags().Var(cli.OneOf(&form, format.Names()), "to", "output format")
 	cmd.Flags().BoolVar(&slots, "slots", false, "print the manifest that the design needs, without GUIDs")
 	outFlag(cmd, &file)
 	return cmd

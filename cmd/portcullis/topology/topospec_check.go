@@ -7,13 +7,13 @@ import (
 
 	"portcullis/cmd/internal/input"
 	"portcullis/cmd/portcullis/cli"
+	"portcullis/fabricsm/strictyaml"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/diff"
 	"portcullis/fabricsm/topospec/generate"
-	"portcullis/fabricsm/topospec/judge"
 	"portcullis/fabricsm/topospec/lint"
 	"portcullis/fabricsm/topospec/simulate"
-	"portcullis/fabricsm/strictyaml"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // parseDesign reads the file of a design.
@@ -214,7 +214,7 @@ func showSimulation(w *cli.Columns, r *simulate.Report) {
 		w.Row("PORT", "ACTION", "VERDICT", "EXPECTED", "THERE IS", "HOST")
 		for _, h := range r.Hits {
 			action := h.Action.String()
-			if h.Action == judge.Keep {
+			if h.Action == verify.Keep {
 				action = "keep, page"
 			}
 			w.Row(h.Where, action, h.Verdict.String(), h.Expected, h.Seen, h.Host)

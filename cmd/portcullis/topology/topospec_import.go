@@ -10,7 +10,7 @@ import (
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/discovered"
-	"portcullis/fabricsm/topospec/forms"
+	"portcullis/fabricsm/topospec/format"
 	"portcullis/fabricsm/topospec/generate"
 	"portcullis/fabricsm/topospec/ndt"
 )
@@ -53,7 +53,7 @@ of the plans. Lines of other networks are left out, and counted.`,
 	cmd.Flags().StringVar(&in.fabric, "fabric", "", "name of the fabric")
 	cmd.Flags().Var(cli.OneOf(&in.from, topospecInputs), "format", "what FILE is: observed or ndt")
 	cmd.Flags().StringVar(&in.manifest, "manifest", "", "CSV with the GUIDs of the devices that plans name")
-	cmd.Flags().Var(cli.OneOf(&form, forms.Names()), "to", "output format")
+	cmd.Flags().Var(cli.OneOf(&form, format.Names()), "to", "output format")
 	outFlag(cmd, &file)
 	return cmd
 }

@@ -11,7 +11,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/forms"
+	"portcullis/fabricsm/topospec/format"
 	"portcullis/fabricsm/topospec/native"
 )
 
@@ -175,7 +175,7 @@ that an approval must name. --to writes its contents in a format of "topospec co
 			return env.Print(r, func(w *cli.Columns) { showRevision(w, r) })
 		},
 	}
-	cmd.Flags().Var(cli.OneOf(&form, forms.Names()), "to", "write the contents in this format")
+	cmd.Flags().Var(cli.OneOf(&form, format.Names()), "to", "write the contents in this format")
 	outFlag(cmd, &file)
 	return cmd
 }

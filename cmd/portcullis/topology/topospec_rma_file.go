@@ -11,9 +11,9 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/forms"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/format"
 	"portcullis/fabricsm/topospec/rma"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // rmaSteps are the revisions of a replacement that can be made of a file.
@@ -29,7 +29,7 @@ func (f *rmaFiles) flags(cmd *cobra.Command) {
 	f.step, f.form = rmaSteps[0], "yaml"
 	cmd.Flags().StringVar(&f.name, "file", "", "make one revision from this file, without a service")
 	cmd.Flags().Var(cli.OneOf(&f.step, rmaSteps), "step", "which revision, with --file: "+strings.Join(rmaSteps, ", "))
-	cmd.Flags().Var(cli.OneOf(&f.form, forms.Names()), "to", "output format, with --file")
+	cmd.Flags().Var(cli.OneOf(&f.form, format.Names()), "to", "output format, with --file")
 	outFlag(cmd, &f.out)
 }
 
@@ -107,8 +107,8 @@ func openedSwitch(ctx context.Context, env *cli.Env, s *topospec.Spec, r *replac
 	if err != nil {
 		return nil, err
 	}
-	j := judge.New(s, topospec.Observe, nil)
-	judge.Sweep(j, f, sm)
+	j := verify.New(s, topospec.Observe, nil)
+	verify.Sweep(j, f, sm)
 	flow := &rma.Switch{Ticket: r.in.Ticket, Old: r.in.Old, New: r.in.New, State: rma.Replaced}
 	return flow.Open(j)
 }

@@ -20,9 +20,9 @@ import (
 	"portcullis/fabricsm/partition/conf"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/alias"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sm"
 )
 
@@ -227,7 +227,7 @@ func lasting(was, is *sa.Config) []string {
 }
 
 // tenant returns the number of the tenant that an end port belongs to. It is the goroutine's that makes sights.
-func (a *Keeper) tenant(e *book.EndPort) limiter.Tenant {
+func (a *Keeper) tenant(e *portindex.EndPort) limiter.Tenant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.numbers.of(e, a.parts.tenants)
@@ -245,7 +245,7 @@ const (
 // of returns the number of an end port: that of the first tenant that has a partition of it, otherwise of its first
 // partition. P_Keys of an end port are those that the switch in front of it lets pass, so no host takes another's share.
 // Beyond limiter.MaxTenants tenants share.
-func (n *numbering) of(e *book.EndPort, tenants map[ib.PKey]string) limiter.Tenant {
+func (n *numbering) of(e *portindex.EndPort, tenants map[ib.PKey]string) limiter.Tenant {
 	if e.Type == ib.NodeSwitch || slices.Contains(e.PKeys, ib.DefaultPKeyFull) {
 		return ourselves
 	}

@@ -15,9 +15,9 @@ import (
 	"portcullis/fabricsm/partition/conf"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/alias"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sm"
 )
 
@@ -87,13 +87,13 @@ func TestTenantNumbers(t *testing.T) {
 	t.Parallel()
 	tenants := map[ib.PKey]string{0x11: "acme", 0x12: "acme", 0x13: "umbrella"}
 	var n numbering
-	host := func(keys ...ib.PKey) *book.EndPort { return &book.EndPort{Type: ib.NodeCA, PKeys: keys} }
+	host := func(keys ...ib.PKey) *portindex.EndPort { return &portindex.EndPort{Type: ib.NodeCA, PKeys: keys} }
 	for _, tt := range []struct {
 		name string
-		port *book.EndPort
+		port *portindex.EndPort
 		want limiter.Tenant
 	}{
-		{"switch", &book.EndPort{Type: ib.NodeSwitch, PKeys: []ib.PKey{0x7FFF}}, ourselves},
+		{"switch", &portindex.EndPort{Type: ib.NodeSwitch, PKeys: []ib.PKey{0x7FFF}}, ourselves},
 		{"subnet manager", host(0x8011, 0xFFFF), ourselves},
 		{"without a tenant", host(0x7FFF), nobodys},
 		{"first", host(0x8011, 0x7FFF), firstTenant},

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/chain"
+	"portcullis/fabricsm/route/enginelist"
 	"portcullis/fabricsm/sm"
 )
 
@@ -29,11 +29,11 @@ type Routing struct {
 }
 
 func defaultRouting() Routing {
-	return Routing{Engine: chain.Default, MaxLanes: route.MaxLayers, MaxReverse: -1}
+	return Routing{Engine: enginelist.Default, MaxLanes: route.MaxLayers, MaxReverse: -1}
 }
 
 func (r *Routing) check(k *checker, key string) {
-	if err := chain.Check(r.Engine); err != nil {
+	if err := enginelist.Check(r.Engine); err != nil {
 		k.wrong(key+".engine", "%q: %v", r.Engine, err)
 	}
 	within(k, key+".max_lanes", r.MaxLanes, 1, route.MaxLayers)
@@ -60,11 +60,11 @@ func (r *Routing) flags(f *smFlags, key string) {
 // apply stands behind that of the ports: engines may use no more lanes than
 // ports are given.
 func (r *Routing) apply(to *sm.Config, path func(string) string) error {
-	settings := chain.Settings{Lanes: r.MaxLanes, MaxReverseHops: r.MaxReverse}
+	settings := enginelist.Settings{Lanes: r.MaxLanes, MaxReverseHops: r.MaxReverse}
 	if vls := to.Ports.MaxOperationalVLs; vls != 0 {
 		settings.Lanes = min(r.MaxLanes, vls.Count())
 	}
-	files := chain.Files{
+	files := enginelist.Files{
 		Roots: path(r.RootGUIDFile), ComputeNodes: path(r.CNGUIDFile), IONodes: path(r.IOGUIDFile), IDs: path(r.IDsGUIDFile),
 		Torus: path(r.TorusConfig), Groups: path(r.GroupFile), LFTs: path(r.LFTsFile), PortOrder: path(r.PortOrder),
 		Order: path(r.OrderFile), Weights: path(r.WeightsFile), Ignored: path(r.IgnoreFile),

@@ -8,7 +8,7 @@ import (
 	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/forms"
+	"portcullis/fabricsm/topospec/format"
 )
 
 // Topology names the declared topology, and what follows from a difference.
@@ -58,7 +58,7 @@ func readTopology(name string) (*topospec.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := forms.Declared(name, data, forms.Sealed)
+	r, err := format.Declared(name, data, format.Sealed)
 	if err != nil {
 		return nil, err
 	}

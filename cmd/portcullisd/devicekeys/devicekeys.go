@@ -6,14 +6,14 @@ import (
 
 	"portcullis/cmd/portcullisd/config"
 	"portcullis/fabricsm/driver"
-	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
 )
 
 // Ring is where the keys of devices are kept and come from.
 type Ring struct {
-	*sealed.Store
+	*keystore.Store
 	drawn *keys.Drawn // nil: they are derived
 }
 
@@ -34,7 +34,7 @@ func Open(c *config.Keys, inner driver.Store, path func(string) string, to *sm.C
 		return nil, nil, err
 	}
 	k := &Ring{}
-	if k.Store, err = sealed.Open(inner, root, rand.Reader); err != nil {
+	if k.Store, err = keystore.Open(inner, root, rand.Reader); err != nil {
 		return nil, nil, &ClosedError{err}
 	}
 	if c.Mode == string(keys.ModeRandom) {

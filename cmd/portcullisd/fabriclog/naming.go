@@ -6,7 +6,7 @@ import (
 	"context"
 	"log/slog"
 
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/sm"
 )
@@ -18,7 +18,7 @@ type namingHandler struct {
 }
 
 // Naming is a log that names hosts and tenants.
-func Naming(log *slog.Logger, o *seen.Observer) *slog.Logger {
+func Naming(log *slog.Logger, o *query.Observer) *slog.Logger {
 	return slog.New(&namingHandler{log.Handler(), o.Owner})
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/chain"
+	"portcullis/fabricsm/route/enginelist"
 	"portcullis/fabricsm/sm"
 )
 
@@ -30,7 +30,7 @@ func (n *Routes) OnView(v *sm.View) {
 		notes = append(notes, fmt.Sprintf("routing engine %s uses %d virtual lanes: only clients that take the service level of each path from this subnet manager are safe from deadlock, and path records are not answered yet; engines that need one lane (updn, ftree) are safe for all",
 			t.Engine, t.Layers()))
 	}
-	for _, m := range chain.Missing(n.Engines, v.Fabric) {
+	for _, m := range enginelist.Missing(n.Engines, v.Fabric) {
 		notes = append(notes, "routing: "+m)
 	}
 	for _, note := range notes {

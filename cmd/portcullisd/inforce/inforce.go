@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/api/store"
 	"portcullis/api/topology"
 	"portcullis/cmd/portcullisd/command"
@@ -29,7 +29,7 @@ type Options struct {
 	Core  func() sm.Config // the configuration in use; a topology in it is in force, whatever the store has
 
 	// The role sm has all of these, and other roles none.
-	Observer *seen.Observer
+	Observer *query.Observer
 	Pass     func(context.Context, sm.Input) error // has the Subnet Manager take an input
 	Problem  func(problem string)                  // called with why the revision cannot be followed; "" while it can
 
@@ -109,7 +109,7 @@ func (k *Keeper) Sight() (*topology.Sight, error) {
 }
 
 // owners says whose a port is.
-type owners struct{ o *seen.Observer }
+type owners struct{ o *query.Observer }
 
 // Owner implements simulate.Directory.
 func (w owners) Owner(at ib.Place, node ib.GUID) (host, tenant string) { return w.o.OwnerAt(at, node) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	"portcullis/api/topology"
@@ -21,7 +21,7 @@ import (
 func options(st *store.Store, core sm.Config) Options {
 	return Options{
 		Store: st, Log: slog.New(slog.DiscardHandler), Now: time.Now, Core: func() sm.Config { return core },
-		Observer: seen.New(seen.Options{}), Pass: func(context.Context, sm.Input) error { return nil }, Problem: func(string) {},
+		Observer: query.New(query.Options{}), Pass: func(context.Context, sm.Input) error { return nil }, Problem: func(string) {},
 		Answered: func(_ context.Context, _ string, f func() error) error { return f() },
 	}
 }

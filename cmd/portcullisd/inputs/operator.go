@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"portcullis/api/fabric/keyops"
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -25,7 +25,7 @@ import (
 type Operator struct {
 	*keyops.Ops // what they do with keys
 
-	seen   *seen.Observer
+	seen   *query.Observer
 	log    *slog.Logger
 	Inputs chan sm.Input // taken by the driver, one at a time
 	// note puts into the audit log what is about to be done; nil: there is none.
@@ -40,7 +40,7 @@ type Operator struct {
 }
 
 // New returns what acts on the Subnet Manager that o observes. A driver takes its inputs.
-func New(o *seen.Observer, log *slog.Logger) *Operator {
+func New(o *query.Observer, log *slog.Logger) *Operator {
 	k := &Operator{seen: o, log: log, Inputs: make(chan sm.Input)}
 	k.Ops = &keyops.Ops{Seen: o, Log: log, Now: time.Now, Apply: k.applied}
 	return k

@@ -9,7 +9,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/journal"
 
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/sm"
 )
@@ -88,9 +88,9 @@ func (h *journalHandler) Handle(ctx context.Context, r slog.Record) error {
 
 // eventFields adds what an event is about.
 func eventFields(fields map[string]string, e sm.Event) {
-	name := seen.EventName(e)
+	name := query.EventName(e)
 	fields["MESSAGE_ID"], fields[fieldOf("event")] = messageID(name), name
-	for key, value := range seen.EventFields(e) {
+	for key, value := range query.EventFields(e) {
 		fields[fieldOf(key)] = value
 	}
 }

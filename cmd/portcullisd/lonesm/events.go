@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/cmd/internal/terminal"
 	"portcullis/fabricsm/sm"
 )
@@ -78,14 +78,14 @@ type eventLine struct {
 
 // complete says what the event is.
 func (l *eventLine) complete() {
-	l.Event, l.Level, l.Text = seen.EventName(l.event), seen.LevelName(l.event), l.event.String()
+	l.Event, l.Level, l.Text = query.EventName(l.event), query.LevelName(l.event), l.event.String()
 	switch e := l.event.(type) {
 	case *sm.StateChanged:
 		l.State = e.State.String()
 	case *sm.Settled:
 		return // settledLine has all
 	}
-	l.Fields = seen.EventFields(l.event)
+	l.Fields = query.EventFields(l.event)
 }
 
 // settledLine is what a settled fabric has more. Seconds and SMPs count from

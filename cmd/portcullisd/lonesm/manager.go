@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/cmd/portcullisd/administration"
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/cmd/portcullisd/config"
@@ -29,7 +29,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/sm/record"
+	"portcullis/fabricsm/sm/replay"
 	"portcullis/fabricsm/transport/pcap"
 )
 
@@ -51,7 +51,7 @@ type manager struct {
 	since          cause
 	out            *eventLines // nil: events are not printed
 	last           *sm.View
-	seen           *seen.Observer
+	seen           *query.Observer
 	watched        *watch.Server
 	marks          *inputs.Operator
 	state          *factfile.Store  // nil: nothing is kept
@@ -60,7 +60,7 @@ type manager struct {
 	administration *administration.Keeper
 	answers        *sa.Agent // nil: no request is answered
 	recorded       *os.File  // nil: nothing is recorded
-	recorder       *record.Writer
+	recorder       *replay.Writer
 	captured       *os.File // nil: nothing is captured
 	capture        *pcap.Writer
 	standby        bool // ended because another SM is master
@@ -112,7 +112,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if s.answers, err = s.administration.Agent(&o.Config.Fabric, &s.core, s.ring.SAKeys(), o.Config.Path); err != nil {
 		return err
 	}
-	s.seen = seen.New(seen.Options{})
+	s.seen = query.New(query.Options{})
 	s.marks = inputs.New(s.seen, s.log)
 	s.marks.Sealed = func() ([]sm.Fact, error) { return s.state.Load() }
 	if s.watched, err = watch.Open(o.Config.Fabric.Watch, o.Config.Path, s.seen, s.marks, nil, s.log); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
@@ -20,7 +20,7 @@ func TestEventName(t *testing.T) {
 		&sm.Settled{}: "settled", &sm.PortPlaced{}: "port-placed", &sm.ForeignSM{}: "foreign-sm",
 		&sm.SMInfoRefused{}: "sminfo-refused", &sm.DuplicateGUID{}: "duplicate-guid",
 	} {
-		if got := seen.EventName(e); got != want {
+		if got := query.EventName(e); got != want {
 			t.Errorf("%T is called %q, want %q", e, got, want)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/fabricsm/driver"
-	"portcullis/fabricsm/sm/record"
+	"portcullis/fabricsm/sm/replay"
 )
 
 // maxRecord is the largest size of a record: a bring-up of 10,000 hosts takes
@@ -22,7 +22,7 @@ func (s *manager) openRecord() error {
 	if err != nil {
 		return command.Hint(fmt.Errorf("record: %w", err), "name a file that is not there yet")
 	}
-	s.recorded, s.recorder = f, record.NewWriter(f, maxRecord, func(err error) {
+	s.recorded, s.recorder = f, replay.NewWriter(f, maxRecord, func(err error) {
 		s.log.Warn("the record ends here; the subnet manager goes on", "file", s.o.Record, "reason", err)
 	})
 	return nil

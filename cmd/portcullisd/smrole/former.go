@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/leader"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/driver"
@@ -122,7 +122,7 @@ func (r *Role) awaitNext(ctx context.Context, own ib.GUID) {
 // more.
 func (r *Role) seesNext(ctx context.Context, own ib.GUID) bool {
 	next := func(now *v1.SM) bool { return now.Settled && now.GUID != own }
-	recs, from, err := ledger.SMs().List(ctx, r.Store, ledger.Master)
+	recs, from, err := records.SMs().List(ctx, r.Store, records.Master)
 	if err != nil {
 		return false
 	}
@@ -131,7 +131,7 @@ func (r *Role) seesNext(ctx context.Context, own ib.GUID) bool {
 			return true
 		}
 	}
-	for ev := range ledger.SMs().Watch(ctx, r.Store, from) {
+	for ev := range records.SMs().Watch(ctx, r.Store, from) {
 		switch {
 		case ev.Err != nil:
 			return false

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/records"
 	"portcullis/api/leader"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -31,7 +31,7 @@ func (s *successor) run(ctx context.Context, t *testing.T) {
 		if s.after > 0 {
 			<-time.After(s.after)
 			_, err := s.store.Update(ctx, func(tx *store.Tx) error {
-				return ledger.SMs().Put(tx, ledger.Master, v1.SM{State: "master", GUID: 0x77, Settled: true})
+				return records.SMs().Put(tx, records.Master, v1.SM{State: "master", GUID: 0x77, Settled: true})
 			})
 			if err != nil {
 				t.Error(err)

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"portcullis/api/fabric"
-	"portcullis/api/fabric/ledger"
 	"portcullis/api/fabric/owed"
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
+	"portcullis/api/fabric/records"
 	"portcullis/api/leader"
 	"portcullis/api/store"
 	"portcullis/api/topology"
@@ -60,7 +60,7 @@ type Options struct {
 	State    *readiness.Fabric
 	Keys     func(detail string) // called with why this machine does not open the keys of devices
 	Link     *Link
-	Observer *seen.Observer
+	Observer *query.Observer
 	Marks    *inputs.Operator
 	Owed     *owed.Keeper
 	Declared Declared
@@ -147,7 +147,7 @@ func (r *Role) unreachable(ctx context.Context, t *leader.Term, err error) {
 				return err
 			}
 		}
-		return ledger.SMs().Put(tx, ledger.Master, v1.SM{
+		return records.SMs().Put(tx, records.Master, v1.SM{
 			State: "unreachable", Priority: r.Config.Fabric.Priority,
 			Problems: []string{reason}, Updated: time.Now().UTC(),
 		})

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"portcullis/api/fabric/ledger"
 	"portcullis/api/fabric/owed"
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
+	"portcullis/api/fabric/records"
 	"portcullis/api/leader"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
@@ -81,7 +81,7 @@ func newSite(t *testing.T, change func(*Options)) *site {
 	o := Options{
 		Config: c, InUse: config.NewInUse(core), Store: store.New(memory.New(time.Now), ""), Log: log, Now: time.Now,
 		State: readiness.NewFabric(s.status, c.Fabric.SA.Enabled, log), Keys: func(string) {}, Link: link,
-		Observer: seen.New(seen.Options{Hosts: link.Hosts, Cables: link.Cables, Tenants: link.Tenants}),
+		Observer: query.New(query.Options{Hosts: link.Hosts, Cables: link.Cables, Tenants: link.Tenants}),
 		Owed:     owed.New(log), Declared: undeclared{}, Administration: answers,
 		Open: func(context.Context, *sm.Config) (transport.Port, error) {
 			s.opened = append(s.opened, time.Since(began))
@@ -143,7 +143,7 @@ func TestBringsAFabricUp(t *testing.T) {
 			if err != nil || !v.Settled || v.State != ib.SMMaster || v.Fabric.NumNodes() != 5 {
 				t.Errorf("view %+v, %v", v, err)
 			}
-			rec, err := ledger.SMs().Get(t.Context(), s.Store, ledger.Master)
+			rec, err := records.SMs().Get(t.Context(), s.Store, records.Master)
 			if err != nil || !rec.Value.Settled {
 				t.Errorf("the store has %+v, %v", rec.Value, err)
 			}
@@ -172,7 +172,7 @@ func TestTriesAgain(t *testing.T) {
 			if got := s.obstacle(); got != gone.Error() {
 				t.Errorf("readiness says %q", got)
 			}
-			rec, err := ledger.SMs().Get(t.Context(), s.Store, ledger.Master)
+			rec, err := records.SMs().Get(t.Context(), s.Store, records.Master)
 			if err != nil || rec.Value.State != "unreachable" || !slices.Equal(rec.Value.Problems, []string{gone.Error()}) {
 				t.Errorf("the store has %+v, %v", rec.Value, err)
 			}

@@ -10,7 +10,7 @@ import (
 	"portcullis/api/fabric/owed"
 	"portcullis/api/store"
 	"portcullis/cmd/portcullisd/readiness"
-	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/sm"
 )
 
@@ -62,5 +62,5 @@ func (r *Role) rootOpens() (found bool, _ error) {
 	if err != nil {
 		return false, err
 	}
-	return sealed.Check(facts, root, rand.Reader)
+	return keystore.Check(facts, root, rand.Reader)
 }

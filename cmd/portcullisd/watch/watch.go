@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"portcullis/api"
-	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/query"
 	"portcullis/cmd/internal/version"
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/cmd/portcullisd/config"
@@ -34,7 +34,7 @@ type Server struct {
 }
 
 // NewRegistry returns a registry with the counters of the process, and of the fabric unless it is nil.
-func NewRegistry(fabric *seen.Observer) *prometheus.Registry {
+func NewRegistry(fabric *query.Observer) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	if fabric != nil {
 		r.MustRegister(fabric)
@@ -45,7 +45,7 @@ func NewRegistry(fabric *seen.Observer) *prometheus.Registry {
 
 // Open opens what o asks for; path completes the path of the socket. operator is
 // nil where the socket only shows the fabric, and hosts where nothing is done to hosts.
-func Open(o config.Watch, path func(string) string, seen *seen.Observer, operator api.FabricOperator, hosts api.HostRemover, log *slog.Logger) (*Server, error) {
+func Open(o config.Watch, path func(string) string, seen *query.Observer, operator api.FabricOperator, hosts api.HostRemover, log *slog.Logger) (*Server, error) {
 	w := &Server{}
 	if o.Socket == "" && o.Metrics == "" {
 		return w, nil

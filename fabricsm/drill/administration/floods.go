@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
@@ -29,8 +29,8 @@ func FloodDrills() []drill.Drill {
 }
 
 // busy is a manager that can look at a million packets a second. As many packets wait as Linux posts receives.
-func busy() stage.Work {
-	return stage.Work{Packet: time.Microsecond, Dropped: 50 * time.Nanosecond, Waiting: 512}
+func busy() testbed.Work {
+	return testbed.Work{Packet: time.Microsecond, Dropped: 50 * time.Nanosecond, Waiting: 512}
 }
 
 // flood has hosts send for a time, in turn, together so many packets a millisecond, while

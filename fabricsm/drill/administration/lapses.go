@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keyevent"
 	"portcullis/fabricsm/sm/mkeys"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
@@ -25,9 +25,9 @@ func LapseDrills() []drill.Drill {
 }
 
 // crowded is a manager whose adapter has room for 512 packets, as Linux has, and that looks at so many a second.
-func crowded(perSecond int) stage.Work {
+func crowded(perSecond int) testbed.Work {
 	each := time.Second / time.Duration(perSecond)
-	return stage.Work{Packet: each, Dropped: each, Waiting: 512}
+	return testbed.Work{Packet: each, Dropped: each, Waiting: 512}
 }
 
 // shownKey returns the M_Key that a device shows to a host that has none. No key is zero if it shows none.

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
@@ -96,7 +96,7 @@ func slowedMoves(s *drill.Scene) {
 	const perMilli, moves, detours = 1000, 3, 200
 	o := drill.Administered()
 	o.Tenants[1].Hosts = append(o.Tenants[1].Hosts, "h3")
-	o.Work = stage.Work{Packet: 2 * time.Microsecond, Dropped: time.Microsecond / 2, Waiting: 512}
+	o.Work = testbed.Work{Packet: 2 * time.Microsecond, Dropped: time.Microsecond / 2, Waiting: 512}
 	t := s.Site(o)
 	t.Customer("h2", "h6")
 	from := []*drill.Client{t.Client("h1"), t.Client("h5")}

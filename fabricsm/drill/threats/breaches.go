@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // breaches are what the drills of identity and cables do where the topology is declared, by the threat.
@@ -19,19 +19,19 @@ func breaches(threat string) []breach {
 				tried:   "h7 boots with the GUIDs of h1 of tenant A",
 				do:      func(t *drill.Site) { t.Replug("h7", t.List.Find("h1").GUID) },
 				at:      at7,
-				verdict: judge.Spoof,
+				verdict: verify.Spoof,
 			},
 			{
 				tried:   "h7 takes the GUIDs of h1 without a boot, and keeps its M_Key",
 				do:      func(t *drill.Site) { t.Rename("h7", t.List.Find("h1").GUID) },
 				at:      at7,
-				verdict: judge.Spoof,
+				verdict: verify.Spoof,
 			},
 			{
 				tried:   "h7 boots with the GUID of the leaf switch of h1",
 				do:      func(t *drill.Site) { t.Replug("h7", t.List.Find("leaf1").GUID) },
 				at:      at7,
-				verdict: judge.Spoof,
+				verdict: verify.Spoof,
 			},
 		}
 	case "T18":
@@ -43,21 +43,21 @@ func breaches(threat string) []breach {
 			},
 			do:      func(t *drill.Site) { t.Replug("h7", t.List.Find("h2").GUID) },
 			at:      at7,
-			verdict: judge.Spoof,
+			verdict: verify.Spoof,
 		}}
 	case "T19":
 		return []breach{{
 			tried:   "h7 boots with an unknown GUID",
 			do:      func(t *drill.Site) { t.Replug("h7", 0x00BAD00000000001) },
 			at:      at7,
-			verdict: judge.Unknown,
+			verdict: verify.Unknown,
 		}}
 	case "T20":
 		return []breach{{
 			tried:   "h7 boots with the GUID of the manager",
 			do:      func(t *drill.Site) { t.Replug("h7", t.List.Find("sm").GUID) },
 			at:      at7,
-			verdict: judge.Spoof,
+			verdict: verify.Spoof,
 		}}
 	case "T21":
 		return []breach{
@@ -65,14 +65,14 @@ func breaches(threat string) []breach {
 				tried:   "h7 shows a switch with the GUID of its adapter, and three hosts behind it",
 				do:      func(t *drill.Site) { replace(t, "h7", t.List.Find("h7").GUID, ghosts(t)) },
 				at:      at7,
-				verdict: judge.TypeMismatch,
+				verdict: verify.TypeMismatch,
 				after:   gotNothing(sim.Endpoint{Node: "fake"}, drill.Port("ghost1"), drill.Port("ghost2"), drill.Port("ghost3")),
 			},
 			{
 				tried:   "h7 shows a tree of 600 switches",
 				do:      func(t *drill.Site) { tree(t, "h7", 600) },
 				at:      at7,
-				verdict: judge.TypeMismatch,
+				verdict: verify.TypeMismatch,
 				after:   gotNothing(sim.Endpoint{Node: treeName(0)}, sim.Endpoint{Node: treeName(1)}, sim.Endpoint{Node: treeName(599)}),
 			},
 		}
@@ -81,7 +81,7 @@ func breaches(threat string) []breach {
 			tried:   "h7 takes the GUIDs of h1 while its link is up",
 			do:      func(t *drill.Site) { t.Must(t.Fabric.SetGUIDs("h7", t.List.Find("h1").GUID, t.List.Find("h1").GUID)) },
 			at:      at7,
-			verdict: judge.Spoof,
+			verdict: verify.Spoof,
 			within:  25 * time.Minute,
 		}}
 	case "T23":
@@ -89,7 +89,7 @@ func breaches(threat string) []breach {
 			tried:   "h7 shows the GUIDs of h1 for 50 s of every 90 s",
 			do:      func(t *drill.Site) { alternate(t, 80, func() bool { return isOff(t, t.Place("h7", 1)) }) },
 			at:      at7,
-			verdict: judge.Spoof,
+			verdict: verify.Spoof,
 			after: func(t *drill.Site, _ []ib.Place) {
 				alternate(t, 10, func() bool { return false })
 				t.Scene.Check(isOff(t, t.Place("h7", 1)), "the port is on again after it showed its own GUID")
@@ -104,18 +104,18 @@ func breaches(threat string) []breach {
 				t.Replug("h7", four)
 			},
 			at:      func(t *drill.Site) []ib.Place { return []ib.Place{t.Place("h4", 1), t.Place("h7", 1)} },
-			verdict: judge.Swapped,
+			verdict: verify.Swapped,
 		}}
 	case "T26":
 		var all []breach
 		for _, odd := range []struct {
 			what    string
 			guid    ib.GUID
-			verdict judge.Verdict
+			verdict verify.Verdict
 		}{
-			{"a GUID of a group of devices", 0x0100_0000_0000_0001, judge.Malformed},
-			{"a GUID that begins as a subnet prefix does", 0xFE80_0000_0000_0001, judge.Malformed},
-			{"its GUID with the bytes in the other order", 0, judge.Unknown},
+			{"a GUID of a group of devices", 0x0100_0000_0000_0001, verify.Malformed},
+			{"a GUID that begins as a subnet prefix does", 0xFE80_0000_0000_0001, verify.Malformed},
+			{"its GUID with the bytes in the other order", 0, verify.Unknown},
 		} {
 			all = append(all, breach{
 				tried: "h7 boots with " + odd.what,
@@ -144,14 +144,14 @@ func cableBreaches(threat string) []breach {
 			netlist: twoRails(),
 			do:      func(t *drill.Site) { swap(t, "h3", "h3-2") },
 			at:      func(t *drill.Site) []ib.Place { return []ib.Place{t.Place("h3", 1), t.Place("h3-2", 1)} },
-			verdict: judge.IntraHostSwap,
+			verdict: verify.IntraHostSwap,
 		}}
 	case "T148":
 		return []breach{{
 			tried:   "the cables of h4 and h7 are swapped while both are switched off",
 			do:      func(t *drill.Site) { swap(t, "h4", "h7") },
 			at:      func(t *drill.Site) []ib.Place { return []ib.Place{t.Place("h4", 1), t.Place("h7", 1)} },
-			verdict: judge.Swapped,
+			verdict: verify.Swapped,
 		}}
 	case "T149":
 		return []breach{{
@@ -163,7 +163,7 @@ func cableBreaches(threat string) []breach {
 				t.Must(t.Fabric.Insert(other))
 			},
 			at:      atFree("leaf3"),
-			verdict: judge.Unplanned,
+			verdict: verify.Unplanned,
 			after:   gotNothing(sim.Endpoint{Node: "foreign"}, drill.Port("theirs")),
 		}}
 	case "T150":
@@ -172,7 +172,7 @@ func cableBreaches(threat string) []breach {
 				tried:   "a switch is put between h7 and its port",
 				do:      func(t *drill.Site) { replace(t, "h7", fakeGUID, ghosts(t)) },
 				at:      at7,
-				verdict: judge.TypeMismatch,
+				verdict: verify.TypeMismatch,
 				after:   gotNothing(sim.Endpoint{Node: "fake"}, drill.Port("ghost1")),
 			},
 			{
@@ -181,7 +181,7 @@ func cableBreaches(threat string) []breach {
 					t.Must(t.Fabric.Insert(foreignSwitch(sim.Endpoint{Node: "leaf3", Port: freePort})))
 				},
 				at:      atFree("leaf3"),
-				verdict: judge.Unplanned,
+				verdict: verify.Unplanned,
 				after:   gotNothing(sim.Endpoint{Node: "foreign"}),
 			},
 		}
@@ -190,7 +190,7 @@ func cableBreaches(threat string) []breach {
 			tried:   "the HCA of h7 is replaced by another one without an announcement",
 			do:      func(t *drill.Site) { exchange(t, "h7", 0x00BAD00000000200) },
 			at:      at7,
-			verdict: judge.Unknown,
+			verdict: verify.Unknown,
 			after:   gotNothing(drill.Port("spare")),
 		}}
 	default:

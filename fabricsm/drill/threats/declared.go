@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // breach is something on a fabric with a declared topology that is not as it was declared.
@@ -22,13 +22,13 @@ type breach struct {
 	before  func(t *drill.Site)                    // earlier events that are no attack
 	do      func(t *drill.Site)                    // the attack
 	at      func(t *drill.Site) []ib.Place         // where ports are to be switched off, and no others
-	verdict judge.Verdict                          // that is reported for each of them
+	verdict verify.Verdict                         // that is reported for each of them
 	within  time.Duration                          // time until the report; default 10 s
 	after   func(t *drill.Site, places []ib.Place) // more to demand
 }
 
 // finding returns a test for the event about a port that is not as declared.
-func finding(at ib.Place, v judge.Verdict) func(sm.Event) bool {
+func finding(at ib.Place, v verify.Verdict) func(sm.Event) bool {
 	return drill.Is(func(e *declared.TopologyChanged) bool { return e.Place == at && e.Verdict == v })
 }
 

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keyevent"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 )
 
 // opensNothingBut demands that a key opens one device and no other.
@@ -105,7 +105,7 @@ func lentKey(s *drill.Scene) {
 	s.Tried("an operator has to look at the switch of h1 with a tool on h8: its M_Key is lent for %d min, and protection stays on", minutes)
 	t.Attack()
 	began := t.Now()
-	t.Step(&sm.LendKey{GUID: guid, Until: stage.Epoch.Add(began + minutes*time.Minute), To: "a tool on h8"})
+	t.Step(&sm.LendKey{GUID: guid, Until: testbed.Epoch.Add(began + minutes*time.Minute), To: "a tool on h8"})
 	t.Reported(time.Second, "that the key is lent", drill.Is(func(e *keyevent.KeyLent) bool { return e.GUID == guid }))
 	s.Check(tool.Opens(leaf, key), "the tool cannot work with the key")
 	s.Check(!h7.Opens(leaf, ib.MKey{}), "the switch answers h7 without a key")

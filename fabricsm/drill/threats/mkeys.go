@@ -18,7 +18,7 @@ import (
 	"portcullis/fabricsm/sm/keyevent"
 	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/violation"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/vault"
 	"portcullis/fabricsm/vault/escrow"
 )
@@ -306,7 +306,7 @@ func recovered(t *drill.Site) (out []sm.Fact) {
 	s.Must(err)
 	var kit bytes.Buffer
 	s.Must(escrow.Create(&kit, &escrow.Contents{
-		Fabric: "drill", Made: stage.Epoch.Add(t.Now()), Master: s.Master(), Check: check, Records: sm.KeyRecords(t.Facts()),
+		Fabric: "drill", Made: testbed.Epoch.Add(t.Now()), Master: s.Master(), Check: check, Records: sm.KeyRecords(t.Facts()),
 	}, id.Recipient()))
 	opened, err := escrow.Open(&kit, id)
 	s.Must(err)

@@ -11,8 +11,8 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/generate"
-	"portcullis/fabricsm/topospec/judge"
 	"portcullis/fabricsm/topospec/lint"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // announcedRMA is the part of T151 in which the replacement was announced: a spare
@@ -36,7 +36,7 @@ func announcedRMA(s *drill.Scene) {
 	t.Attack()
 	exchange(t, "h7", guid)
 	place := t.Place("h7", 1)
-	t.Reported(10*time.Second, "a candidate at "+place.String(), finding(place, judge.RMACandidate))
+	t.Reported(10*time.Second, "a candidate at "+place.String(), finding(place, verify.RMACandidate))
 	t.Run(2 * time.Minute)
 	s.Check(!isOff(t, place), "port %v is switched off although a replacement was announced", place)
 	gotNothing(drill.Port("spare"))(t, nil)
@@ -88,7 +88,7 @@ func insideSwitches(s *drill.Scene) {
 			t.Must(t.Fabric.Insert(n))
 		},
 		at:      atFree("leaf3"),
-		verdict: judge.Unplanned,
+		verdict: verify.Unplanned,
 		after: func(t *drill.Site, _ []ib.Place) {
 			for _, h := range []string{"h1", "h3", "h7"} {
 				t.Scene.Check(t.Open(h), "the port of %s is closed, too", h)

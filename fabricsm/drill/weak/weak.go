@@ -5,8 +5,8 @@ package weak
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/trust"
 )
 
@@ -25,7 +25,7 @@ type Trusting struct {
 }
 
 // Trusts implements sa.Policy.
-func (t Trusting) Trusts(about sa.Topic, who book.Asker) bool {
+func (t Trusting) Trusts(about sa.Topic, who portindex.Asker) bool {
 	return about == t.About || t.Strict.Trusts(about, who)
 }
 
@@ -33,16 +33,16 @@ func (t Trusting) Trusts(about sa.Topic, who book.Asker) bool {
 type AnyPKey struct{ group.Strict }
 
 // Knows implements group.Policy.
-func (AnyPKey) Knows(*book.EndPort, ib.PKey) bool { return true }
+func (AnyPKey) Knows(*portindex.EndPort, ib.PKey) bool { return true }
 
 // Partition implements group.Policy.
-func (AnyPKey) Partition(*group.Group, *book.EndPort) group.Reason { return group.NoReason }
+func (AnyPKey) Partition(*group.Group, *portindex.EndPort) group.Reason { return group.NoReason }
 
 // AnyLink lets ports into groups that their link is too slow for, or has too small an MTU for.
 type AnyLink struct{ group.Strict }
 
 // Link implements group.Policy.
-func (AnyLink) Link(*group.Group, *book.EndPort) group.Reason { return group.NoReason }
+func (AnyLink) Link(*group.Group, *portindex.EndPort) group.Reason { return group.NoReason }
 
 // AnyMembership lets a requester that may act for a port change all memberships of it, also those made by others.
 type AnyMembership struct{ group.Strict }

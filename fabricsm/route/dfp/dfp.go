@@ -16,7 +16,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/layered"
-	"portcullis/fabricsm/route/spread"
+	"portcullis/fabricsm/route/nexthop"
 	"portcullis/fabricsm/topo"
 )
 
@@ -36,7 +36,7 @@ func (Engine) Name() string { return "dfp" }
 // spreads over equally short ones. A route of prev stays while it is still one of them. Errors are those of
 // [route.NewGraph], the first few reasons why the fabric is no dragonfly+, and that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	t, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
+	t, err := nexthop.Route(e.Name(), f, prev, func(g *route.Graph) (func() nexthop.Rule, error) {
 		gr, err := e.groups(g)
 		if err != nil {
 			return nil, err

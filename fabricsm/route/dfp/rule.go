@@ -3,7 +3,7 @@ package dfp
 import (
 	"slices"
 
-	"portcullis/fabricsm/route/spread"
+	"portcullis/fabricsm/route/nexthop"
 )
 
 // kind is how the route of a switch begins.
@@ -26,14 +26,14 @@ type field struct {
 }
 
 // rule is for one core.
-func (gr *groups) rule() spread.Rule {
+func (gr *groups) rule() nexthop.Rule {
 	n := len(gr.of)
 	f := &field{groups: gr, kind: make([]kind, n), hops: make([]int32, n), far: make([]int32, len(gr.members))}
 	return f.choices
 }
 
 // choices fills in the next hops towards a destination, group by group.
-func (f *field) choices(dest int32, c *spread.Choices) {
+func (f *field) choices(dest int32, c *nexthop.Choices) {
 	clear(f.kind)
 	f.kind[dest], f.hops[dest] = exit, 0
 	f.walk(f.of[dest])

@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/layered"
 	"portcullis/fabricsm/route/minhop"
-	"portcullis/fabricsm/route/spread"
+	"portcullis/fabricsm/route/nexthop"
 	"portcullis/fabricsm/topo"
 )
 
@@ -23,7 +23,7 @@ type Engine struct {
 	// Lanes is how many virtual lanes the caller will program and assign to senders, as [route.Tables.SLtoVL] and
 	// [route.Tables.SL] say; more than [route.MaxLayers], or than the links have, are not used. 0 is 1.
 	Lanes int
-	Share spread.Share
+	Share nexthop.Share
 }
 
 // Name returns "dfsssp".
@@ -63,12 +63,12 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 // which tables are kept to.
 type way struct {
 	prev *route.Tables
-	of   func(g *route.Graph, prev *route.Tables) func() spread.Rule
+	of   func(g *route.Graph, prev *route.Tables) func() nexthop.Rule
 }
 
 func (e Engine) along(w way, f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	t, err := spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
-		return spread.Plan{NewRule: w.of(g, w.prev), Share: e.Share}, nil
+	t, err := nexthop.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (nexthop.Plan, error) {
+		return nexthop.Plan{NewRule: w.of(g, w.prev), Share: e.Share}, nil
 	})
 	if err != nil {
 		return nil, err

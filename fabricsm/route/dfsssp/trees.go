@@ -5,7 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/spread"
+	"portcullis/fabricsm/route/nexthop"
 )
 
 // trees are one way from each switch to each other switch, without a distinction between cables to the same neighbour. With
@@ -24,7 +24,7 @@ type trees struct {
 // grow takes, for one destination after the other, the shortest way that
 // carries least so far. Where prev (which may be nil) has a way that is still
 // shortest, it stays.
-func grow(g *route.Graph, prev *route.Tables) func() spread.Rule {
+func grow(g *route.Graph, prev *route.Tables) func() nexthop.Rule {
 	n := len(g.IDs)
 	t := &trees{
 		g: g, next: make([][]int32, n), load: make([]int64, len(g.To)), order: make([]int32, 0, n),
@@ -119,9 +119,9 @@ func (t *trees) carry(dest int32) {
 }
 
 // rule allows the cables to the next switch.
-func (t *trees) rule() spread.Rule {
+func (t *trees) rule() nexthop.Rule {
 	w := &trees{g: t.g, hops: make([]int32, len(t.hops))}
-	return func(dest int32, c *spread.Choices) {
+	return func(dest int32, c *nexthop.Choices) {
 		w.walk(dest)
 		c.Order = append(c.Order, w.order...)
 		c.Row = append(c.Row, 0)

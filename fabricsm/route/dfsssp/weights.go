@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/spread"
+	"portcullis/fabricsm/route/nexthop"
 )
 
 const (
@@ -25,7 +25,7 @@ type weights struct {
 }
 
 // balance finds weights under which the links are evenly loaded.
-func balance(g *route.Graph, _ *route.Tables) func() spread.Rule {
+func balance(g *route.Graph, _ *route.Tables) func() nexthop.Rule {
 	w := &weights{g: g, noise: make([]int64, len(g.To)), of: make([]int64, len(g.To))}
 	for s := range int32(len(g.IDs)) {
 		for e := g.Row[s]; e < g.Row[s+1]; e++ {
@@ -77,7 +77,7 @@ func (w *weights) load() (load []int64, worst int64) {
 func (w *weights) oneWay() []int64 {
 	g := w.g
 	load, flow := make([]int64, len(g.To)), make([]int64, len(g.IDs))
-	rule, c := w.rule(), &spread.Choices{}
+	rule, c := w.rule(), &nexthop.Choices{}
 	for dest := range int32(len(g.IDs)) {
 		if g.Hosts[dest] == 0 {
 			continue
@@ -99,10 +99,10 @@ func (w *weights) oneWay() []int64 {
 
 // rule is for one core. It allows the cables to the next switch on the lightest of the shortest
 // paths.
-func (w *weights) rule() spread.Rule {
+func (w *weights) rule() nexthop.Rule {
 	g := w.g
 	hops, cost := make([]int32, len(g.IDs)), make([]int64, len(g.IDs))
-	return func(dest int32, c *spread.Choices) {
+	return func(dest int32, c *nexthop.Choices) {
 		for i := range hops {
 			hops[i] = -1
 		}
@@ -125,7 +125,7 @@ func (w *weights) rule() spread.Rule {
 }
 
 // choose finds the lightest way on from a switch; nearer ones are settled.
-func (w *weights) choose(s int32, hops []int32, cost []int64, c *spread.Choices) {
+func (w *weights) choose(s int32, hops []int32, cost []int64, c *nexthop.Choices) {
 	g := w.g
 	next, least := int32(-1), int64(math.MaxInt64)
 	for e := g.Row[s]; e < g.Row[s+1]; e++ {

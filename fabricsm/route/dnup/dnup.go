@@ -13,13 +13,13 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/spread"
-	"portcullis/fabricsm/route/updown"
+	"portcullis/fabricsm/route/nexthop"
+	"portcullis/fabricsm/route/turnrule"
 	"portcullis/fabricsm/topo"
 )
 
 // Engine implements [route.Engine].
-type Engine struct{ Share spread.Share }
+type Engine struct{ Share nexthop.Share }
 
 // Name returns "dnup".
 func (Engine) Name() string { return "dnup" }
@@ -28,8 +28,8 @@ func (Engine) Name() string { return "dnup" }
 // and then back, spread over equally short ones. A route of prev stays while it is still one of them. Errors are those of
 // [route.NewGraph].
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	return spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
-		return spread.Plan{NewRule: updown.Rules(g, order(g)), Share: e.Share}, nil
+	return nexthop.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (nexthop.Plan, error) {
+		return nexthop.Plan{NewRule: turnrule.Rules(g, order(g)), Share: e.Share}, nil
 	})
 }
 
@@ -42,7 +42,7 @@ func order(g *route.Graph) []int32 {
 		}
 	}
 	hops := make([]int32, len(g.IDs)) // 0: no host is connected
-	updown.Walk(g, leaves, nil, hops)
+	turnrule.Walk(g, leaves, nil, hops)
 	all := make([]int32, len(g.IDs))
 	for s := range all {
 		all[s] = int32(s)

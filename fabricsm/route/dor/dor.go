@@ -19,7 +19,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/layered"
-	"portcullis/fabricsm/route/spread"
+	"portcullis/fabricsm/route/nexthop"
 	"portcullis/fabricsm/topo"
 )
 
@@ -42,9 +42,9 @@ func (Engine) Name() string { return "dor" }
 // it is still such a path, a layer while it is free of cycles. Errors are those of [route.NewGraph], and that the lanes are
 // too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	t, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
+	t, err := nexthop.Route(e.Name(), f, prev, func(g *route.Graph) (func() nexthop.Rule, error) {
 		order := e.order(g)
-		return func() spread.Rule { return firstPort(g, order) }, nil
+		return func() nexthop.Rule { return firstPort(g, order) }, nil
 	})
 	if err != nil {
 		return nil, err
@@ -78,9 +78,9 @@ func (e Engine) order(g *route.Graph) []int32 {
 
 // firstPort allows the cables to the neighbour that the first port on a
 // shortest path leads to.
-func firstPort(g *route.Graph, order []int32) spread.Rule {
+func firstPort(g *route.Graph, order []int32) nexthop.Rule {
 	hops := make([]int32, len(g.IDs))
-	return func(dest int32, c *spread.Choices) {
+	return func(dest int32, c *nexthop.Choices) {
 		for i := range hops {
 			hops[i] = -1
 		}

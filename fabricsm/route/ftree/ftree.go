@@ -12,8 +12,8 @@ package ftree
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/spread"
-	"portcullis/fabricsm/route/updown"
+	"portcullis/fabricsm/route/nexthop"
+	"portcullis/fabricsm/route/turnrule"
 	"portcullis/fabricsm/topo"
 )
 
@@ -33,26 +33,26 @@ type Engine struct {
 	// MaxReverseHops links before it goes up again. Otherwise there is no limit.
 	LimitReverse   bool
 	MaxReverseHops int
-	Share          spread.Share
+	Share          nexthop.Share
 }
 
 // Name returns "ftree".
 func (Engine) Name() string { return "ftree" }
 
 // Route returns tables that have, for every switch, a shortest of the routes to every LID of its island that go up and then
-// down in the order of [updown.Order] from one leaf, spread over equally short ones. Between leaves of a whole tree these
+// down in the order of [turnrule.Order] from one leaf, spread over equally short ones. Between leaves of a whole tree these
 // are all shortest paths. A route of prev stays while it is still one of them, and so does the order, so that a lost link
 // moves only the routes that used it. Errors are those of [route.NewGraph], and the first few reasons why the fabric is no
 // fat tree, or a route that exceeds MaxReverseHops.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	var t *tree
-	tables, err := spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
+	tables, err := nexthop.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (nexthop.Plan, error) {
 		t = &tree{f: f, g: g}
 		order, places, err := t.order(e, prev)
 		if err != nil {
-			return spread.Plan{}, err
+			return nexthop.Plan{}, err
 		}
-		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order), Ways: &spread.Ways{Order: order}, Share: e.Share}, nil
+		return nexthop.Plan{Basis: places, NewRule: turnrule.Rules(g, order), Ways: &nexthop.Ways{Order: order}, Share: e.Share}, nil
 	})
 	if err == nil && e.LimitReverse {
 		err = t.checkReverse(tables, e.MaxReverseHops)

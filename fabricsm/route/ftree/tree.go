@@ -8,7 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/updown"
+	"portcullis/fabricsm/route/turnrule"
 	"portcullis/fabricsm/topo"
 )
 
@@ -40,10 +40,10 @@ func (t *tree) order(e Engine, prev *route.Tables) (order, places []int32, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	order, places, ok := updown.Kept(t.g, e.Name(), prev, nil)
+	order, places, ok := turnrule.Kept(t.g, e.Name(), prev, nil)
 	if !ok {
-		order = updown.Order(t.g, nil, t.pick)
-		places = updown.Places(t.g, order)
+		order = turnrule.Order(t.g, nil, t.pick)
+		places = turnrule.Places(t.g, order)
 	}
 	return order, places, nil
 }
@@ -199,7 +199,7 @@ func (t *tree) pick(island []int32) int32 {
 		s := leaves[i*len(leaves)/tries]
 		clear(hops)
 		sum := int64(0)
-		for _, v := range updown.Walk(t.g, []int32{s}, order, hops) {
+		for _, v := range turnrule.Walk(t.g, []int32{s}, order, hops) {
 			sum += int64(hops[v])
 		}
 		if sum < least {

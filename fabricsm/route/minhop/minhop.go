@@ -10,14 +10,14 @@ package minhop
 
 import (
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/spread"
-	"portcullis/fabricsm/route/updown"
+	"portcullis/fabricsm/route/nexthop"
+	"portcullis/fabricsm/route/turnrule"
 	"portcullis/fabricsm/topo"
 )
 
 // Engine implements [route.Engine].
 type Engine struct {
-	Share spread.Share
+	Share nexthop.Share
 	// Weights are what ports of switches count for when ways are compared; all
 	// others count 1. With any, the tables are judged like those of any shortest
 	// paths, but what changed is routed like all is.
@@ -41,29 +41,29 @@ func (e Engine) Again(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 }
 
 func (e Engine) route(f *topo.Fabric, prev *route.Tables, again bool) (*route.Tables, error) {
-	return spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
+	return nexthop.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (nexthop.Plan, error) {
 		if len(e.Weights) > 0 {
 			costs := e.costs(f, g)
-			return spread.Plan{Share: e.Share, NewRule: func() spread.Rule { return cheapest(g, costs) }}, nil
+			return nexthop.Plan{Share: e.Share, NewRule: func() nexthop.Rule { return cheapest(g, costs) }}, nil
 		}
-		tree, ok := updown.NewTree(g)
+		tree, ok := turnrule.NewTree(g)
 		if !ok {
-			return spread.Plan{Basis: []int32{}, Share: e.Share, NewRule: func() spread.Rule { return shortest(g) }}, nil
+			return nexthop.Plan{Basis: []int32{}, Share: e.Share, NewRule: func() nexthop.Rule { return shortest(g) }}, nil
 		}
-		if again || prev != nil && updown.TurnedOnce(prev) {
+		if again || prev != nil && turnrule.TurnedOnce(prev) {
 			tree.TurnOnce()
 		}
-		return spread.Plan{
+		return nexthop.Plan{
 			Basis: tree.Basis(), All: again, Ways: tree.Ways(), Share: e.Share,
-			NewRule: func() spread.Rule { return tree.Rule(shortest(g)) },
+			NewRule: func() nexthop.Rule { return tree.Rule(shortest(g)) },
 		}, nil
 	})
 }
 
 // shortest allows the links that lead one hop nearer.
-func shortest(g *route.Graph) spread.Rule {
+func shortest(g *route.Graph) nexthop.Rule {
 	hops := make([]int32, len(g.IDs))
-	return func(dest int32, c *spread.Choices) {
+	return func(dest int32, c *nexthop.Choices) {
 		c.Order = append(c.Order, dest)
 		breadthFirst(g, hops, c)
 		c.Row = append(c.Row, 0)
@@ -81,7 +81,7 @@ func shortest(g *route.Graph) spread.Rule {
 
 // breadthFirst extends the order from its first switch to all that it is
 // connected with, nearest first, and sets their hops.
-func breadthFirst(g *route.Graph, hops []int32, c *spread.Choices) {
+func breadthFirst(g *route.Graph, hops []int32, c *nexthop.Choices) {
 	for i := range hops {
 		hops[i] = -1
 	}

@@ -5,7 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/spread"
+	"portcullis/fabricsm/route/nexthop"
 	"portcullis/fabricsm/topo"
 )
 
@@ -39,11 +39,11 @@ func (e Engine) costs(f *topo.Fabric, g *route.Graph) []int32 {
 }
 
 // cheapest allows the links that ways with the least sum of weights begin with.
-func cheapest(g *route.Graph, costs []int32) spread.Rule {
+func cheapest(g *route.Graph, costs []int32) nexthop.Rule {
 	far := make([]int32, len(g.IDs))
 	done := make([]bool, len(g.IDs))
 	q := &queue{}
-	return func(dest int32, c *spread.Choices) {
+	return func(dest int32, c *nexthop.Choices) {
 		for s := range far {
 			far[s], done[s] = -1, false
 		}

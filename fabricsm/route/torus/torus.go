@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/layered"
-	"portcullis/fabricsm/route/spread"
+	"portcullis/fabricsm/route/nexthop"
 	"portcullis/fabricsm/topo"
 )
 
@@ -30,7 +30,7 @@ func (Engine) Name() string { return "torus-2QoS" }
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	var g *route.Graph
 	var w *ways
-	t, err := spread.Route(e.Name(), f, prev, func(graph *route.Graph) (func() spread.Rule, error) {
+	t, err := nexthop.Route(e.Name(), f, prev, func(graph *route.Graph) (func() nexthop.Rule, error) {
 		before, _ := prev.Memo().(*memo)
 		p, err := find(graph, e.Config, before)
 		if err != nil {
@@ -40,7 +40,7 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 		if err := w.check(); err != nil {
 			return nil, err
 		}
-		return func() spread.Rule { return w.rule(g) }, nil
+		return func() nexthop.Rule { return w.rule(g) }, nil
 	})
 	if err != nil {
 		return nil, err
@@ -80,10 +80,10 @@ func (w *ways) go1(s int32, dir int) int32 {
 }
 
 // rule allows the cables to the next switch.
-func (w *ways) rule(g *route.Graph) spread.Rule {
+func (w *ways) rule(g *route.Graph) nexthop.Rule {
 	n := len(g.IDs)
 	next, children := make([]int32, n), make([][]int32, n)
-	return func(dest int32, c *spread.Choices) {
+	return func(dest int32, c *nexthop.Choices) {
 		for s := range children {
 			children[s] = children[s][:0]
 		}

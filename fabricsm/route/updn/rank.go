@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/updown"
+	"portcullis/fabricsm/route/turnrule"
 )
 
 // rank returns the switches in an order in which each, except the roots, is linked to one before it. An island without a
 // listed root gets one.
 func rank(g *route.Graph, listed []int32) []int32 {
-	return updown.Order(g, listed, func(island []int32) int32 { return pick(g, island) })
+	return turnrule.Order(g, listed, func(island []int32) int32 { return pick(g, island) })
 }
 
 // byID puts the switches of an order that are equally far from the roots into
@@ -61,7 +61,7 @@ func pick(g *route.Graph, island []int32) int32 {
 		for _, v := range island {
 			hops[v] = 0
 		}
-		nearestFirst := updown.Walk(g, []int32{s}, scratch[:0], hops)
+		nearestFirst := turnrule.Walk(g, []int32{s}, scratch[:0], hops)
 		far := int(hops[nearestFirst[len(nearestFirst)-1]])
 		better := hosts && !bestHosts || far < bestFar || far == bestFar && s < best
 		if best < 0 || better {

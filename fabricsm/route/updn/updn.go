@@ -15,8 +15,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/route/spread"
-	"portcullis/fabricsm/route/updown"
+	"portcullis/fabricsm/route/nexthop"
+	"portcullis/fabricsm/route/turnrule"
 	"portcullis/fabricsm/topo"
 )
 
@@ -32,7 +32,7 @@ type Engine struct {
 	// on top: the one with the lower number. They are by node GUID; those that
 	// are not in it are below all that are.
 	IDs   map[ib.GUID]int
-	Share spread.Share
+	Share nexthop.Share
 }
 
 // Name returns "updn".
@@ -43,17 +43,17 @@ func (Engine) Name() string { return "updn" }
 // switches, so that a lost link moves only the routes that used it. An island without one of the listed roots gets a root
 // of its own. Errors are those of [route.NewGraph], and that no listed root is in the fabric.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	return spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
+	return nexthop.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (nexthop.Plan, error) {
 		roots, err := e.present(g)
 		if err != nil {
-			return spread.Plan{}, err
+			return nexthop.Plan{}, err
 		}
-		order, places, ok := updown.Kept(g, e.Name(), prev, roots)
+		order, places, ok := turnrule.Kept(g, e.Name(), prev, roots)
 		if !ok || !slices.Equal(order, e.byID(g, roots, slices.Clone(order))) {
 			order = e.byID(g, roots, rank(g, roots))
-			places = updown.Places(g, order)
+			places = turnrule.Places(g, order)
 		}
-		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order), Ways: &spread.Ways{Order: order}, Share: e.Share}, nil
+		return nexthop.Plan{Basis: places, NewRule: turnrule.Rules(g, order), Ways: &nexthop.Ways{Order: order}, Share: e.Share}, nil
 	})
 }
 

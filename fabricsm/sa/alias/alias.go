@@ -7,7 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
@@ -23,7 +23,7 @@ type Inventory interface {
 
 // Guard decides which requester may act on which port; *trust.Guard is one.
 type Guard interface {
-	ActsOn(a *book.Asker, owner *book.EndPort) trust.Verdict
+	ActsOn(a *portindex.Asker, owner *portindex.EndPort) trust.Verdict
 }
 
 // Config is the fixed configuration of a Registry.
@@ -107,7 +107,7 @@ func (r Reason) status() mad.Status {
 // Event reports that an alias was given. With a Reason, it reports that an alias, or a whole request, was refused or taken
 // back.
 type Event struct {
-	Asker  book.Asker // zero: no requester
+	Asker  portindex.Asker // zero: no requester
 	Port   ib.GUID
 	Alias  ib.GUID // 0: the whole request
 	Gone   bool    // it was given before
@@ -172,7 +172,7 @@ func (r *Registry) to(port ib.GUID) given {
 
 // Set assigns to a port the aliases that a record names, one for each component of the mask. For an alias of 0 the registry
 // chooses one. A refused alias is 0 in the answer, and its entry does not change.
-func (r *Registry) Set(a book.Asker, rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (ans Answer) {
+func (r *Registry) Set(a portindex.Asker, rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (ans Answer) {
 	port, why := r.admit(&ans, &a, rec, mask)
 	if ans.Verdict != trust.OK || why != NoReason {
 		return refuse(ans.Verdict, &a, port, why)
@@ -220,7 +220,7 @@ func inTurn(rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (entries []int) {
 }
 
 // Delete takes back the aliases that the mask names.
-func (r *Registry) Delete(a book.Asker, rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (ans Answer) {
+func (r *Registry) Delete(a portindex.Asker, rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (ans Answer) {
 	port, why := r.admit(&ans, &a, rec, mask)
 	if ans.Verdict != trust.OK || why != NoReason {
 		return refuse(ans.Verdict, &a, port, why)
@@ -243,9 +243,9 @@ func (r *Registry) Delete(a book.Asker, rec *mad.GUIDInfoRecord, mask mad.Compon
 }
 
 // admit makes the checks that both share.
-func (r *Registry) admit(ans *Answer, a *book.Asker, rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (*book.EndPort, Reason) {
+func (r *Registry) admit(ans *Answer, a *portindex.Asker, rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (*portindex.EndPort, Reason) {
 	const mandatory = mad.GUIDInfoComponentLID | mad.GUIDInfoComponentBlockNum
-	var from *book.EndPort
+	var from *portindex.EndPort
 	if r.fabric != nil {
 		from = r.fabric.EndPort(a.Port)
 	}
@@ -270,7 +270,7 @@ func (r *Registry) admit(ans *Answer, a *book.Asker, rec *mad.GUIDInfoRecord, ma
 	switch {
 	case ans.Verdict != trust.OK:
 		return port, NoReason
-	case port == nil, !a.Trusted && !book.Sees(from, port, false):
+	case port == nil, !a.Trusted && !portindex.Sees(from, port, false):
 		return nil, UnknownPort
 	case r.fabric.PlaceOf(port) == ib.Place{}:
 		return port, NoPlace
@@ -288,7 +288,7 @@ func (r *Registry) admit(ans *Answer, a *book.Asker, rec *mad.GUIDInfoRecord, ma
 }
 
 // may returns the reason why a port cannot have an alias. now has its other aliases.
-func (r *Registry) may(port *book.EndPort, alias ib.GUID, now given) Reason {
+func (r *Registry) may(port *portindex.EndPort, alias ib.GUID, now given) Reason {
 	switch {
 	case alias == 0:
 		return NoneLeft
@@ -304,7 +304,7 @@ func (r *Registry) may(port *book.EndPort, alias ib.GUID, now given) Reason {
 }
 
 // taken reports whether a GUID is in use or promised to a port.
-func (r *Registry) taken(port *book.EndPort, alias ib.GUID, now given) bool {
+func (r *Registry) taken(port *portindex.EndPort, alias ib.GUID, now given) bool {
 	if owner, ok := r.owner[alias]; ok && owner != port.GUID || slices.Contains(now.aliases, alias) {
 		return true
 	}
@@ -312,7 +312,7 @@ func (r *Registry) taken(port *book.EndPort, alias ib.GUID, now given) bool {
 	return at != nil && (at.Port != port.Port || at.GUID == alias)
 }
 
-func (r *Registry) choose(port *book.EndPort, now given) ib.GUID {
+func (r *Registry) choose(port *portindex.EndPort, now given) ib.GUID {
 	if r.cfg.Inventory == nil {
 		return 0
 	}
@@ -324,12 +324,12 @@ func (r *Registry) isMember(alias ib.GUID) bool {
 }
 
 // open returns a copy of the aliases of a port, for changes.
-func (r *Registry) open(port *book.EndPort) given {
+func (r *Registry) open(port *portindex.EndPort) given {
 	return given{r.fabric.PlaceOf(port), slices.Clone(r.to(port.GUID).aliases)}
 }
 
 // close stores the new aliases of a port.
-func (r *Registry) close(ans *Answer, port *book.EndPort, now given) {
+func (r *Registry) close(ans *Answer, port *portindex.EndPort, now given) {
 	for len(now.aliases) > 0 && now.aliases[len(now.aliases)-1] == 0 {
 		now.aliases = now.aliases[:len(now.aliases)-1]
 	}
@@ -412,7 +412,7 @@ func (g *given) put(block uint8, i int, alias ib.GUID) {
 }
 
 // record returns the block as it will be.
-func (g *given) record(port *book.EndPort, asked *mad.GUIDInfoRecord) mad.GUIDInfoRecord {
+func (g *given) record(port *portindex.EndPort, asked *mad.GUIDInfoRecord) mad.GUIDInfoRecord {
 	rec := mad.GUIDInfoRecord{LID: asked.LID, BlockNum: asked.BlockNum}
 	for i := range rec.GUID {
 		rec.GUID[i] = g.at(asked.BlockNum, i)
@@ -424,7 +424,7 @@ func (g *given) record(port *book.EndPort, asked *mad.GUIDInfoRecord) mad.GUIDIn
 }
 
 // refuse answers no, or nothing.
-func refuse(v trust.Verdict, a *book.Asker, port *book.EndPort, why Reason) Answer {
+func refuse(v trust.Verdict, a *portindex.Asker, port *portindex.EndPort, why Reason) Answer {
 	if v != trust.OK {
 		return Answer{Verdict: v}
 	}

@@ -11,14 +11,14 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/alias"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/registry/registrytest"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 )
 
 const (
@@ -77,7 +77,7 @@ func (r *rig) take(e alias.Effects) {
 }
 
 type request struct {
-	asker book.Asker
+	asker portindex.Asker
 	rec   mad.GUIDInfoRecord
 	mask  mad.ComponentMask
 }
@@ -215,7 +215,7 @@ func TestT77Claims(t *testing.T) {
 		}
 	}
 	// An alias that the inventory allows, but that another port has.
-	r.f = r.f.With(bob, func(e *book.EndPort) { e.Aliases = []ib.GUID{vf(alice, 7)} })
+	r.f = r.f.With(bob, func(e *portindex.EndPort) { e.Aliases = []ib.GUID{vf(alice, 7)} })
 	r.Follow(r.f)
 	if a := r.set(r.want(alice, vf(alice, 7))); r.must(a).GUID[1] != 0 || a.Events[0].Reason != alias.Taken {
 		t.Errorf("claims what another port shows: %v", a.Events)
@@ -263,18 +263,18 @@ func TestOnAFabric(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := stage.New(stage.Options{Netlist: l, Manager: "sm", Fabric: sim.Options{Device: sim.Modern()}, Seed: 1})
+	s, err := testbed.New(testbed.Options{Netlist: l, Manager: "sm", Fabric: sim.Options{Device: sim.Modern()}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Start()
 	s.Want(sm.Intent{Revision: 1})
-	settle := func() *book.Book {
+	settle := func() *portindex.Book {
 		t.Helper()
 		if err := s.Settle(time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		return book.New(nil, s.View())
+		return portindex.New(nil, s.View())
 	}
 	b := settle()
 	r := alias.New(alias.Config{Inventory: inventory{}, Untrusted: true})
@@ -282,7 +282,7 @@ func TestOnAFabric(t *testing.T) {
 	host := b.ByGUID(s.GUID("h2", 1))
 	rec := mad.GUIDInfoRecord{LID: host.LID}
 	rec.GUID[1] = vf(host.GUID, 9)
-	a := r.Set(book.Asker{Port: host.Port, As: host.GUID, LID: host.LID}, &rec, mad.GUIDInfoComponentLID|mad.GUIDInfoComponentBlockNum|mad.GUIDInfoComponentGUID(1))
+	a := r.Set(portindex.Asker{Port: host.Port, As: host.GUID, LID: host.LID}, &rec, mad.GUIDInfoComponentLID|mad.GUIDInfoComponentBlockNum|mad.GUIDInfoComponentGUID(1))
 	if a.Aliases == nil || a.Record.GUID[1] != vf(host.GUID, 9) {
 		t.Fatalf("%+v", a)
 	}

@@ -6,8 +6,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/portindex"
 )
 
 // TestCostFollowsChange: the allocations and saved facts of a join and a leave hardly grow with the members of the group
@@ -41,7 +41,7 @@ func TestCostFollowsChange(t *testing.T) {
 			facts = len(in.Save) + len(out.Save)
 		})
 		// A changed port costs in proportion to its own groups, not to all groups.
-		moved := f.With(lim, func(e *book.EndPort) { e.LID++ })
+		moved := f.With(lim, func(e *portindex.EndPort) { e.LID++ })
 		r.Follow(moved)
 		return allocs, facts
 	}

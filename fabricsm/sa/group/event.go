@@ -5,7 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 )
 
@@ -98,7 +98,7 @@ func (k Kind) String() string { return registry.Word(kinds[:], "Kind", k) }
 type Event struct {
 	Kind   Kind
 	Reason Reason
-	Asker  book.Asker // zero: no requester
+	Asker  portindex.Asker // zero: no requester
 	MGID   ib.GID
 	MLID   ib.LID
 	PKey   ib.PKey

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sm"
 )
@@ -76,7 +76,7 @@ func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
 		}
 	}
 	for _, g := range dead {
-		r.drop(g, book.Asker{}, NoReason)
+		r.drop(g, portindex.Asker{}, NoReason)
 	}
 	return e
 }

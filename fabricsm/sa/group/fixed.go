@@ -3,7 +3,7 @@ package group
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 )
@@ -60,7 +60,7 @@ func (r *Registry) SetFixed(all []Fixed) (e Effects) {
 		r.made[free.PKey.Base()]++
 		r.put(&free)
 		if r.save(factOfGroup(&free)); free.full == 0 {
-			r.drop(&free, book.Asker{}, NoReason)
+			r.drop(&free, portindex.Asker{}, NoReason)
 		}
 	}
 	return e
@@ -81,7 +81,7 @@ func (r *Registry) fix(f *Fixed) {
 			r.tell(Event{Kind: Problem, Reason: NoMLID, MGID: f.MGID, PKey: f.PKey})
 			return
 		}
-		r.found(g, book.Asker{})
+		r.found(g, portindex.Asker{})
 		return
 	}
 	if g.Fixed && g.Params == params {

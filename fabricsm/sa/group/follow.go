@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/multicast"
@@ -59,7 +59,7 @@ func (r *Registry) review(port ib.GUID) {
 
 // recheck ends a membership that is no longer allowed. If the P_Key is only not seen because tables are being read, the
 // membership waits until the fabric is known.
-func (r *Registry) recheck(s seat, e *book.EndPort) {
+func (r *Registry) recheck(s seat, e *portindex.EndPort) {
 	g := r.Group(s.mgid)
 	switch why := r.suits(g, e); {
 	case why == NoReason, (why == SmallMTU || why == TooSlow) && e.Home == topo.None:
@@ -75,7 +75,7 @@ func (r *Registry) leave(mgid ib.GID, guid ib.GUID, why Reason) {
 	g := r.Group(mgid)
 	m, _ := g.Member(guid)
 	m.State = 0
-	r.unseat(g, m, book.Asker{}, why)
+	r.unseat(g, m, portindex.Asker{}, why)
 }
 
 // settle judges the memberships of a GUID that were kept until the fabric is known.

@@ -8,8 +8,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry/registrytest"
 	"portcullis/fabricsm/sm"
 )
@@ -35,7 +35,7 @@ func (r *rig) isMember(port ib.GUID, g byte) bool {
 }
 
 func TestMembersLeaveWithTheirPort(t *testing.T) {
-	keyless := func(e *book.EndPort) { e.PKeys = []ib.PKey{0x7fff} }
+	keyless := func(e *portindex.EndPort) { e.PKeys = []ib.PKey{0x7fff} }
 	for _, tt := range []struct {
 		name        string
 		f           func(*registrytest.Fabric) *registrytest.Fabric
@@ -57,25 +57,25 @@ func TestMembersLeaveWithTheirPort(t *testing.T) {
 			return n
 		}, false, false, false, group.NotInPartition},
 		{"it becomes a limited member", func(f *registrytest.Fabric) *registrytest.Fabric {
-			return f.With(alice, func(e *book.EndPort) { e.PKeys = []ib.PKey{tenantA.Limited()} })
+			return f.With(alice, func(e *portindex.EndPort) { e.PKeys = []ib.PKey{tenantA.Limited()} })
 		}, true, true, true, group.NoReason},
 		{"its link is down for a moment", func(f *registrytest.Fabric) *registrytest.Fabric {
-			return f.With(alice, func(e *book.EndPort) { e.Home, e.LinkRate, e.LinkMTU = -1, ib.Rate2_5, ib.MTU256 })
+			return f.With(alice, func(e *portindex.EndPort) { e.Home, e.LinkRate, e.LinkMTU = -1, ib.Rate2_5, ib.MTU256 })
 		}, true, true, true, group.NoReason},
 		{"its MTU shrinks", func(f *registrytest.Fabric) *registrytest.Fabric {
-			return f.With(alice, func(e *book.EndPort) { e.LinkMTU = ib.MTU256 })
+			return f.With(alice, func(e *portindex.EndPort) { e.LinkMTU = ib.MTU256 })
 		}, false, false, false, group.SmallMTU},
 		{"its alias is another's", func(f *registrytest.Fabric) *registrytest.Fabric {
-			n := f.With(alice, func(e *book.EndPort) { e.Aliases = nil })
-			return n.With(bob, func(e *book.EndPort) { e.Aliases = []ib.GUID{vport} })
+			n := f.With(alice, func(e *portindex.EndPort) { e.Aliases = nil })
+			return n.With(bob, func(e *portindex.EndPort) { e.Aliases = []ib.GUID{vport} })
 		}, true, false, true, group.PortGone},
 		{"its alias is not seen", func(f *registrytest.Fabric) *registrytest.Fabric {
-			n := f.With(alice, func(e *book.EndPort) { e.Aliases = nil })
+			n := f.With(alice, func(e *portindex.EndPort) { e.Aliases = nil })
 			n.Busy = true
 			return n
 		}, true, true, true, group.NoReason},
 		{"its alias is gone", func(f *registrytest.Fabric) *registrytest.Fabric {
-			return f.With(alice, func(e *book.EndPort) { e.Aliases = nil })
+			return f.With(alice, func(e *portindex.EndPort) { e.Aliases = nil })
 		}, true, false, true, group.PortGone},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestMembersComeBack(t *testing.T) {
 	finding.Busy = true
 	again.Follow(finding)
 	sameGroups(t, r.Now(), again.Now())
-	some := with.Without(alan).With(alice, func(e *book.EndPort) { e.Aliases, e.PKeys = nil, nil })
+	some := with.Without(alan).With(alice, func(e *portindex.EndPort) { e.Aliases, e.PKeys = nil, nil })
 	some.Busy, some.Doubt[alice] = true, true
 	again.Follow(some)
 	sameGroups(t, r.Now(), again.Now())
@@ -264,11 +264,11 @@ func TestRandomly(t *testing.T) {
 				r.move(whole.Clone())
 			case 3:
 				if r.f.Ports[port] != nil {
-					r.move(r.f.With(port, func(e *book.EndPort) { e.PKeys = []ib.PKey{tenantB} }))
+					r.move(r.f.With(port, func(e *portindex.EndPort) { e.PKeys = []ib.PKey{tenantB} }))
 				}
 			case 4:
 				if r.f.Ports[port] != nil {
-					r.move(r.f.With(port, func(e *book.EndPort) { e.LinkRate = ib.Rate10 }))
+					r.move(r.f.With(port, func(e *portindex.EndPort) { e.LinkRate = ib.Rate10 }))
 				}
 			case 5:
 				var fixed []group.Fixed

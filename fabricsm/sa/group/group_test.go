@@ -8,8 +8,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry/registrytest"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
@@ -79,7 +79,7 @@ func portGID(g ib.GUID) ib.GID { return ib.MakeGID(ib.DefaultPrefix, g) }
 
 // request is a Set by a port for itself.
 type request struct {
-	asker book.Asker
+	asker portindex.Asker
 	rec   mad.MCMemberRecord
 	mask  mad.ComponentMask
 }
@@ -398,23 +398,23 @@ func TestProxies(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		opts    trust.Options
-		asker   func(r *rig) book.Asker
+		asker   func(r *rig) portindex.Asker
 		port    ib.GUID
 		want    mad.Status
 		verdict trust.Verdict
 		proxy   bool
 	}{
-		{"for another", trust.DefaultOptions(), func(r *rig) book.Asker { return r.f.Asker(alan) }, alice, give, trust.Proxy, false},
-		{"for nobody", trust.DefaultOptions(), func(r *rig) book.Asker { return r.f.Asker(alan) }, 0x999, give, trust.Proxy, false},
-		{"for another, allowed", loose, func(r *rig) book.Asker { return r.f.Asker(alan) }, alice, give, trust.OK, true},
-		{"for another, without a partition", loose, func(r *rig) book.Asker { return r.f.Asker(bob) }, alice, invalid, trust.OK, false},
-		{"for nobody, allowed", loose, func(r *rig) book.Asker { return r.f.Asker(alan) }, 0x999, invalid, trust.OK, false},
-		{"trusted", trust.DefaultOptions(), func(r *rig) book.Asker { return r.f.Trusted(alan) }, alice, give, trust.OK, true},
-		{"for its alias", trust.DefaultOptions(), func(r *rig) book.Asker { return r.f.Asker(alice) }, vport, give, trust.OK, false},
-		{"as its alias", trust.DefaultOptions(), func(r *rig) book.Asker { a := r.f.Asker(alice); a.As = vport; return a }, vport, give, trust.OK, false},
-		{"alias for its sibling", trust.DefaultOptions(), func(r *rig) book.Asker { a := r.f.Asker(alice); a.As = vport; return a }, twin, give, trust.Sibling, false},
-		{"alias for its port", trust.DefaultOptions(), func(r *rig) book.Asker { a := r.f.Asker(alice); a.As = vport; return a }, alice, give, trust.Sibling, false},
-		{"nobody", trust.DefaultOptions(), func(*rig) book.Asker { return book.Asker{Port: -1} }, alice, give, trust.UnknownSource, false},
+		{"for another", trust.DefaultOptions(), func(r *rig) portindex.Asker { return r.f.Asker(alan) }, alice, give, trust.Proxy, false},
+		{"for nobody", trust.DefaultOptions(), func(r *rig) portindex.Asker { return r.f.Asker(alan) }, 0x999, give, trust.Proxy, false},
+		{"for another, allowed", loose, func(r *rig) portindex.Asker { return r.f.Asker(alan) }, alice, give, trust.OK, true},
+		{"for another, without a partition", loose, func(r *rig) portindex.Asker { return r.f.Asker(bob) }, alice, invalid, trust.OK, false},
+		{"for nobody, allowed", loose, func(r *rig) portindex.Asker { return r.f.Asker(alan) }, 0x999, invalid, trust.OK, false},
+		{"trusted", trust.DefaultOptions(), func(r *rig) portindex.Asker { return r.f.Trusted(alan) }, alice, give, trust.OK, true},
+		{"for its alias", trust.DefaultOptions(), func(r *rig) portindex.Asker { return r.f.Asker(alice) }, vport, give, trust.OK, false},
+		{"as its alias", trust.DefaultOptions(), func(r *rig) portindex.Asker { a := r.f.Asker(alice); a.As = vport; return a }, vport, give, trust.OK, false},
+		{"alias for its sibling", trust.DefaultOptions(), func(r *rig) portindex.Asker { a := r.f.Asker(alice); a.As = vport; return a }, twin, give, trust.Sibling, false},
+		{"alias for its port", trust.DefaultOptions(), func(r *rig) portindex.Asker { a := r.f.Asker(alice); a.As = vport; return a }, alice, give, trust.Sibling, false},
+		{"nobody", trust.DefaultOptions(), func(*rig) portindex.Asker { return portindex.Asker{Port: -1} }, alice, give, trust.UnknownSource, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := guard(t, tt.opts)

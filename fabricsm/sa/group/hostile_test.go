@@ -6,8 +6,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
 )
@@ -224,7 +224,7 @@ func TestT80BroadcastGroup(t *testing.T) {
 		t.Errorf("a group as the broadcast group: %+v", g)
 	}
 	v4[15]++
-	r.move(r.f.With(slow, func(e *book.EndPort) { e.LinkRate = ib.Rate2_5 }))
+	r.move(r.f.With(slow, func(e *portindex.EndPort) { e.LinkRate = ib.Rate2_5 }))
 	if a := r.set(r.making(slow, v4).with(rec(right))); a.Status != invalid || why(a) != group.TooSlow {
 		t.Errorf("made by a port that is too slow for the broadcast group: %v for %v", a.Status, why(a))
 	}
@@ -238,7 +238,7 @@ func TestT81SlowMembers(t *testing.T) {
 		t.Errorf("a slow port joins: %v", a.Status)
 	}
 	r.must(r.set(r.joining(alan, mgid(1))))
-	e := r.move(r.f.With(alan, func(e *book.EndPort) { e.LinkRate = ib.Rate2_5 }))
+	e := r.move(r.f.With(alan, func(e *portindex.EndPort) { e.LinkRate = ib.Rate2_5 }))
 	if len(e.Events) != 1 || e.Events[0].Kind != group.Left || e.Events[0].Reason != group.TooSlow {
 		t.Errorf("a member became slow: %v", e.Events)
 	}

@@ -5,14 +5,14 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
 )
 
 // found makes a group.
-func (r *Registry) found(g *Group, a book.Asker) {
+func (r *Registry) found(g *Group, a portindex.Asker) {
 	if r.mlids.take(g) {
 		c := r.change() // a LID that is released in the same request is Gone first, then Made
 		c.Made = append(c.Made, g.MLID)
@@ -27,7 +27,7 @@ func (r *Registry) found(g *Group, a book.Asker) {
 }
 
 // drop deletes a group with all its members.
-func (r *Registry) drop(g *Group, a book.Asker, why Reason) {
+func (r *Registry) drop(g *Group, a portindex.Asker, why Reason) {
 	for _, m := range g.members.All {
 		r.forget(g.MGID, m)
 		r.save(factOfMember(g, Member{GUID: m.GUID}))
@@ -60,7 +60,7 @@ func (r *Registry) uncount(k ib.PKey) {
 }
 
 // seat makes a port a member of a group, or changes how it is one.
-func (r *Registry) seat(g *Group, m Member, a book.Asker) {
+func (r *Registry) seat(g *Group, m Member, a portindex.Asker) {
 	if _, had := g.Member(m.GUID); !had {
 		r.remember(g.MGID, m)
 	}
@@ -72,7 +72,7 @@ func (r *Registry) seat(g *Group, m Member, a book.Asker) {
 
 // unseat removes states of a member, or the member itself if no State is left. A group that no member keeps alive is
 // deleted.
-func (r *Registry) unseat(g *Group, m Member, a book.Asker, why Reason) {
+func (r *Registry) unseat(g *Group, m Member, a portindex.Asker, why Reason) {
 	if m.State == 0 {
 		r.forget(g.MGID, m)
 	}

@@ -3,7 +3,7 @@ package group
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 )
 
@@ -43,7 +43,7 @@ type Query struct {
 
 // Query returns the records that the requester at an end port may see. An untrusted requester can name only its own
 // PortGID.
-func (s Snapshot) Query(a book.Asker, from *book.EndPort, prefix ib.Prefix, rec *mad.MCMemberRecord, mask mad.ComponentMask) Query {
+func (s Snapshot) Query(a portindex.Asker, from *portindex.EndPort, prefix ib.Prefix, rec *mad.MCMemberRecord, mask mad.ComponentMask) Query {
 	q := Query{in: s, pkeys: from.PKeys, own: a.As, trusted: a.Trusted, prefix: prefix, rec: *rec, mask: mask}
 	if mask.Has(mad.MCMemberComponentPortGID) {
 		p := rec.PortGID.Prefix()

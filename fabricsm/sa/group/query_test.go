@@ -6,13 +6,13 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry/registrytest"
 )
 
 // ask returns the records that answer a query.
-func (r *rig) ask(a book.Asker, m mad.ComponentMask, want mad.MCMemberRecord) (all []mad.MCMemberRecord) {
+func (r *rig) ask(a portindex.Asker, m mad.ComponentMask, want mad.MCMemberRecord) (all []mad.MCMemberRecord) {
 	r.t.Helper()
 	q := r.Now().Query(a, r.f.EndPort(a.Port), ib.DefaultPrefix, &want, m)
 	buf := make([]byte, mad.RecordSize(mad.AttrMCMemberRecord))
@@ -59,7 +59,7 @@ func TestQueries(t *testing.T) {
 	)
 	for _, tt := range []struct {
 		name  string
-		asker book.Asker
+		asker portindex.Asker
 		mask  mad.ComponentMask
 		rec   mad.MCMemberRecord
 		want  []byte // last bytes of the MGIDs
@@ -154,7 +154,7 @@ func TestQueryAllocatesNothing(t *testing.T) {
 // TestUnknownIsAsForeign: a query for a group of another tenant takes as many steps as one for a group that does not exist.
 func TestUnknownIsAsForeign(t *testing.T) {
 	r := filled(t)
-	steps := func(a book.Asker, id byte, more mad.ComponentMask) int {
+	steps := func(a portindex.Asker, id byte, more mad.ComponentMask) int {
 		q := r.Now().Query(a, r.f.EndPort(a.Port), ib.DefaultPrefix, &mad.MCMemberRecord{MGID: mgid(id), PortGID: portGID(a.As)}, mad.MCMemberComponentMGID|more)
 		if _, ok := registrytest.Next(&q, make([]byte, 56)); ok {
 			t.Errorf("group %d is shown", id)

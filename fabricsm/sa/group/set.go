@@ -3,26 +3,26 @@ package group
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 )
 
 // request is a Set or Delete under way.
 type request struct {
-	asker book.Asker
+	asker portindex.Asker
 	rec   *mad.MCMemberRecord
 	mask  mad.ComponentMask
 
-	from *book.EndPort // of the requester
-	port *book.EndPort // of the PortGID, nil: unknown
-	guid ib.GUID       // of the PortGID
+	from *portindex.EndPort // of the requester
+	port *portindex.EndPort // of the PortGID, nil: unknown
+	guid ib.GUID            // of the PortGID
 
 	verdict trust.Verdict // not trust.OK: it is dropped
 }
 
 // Set joins a group, and makes it if it is not there.
-func (r *Registry) Set(a book.Asker, rec *mad.MCMemberRecord, mask mad.ComponentMask) (ans Answer) {
+func (r *Registry) Set(a portindex.Asker, rec *mad.MCMemberRecord, mask mad.ComponentMask) (ans Answer) {
 	defer r.begin(&ans.Effects)()
 	q := request{asker: a, rec: rec, mask: mask}
 	if why := r.admit(&q); why != NoReason || q.verdict != trust.OK {
@@ -69,7 +69,7 @@ func (r *Registry) Set(a book.Asker, rec *mad.MCMemberRecord, mask mad.Component
 }
 
 // Delete leaves a group, or clears some of the join states.
-func (r *Registry) Delete(a book.Asker, rec *mad.MCMemberRecord, mask mad.ComponentMask) (ans Answer) {
+func (r *Registry) Delete(a portindex.Asker, rec *mad.MCMemberRecord, mask mad.ComponentMask) (ans Answer) {
 	defer r.begin(&ans.Effects)()
 	q := request{asker: a, rec: rec, mask: mask}
 	if why := r.admit(&q); why != NoReason || q.verdict != trust.OK {
@@ -121,7 +121,7 @@ func (r *Registry) admit(q *request) Reason {
 		return NoJoinState
 	}
 	if q.port != q.from {
-		if _, ok := book.Common(q.from, q.port); !ok {
+		if _, ok := portindex.Common(q.from, q.port); !ok {
 			return NoPartition
 		}
 	}
@@ -186,7 +186,7 @@ func (r *Registry) agrees(g *Group, q *request) bool {
 }
 
 // suits returns the reason why a port cannot be in a group.
-func (r *Registry) suits(g *Group, e *book.EndPort) Reason {
+func (r *Registry) suits(g *Group, e *portindex.EndPort) Reason {
 	if why := r.cfg.Policy.Partition(g, e); why != NoReason {
 		return why
 	}

@@ -7,21 +7,21 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 )
 
 // play is a registry beside a Subnet Manager on a simulated fabric.
 type play struct {
 	t *testing.T
-	*stage.Stage
+	*testbed.Stage
 	groups *group.Registry
-	book   *book.Book
+	book   *portindex.Book
 }
 
 func newPlay(t *testing.T) *play {
@@ -30,7 +30,7 @@ func newPlay(t *testing.T) *play {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := stage.New(stage.Options{Netlist: l, Manager: "sm", Fabric: sim.Options{Device: sim.Modern()}, Seed: 3, SM: sm.Config{}})
+	s, err := testbed.New(testbed.Options{Netlist: l, Manager: "sm", Fabric: sim.Options{Device: sim.Modern()}, Seed: 3, SM: sm.Config{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func (p *play) settle() {
 // look has the registry follow the newest view.
 func (p *play) look() {
 	p.t.Helper()
-	p.book = book.New(p.book, p.View())
+	p.book = portindex.New(p.book, p.View())
 	p.do(p.groups.Follow(registry.Of(p.book)))
 }
 
@@ -71,7 +71,7 @@ func (p *play) follow() {
 	p.OnStep = func() {
 		if v := p.View(); v != nil && v != p.book.View && !busy {
 			busy = true
-			p.book = book.New(p.book, v)
+			p.book = portindex.New(p.book, v)
 			if e := p.groups.Follow(registry.Of(p.book)); e.Groups != nil {
 				p.Step(e.Groups)
 			}
@@ -93,7 +93,7 @@ func (p *play) join(host string, mgid ib.GID, state ib.JoinState) mad.Status {
 	guid := p.GUID(host, 1)
 	e := p.book.ByGUID(guid)
 	rec := mad.MCMemberRecord{MGID: mgid, PortGID: portGID(guid), JoinState: state}
-	a := p.groups.Set(book.Asker{Port: e.Port, As: guid, LID: e.LID, QP: 1}, &rec, mad.MCMemberJoin)
+	a := p.groups.Set(portindex.Asker{Port: e.Port, As: guid, LID: e.LID, QP: 1}, &rec, mad.MCMemberJoin)
 	p.do(a.Effects)
 	return a.Status
 }

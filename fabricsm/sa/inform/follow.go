@@ -8,7 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 )
 
@@ -60,14 +60,14 @@ func (r *Registry) Follow(now time.Time, f registry.Fabric) (notices []registry.
 }
 
 // at returns the end port with a port GUID, or nil if there is none.
-func (r *Registry) at(guid ib.GUID) *book.EndPort {
+func (r *Registry) at(guid ib.GUID) *portindex.EndPort {
 	if e := r.fabric.ByGUID(guid); e != nil && e.GUID == guid {
 		return e
 	}
 	return nil
 }
 
-func announcementOf(port *book.EndPort) announced {
+func announcementOf(port *portindex.EndPort) announced {
 	if port == nil {
 		return announced{}
 	}
@@ -75,7 +75,7 @@ func announcementOf(port *book.EndPort) announced {
 }
 
 // announce compares a port with its announced state.
-func (r *Registry) announce(to []registry.Notice, guid ib.GUID, port *book.EndPort) []registry.Notice {
+func (r *Registry) announce(to []registry.Notice, guid ib.GUID, port *portindex.EndPort) []registry.Notice {
 	old, is := r.told[guid], announcementOf(port)
 	// P_Keys that are not seen because tables are being read are not gone.
 	kept := slices.DeleteFunc(slices.Clone(old.pkeys), func(k ib.PKey) bool {

@@ -8,7 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
@@ -258,8 +258,8 @@ func (r Reason) status() mad.Status {
 type Event struct {
 	Kind   Kind
 	Reason Reason
-	Asker  book.Asker // zero: no requester
-	Port   ib.GUID    // port or alias GUID of the subscriber
+	Asker  portindex.Asker // zero: no requester
+	Port   ib.GUID         // port or alias GUID of the subscriber
 	Info   mad.InformInfo
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/inform"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/registry/registrytest"
 	"portcullis/fabricsm/sa/trust"
@@ -72,14 +72,14 @@ func all(trap mad.TrapNum) mad.InformInfo {
 	}
 }
 
-func (r *rig) set(a book.Asker, info mad.InformInfo) inform.Answer {
+func (r *rig) set(a portindex.Asker, info mad.InformInfo) inform.Answer {
 	r.t.Helper()
 	ans := r.Set(a, inform.Address{LID: a.LID, QP: a.QP}, &info)
 	r.take(ans.Effects)
 	return ans
 }
 
-func (r *rig) sub(a book.Asker, info mad.InformInfo) {
+func (r *rig) sub(a portindex.Asker, info mad.InformInfo) {
 	r.t.Helper()
 	if ans := r.set(a, info); ans.Verdict != trust.OK || ans.Status != mad.StatusOK {
 		r.t.Fatalf("verdict %v, status %v, %v", ans.Verdict, ans.Status, ans.Events)
@@ -363,18 +363,18 @@ func TestT76PortsComeAndGo(t *testing.T) {
 	whole := r.f
 	r.move(whole.Without(alice))
 	r.expect("a port goes", "65 to 102", "65 to 102", "65 to 5a", "65 to 5a") // with its alias
-	bare := whole.With(alice, func(e *book.EndPort) { e.PKeys, e.Aliases = nil, nil })
+	bare := whole.With(alice, func(e *portindex.EndPort) { e.PKeys, e.Aliases = nil, nil })
 	bare.Busy = true
 	r.move(bare)
 	r.expect("it comes, nothing is known of it")
-	def := bare.With(alice, func(e *book.EndPort) { e.PKeys = []ib.PKey{0x7fff} })
+	def := bare.With(alice, func(e *portindex.EndPort) { e.PKeys = []ib.PKey{0x7fff} })
 	r.move(def)
 	r.expect("it comes into the default partition", "64 to 5a")
-	r.move(def.With(alice, func(e *book.EndPort) { e.PKeys = []ib.PKey{tenantA, 0x7fff} }))
+	r.move(def.With(alice, func(e *portindex.EndPort) { e.PKeys = []ib.PKey{tenantA, 0x7fff} }))
 	r.expect("it is given to a tenant", "64 to 102")
 	r.move(whole)
 	r.expect("its alias comes", "64 to 102", "64 to 5a")
-	doubt := whole.With(alice, func(e *book.EndPort) { e.PKeys = []ib.PKey{0x7fff} })
+	doubt := whole.With(alice, func(e *portindex.EndPort) { e.PKeys = []ib.PKey{0x7fff} })
 	doubt.Busy, doubt.Doubt[alice] = true, true
 	r.move(doubt)
 	r.expect("tables are read again")
@@ -382,7 +382,7 @@ func TestT76PortsComeAndGo(t *testing.T) {
 	sure.Busy = false
 	r.move(sure)
 	r.expect("it has left its tenant", "65 to 102", "65 to 102")
-	r.move(sure.With(alice, func(e *book.EndPort) { e.PKeys = []ib.PKey{tenantB, 0x7fff} }))
+	r.move(sure.With(alice, func(e *portindex.EndPort) { e.PKeys = []ib.PKey{tenantB, 0x7fff} }))
 	r.expect("it is another's now", "64 to 201", "64 to 201")
 	r.move(r.f.Without(alice))
 	r.expect("it goes", "65 to 201", "65 to 201", "65 to 5a", "65 to 5a")
@@ -554,7 +554,7 @@ func TestPortsOfSubscribers(t *testing.T) {
 		t.Errorf("next %v", got)
 	}
 	r.wait(59 * time.Second)
-	r.move(whole.With(alice, func(e *book.EndPort) { e.LID = 0x777 }))
+	r.move(whole.With(alice, func(e *portindex.EndPort) { e.LID = 0x777 }))
 	r.wait(time.Hour)
 	r.tell(group(66, tenantA))
 	r.expect("it is back with another LID", "66 to 777")
@@ -582,7 +582,7 @@ func TestT65OneSubscriptionTooMany(t *testing.T) {
 	}
 	r.sub(r.f.Asker(alice), all(0)) // again
 	r.sub(r.f.Asker(alan), all(1000))
-	if ans := r.set(book.Asker{Port: -1}, all(64)); ans.Verdict != trust.UnknownSource {
+	if ans := r.set(portindex.Asker{Port: -1}, all(64)); ans.Verdict != trust.UnknownSource {
 		t.Errorf("from nowhere: %v", ans.Verdict)
 	}
 	few := newRig(t, inform.Config{MaxRecords: 1})
@@ -597,7 +597,7 @@ func TestQueries(t *testing.T) {
 	r.sub(r.f.Asker(alice), all(64))
 	r.sub(r.f.Asker(alice), all(65))
 	r.sub(r.f.Asker(bob), all(64))
-	ask := func(a book.Asker, mask mad.ComponentMask, rec mad.InformInfoRecord) (out []string) {
+	ask := func(a portindex.Asker, mask mad.ComponentMask, rec mad.InformInfoRecord) (out []string) {
 		q := r.Now().Query(r.f, a, ib.DefaultPrefix, &rec, mask)
 		buf := make([]byte, mad.RecordSize(mad.AttrInformInfoRecord))
 		for {
@@ -614,7 +614,7 @@ func TestQueries(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
-		asker book.Asker
+		asker portindex.Asker
 		mask  mad.ComponentMask
 		rec   mad.InformInfoRecord
 		want  []string

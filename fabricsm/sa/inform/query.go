@@ -3,7 +3,7 @@ package inform
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 )
 
@@ -12,7 +12,7 @@ type Query struct {
 	registry.Walk
 	in      Snapshot
 	fabric  registry.Fabric
-	from    *book.EndPort
+	from    *portindex.EndPort
 	trusted bool
 	prefix  ib.Prefix
 	mask    mad.ComponentMask
@@ -27,7 +27,7 @@ const recordSize = 64
 
 // Query finds the subscriptions of the ports that a requester at an end port may know. fabric has the location of the
 // ports.
-func (s Snapshot) Query(fabric registry.Fabric, a book.Asker, prefix ib.Prefix, rec *mad.InformInfoRecord, mask mad.ComponentMask) Query {
+func (s Snapshot) Query(fabric registry.Fabric, a portindex.Asker, prefix ib.Prefix, rec *mad.InformInfoRecord, mask mad.ComponentMask) Query {
 	q := Query{in: s, fabric: fabric, from: fabric.EndPort(a.Port), trusted: a.Trusted, prefix: prefix, mask: mask}
 	q.Done = q.from == nil || mad.Encode(q.want[:], rec) != nil
 	return q
@@ -73,5 +73,5 @@ func (q *Query) visible(s *Subscription) bool {
 		return true
 	}
 	e := q.fabric.ByGUID(s.As)
-	return e != nil && book.Sees(q.from, e, false)
+	return e != nil && portindex.Sees(q.from, e, false)
 }

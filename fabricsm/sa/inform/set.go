@@ -3,16 +3,16 @@ package inform
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
 )
 
 // Set subscribes, or ends a subscription. to is how the request came.
-func (r *Registry) Set(a book.Asker, to Address, info *mad.InformInfo) (ans Answer) {
+func (r *Registry) Set(a portindex.Asker, to Address, info *mad.InformInfo) (ans Answer) {
 	r.eff = &ans.Effects
-	var from *book.EndPort
+	var from *portindex.EndPort
 	if r.fabric != nil {
 		from = r.fabric.EndPort(a.Port)
 	}
@@ -70,11 +70,11 @@ func (r *Registry) Set(a book.Asker, to Address, info *mad.InformInfo) (ans Answ
 
 // may checks a subscription request, and returns how many LIDs it looked at. Notices that match a wildcard are judged at
 // delivery.
-func (r *Registry) may(a *book.Asker, from *book.EndPort, i *mad.InformInfo) (why Reason, looks int) {
+func (r *Registry) may(a *portindex.Asker, from *portindex.EndPort, i *mad.InformInfo) (why Reason, looks int) {
 	if !a.Trusted && i.IsGeneric == 1 && i.TrapNumber != mad.AllTraps && trust.Secret(true, uint16(i.TrapNumber)) {
 		return SecurityTraps, 0
 	}
-	sees := func(e *book.EndPort) bool { return a.Trusted || e != nil && book.Sees(from, e, false) }
+	sees := func(e *portindex.EndPort) bool { return a.Trusted || e != nil && portindex.Sees(from, e, false) }
 	if i.GID != (ib.GID{}) {
 		if p := i.GID.Prefix(); p != r.cfg.Prefix && p != ib.DefaultPrefix || !sees(r.fabric.ByGUID(i.GID.GUID())) {
 			return NotInPartition, 0
@@ -203,7 +203,7 @@ func (r *Registry) remove(s *sub, e Event) {
 }
 
 // refuse returns a refusal: the returned record subscribes to nothing (IBTA volume 1, o13-13.1.1).
-func refuse(a *book.Asker, info *mad.InformInfo, why Reason) Answer {
+func refuse(a *portindex.Asker, info *mad.InformInfo, why Reason) Answer {
 	no := *info
 	no.Subscribe = 0
 	return Answer{Status: why.status(), Record: no, Effects: Effects{Events: []Event{{Kind: Refused, Reason: why, Asker: *a, Port: a.As, Info: *info}}}}

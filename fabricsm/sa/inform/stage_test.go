@@ -8,13 +8,13 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/inform"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 )
 
 // TestOnAFabric follows every view of a Subnet Manager on a simulated fabric. A port that appears or disappears is reported
@@ -24,7 +24,7 @@ func TestOnAFabric(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := stage.New(stage.Options{Netlist: l, Manager: "sm", Fabric: sim.Options{Device: sim.Modern()}, Seed: 3})
+	s, err := testbed.New(testbed.Options{Netlist: l, Manager: "sm", Fabric: sim.Options{Device: sim.Modern()}, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,16 +46,16 @@ func TestOnAFabric(t *testing.T) {
 	settle()
 
 	r := inform.New(inform.Config{})
-	b := book.New(nil, s.View())
-	r.Follow(stage.Epoch, registry.Of(b))
+	b := portindex.New(nil, s.View())
+	r.Follow(testbed.Epoch, registry.Of(b))
 	var told []string
 	s.OnStep = func() {
 		v := s.View()
 		if v == nil || v == b.View {
 			return
 		}
-		b = book.New(b, v)
-		now := stage.Epoch.Add(s.Now())
+		b = portindex.New(b, v)
+		now := testbed.Epoch.Add(s.Now())
 		_, e := r.Follow(now, registry.Of(b))
 		for len(e.Send) > 0 {
 			packets := e.Send
@@ -79,7 +79,7 @@ func TestOnAFabric(t *testing.T) {
 		at := b.ByGUID(s.GUID(h, 1))
 		for _, trap := range []mad.TrapNum{64, 65} {
 			info := all(trap)
-			if a := r.Set(book.Asker{Port: at.Port, As: at.GUID, LID: at.LID, QP: 1}, inform.Address{LID: at.LID, QP: 1}, &info); a.Status != mad.StatusOK {
+			if a := r.Set(portindex.Asker{Port: at.Port, As: at.GUID, LID: at.LID, QP: 1}, inform.Address{LID: at.LID, QP: 1}, &info); a.Status != mad.StatusOK {
 				t.Fatal(a.Events)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/minhop"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
@@ -63,7 +63,7 @@ func BenchmarkPathRecord(b *testing.B) {
 	for _, hosts := range []int{36, 1944, 10368} {
 		b.Run(fmt.Sprint(hosts), func(b *testing.B) {
 			k, v := tree(b, hosts)
-			bk := book.New(nil, v)
+			bk := portindex.New(nil, v)
 			e, err := path.New(path.Config{})
 			if err != nil {
 				b.Fatal(err)
@@ -71,14 +71,14 @@ func BenchmarkPathRecord(b *testing.B) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			type ask struct {
 				m *mad.MAD
-				a book.Asker
+				a portindex.Asker
 			}
 			asks := make([]ask, 1<<14)
 			for i := range asks {
 				x := rng.IntN(hosts)
 				y := min(x/16*16+rng.IntN(16), hosts-1)
 				p := v.Fabric.PortOf(k.Hosts[x], 1)
-				asks[i] = ask{question(v.Fabric, k.Hosts[x], k.Hosts[y]), book.Asker{Port: p, LID: v.Fabric.Port(p).LID}}
+				asks[i] = ask{question(v.Fabric, k.Hosts[x], k.Hosts[y]), portindex.Asker{Port: p, LID: v.Fabric.Port(p).LID}}
 			}
 			var m mad.MAD
 			b.ReportAllocs()
@@ -104,7 +104,7 @@ func BenchmarkWholeWorld(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	bk, a := book.New(nil, v), &book.Asker{Port: topo.None, Trusted: true}
+	bk, a := portindex.New(nil, v), &portindex.Asker{Port: topo.None, Trusted: true}
 	var m mad.MAD
 	c, status := e.GetTable(bk, nil, a, &m)
 	if status != mad.StatusOK {

@@ -3,7 +3,7 @@ package path
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 )
 
 // Cursor makes the paths of an answer one by one. It keeps the book that it was made with, and returns its contents.
@@ -31,10 +31,10 @@ type Cursor struct {
 type side struct {
 	one   end
 	all   bool
-	given bool          // the one was given, or of all
-	from  ib.LID        // end ports from this LID on are to come
-	port  *book.EndPort // whose GUIDs are being given
-	alias int           // of them, the next; its port GUID came first
+	given bool               // the one was given, or of all
+	from  ib.LID             // end ports from this LID on are to come
+	port  *portindex.EndPort // whose GUIDs are being given
+	alias int                // of them, the next; its port GUID came first
 }
 
 func sideOf(e *end) side { return side{one: *e, all: e.port == nil} }
@@ -44,7 +44,7 @@ const unlimited = 1 << 40
 
 // GetTable answers a GetTable of PathRecords. With StatusOK the cursor returns them. The status is as for Get, but no
 // records or many records are no error. Between each two GIDs there are as many paths as NumbPath says, or all.
-func (e *Engine) GetTable(b *book.Book, groups Groups, a *book.Asker, m *mad.MAD) (c Cursor, status mad.Status) {
+func (e *Engine) GetTable(b *portindex.Book, groups Groups, a *portindex.Asker, m *mad.MAD) (c Cursor, status mad.Status) {
 	q := &c.q
 	q.begin(e, b, a)
 	q.mask = m.ComponentMask()

@@ -3,7 +3,7 @@ package path
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 )
 
 // RecordSize is the length of a PathRecord in a table, in bytes.
@@ -32,7 +32,7 @@ const (
 //
 // If an end is left open, Get returns one of all paths, from the requester if possible. An untrusted requester gets only
 // paths from itself.
-func (e *Engine) Get(b *book.Book, groups Groups, a *book.Asker, m *mad.MAD) (status mad.Status, steps int) {
+func (e *Engine) Get(b *portindex.Book, groups Groups, a *portindex.Asker, m *mad.MAD) (status mad.Status, steps int) {
 	var q query
 	q.begin(e, b, a)
 	q.mask = m.ComponentMask()

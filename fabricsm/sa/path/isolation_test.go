@@ -8,13 +8,13 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/topo"
 )
 
 // everything describes all visible properties of an answer: status, the MAD, records and the number of steps.
-func everything(t testing.TB, l *lab, a *book.Asker, r mad.PathRecord, mask mad.ComponentMask) string {
+func everything(t testing.TB, l *lab, a *portindex.Asker, r mad.PathRecord, mask mad.ComponentMask) string {
 	t.Helper()
 	m := request(&r, mask)
 	status, steps := l.e.Get(l.b, l.groups, a, m)
@@ -81,7 +81,7 @@ func TestUnknownIsAsForeignAnywhere(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		k, v := drawn(t, rng)
-		l := &lab{t: t, k: k, v: v, b: book.New(nil, v)}
+		l := &lab{t: t, k: k, v: v, b: portindex.New(nil, v)}
 		var err error
 		if l.e, err = path.New(path.Config{}); err != nil {
 			t.Fatal(err)
@@ -89,9 +89,9 @@ func TestUnknownIsAsForeignAnywhere(t *testing.T) {
 		ends := v.Fabric.EndPorts()
 		for range 40 {
 			r, mask := ask(v.Fabric, v, rng)
-			a := &book.Asker{Port: ends[rng.IntN(len(ends))]}
+			a := &portindex.Asker{Port: ends[rng.IntN(len(ends))]}
 			me, other := l.b.EndPort(a.Port), l.b.ByGUID(r.DGID.GUID())
-			if mask&byGID != byGID || me == nil || other == nil || r.DGID.Prefix() != ib.DefaultPrefix || book.Sees(me, other, false) {
+			if mask&byGID != byGID || me == nil || other == nil || r.DGID.Prefix() != ib.DefaultPrefix || portindex.Sees(me, other, false) {
 				continue
 			}
 			compared++
@@ -146,13 +146,13 @@ func TestGetDoesNotAllocate(t *testing.T) {
 // BenchmarkForeign asks for a port of another tenant, and for one that does not exist.
 func BenchmarkForeign(b *testing.B) {
 	k, v := tree(b, 1944)
-	bk := book.New(nil, v)
+	bk := portindex.New(nil, v)
 	e, err := path.New(path.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	f := v.Fabric
-	a := &book.Asker{Port: f.PortOf(k.Hosts[0], 1)}
+	a := &portindex.Asker{Port: f.PortOf(k.Hosts[0], 1)}
 	rng := rand.New(rand.NewPCG(1, 1))
 	var foreign, nobody []*mad.MAD
 	for range 1 << 12 {
@@ -186,16 +186,16 @@ func TestBooksWithoutAnything(t *testing.T) {
 	}
 	l := newLab(t)
 	unrouted := l.s.View(l.k.Fabric(), nil)
-	for _, b := range []*book.Book{book.Empty(book.Rules{}), book.New(nil, unrouted)} {
+	for _, b := range []*portindex.Book{portindex.Empty(portindex.Rules{}), portindex.New(nil, unrouted)} {
 		nothing(t, e, b)
 	}
 }
 
-func nothing(t *testing.T, e *path.Engine, b *book.Book) {
+func nothing(t *testing.T, e *path.Engine, b *portindex.Book) {
 	t.Helper()
 	r := mad.PathRecord{SGID: ib.MakeGID(ib.DefaultPrefix, 1), DGID: ib.MakeGID(ib.DefaultPrefix, 2)}
 	for _, trusted := range []bool{false, true} {
-		a := &book.Asker{Port: topo.None, Trusted: trusted}
+		a := &portindex.Asker{Port: topo.None, Trusted: trusted}
 		if status, _ := e.Get(b, nil, a, request(&r, byGID)); status == mad.StatusOK {
 			t.Error("a path in an empty book")
 		}

@@ -17,8 +17,8 @@ import (
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/torus"
 	"portcullis/fabricsm/route/updn"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
@@ -74,7 +74,7 @@ func (j *judge) common(x, y topo.PortID) (all []ib.PKey) {
 	return all
 }
 
-func (j *judge) sees(a *book.Asker, x topo.PortID) bool {
+func (j *judge) sees(a *portindex.Asker, x topo.PortID) bool {
 	if a.Trusted {
 		return true
 	}
@@ -252,7 +252,7 @@ func pick[T any](have []T, asked bool, sel mad.Selector, order func(T) int, ok *
 }
 
 // all returns the answer to a GetTable, and the status.
-func (j *judge) all(t testing.TB, a *book.Asker, r *mad.PathRecord, mask mad.ComponentMask) (list []mad.PathRecord, status mad.Status) {
+func (j *judge) all(t testing.TB, a *portindex.Asker, r *mad.PathRecord, mask mad.ComponentMask) (list []mad.PathRecord, status mad.Status) {
 	const service = mad.PathComponentServiceID8MSB | mad.PathComponentServiceID56LSB
 	switch {
 	case mask.Has(mtu) && r.MTU.Bytes() == 0, mask.Has(rate) && r.Rate.Mbps() == 0:
@@ -281,7 +281,7 @@ func (j *judge) all(t testing.TB, a *book.Asker, r *mad.PathRecord, mask mad.Com
 const anyEnd = mad.PathComponentSGID | mad.PathComponentSLID | mad.PathComponentDGID | mad.PathComponentDLID
 
 // some returns the paths of which a Get returns the first.
-func (j *judge) some(t testing.TB, b *book.Book, a *book.Asker, r *mad.PathRecord, mask mad.ComponentMask) ([]mad.PathRecord, mad.Status) {
+func (j *judge) some(t testing.TB, b *portindex.Book, a *portindex.Asker, r *mad.PathRecord, mask mad.ComponentMask) ([]mad.PathRecord, mad.Status) {
 	me := b.EndPort(a.Port)
 	const from, to = mad.PathComponentSGID | mad.PathComponentSLID, mad.PathComponentDGID | mad.PathComponentDLID
 	if list, status := j.all(t, a, r, mask); !a.Trusted && mask&to == 0 {
@@ -337,7 +337,7 @@ func (j *judge) between(t testing.TB, r *mad.PathRecord, mask mad.ComponentMask,
 }
 
 // ends returns the ports that GID, LID or neither refer to.
-func (j *judge) ends(a *book.Asker, hasGID bool, gid ib.GID, hasLID bool, lid ib.LID) (all []place, status mad.Status) {
+func (j *judge) ends(a *portindex.Asker, hasGID bool, gid ib.GID, hasLID bool, lid ib.LID) (all []place, status mad.Status) {
 	f := j.v.Fabric
 	for id, p := range f.Ports() {
 		if p.LID == 0 || p.GUID == 0 || !f.IsEndPort(id) || !j.sees(a, id) {
@@ -567,12 +567,12 @@ func TestAgainstSlowJudge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := book.New(nil, v)
+		b := portindex.New(nil, v)
 		j := &judge{v, cfg, make(map[topo.PortID][]ib.PKey)}
 		for range 60 {
 			r, mask := ask(v.Fabric, v, rng)
 			ends := v.Fabric.EndPorts()
-			a := &book.Asker{Port: ends[rng.IntN(len(ends))], Trusted: rng.IntN(2) == 0}
+			a := &portindex.Asker{Port: ends[rng.IntN(len(ends))], Trusted: rng.IntN(2) == 0}
 			want, status := j.all(t, a, &r, mask)
 			if t.Failed() {
 				t.Fatalf("seed %d", seed)
@@ -602,7 +602,7 @@ func request(r *mad.PathRecord, mask mad.ComponentMask) *mad.MAD {
 	return m
 }
 
-func compareGet(t *testing.T, where string, e *path.Engine, b *book.Book, a *book.Asker, r *mad.PathRecord, mask mad.ComponentMask, want []mad.PathRecord, status mad.Status) (found, steps int) {
+func compareGet(t *testing.T, where string, e *path.Engine, b *portindex.Book, a *portindex.Asker, r *mad.PathRecord, mask mad.ComponentMask, want []mad.PathRecord, status mad.Status) (found, steps int) {
 	t.Helper()
 	m := request(r, mask)
 	got, steps := e.Get(b, nil, a, m)
@@ -629,7 +629,7 @@ func compareGet(t *testing.T, where string, e *path.Engine, b *book.Book, a *boo
 }
 
 // compareSearch checks that a search step by step finds the same as a Get.
-func compareSearch(t *testing.T, where string, e *path.Engine, b *book.Book, a *book.Asker, m *mad.MAD, want mad.Status, record *mad.MAD) {
+func compareSearch(t *testing.T, where string, e *path.Engine, b *portindex.Book, a *portindex.Asker, m *mad.MAD, want mad.Status, record *mad.MAD) {
 	t.Helper()
 	if !path.Searches(a, m.ComponentMask()) {
 		return
@@ -650,7 +650,7 @@ func compareSearch(t *testing.T, where string, e *path.Engine, b *book.Book, a *
 	}
 }
 
-func compareTable(t *testing.T, where string, e *path.Engine, b *book.Book, a *book.Asker, r *mad.PathRecord, mask mad.ComponentMask, want []mad.PathRecord, status mad.Status) {
+func compareTable(t *testing.T, where string, e *path.Engine, b *portindex.Book, a *portindex.Asker, r *mad.PathRecord, mask mad.ComponentMask, want []mad.PathRecord, status mad.Status) {
 	t.Helper()
 	c, got := e.GetTable(b, nil, a, request(r, mask))
 	if status == mad.StatusNoRecords {

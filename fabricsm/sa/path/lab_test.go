@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/updn"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/topo"
@@ -33,14 +33,14 @@ type lab struct {
 	t     testing.TB
 	k     *topotest.Kit
 	s     sm.Sketch
-	rules book.Rules
+	rules portindex.Rules
 	cfg   path.Config
 	sl    ib.SL // of multicast
 
 	engines []route.Engine
 	groups  groups
 	v       *sm.View
-	b       *book.Book
+	b       *portindex.Book
 	e       *path.Engine
 }
 
@@ -101,7 +101,7 @@ func (l *lab) openWith(tables *route.Tables) *lab {
 		l.v.Multicast = &multicast.View{SL: l.sl}
 	}
 	l.rules.Policy = l.cfg.Policy
-	l.b = book.New(book.Empty(l.rules), l.v)
+	l.b = portindex.New(portindex.Empty(l.rules), l.v)
 	var err error
 	if l.e, err = path.New(l.cfg); err != nil {
 		l.t.Fatal(err)
@@ -109,15 +109,15 @@ func (l *lab) openWith(tables *route.Tables) *lab {
 	return l
 }
 
-func (l *lab) asker(host int, trusted bool) *book.Asker {
+func (l *lab) asker(host int, trusted bool) *portindex.Asker {
 	if host < 0 {
-		return &book.Asker{Port: topo.None, Trusted: trusted}
+		return &portindex.Asker{Port: topo.None, Trusted: trusted}
 	}
-	return &book.Asker{Port: l.port(host), LID: l.lid(host), Trusted: trusted}
+	return &portindex.Asker{Port: l.port(host), LID: l.lid(host), Trusted: trusted}
 }
 
 // get asks for one path.
-func (l *lab) get(a *book.Asker, r mad.PathRecord, mask mad.ComponentMask) (mad.PathRecord, mad.Status) {
+func (l *lab) get(a *portindex.Asker, r mad.PathRecord, mask mad.ComponentMask) (mad.PathRecord, mad.Status) {
 	l.t.Helper()
 	m := request(&r, mask)
 	status, _ := l.e.Get(l.b, l.groups, a, m)

@@ -2,7 +2,7 @@ package path
 
 import (
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 )
 
 // multi visits the pairs of ends of a MultiPathRecord.
@@ -24,7 +24,7 @@ type multi struct {
 // The status is as for Get. It is StatusInsufficientComponents without the counts of GIDs, and StatusInvalidRequest if they
 // are 0 or data ends before the GIDs do. A GID that no port has, or that the requester may not know, has no paths. For a
 // trusted requester a GID that no port has is StatusInvalidGID.
-func (e *Engine) GetMulti(b *book.Book, a *book.Asker, mask mad.ComponentMask, data []byte) (c Cursor, status mad.Status) {
+func (e *Engine) GetMulti(b *portindex.Book, a *portindex.Asker, mask mad.ComponentMask, data []byte) (c Cursor, status mad.Status) {
 	var r mad.MultiPathRecord
 	const counts = mad.MultiPathComponentSGIDCount | mad.MultiPathComponentDGIDCount
 	q := &c.q

@@ -5,8 +5,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/portindex"
 )
 
 const counts = mad.MultiPathComponentSGIDCount | mad.MultiPathComponentDGIDCount
@@ -98,7 +98,7 @@ func TestMultiIsPaths(t *testing.T) {
 	l := newLab(t).open()
 	for x := range 4 {
 		for y := range 4 {
-			for _, a := range []*book.Asker{l.asker(0, false), l.asker(2, false), l.asker(3, true)} {
+			for _, a := range []*portindex.Asker{l.asker(0, false), l.asker(2, false), l.asker(3, true)} {
 				r := mad.PathRecord{SGID: l.gid(x), DGID: l.gid(y), PKey: 0x8001, SL: 1, Rate: ib.Rate100, Reversible: true}
 				one, s1 := l.e.GetTable(l.b, nil, a, request(&r, byGID|mad.PathComponentPKey|mad.PathComponentSL|rate|mad.PathComponentReversible))
 				m := mad.MultiPathRecord{PKey: 0x8001, SL: 1, Rate: ib.Rate100, Reversible: true}
@@ -163,7 +163,7 @@ func check(t *testing.T, l *lab, trusted bool, r *mad.PathRecord) {
 		t.Fatalf("a path to nobody: %+v", r)
 	}
 	me := l.b.EndPort(l.port(0))
-	if _, ok := book.Common(x, y); !ok || !trusted && !(book.Sees(me, x, false) && book.Sees(me, y, false)) {
+	if _, ok := portindex.Common(x, y); !ok || !trusted && !(portindex.Sees(me, x, false) && portindex.Sees(me, y, false)) {
 		t.Errorf("a path that the asker may not know of: %+v", r)
 	}
 	if r.MTU.Bytes() == 0 || r.Rate.Mbps() == 0 || r.MTUSelector != mad.SelectExactly {

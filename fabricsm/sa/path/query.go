@@ -4,15 +4,15 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/qos"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/topo"
 )
 
 // query is a query for paths, with its requester. It lives for one answer.
 type query struct {
 	e       *Engine
-	b       *book.Book
-	me      *book.EndPort // port of the requester; nil: unknown
+	b       *portindex.Book
+	me      *portindex.EndPort // port of the requester; nil: unknown
 	trusted bool
 	mask    mad.ComponentMask
 	rec     mad.PathRecord
@@ -20,7 +20,7 @@ type query struct {
 }
 
 // begin sets the requester.
-func (q *query) begin(e *Engine, b *book.Book, a *book.Asker) {
+func (q *query) begin(e *Engine, b *portindex.Book, a *portindex.Asker) {
 	q.e, q.b, q.me, q.trusted = e, b, b.EndPort(a.Port), a.Trusted
 }
 
@@ -49,7 +49,7 @@ func (q *query) toGroup() bool {
 
 // sees returns an end port if the requester may know of it. e is nil if there is none; then the same work is done for
 // decoy.
-func (q *query) sees(e, decoy *book.EndPort) *book.EndPort {
+func (q *query) sees(e, decoy *portindex.EndPort) *portindex.EndPort {
 	if q.trusted {
 		return e
 	}
@@ -60,7 +60,7 @@ func (q *query) sees(e, decoy *book.EndPort) *book.EndPort {
 	if q.me == nil || who == nil {
 		return nil
 	}
-	sees, keys := book.Looks(q.me, who, e == nil)
+	sees, keys := portindex.Looks(q.me, who, e == nil)
 	if sees && e != nil {
 		return e
 	}
@@ -68,14 +68,14 @@ func (q *query) sees(e, decoy *book.EndPort) *book.EndPort {
 	return nil
 }
 
-func (q *query) byGUID(g ib.GUID) *book.EndPort {
+func (q *query) byGUID(g ib.GUID) *portindex.EndPort {
 	if q.trusted {
 		return q.b.ByGUID(g)
 	}
 	return q.sees(q.b.ByGUID(g), q.b.Decoy(g))
 }
 
-func (q *query) byLID(lid ib.LID) *book.EndPort {
+func (q *query) byLID(lid ib.LID) *portindex.EndPort {
 	if q.trusted {
 		return q.b.ByLID(lid)
 	}
@@ -84,7 +84,7 @@ func (q *query) byLID(lid ib.LID) *book.EndPort {
 
 // end is an end port as one side of paths.
 type end struct {
-	port    *book.EndPort
+	port    *portindex.EndPort
 	gid     ib.GID
 	lid     ib.LID // the first
 	lids    int    // how many
@@ -92,7 +92,7 @@ type end struct {
 }
 
 // endOf returns a side with all LIDs of an end port, under one of its GUIDs.
-func (q *query) endOf(e *book.EndPort, g ib.GUID) end {
+func (q *query) endOf(e *portindex.EndPort, g ib.GUID) end {
 	return end{port: e, gid: ib.MakeGID(q.e.cfg.Prefix, g), lid: e.LID, lids: 1 << e.LMC}
 }
 
@@ -144,7 +144,7 @@ func (q *query) router(gid *ib.GID) (end, mad.Status) {
 		if r.Prefix != 0 && r.Prefix != prefix {
 			continue
 		}
-		var e *book.EndPort
+		var e *portindex.EndPort
 		if r.Router != 0 {
 			e = q.b.ByGUID(r.Router)
 		} else if all := q.b.Routers(); len(all) > 0 {
@@ -228,7 +228,7 @@ func (q *query) path(s, d *end, slid, dlid ib.LID, out *mad.PathRecord) bool {
 }
 
 // level returns the level of service of paths between two end ports.
-func (q *query) level(x, y *book.EndPort) *qos.Level {
+func (q *query) level(x, y *portindex.EndPort) *qos.Level {
 	ask := qos.Query{
 		From: x.Groups, To: y.Groups,
 		Class: q.rec.QoSClass, HasClass: q.mask.Has(mad.PathComponentQoSClass),
@@ -240,14 +240,14 @@ func (q *query) level(x, y *book.EndPort) *qos.Level {
 
 // pkey returns the P_Key of a path as the source has it: the requested one, or the first with which both ports can
 // communicate.
-func (q *query) pkey(x, y *book.EndPort, level *qos.Level) (ib.PKey, bool) {
+func (q *query) pkey(x, y *portindex.EndPort, level *qos.Level) (ib.PKey, bool) {
 	raw := q.mask.Has(mad.PathComponentRawTraffic) && q.rec.RawTraffic
 	if !raw && q.mask.Has(mad.PathComponentPKey) {
 		k, ok := x.Holds(q.rec.PKey)
 		return k, ok && k.Valid() && y.Matches(k) && (level == nil || level.Allows(k))
 	}
 	if level == nil || raw {
-		return book.Common(x, y)
+		return portindex.Common(x, y)
 	}
 	for _, k := range x.PKeys {
 		if y.Matches(k) && level.Allows(k) {
@@ -258,7 +258,7 @@ func (q *query) pkey(x, y *book.EndPort, level *qos.Level) (ib.PKey, bool) {
 }
 
 // sl returns the service level of a path.
-func (q *query) sl(x, y *book.EndPort, slid, dlid ib.LID, key ib.PKey, level *qos.Level) (ib.SL, bool) {
+func (q *query) sl(x, y *portindex.EndPort, slid, dlid ib.LID, key ib.PKey, level *qos.Level) (ib.SL, bool) {
 	var sl ib.SL
 	asked := q.mask.Has(mad.PathComponentSL)
 	switch {
@@ -283,7 +283,7 @@ func (q *query) sl(x, y *book.EndPort, slid, dlid ib.LID, key ib.PKey, level *qo
 }
 
 // drops reports whether packets of a service level are dropped between two end ports.
-func (q *query) drops(x, y *book.EndPort, sl ib.SL) bool {
+func (q *query) drops(x, y *portindex.EndPort, sl ib.SL) bool {
 	if !q.e.cfg.QoS.Enabled || x == y {
 		return false
 	}

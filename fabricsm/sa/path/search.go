@@ -2,7 +2,7 @@ package path
 
 import (
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 )
 
 // Search looks for the one path that answers a Get with an open end: from the requester if there is one, otherwise the
@@ -15,14 +15,14 @@ type Search struct {
 
 // Searches reports whether a Get of a PathRecord may have to look at many ends: then use Search. Other Gets cost as much as
 // one pair of ports.
-func Searches(a *book.Asker, mask mad.ComponentMask) bool {
+func Searches(a *portindex.Asker, mask mad.ComponentMask) bool {
 	const src, dst = mad.PathComponentSGID | mad.PathComponentSLID, mad.PathComponentDGID | mad.PathComponentDLID
 	return a.Trusted && (mask&src == 0 || mask&dst == 0)
 }
 
 // Search answers such a Get step by step; without a record Status returns the reason. For the path to a group ok is false:
 // use Get.
-func (e *Engine) Search(b *book.Book, a *book.Asker, m *mad.MAD) (s Search, status mad.Status, ok bool) {
+func (e *Engine) Search(b *portindex.Book, a *portindex.Asker, m *mad.MAD) (s Search, status mad.Status, ok bool) {
 	var q query
 	q.begin(e, b, a)
 	q.mask = m.ComponentMask()

@@ -3,7 +3,7 @@ package path
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/topo"
 )
 
@@ -13,8 +13,8 @@ const TraceSize = 48
 // Trace returns the nodes on a path, from source to destination. It keeps the book that it was made with.
 type Trace struct {
 	e     *Engine
-	b     *book.Book
-	to    *book.EndPort
+	b     *portindex.Book
+	to    *portindex.EndPort
 	dlid  ib.LID
 	node  topo.NodeID // the next
 	entry ib.PortNum  // by which it is entered, 0 at the source
@@ -29,7 +29,7 @@ type Trace struct {
 //
 // An untrusted requester gets StatusDenied: tenants need not know the route through switches. StatusInsufficientComponents:
 // an end is left open. Other statuses are as for Get, but without a path the table is empty.
-func (e *Engine) GetTrace(b *book.Book, a *book.Asker, mask mad.ComponentMask, data []byte) (t Trace, status mad.Status) {
+func (e *Engine) GetTrace(b *portindex.Book, a *portindex.Asker, mask mad.ComponentMask, data []byte) (t Trace, status mad.Status) {
 	var q query
 	q.begin(e, b, a)
 	q.mask = mask
@@ -70,7 +70,7 @@ func (e *Engine) GetTrace(b *book.Book, a *book.Asker, mask mad.ComponentMask, d
 	return t, mad.StatusOK
 }
 
-func traceOf(e *Engine, b *book.Book, x, y *book.EndPort, dlid ib.LID) Trace {
+func traceOf(e *Engine, b *portindex.Book, x, y *portindex.EndPort, dlid ib.LID) Trace {
 	t := Trace{e: e, b: b, to: y, dlid: dlid, node: x.Node, left: 1}
 	if x != y {
 		t.left = len(b.View.Fabric.Switches()) + 2

@@ -6,8 +6,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/topo"
 )
 
@@ -85,7 +85,7 @@ func TestTraceAgainstSlowJudge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := book.New(nil, v)
+		b := portindex.New(nil, v)
 		f := v.Fabric
 		ends := f.EndPorts()
 		for range 40 {
@@ -95,7 +95,7 @@ func TestTraceAgainstSlowJudge(t *testing.T) {
 			}
 			r := mad.PathRecord{SLID: x.LID, DLID: y.LID}
 			m := request(&r, mad.PathComponentSLID|mad.PathComponentDLID)
-			a := &book.Asker{Port: topo.None, Trusted: true}
+			a := &portindex.Asker{Port: topo.None, Trusted: true}
 			tr, status := e.GetTrace(b, a, m.ComponentMask(), m.SAData())
 			got := traced(t, &tr)
 			if gets, _ := e.Get(b, nil, a, m); status != mad.StatusOK || (gets == mad.StatusOK) != (len(got) > 0) {

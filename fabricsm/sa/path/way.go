@@ -2,7 +2,7 @@ package path
 
 import (
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/topo"
 )
 
@@ -23,7 +23,7 @@ func (w way) and(o way) way {
 
 // ways returns the route from one end port to another by LID, and the route back, which may be none. ok is false if there
 // is no route to the destination.
-func (q *query) ways(x, y *book.EndPort, slid, dlid ib.LID) (there, back way, ok bool) {
+func (q *query) ways(x, y *portindex.EndPort, slid, dlid ib.LID) (there, back way, ok bool) {
 	if x == y {
 		w := way{x.MTU, x.Rate}
 		return w, w, true
@@ -37,7 +37,7 @@ func (q *query) ways(x, y *book.EndPort, slid, dlid ib.LID) (there, back way, ok
 
 // known returns the route between two end ports in both directions, if it is known without following it. A known result
 // without a route is the zero way.
-func (q *query) known(x, y *book.EndPort, slid, dlid ib.LID) (way, bool) {
+func (q *query) known(x, y *portindex.EndPort, slid, dlid ib.LID) (way, bool) {
 	r := &q.b.Routes
 	if !r.Sound || x.Home == topo.None || !r.Reaches(dlid) || !r.Reaches(slid) {
 		return way{}, false
@@ -56,7 +56,7 @@ func (q *query) known(x, y *book.EndPort, slid, dlid ib.LID) (way, bool) {
 
 // walk follows the forwarding tables from an end port to a LID of another. It stops when it has followed more links than
 // there are switches.
-func (q *query) walk(x, y *book.EndPort, dlid ib.LID) way {
+func (q *query) walk(x, y *portindex.EndPort, dlid ib.LID) way {
 	f, t := q.b.View.Fabric, q.b.View.Tables
 	w := way{x.LinkMTU, x.LinkRate}
 	if x.Home == topo.None {
@@ -88,7 +88,7 @@ func (q *query) walk(x, y *book.EndPort, dlid ib.LID) way {
 		if peer == topo.None {
 			return way{}
 		}
-		mtu, rate := book.LinkOf(f, p)
+		mtu, rate := portindex.LinkOf(f, p)
 		w = w.and(way{mtu, rate})
 		if peer == y.Port {
 			return w

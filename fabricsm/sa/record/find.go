@@ -5,7 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/topo"
 )
 
@@ -34,7 +34,7 @@ func Answers(a mad.AttrID) bool { return known(a) }
 //
 // A trusted requester sees all records. Others see those of their own port and of ports that share a partition with it, and
 // of a switch if its port 0 shares one. For a link, both ends must be visible.
-func Find(b *book.Book, a *book.Asker, q *Query) (c Cursor, status mad.Status) {
+func Find(b *portindex.Book, a *portindex.Asker, q *Query) (c Cursor, status mad.Status) {
 	switch {
 	case !known(q.Attr) || q.Method != mad.MethodGet && q.Method != mad.MethodGetTable:
 		return c, mad.StatusUnsupportedMethodAttr
@@ -50,7 +50,7 @@ func Find(b *book.Book, a *book.Asker, q *Query) (c Cursor, status mad.Status) {
 
 // One answers a Get. It writes the matching record to dst and returns its length. Otherwise the status is StatusNoRecords,
 // StatusTooManyRecords, or that of Find.
-func One(b *book.Book, a *book.Asker, q *Query, dst []byte) (n int, status mad.Status) {
+func One(b *portindex.Book, a *portindex.Asker, q *Query, dst []byte) (n int, status mad.Status) {
 	c, status := Find(b, a, q)
 	if status != mad.StatusOK {
 		return 0, status
@@ -69,20 +69,20 @@ func One(b *book.Book, a *book.Asker, q *Query, dst []byte) (n int, status mad.S
 // Cursor makes the records of an answer one by one: by LID, those of a LID by port and block. Subnet Managers are an
 // exception: ours is the first. A cursor keeps the book that it was made with, and returns its contents.
 type Cursor struct {
-	book    *book.Book
+	book    *portindex.Book
 	size    int   // of a record; 0: there are none
 	query   Query // without the LID that was looked up
 	trusted bool
-	me      *book.EndPort // port of the requester; nil: unknown
+	me      *portindex.EndPort // port of the requester; nil: unknown
 
 	// Which end ports are looked at: one, or all from a base LID on.
-	one  *book.EndPort
+	one  *portindex.EndPort
 	next ib.LID
-	far  *book.EndPort // LinkRecords only: the other end, nil: any
-	back bool          // LinkRecords only: towards the end port, not from it
+	far  *portindex.EndPort // LinkRecords only: the other end, nil: any
+	back bool               // LinkRecords only: towards the end port, not from it
 
 	// The current end port, nil for none, and the span to try for it: pairs of numbers, whose meaning depends on the kind.
-	end   *book.EndPort
+	end   *portindex.EndPort
 	node  *topo.Node
 	i, j  span
 	steps int
@@ -132,7 +132,7 @@ func (c *Cursor) begin() {
 }
 
 // lookFor restricts the answer to one end port; nil means to none.
-func (c *Cursor) lookFor(e *book.EndPort) {
+func (c *Cursor) lookFor(e *portindex.EndPort) {
 	c.one = e
 	if e == nil {
 		c.done = true
@@ -141,14 +141,14 @@ func (c *Cursor) lookFor(e *book.EndPort) {
 }
 
 // sees reports whether the requester may know of an end port.
-func (c *Cursor) sees(e *book.EndPort) bool {
+func (c *Cursor) sees(e *portindex.EndPort) bool {
 	switch {
 	case c.trusted:
 		return e != nil
 	case c.me == nil || e == nil:
 		return false
 	default:
-		return book.Sees(c.me, e, true)
+		return portindex.Sees(c.me, e, true)
 	}
 }
 

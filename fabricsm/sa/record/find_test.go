@@ -12,10 +12,10 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/record"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
@@ -84,7 +84,7 @@ func TestAskersSeeTheirPartition(t *testing.T) {
 			t.Errorf("this fabric is not what it should be: %s knows of %s: %v", pair.asker, pair.node, !pair.want)
 		}
 	}
-	nobody := &book.Asker{Port: -1}
+	nobody := &portindex.Asker{Port: -1}
 	for _, attr := range attrs {
 		if got, _ := b.ask(nobody, record.Query{Attr: attr}); len(got) > 0 {
 			t.Errorf("%v: nobody gets %d records", attr, len(got))
@@ -204,7 +204,7 @@ func TestMasks(t *testing.T) {
 }
 
 // judgeOne compares the answer to a Get.
-func (b *bed) judgeOne(t *testing.T, a *book.Asker, q record.Query, want [][]byte) {
+func (b *bed) judgeOne(t *testing.T, a *portindex.Asker, q record.Query, want [][]byte) {
 	t.Helper()
 	q.Method = mad.MethodGet
 	r := make([]byte, mad.RecordSize(q.Attr))
@@ -243,7 +243,7 @@ func TestGetOfMany(t *testing.T) {
 // TestSpeedsForOldClients: PortInfo of a link at extended speed also shows QDR, except for clients that request the exact
 // value.
 func TestSpeedsForOldClients(t *testing.T) {
-	b := newBed(t, sm.Config{}, func(s *stage.Stage) {
+	b := newBed(t, sm.Config{}, func(s *testbed.Stage) {
 		s.OnAnswer = func(p *transport.Packet) bool { // as devices do that have no QDR
 			var pi mad.PortInfo
 			if p.MAD.Attr() == mad.AttrPortInfo && mad.Decode(p.MAD.Data(), &pi) == nil {
@@ -361,7 +361,7 @@ func TestCost(t *testing.T) {
 func FuzzFind(f *testing.F) {
 	b := newBed(f, sm.Config{QoS: odd(f), LMC: 1})
 	type who struct {
-		asker *book.Asker
+		asker *portindex.Asker
 		may   map[string]bool
 	}
 	var askers []who

@@ -5,7 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/topo"
 )
 
@@ -349,7 +349,7 @@ func (c *Cursor) makeLink(dst []byte, num int) bool {
 }
 
 // farEnd returns the end port that has the LID of a port, or nil if there is none.
-func (c *Cursor) farEnd(p topo.PortID, n *topo.Node) *book.EndPort {
+func (c *Cursor) farEnd(p topo.PortID, n *topo.Node) *portindex.EndPort {
 	if n.Type == ib.NodeSwitch {
 		p = n.FirstPort
 	}

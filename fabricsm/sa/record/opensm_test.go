@@ -13,9 +13,9 @@ import (
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/record"
-	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/sa/satest"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/multicast"
@@ -23,7 +23,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // rids are the lengths of the identifying parts of records.
@@ -88,8 +88,8 @@ func isZero(p []byte) bool { return !slices.ContainsFunc(p, func(b byte) bool { 
 // records. Ours takes over the LIDs that it finds.
 func TestAsOpenSM(t *testing.T) {
 	ibsimtest.Need(t, "opensm")
-	parttest.Program(t, "gcc")
-	preload, err := salab.BuildPreload(t.Context(), t.TempDir())
+	testenv.Program(t, "gcc")
+	preload, err := satest.BuildPreload(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestAsOpenSM(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lab := ibsimtest.Start(t, text.Bytes())
-			m, err := (&salab.OpenSM{Preload: preload, Options: tt.options}).Start(t.Context(), lab)
+			m, err := (&satest.OpenSM{Preload: preload, Options: tt.options}).Start(t.Context(), lab)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestAsOpenSM(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.config.Enforcement = sm.Accepted
-			b := book.New(nil, runOurs(t, lab, tt.config, &theirs.joins))
+			b := portindex.New(nil, runOurs(t, lab, tt.config, &theirs.joins))
 			for _, attr := range attrs {
 				compareOpenSM(t, b, attr, theirs.all[attr], used)
 			}
@@ -150,14 +150,14 @@ type said struct {
 
 // probe is a question for records with one component of a record that there is.
 type probe struct {
-	question salab.Question
+	question satest.Question
 	records  [][]byte
 }
 
 // askOpenSM creates some groups and returns all records.
 func askOpenSM(t *testing.T, lab *ibsimlab.Lab, l *netlist.Netlist) (s said) {
 	t.Helper()
-	c, err := salab.Dial(t.Context(), lab.Socket(), "h7")
+	c, err := satest.Dial(t.Context(), lab.Socket(), "h7")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func askOpenSM(t *testing.T, lab *ibsimlab.Lab, l *netlist.Netlist) (s said) {
 			t.Error(err)
 		}
 	}()
-	ask := func(q salab.Question) *salab.Answer {
+	ask := func(q satest.Question) *satest.Answer {
 		t.Helper()
 		a, err := c.Ask(q)
 		for until := time.Now().Add(time.Minute); err == nil && a.Silent() && time.Now().Before(until); {
@@ -183,7 +183,7 @@ func askOpenSM(t *testing.T, lab *ibsimlab.Lab, l *netlist.Netlist) (s said) {
 				MGID: ib.GID{0xFF, 0x12, 0xA0, 0x1C, 15: i}, PortGID: ib.MakeGID(ib.DefaultPrefix, l.Find(host).PortGUID(1)),
 				QKey: 5, PKey: 0xffff, JoinState: ib.FullMember,
 			}
-			a := ask(salab.Question{Method: mad.MethodSet, Attr: mad.AttrMCMemberRecord, Mask: mad.MCMemberCreate, Record: encode(t, g)})
+			a := ask(satest.Question{Method: mad.MethodSet, Attr: mad.AttrMCMemberRecord, Mask: mad.MCMemberCreate, Record: encode(t, g)})
 			if err := mad.Decode(a.Data, &g); err != nil {
 				t.Fatal(err)
 			}
@@ -195,28 +195,28 @@ func askOpenSM(t *testing.T, lab *ibsimlab.Lab, l *netlist.Netlist) (s said) {
 	}
 	// Tables follow the joins a little later.
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
-		mft := ask(salab.Question{Method: mad.MethodGetTable, Attr: mad.AttrMulticastForwardingRecord})
+		mft := ask(satest.Question{Method: mad.MethodGetTable, Attr: mad.AttrMulticastForwardingRecord})
 		if slices.ContainsFunc(mft.Records(), func(r []byte) bool { return r[3] == 1 && !isZero(r[8:]) }) {
 			break
 		}
 	}
 	s.all = make(map[mad.AttrID][][]byte)
 	for _, attr := range attrs {
-		all := ask(salab.Question{Method: mad.MethodGetTable, Attr: attr, Key: ib.NewSAKey(1)}).Records()
+		all := ask(satest.Question{Method: mad.MethodGetTable, Attr: attr, Key: ib.NewSAKey(1)}).Records()
 		if s.all[attr] = all; len(all) == 0 {
 			t.Fatalf("%v: OpenSM has none", attr)
 		}
 		for _, at := range []int{0, len(all) / 3, len(all) - 1} {
 			for bit := range mad.Components(attr) {
 				if compared(attr).Has(1 << bit) {
-					q := salab.Question{Method: mad.MethodGetTable, Attr: attr, Key: ib.NewSAKey(1), Mask: 1 << bit, Record: all[at]}
+					q := satest.Question{Method: mad.MethodGetTable, Attr: attr, Key: ib.NewSAKey(1), Mask: 1 << bit, Record: all[at]}
 					s.probes = append(s.probes, probe{q, ask(q).Records()})
 				}
 			}
 		}
 	}
 	isSM := mad.PortInfoRecord{PortInfo: mad.PortInfo{CapabilityMask: mad.IsSM}}
-	q := salab.Question{
+	q := satest.Question{
 		Method: mad.MethodGetTable, Attr: mad.AttrPortInfoRecord, Mod: mad.PortInfoMatchBits,
 		Mask: mad.PortInfoComponentCapabilityMask, Record: encode(t, isSM),
 	}
@@ -247,7 +247,7 @@ func compared(attr mad.AttrID) mad.ComponentMask {
 
 // compareMatches compares which records match a question, but for those of ports that
 // are Down.
-func compareMatches(t *testing.T, b *book.Book, p *probe) {
+func compareMatches(t *testing.T, b *portindex.Book, p *probe) {
 	t.Helper()
 	attr := p.question.Attr
 	q := record.Query{Attr: attr, Method: mad.MethodGetTable, Mod: p.question.Mod, Mask: p.question.Mask}
@@ -262,7 +262,7 @@ func compareMatches(t *testing.T, b *book.Book, p *probe) {
 		return list
 	}
 	theirs, ours := which(p.records), which(tableOf(b, q))
-	if len(theirs) == 0 && attr == mad.AttrLinkRecord && slices.ContainsFunc(b.EndPorts(), func(e *book.EndPort) bool { return e.LMC > 0 }) {
+	if len(theirs) == 0 && attr == mad.AttrLinkRecord && slices.ContainsFunc(b.EndPorts(), func(e *portindex.EndPort) bool { return e.LMC > 0 }) {
 		return // OpenSM clears the bits of the LMC in the LIDs of a query, and finds no switch with an odd LID
 	}
 	if !slices.Equal(theirs, ours) {
@@ -271,8 +271,8 @@ func compareMatches(t *testing.T, b *book.Book, p *probe) {
 }
 
 // tableOf returns all matching records, for a trusted requester.
-func tableOf(b *book.Book, q record.Query) [][]byte {
-	all, _ := (&bed{book: b}).ask(&book.Asker{Port: topo.None, Trusted: true}, q)
+func tableOf(b *portindex.Book, q record.Query) [][]byte {
+	all, _ := (&bed{book: b}).ask(&portindex.Asker{Port: topo.None, Trusted: true}, q)
 	return all
 }
 
@@ -302,7 +302,7 @@ func runOurs(t *testing.T, lab *ibsimlab.Lab, cfg sm.Config, joins *sm.GroupsSet
 }
 
 // compareOpenSM reports differences that are not accepted.
-func compareOpenSM(t *testing.T, b *book.Book, attr mad.AttrID, theirs [][]byte, used map[string]int) {
+func compareOpenSM(t *testing.T, b *portindex.Book, attr mad.AttrID, theirs [][]byte, used map[string]int) {
 	t.Helper()
 	ours := make(map[string][]byte)
 	for _, r := range tableOf(b, record.Query{Attr: attr}) {
@@ -335,7 +335,7 @@ func compareOpenSM(t *testing.T, b *book.Book, attr mad.AttrID, theirs [][]byte,
 }
 
 // isDown reports whether a port is Down, by the LID of its switch or its own.
-func isDown(b *book.Book, lid ib.LID, num ib.PortNum) bool {
+func isDown(b *portindex.Book, lid ib.LID, num ib.PortNum) bool {
 	e := b.ByLID(lid)
 	if e == nil {
 		return false

@@ -12,18 +12,18 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/qos"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/record"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/multicast"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 )
 
 // bed is a simulated fabric that is settled, and the book of it.
 type bed struct {
-	*stage.Stage
-	book *book.Book
+	*testbed.Stage
+	book *portindex.Book
 }
 
 // The hosts of a bed: h1 and h2 are full members of one partition, h3 is a limited
@@ -61,11 +61,11 @@ func fabric(t testing.TB) *netlist.Netlist {
 	return l
 }
 
-func newBed(t testing.TB, cfg sm.Config, hooks ...func(*stage.Stage)) *bed {
+func newBed(t testing.TB, cfg sm.Config, hooks ...func(*testbed.Stage)) *bed {
 	t.Helper()
 	l := fabric(t)
 	cfg.AuditPeriod = -1
-	s, err := stage.New(stage.Options{Netlist: l, SM: cfg})
+	s, err := testbed.New(testbed.Options{Netlist: l, SM: cfg})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func (b *bed) settle(t testing.TB) {
 	if err := b.Settle(time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	b.book = book.New(b.book, b.View())
+	b.book = portindex.New(b.book, b.View())
 }
 
 // oddQoS are options that differ from the power-on state of devices.
@@ -139,13 +139,13 @@ var attrs = []mad.AttrID{
 	mad.AttrVLArbitrationRecord,
 }
 
-func (b *bed) asker(node string, trusted bool) *book.Asker {
+func (b *bed) asker(node string, trusted bool) *portindex.Asker {
 	e := b.book.ByGUID(b.List.Find(node).PortGUID(1))
-	return &book.Asker{Port: e.Port, As: e.GUID, LID: e.LID, Trusted: trusted}
+	return &portindex.Asker{Port: e.Port, As: e.GUID, LID: e.LID, Trusted: trusted}
 }
 
 // ask returns the records of a GetTable, and its status.
-func (b *bed) ask(a *book.Asker, q record.Query) (out [][]byte, status mad.Status) {
+func (b *bed) ask(a *portindex.Asker, q record.Query) (out [][]byte, status mad.Status) {
 	if q.Method == 0 {
 		q.Method = mad.MethodGetTable
 	}

@@ -6,7 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/trust"
 )
 
@@ -20,11 +20,11 @@ type Notice struct {
 }
 
 // Visible reports whether an end port may know of the notice.
-func (n *Notice) Visible(e *book.EndPort) bool {
+func (n *Notice) Visible(e *portindex.EndPort) bool {
 	return n.reaches(e, n.PKeys) && !n.reaches(e, n.But)
 }
 
-func (n *Notice) reaches(e *book.EndPort, by []ib.PKey) bool {
+func (n *Notice) reaches(e *portindex.EndPort, by []ib.PKey) bool {
 	for _, k := range by {
 		if o, ok := e.Holds(k); ok && (n.Group || k.Matches(o)) {
 			return true
@@ -66,11 +66,11 @@ func (n *Notice) GIDOf() (gid ib.GID) {
 // Guard decides the rights of a requester. *trust.Guard is one.
 type Guard interface {
 	// ActsFor judges a request in the name of a GUID. owner is its end port, or nil if no port has it.
-	ActsFor(a *book.Asker, owner *book.EndPort, guid ib.GUID) trust.Verdict
+	ActsFor(a *portindex.Asker, owner *portindex.EndPort, guid ib.GUID) trust.Verdict
 }
 
 // IsOwn reports whether an asker registers for itself when it names a GUID of an end
 // port.
-func IsOwn(a *book.Asker, owner *book.EndPort, guid ib.GUID) bool {
+func IsOwn(a *portindex.Asker, owner *portindex.EndPort, guid ib.GUID) bool {
 	return owner != nil && owner.Port == a.Port && (guid == a.As || a.As == owner.GUID)
 }

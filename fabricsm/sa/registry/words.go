@@ -3,7 +3,7 @@ package registry
 import (
 	"fmt"
 
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 )
 
 // Word returns the word of a value of an enumerated type, or the value and the type's name.
@@ -18,7 +18,7 @@ func Word[T ~uint8](words []string, name string, v T) string {
 func Cause[R interface {
 	~uint8
 	fmt.Stringer
-}](who *book.Asker, reason R,
+}](who *portindex.Asker, reason R,
 ) string {
 	var s string
 	if who.LID != 0 {

@@ -3,7 +3,7 @@ package registry_test
 import (
 	"testing"
 
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 )
 
@@ -13,14 +13,14 @@ func (m mood) String() string { return registry.Word([]string{"none", "bad"}, "m
 
 func TestWords(t *testing.T) {
 	for _, tt := range []struct {
-		who  book.Asker
+		who  portindex.Asker
 		why  mood
 		want string
 	}{
-		{book.Asker{}, 0, ""},
-		{book.Asker{}, 1, ": bad"},
-		{book.Asker{LID: 7}, 0, ", asked by LID 7"},
-		{book.Asker{LID: 7}, 2, ", asked by LID 7: mood(2)"},
+		{portindex.Asker{}, 0, ""},
+		{portindex.Asker{}, 1, ": bad"},
+		{portindex.Asker{LID: 7}, 0, ", asked by LID 7"},
+		{portindex.Asker{LID: 7}, 2, ", asked by LID 7: mood(2)"},
 	} {
 		if got := registry.Cause(&tt.who, tt.why); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)

@@ -5,7 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 )
 
@@ -15,7 +15,7 @@ type Query struct {
 	in      Snapshot
 	fabric  registry.Fabric
 	now     time.Time
-	from    *book.EndPort
+	from    *portindex.EndPort
 	trusted bool
 	mask    mad.ComponentMask
 	want    [recordSize]byte
@@ -38,7 +38,7 @@ const (
 
 // Query finds the records with a current lease that a requester at an end port may see. fabric has the location of the
 // ports.
-func (s Snapshot) Query(now time.Time, fabric registry.Fabric, a book.Asker, rec *mad.ServiceRecord, mask mad.ComponentMask) Query {
+func (s Snapshot) Query(now time.Time, fabric registry.Fabric, a portindex.Asker, rec *mad.ServiceRecord, mask mad.ComponentMask) Query {
 	q := Query{in: s, fabric: fabric, now: now, from: fabric.EndPort(a.Port), trusted: a.Trusted, mask: mask}
 	q.Done = q.from == nil || mad.Encode(q.want[:], rec) != nil
 	if mask.Has(mad.ServiceComponentServiceID) {
@@ -115,7 +115,7 @@ func (q *Query) visible(r *Record) bool {
 	case port.Port == q.from.Port:
 		return true
 	case r.Open:
-		return book.Sees(q.from, port, true)
+		return portindex.Sees(q.from, port, true)
 	}
 	mine, ok := q.from.Holds(r.PKey)
 	its, has := port.Holds(r.PKey)

@@ -10,7 +10,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
@@ -206,7 +206,7 @@ func (r Reason) status() mad.Status {
 type Event struct {
 	Kind   Kind
 	Reason Reason
-	Asker  book.Asker // zero: no requester
+	Asker  portindex.Asker // zero: no requester
 	RID    RID
 	Name   string // as it was given: print it with String
 }

@@ -11,7 +11,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry/registrytest"
 	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sa/trust"
@@ -52,7 +52,7 @@ func (r *rig) take(e service.Effects) service.Effects {
 }
 
 type request struct {
-	asker book.Asker
+	asker portindex.Asker
 	rec   mad.ServiceRecord
 	mask  mad.ComponentMask
 }
@@ -107,7 +107,7 @@ func (r *rig) must(a service.Answer) mad.ServiceRecord {
 }
 
 // ask returns the names of the records that answer a query, and whether one shows a key.
-func (r *rig) ask(a book.Asker, mask mad.ComponentMask, rec mad.ServiceRecord) (names []string, keys bool) {
+func (r *rig) ask(a portindex.Asker, mask mad.ComponentMask, rec mad.ServiceRecord) (names []string, keys bool) {
 	r.t.Helper()
 	q := r.Now().Query(r.now, r.f, a, &rec, mask)
 	buf := make([]byte, mad.RecordSize(mad.AttrServiceRecord))
@@ -260,7 +260,7 @@ func TestQueries(t *testing.T) {
 	named := func(n string) (rec mad.ServiceRecord) { copy(rec.ServiceName[:], n); return rec }
 	for _, tt := range []struct {
 		name  string
-		asker book.Asker
+		asker portindex.Asker
 		mask  mad.ComponentMask
 		rec   mad.ServiceRecord
 		want  string
@@ -299,7 +299,7 @@ func TestUnknownIsAsForeign(t *testing.T) {
 	r.must(r.set(r.offer(alice, 1, "open")))
 	r.must(r.set(r.offer(alice, 2, "closed").with(in(tenantA))))
 	r.must(r.set(r.offer(alan, 2, "closed").with(in(tenantA))))
-	steps := func(a book.Asker, id ib.ServiceID) int {
+	steps := func(a portindex.Asker, id ib.ServiceID) int {
 		q := r.Now().Query(r.now, r.f, a, &mad.ServiceRecord{ServiceID: id}, mad.ServiceComponentServiceID)
 		if _, ok := registrytest.Next(&q, make([]byte, 176)); ok {
 			t.Errorf("service %d is shown", id)
@@ -326,7 +326,7 @@ func TestKeysOfTenantsGo(t *testing.T) {
 		r.must(r.set(r.offer(alice, 2, "closed").with(in(tenantA))))
 		r.must(r.set(r.offer(alice, 3, "alias").with(func(q *request) { q.rec.ServiceGID = ib.MakeGID(ib.DefaultPrefix, vport) }).with(in(tenantA))))
 		whole := r.f
-		r.f = whole.With(alice, func(e *book.EndPort) { e.PKeys = []ib.PKey{0x7fff} })
+		r.f = whole.With(alice, func(e *portindex.EndPort) { e.PKeys = []ib.PKey{0x7fff} })
 		r.f.Busy, r.f.Doubt[alice] = true, true
 		if e := r.take(r.Follow(r.f)); len(e.Events) > 0 {
 			t.Errorf("while tables are read: %v", e.Events)
@@ -354,7 +354,7 @@ func TestKeysOfTenantsGo(t *testing.T) {
 // next tenant would trust a service of the previous one.
 func TestOpenRecordsDoNotChangeHands(t *testing.T) {
 	in := func(r *rig, keys ...ib.PKey) *registrytest.Fabric {
-		return r.f.With(alice, func(e *book.EndPort) { e.PKeys = keys })
+		return r.f.With(alice, func(e *portindex.EndPort) { e.PKeys = keys })
 	}
 	for _, tt := range []struct {
 		name     string

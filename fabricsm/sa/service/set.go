@@ -7,7 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 )
@@ -18,19 +18,19 @@ const mandatory = mad.ServiceComponentServiceID | mad.ServiceComponentServiceGID
 
 // request is a Set or Delete under way.
 type request struct {
-	asker book.Asker
+	asker portindex.Asker
 	rec   *mad.ServiceRecord
 	mask  mad.ComponentMask
 
-	from    *book.EndPort // of the requester
-	port    *book.EndPort // of the ServiceGID; nil: no port has it
+	from    *portindex.EndPort // of the requester
+	port    *portindex.EndPort // of the ServiceGID; nil: no port has it
 	rid     RID
 	key     ib.ServiceKey // that it shows
 	verdict trust.Verdict // not trust.OK: it is dropped
 }
 
 // Set registers a service, or replaces the record with the same RID.
-func (r *Registry) Set(now time.Time, a book.Asker, rec *mad.ServiceRecord, mask mad.ComponentMask) (ans Answer) {
+func (r *Registry) Set(now time.Time, a portindex.Asker, rec *mad.ServiceRecord, mask mad.ComponentMask) (ans Answer) {
 	r.out = &ans.Effects
 	q := request{asker: a, rec: rec, mask: mask}
 	if why := r.admit(&q); why != NoReason || q.verdict != trust.OK {
@@ -90,7 +90,7 @@ func (r *Registry) expiry(now time.Time, q *request) time.Time {
 }
 
 // Delete takes a record back.
-func (r *Registry) Delete(now time.Time, a book.Asker, rec *mad.ServiceRecord, mask mad.ComponentMask) (ans Answer) {
+func (r *Registry) Delete(now time.Time, a portindex.Asker, rec *mad.ServiceRecord, mask mad.ComponentMask) (ans Answer) {
 	r.out = &ans.Effects
 	q := request{asker: a, rec: rec, mask: mask | mandatory}
 	if why := r.admit(&q); why != NoReason || q.verdict != trust.OK {
@@ -145,7 +145,7 @@ func (q *request) place() Reason {
 		return UnknownPort
 	}
 	if q.port != q.from && !q.asker.Trusted {
-		if _, ok := book.Common(q.from, q.port); !ok {
+		if _, ok := portindex.Common(q.from, q.port); !ok {
 			return NoPartition
 		}
 	}
@@ -163,7 +163,7 @@ func (q *request) place() Reason {
 	return NoReason
 }
 
-func (r *Registry) actsFor(q *request, port *book.EndPort) trust.Verdict {
+func (r *Registry) actsFor(q *request, port *portindex.EndPort) trust.Verdict {
 	switch {
 	case r.cfg.Guard != nil:
 		return r.cfg.Guard.ActsFor(&q.asker, port, q.rid.GUID)
@@ -260,7 +260,7 @@ func (r *Registry) review(guid ib.GUID) {
 
 // homeOf returns the partition that identifies the tenant of a port: the base of its first P_Key, or 0 if it has only the
 // default one.
-func homeOf(port *book.EndPort) ib.PKey {
+func homeOf(port *portindex.EndPort) ib.PKey {
 	if len(port.PKeys) == 0 || port.PKeys[0].Base() == ib.DefaultPKeyLimited {
 		return 0
 	}
@@ -269,7 +269,7 @@ func homeOf(port *book.EndPort) ib.PKey {
 
 // fits reports whether a port may still offer its record. A record that one tenant registered without a P_Key is not
 // offered to hosts of the next tenant, which would trust it.
-func (r *Record) fits(port *book.EndPort) bool {
+func (r *Record) fits(port *portindex.EndPort) bool {
 	if r.Open && r.Home == 0 {
 		return homeOf(port) == 0
 	}

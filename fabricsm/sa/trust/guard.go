@@ -6,7 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 )
 
 // Packet is a request as it came.
@@ -20,8 +20,8 @@ type Packet struct {
 
 // Source is the end port with the source LID of a packet, with its known properties.
 type Source struct {
-	Port   *book.EndPort // nil: no port has the LID
-	Router bool          // it is a port of a router
+	Port   *portindex.EndPort // nil: no port has the LID
+	Router bool               // it is a port of a router
 }
 
 // Guard judges requests by their header.
@@ -51,8 +51,8 @@ func (g *Guard) Configure(opts Options) error {
 
 // Check judges a request that the limiter admitted, and returns the requester, as far as it is known. See the package
 // comment for the further checks. It does not allocate.
-func (g *Guard) Check(now time.Time, p *Packet, from Source) (book.Asker, Verdict) {
-	a := book.Asker{LID: p.LID, QP: p.QP}
+func (g *Guard) Check(now time.Time, p *Packet, from Source) (portindex.Asker, Verdict) {
+	a := portindex.Asker{LID: p.LID, QP: p.QP}
 	m := p.MAD
 	if !isRequest(m) {
 		return a, BadHeader

@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/trust"
 )
 
@@ -26,8 +26,8 @@ const (
 )
 
 // host is an end port with one alias.
-func host() *book.EndPort {
-	return &book.EndPort{Port: 5, GUID: hostGUID, Aliases: []ib.GUID{aliasGUID}, LID: 7}
+func host() *portindex.EndPort {
+	return &portindex.EndPort{Port: 5, GUID: hostGUID, Aliases: []ib.GUID{aliasGUID}, LID: 7}
 }
 
 func held(epoch keys.Epoch, bits uint64, since time.Time) keys.Held {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 )
 
 // window is the time in which requests of a port are counted.
@@ -25,7 +25,7 @@ type count struct {
 
 // take counts a request and reports whether it is within the threshold. Only aliases that the book has for the port are
 // counted separately, so there are no more of them than in the fabric.
-func (p *pace) take(now time.Time, threshold int, e *book.EndPort, as ib.GUID) bool {
+func (p *pace) take(now time.Time, threshold int, e *portindex.EndPort, as ib.GUID) bool {
 	if threshold == 0 {
 		return true
 	}

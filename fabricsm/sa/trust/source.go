@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 )
 
 // As returns the GUID of the requester: the GUID in the GRH if the port has it, otherwise the port's own. spoofed is true
 // if the GRH has a GUID of another port, a foreign subnet or no GUID. (GUID 0 is no alias: the book has it for unused
 // entries.)
-func As(e *book.EndPort, grh bool, sgid ib.GID, subnet ib.Prefix) (guid ib.GUID, spoofed bool) {
+func As(e *portindex.EndPort, grh bool, sgid ib.GID, subnet ib.Prefix) (guid ib.GUID, spoofed bool) {
 	if !grh {
 		return e.GUID, false
 	}
@@ -28,7 +28,7 @@ func As(e *book.EndPort, grh bool, sgid ib.GID, subnet ib.Prefix) (guid ib.GUID,
 //
 // A port acts for itself and for its aliases. Under an alias it acts for that alias
 // alone, neither for its siblings nor for the port.
-func (g *Guard) ActsFor(a *book.Asker, owner *book.EndPort, guid ib.GUID) Verdict {
+func (g *Guard) ActsFor(a *portindex.Asker, owner *portindex.EndPort, guid ib.GUID) Verdict {
 	if v := g.ActsOn(a, owner); v != OK || g.mayProxy(a) || guid == a.As || a.As == owner.GUID {
 		return v
 	}
@@ -36,7 +36,7 @@ func (g *Guard) ActsFor(a *book.Asker, owner *book.EndPort, guid ib.GUID) Verdic
 }
 
 // ActsOn judges a request that names a port by its LID, as a GUIDInfoRecord does.
-func (g *Guard) ActsOn(a *book.Asker, owner *book.EndPort) Verdict {
+func (g *Guard) ActsOn(a *portindex.Asker, owner *portindex.EndPort) Verdict {
 	if g.mayProxy(a) || owner != nil && owner.Port == a.Port {
 		return OK
 	}
@@ -44,6 +44,6 @@ func (g *Guard) ActsOn(a *book.Asker, owner *book.EndPort) Verdict {
 }
 
 // mayProxy reports whether a requester may act for any port.
-func (g *Guard) mayProxy(a *book.Asker) bool {
+func (g *Guard) mayProxy(a *portindex.Asker) bool {
 	return a.Trusted || !g.opts.Model || g.opts.ProxyUntrusted
 }

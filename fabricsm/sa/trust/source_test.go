@@ -6,17 +6,17 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/trust"
 )
 
 func TestActsFor(t *testing.T) {
-	other := &book.EndPort{Port: 9, GUID: otherGUID, LID: 12}
-	siblings := &book.EndPort{Port: 5, GUID: hostGUID, Aliases: []ib.GUID{aliasGUID, aliasGUID + 1}, LID: 7}
+	other := &portindex.EndPort{Port: 9, GUID: otherGUID, LID: 12}
+	siblings := &portindex.EndPort{Port: 5, GUID: hostGUID, Aliases: []ib.GUID{aliasGUID, aliasGUID + 1}, LID: 7}
 	for _, tt := range []struct {
 		name  string
 		as    ib.GUID
-		owner *book.EndPort
+		owner *portindex.EndPort
 		guid  ib.GUID
 		want  trust.Verdict
 	}{
@@ -33,7 +33,7 @@ func TestActsFor(t *testing.T) {
 			for _, lax := range []string{"", "trusted", "no model", "proxies"} {
 				opts := trust.DefaultOptions()
 				opts.Model, opts.ProxyUntrusted = lax != "no model", lax == "proxies"
-				a := book.Asker{Port: 5, As: tt.as, LID: 7, Trusted: lax == "trusted"}
+				a := portindex.Asker{Port: 5, As: tt.as, LID: 7, Trusted: lax == "trusted"}
 				want := tt.want
 				if lax != "" {
 					want = trust.OK
@@ -48,7 +48,7 @@ func TestActsFor(t *testing.T) {
 
 // TestUnusedAliases: the book has GUID 0 for unused aliases, and a GRH with GUID 0 names no port.
 func TestUnusedAliases(t *testing.T) {
-	e := &book.EndPort{Port: 5, GUID: hostGUID, Aliases: []ib.GUID{0, aliasGUID, 0}, LID: 7}
+	e := &portindex.EndPort{Port: 5, GUID: hostGUID, Aliases: []ib.GUID{0, aliasGUID, 0}, LID: 7}
 	if as, spoofed := trust.As(e, true, ib.MakeGID(ib.DefaultPrefix, 0), ib.DefaultPrefix); as != hostGUID || !spoofed {
 		t.Errorf("GUID 0: as %v, spoofed %v", as, spoofed)
 	}

@@ -7,23 +7,23 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
-	"portcullis/fabricsm/sm/rows"
+	"portcullis/fabricsm/sa/portindex"
+	"portcullis/fabricsm/sm/violationlog"
 )
 
 // Dropped describes dropped requests.
 type Dropped struct {
 	Verdict Verdict
-	Who     book.Asker
-	Port    *book.EndPort // that has the source LID; nil: none
-	Place   ib.Place      // switch port in front of it, if the caller knows
+	Who     portindex.Asker
+	Port    *portindex.EndPort // that has the source LID; nil: none
+	Place   ib.Place           // switch port in front of it, if the caller knows
 	Attr    mad.AttrID
 	Method  mad.Method
 	SGID    ib.GID // of the GRH
 	// Target is the port or alias that the request acts for: of proxies, and of
 	// registrations that are too many. Owner is the end port that has it.
 	Target ib.GUID
-	Owner  *book.EndPort
+	Owner  *portindex.EndPort
 	Reason uint8  // of Refused, as its caller defines it: each is counted separately
 	Count  uint64 // how many; 0: one
 }
@@ -66,13 +66,13 @@ type did struct {
 	target, of ib.GUID
 }
 
-// Source implements rows.Report.
+// Source implements violationlog.Report.
 func (d did) Source() ib.GUID { return d.guid }
 
-// OfSource implements rows.Report.
+// OfSource implements violationlog.Report.
 func (d did) OfSource() did { return did{verdict: d.verdict, guid: d.guid, others: true} }
 
-// OfKind implements rows.Report.
+// OfKind implements violationlog.Report.
 func (d did) OfKind() did { return did{verdict: d.verdict, others: true} }
 
 // latest has the data of the last request of a row.
@@ -92,7 +92,7 @@ type Bounds struct {
 
 // Violations counts dropped requests.
 type Violations struct {
-	rows.Table[did, ib.GUID, latest]
+	violationlog.Table[did, ib.GUID, latest]
 	totals [numVerdicts]Total
 	grown  bool
 }
@@ -115,7 +115,7 @@ func NewViolations(b Bounds) *Violations {
 		b.Quiet = 10 * time.Minute
 	}
 	// Nothing here is proven later, so all rows may be claimed ones.
-	return &Violations{Table: rows.New[did, ib.GUID, latest](&rows.Bounds{
+	return &Violations{Table: violationlog.New[did, ib.GUID, latest](&violationlog.Bounds{
 		Rows: 2 * b.Rows, PerSource: b.PerSource, Kinds: NumVerdicts, Quiet: b.Quiet,
 	})}
 }
@@ -179,7 +179,7 @@ func (v *Violations) Changed() bool {
 // Total counts a kind of violations since the list was made.
 func (v *Violations) Total(of Verdict) Total { return v.totals[of] }
 
-func violationOf(w *rows.Row[did, latest]) Violation {
+func violationOf(w *violationlog.Row[did, latest]) Violation {
 	d := &w.Report
 	return Violation{
 		ID: w.ID, Verdict: d.verdict, GUID: d.guid, As: d.as, Place: w.More.place, LID: w.More.lid, QP: w.More.qp, SGID: w.More.sgid,

@@ -11,13 +11,13 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/sa/trust"
 )
 
-func dropped(v trust.Verdict, e *book.EndPort, attr mad.AttrID) *trust.Dropped {
+func dropped(v trust.Verdict, e *portindex.EndPort, attr mad.AttrID) *trust.Dropped {
 	return &trust.Dropped{
-		Verdict: v, Who: book.Asker{Port: e.Port, As: e.GUID, LID: e.LID, QP: 1}, Port: e, Attr: attr, Method: mad.MethodGet,
+		Verdict: v, Who: portindex.Asker{Port: e.Port, As: e.GUID, LID: e.LID, QP: 1}, Port: e, Attr: attr, Method: mad.MethodGet,
 	}
 }
 
@@ -68,10 +68,10 @@ func TestViolationsAreBounded(t *testing.T) {
 	for range 50_000 {
 		d := &trust.Dropped{
 			Verdict: trust.Verdict(1 + rnd.IntN(trust.NumVerdicts-1)), Attr: mad.AttrID(rnd.IntN(1 << 16)), Method: mad.Method(rnd.IntN(128)),
-			Who: book.Asker{LID: ib.LID(rnd.IntN(1 << 16))}, Target: ib.GUID(rnd.Uint64()), Count: rnd.Uint64N(4),
+			Who: portindex.Asker{LID: ib.LID(rnd.IntN(1 << 16))}, Target: ib.GUID(rnd.Uint64()), Count: rnd.Uint64N(4),
 		}
 		if rnd.IntN(3) > 0 {
-			d.Port = &book.EndPort{GUID: ib.GUID(1 + rnd.IntN(300))}
+			d.Port = &portindex.EndPort{GUID: ib.GUID(1 + rnd.IntN(300))}
 			d.Who.As = d.Port.GUID
 		}
 		want[d.Verdict] += max(1, d.Count)
@@ -95,7 +95,7 @@ func TestViolationsAreBounded(t *testing.T) {
 func TestNobodyHasRowsByLID(t *testing.T) {
 	v := trust.NewViolations(trust.Bounds{PerSource: 3})
 	for lid := range ib.LID(1000) {
-		v.Note(start, &trust.Dropped{Verdict: trust.UnknownSource, Who: book.Asker{LID: 0x4000 + lid}, Attr: mad.AttrPathRecord, Method: mad.MethodGet})
+		v.Note(start, &trust.Dropped{Verdict: trust.UnknownSource, Who: portindex.Asker{LID: 0x4000 + lid}, Attr: mad.AttrPathRecord, Method: mad.MethodGet})
 	}
 	var counts []uint64
 	for _, e := range v.List() {
@@ -108,25 +108,25 @@ func TestNobodyHasRowsByLID(t *testing.T) {
 
 // TestViolationSays holds the sentences, one for each kind of violation.
 func TestViolationSays(t *testing.T) {
-	other := &book.EndPort{Port: 9, GUID: otherGUID, LID: 12}
+	other := &portindex.EndPort{Port: 9, GUID: otherGUID, LID: 12}
 	for _, tt := range []struct {
 		d    trust.Dropped
 		want string
 	}{
 		{*dropped(trust.WrongKey, host(), mad.AttrPathRecord), "wrong SA_Key, Get PathRecord, by port 0x0002c90300a1b2c3 (LID 7); dropped, number 1"},
 		{
-			trust.Dropped{Verdict: trust.Proxy, Who: book.Asker{As: aliasGUID, LID: 7}, Port: host(), Place: ib.Place{Switch: 0x10, Port: 3}, Attr: mad.AttrMCMemberRecord, Method: mad.MethodDelete, Target: otherGUID, Owner: other},
+			trust.Dropped{Verdict: trust.Proxy, Who: portindex.Asker{As: aliasGUID, LID: 7}, Port: host(), Place: ib.Place{Switch: 0x10, Port: 3}, Attr: mad.AttrMCMemberRecord, Method: mad.MethodDelete, Target: otherGUID, Owner: other},
 			"untrusted request in the name of another port, Delete MCMemberRecord, by port 0x0002c90300a1b2c3 as 0x1400a1b2c3000001 (LID 7) at 0x0000000000000010/3, for 0x0002c90300ffee00; dropped, number 1",
 		},
 		{
-			trust.Dropped{Verdict: trust.UnknownSource, Who: book.Asker{LID: 99}, Attr: mad.AttrNodeRecord, Method: mad.MethodGetTable},
+			trust.Dropped{Verdict: trust.UnknownSource, Who: portindex.Asker{LID: 99}, Attr: mad.AttrNodeRecord, Method: mad.MethodGetTable},
 			"request from a LID that no port has, GetTable NodeRecord, by an unknown sender (LID 99); dropped, number 1",
 		},
 		{
-			trust.Dropped{Verdict: trust.SpoofedSGID, Who: book.Asker{As: hostGUID, LID: 7}, Port: host(), Attr: mad.AttrPathRecord, Method: mad.MethodGet, SGID: ib.MakeGID(ib.DefaultPrefix, otherGUID)},
+			trust.Dropped{Verdict: trust.SpoofedSGID, Who: portindex.Asker{As: hostGUID, LID: 7}, Port: host(), Attr: mad.AttrPathRecord, Method: mad.MethodGet, SGID: ib.MakeGID(ib.DefaultPrefix, otherGUID)},
 			"source GID of another, Get PathRecord, by port 0x0002c90300a1b2c3 (LID 7), which showed fe80::2:c903:ff:ee00; dropped, number 1",
 		},
-		{trust.Dropped{Verdict: trust.Flood, Who: book.Asker{As: hostGUID, LID: 7}, Port: host(), Count: 70}, "flood of packets by port 0x0002c90300a1b2c3 (LID 7); dropped, number 70"},
+		{trust.Dropped{Verdict: trust.Flood, Who: portindex.Asker{As: hostGUID, LID: 7}, Port: host(), Count: 70}, "flood of packets by port 0x0002c90300a1b2c3 (LID 7); dropped, number 70"},
 	} {
 		e, loud := trust.NewViolations(trust.Bounds{}).Note(start, &tt.d)
 		if got := e.String(); !loud || got != tt.want {
@@ -148,7 +148,7 @@ func TestViolationSays(t *testing.T) {
 func TestNotices(t *testing.T) {
 	gid := ib.MakeGID(ib.DefaultPrefix, aliasGUID)
 	spoofed := ib.MakeGID(ib.DefaultPrefix, otherGUID)
-	owner := &book.EndPort{Port: 9, GUID: otherGUID, LID: 12}
+	owner := &portindex.EndPort{Port: 9, GUID: otherGUID, LID: 12}
 	want := map[trust.Verdict]func(d []byte){
 		trust.WrongKey:             func(d []byte) { copy(d[16:], gid[:]) },
 		trust.RetiredKey:           func(d []byte) { copy(d[16:], gid[:]) },
@@ -166,7 +166,7 @@ func TestNotices(t *testing.T) {
 	for k := range trust.NumVerdicts {
 		v := trust.Verdict(k)
 		e, _ := trust.NewViolations(trust.Bounds{}).Note(start, &trust.Dropped{
-			Verdict: v, Who: book.Asker{As: aliasGUID, LID: 7}, Port: host(), Attr: mad.AttrServiceRecord, Method: mad.MethodSet,
+			Verdict: v, Who: portindex.Asker{As: aliasGUID, LID: 7}, Port: host(), Attr: mad.AttrServiceRecord, Method: mad.MethodSet,
 			SGID: spoofed, Target: otherGUID, Owner: owner,
 		})
 		n, ok := e.Notice(ib.DefaultPrefix)

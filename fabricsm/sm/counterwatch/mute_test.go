@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/violation"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 )
 
 // mutePeriod is how often the tests have counters of mute switches read.
@@ -32,7 +32,7 @@ func startMute(t *testing.T, hosts int, mute []string, period time.Duration) *wa
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := stage.New(stage.Options{
+	s, err := testbed.New(testbed.Options{
 		Netlist: l, Manager: "sm", Fabric: sim.Options{LoseSilently: true, Device: sim.Device{NoPKeyTraps: all}}, Seed: 1,
 		SM: sm.Config{Counters: sm.CountersConfig{Mute: period}},
 	})

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
@@ -18,7 +18,7 @@ const period = time.Minute
 // watched is a settled fabric with a watch, the tenants' hosts h1 and h3, and how many
 // requests of the watch were sent.
 type watched struct {
-	*stage.Stage
+	*testbed.Stage
 	t    *testing.T
 	sent int
 }
@@ -29,7 +29,7 @@ func start(t *testing.T) *watched {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := stage.New(stage.Options{
+	s, err := testbed.New(testbed.Options{
 		Netlist: l, Manager: "sm", Fabric: sim.Options{LoseSilently: true}, Seed: 1,
 		SM: sm.Config{Counters: sm.CountersConfig{Period: period}},
 	})

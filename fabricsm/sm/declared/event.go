@@ -6,23 +6,23 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // TopologyPort is a switch port at which the fabric is not as declared.
 type TopologyPort struct {
 	Place    ib.Place
-	State    judge.State
-	Verdict  judge.Verdict
-	Action   judge.Action // action taken
-	Would    judge.Action // action that enforcement would take
-	Fields   judge.Fields // that differ
-	Seen     topospec.End // zero: nothing
-	Type     ib.NodeType  // that is seen
-	Expected topospec.End // zero: nothing, or not known
-	Belongs  topospec.End // where the seen device belongs, zero: nowhere
-	Pair     ib.Place     // the other port of a swap
-	Page     bool         // a person is needed at once: a protected port is violated
+	State    verify.State
+	Verdict  verify.Verdict
+	Action   verify.Action // action taken
+	Would    verify.Action // action that enforcement would take
+	Fields   verify.Fields // that differ
+	Seen     topospec.End  // zero: nothing
+	Type     ib.NodeType   // that is seen
+	Expected topospec.End  // zero: nothing, or not known
+	Belongs  topospec.End  // where the seen device belongs, zero: nowhere
+	Pair     ib.Place      // the other port of a swap
+	Page     bool          // a person is needed at once: a protected port is violated
 	Since    time.Time
 	Where    string // rack, unit, device and port, in words
 	Cable    string // its serial number, "" if the topology does not say
@@ -35,7 +35,7 @@ type TopologyPort struct {
 // as declared again, or was released.
 type TopologyChanged struct {
 	TopologyPort
-	From     judge.State
+	From     verify.State
 	Revision uint64
 	By, Why  string // of a release
 }

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 const releasedMark = "released"
@@ -53,14 +53,14 @@ func (l *Law) restore(f *Saved) {
 		return
 	}
 	at := f.Place
-	var v judge.Verdict
+	var v verify.Verdict
 	s, err := parseSeen(f.Seen)
 	if err == nil && f.Mark != releasedMark {
 		err = v.UnmarshalText([]byte(f.Mark))
 	}
 	s.At = at
 	if err == nil && f.Mark != releasedMark && l.judge != nil && l.judge.Restore(s, v) {
-		row := l.row(&judge.Change{At: at, To: judge.StateDisabled, Seen: s, Ruling: judge.Ruling{Verdict: v, Action: judge.Disable, State: judge.StateDisabled}})
+		row := l.row(&verify.Change{At: at, To: verify.StateDisabled, Seen: s, Ruling: verify.Ruling{Verdict: v, Action: verify.Disable, State: verify.StateDisabled}})
 		row.Since, row.saved = f.Since, true
 		l.rows.put(row)
 		l.faults.Set(fault.Key{Kind: fault.TopologyBroken, Place: at}, row.Text)
@@ -111,7 +111,7 @@ func (l *Law) save(at ib.Place) {
 		return // nothing is written yet
 	}
 	st, v, s := l.judge.At(at)
-	if st != judge.StateDisabled {
+	if st != verify.StateDisabled {
 		l.reopenLater(at)
 		return
 	}
@@ -131,17 +131,17 @@ func (l *Law) saveMode() {
 	}
 }
 
-func formatSeen(s *judge.Seen) string {
+func formatSeen(s *verify.Seen) string {
 	return fmt.Sprintf("%#x %d %d %d %#x %#x", uint64(s.GUID), s.Port, s.Type, s.NumPorts, uint64(s.PortGUID), uint64(s.SystemImage))
 }
 
-func parseSeen(text string) (s judge.Seen, err error) {
+func parseSeen(text string) (s verify.Seen, err error) {
 	var guid, port, image uint64
 	var num, kind, ports uint8
 	if _, err := fmt.Sscanf(text, "%v %d %d %d %v %v", &guid, &num, &kind, &ports, &port, &image); err != nil {
 		return s, fmt.Errorf("what was seen: %.80q: want GUID, port, type, number of ports, port GUID and system image", text)
 	}
-	return judge.Seen{
+	return verify.Seen{
 		GUID: ib.GUID(guid), Port: ib.PortNum(num), Type: ib.NodeType(kind), NumPorts: ports,
 		PortGUID: ib.GUID(port), SystemImage: ib.GUID(image),
 	}, nil

@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // Fabric is what a Law knows of the core.
@@ -93,22 +93,22 @@ type Law struct {
 	faults *fault.List
 	port   ib.GUID // our own
 
-	judge  *judge.Judge // nil: none
+	judge  *verify.Judge // nil: none
 	wanted topospec.Mode
 	by     string
-	since  time.Time  // when the revision, or its mode, was put into force
-	own    judge.Seen // our adapter as it answered; GUID 0: a switch, or not known
-	trial  bool       // it enforces, and whether it may is decided before the first write
-	back   bool       // it was enforced before
-	silent bool       // changes are not reported
+	since  time.Time   // when the revision, or its mode, was put into force
+	own    verify.Seen // our adapter as it answered; GUID 0: a switch, or not known
+	trial  bool        // it enforces, and whether it may is decided before the first write
+	back   bool        // it was enforced before
+	silent bool        // changes are not reported
 
 	asking    map[topo.PortID]*suspicion
 	proven    map[topo.PortID]time.Time // links that were as expected, by when that was asked; only while asking
 	waverings map[topo.PortID]*wavering
 	waiting   map[ib.GUID]bool // switches that are not verified and behind which something is not asked
-	guard     *judge.Guard
+	guard     *verify.Guard
 	guardOf   *topo.Fabric
-	todo      []judge.Change
+	todo      []verify.Change
 	busy      bool
 	letGo     map[ib.Place]bool // were switched off and are to be no longer; true: were read since
 	rows      rows
@@ -125,7 +125,7 @@ func (l *Law) Start(in *Order, facts []Saved) {
 	saved := sorted(facts)
 	l.wanted, l.back, l.since = in.Mode, in.Back, l.fabric.Now()
 	if in.Spec != nil {
-		l.judge = judge.New(in.Spec, in.Mode, l.isGuarded)
+		l.judge = verify.New(in.Spec, in.Mode, l.isGuarded)
 		if !saved.since.IsZero() && saved.mode == markOf(in.Spec, in.Mode) {
 			l.since = saved.since
 		}
@@ -161,7 +161,7 @@ func (l *Law) Spec() *topospec.Spec {
 func (l *Law) Trusts(sw ib.GUID) bool { return l.IsOn() && l.judge.Trusts(sw) }
 
 // VerdictAt returns the verdict on a switch port. There has to be a topology.
-func (l *Law) VerdictAt(at ib.Place) judge.Verdict {
+func (l *Law) VerdictAt(at ib.Place) verify.Verdict {
 	_, v, _ := l.judge.At(at)
 	return v
 }

@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // core is a fabric of one switch, and notes what a law has it do.
@@ -74,7 +74,7 @@ func TestNoTopology(t *testing.T) {
 // TestSavedPorts checks that the last of what was saved counts, and that a port which was switched off is switched on when no
 // topology has it off any longer.
 func TestSavedPorts(t *testing.T) {
-	seen := judge.Seen{GUID: 0x20, Port: 1, Type: ib.NodeCA, NumPorts: 1, PortGUID: 0x21, SystemImage: 0x22}
+	seen := verify.Seen{GUID: 0x20, Port: 1, Type: ib.NodeCA, NumPorts: 1, PortGUID: 0x21, SystemImage: 0x22}
 	back, err := parseSeen(formatSeen(&seen))
 	if err != nil || back != seen {
 		t.Errorf("read back %+v, %v; want %+v", back, err, seen)

@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // rows is where the fabric is not as declared.
@@ -18,7 +18,7 @@ type rows struct {
 	shown *TopologyView
 	mode  string // as saved
 	tried int    // verified links when enforcement was last refused
-	told  [judge.NumVerdicts]uint64
+	told  [verify.NumVerdicts]uint64
 }
 
 func (r *rows) put(row TopologyPort) { r.at[row.Place], r.stale = row, true }
@@ -38,7 +38,7 @@ func (r *rows) list() []TopologyPort {
 // wrong counts the ports that enforcement would switch off, and had not before.
 func (r *rows) wrong() (n int) {
 	for _, row := range r.at {
-		if row.Would == judge.Disable && !row.saved {
+		if row.Would == verify.Disable && !row.saved {
 			n++
 		}
 	}
@@ -46,13 +46,13 @@ func (r *rows) wrong() (n int) {
 }
 
 // record reports a transition, keeps a fault in the views, and counts it.
-func (l *Law) record(ch *judge.Change) {
+func (l *Law) record(ch *verify.Change) {
 	at := ch.At
 	_, known := l.rows.at[at]
 	l.rows.stale = true
-	normal := ch.To == judge.StateVerified && ch.Ruling.Fields == 0 || ch.To == judge.StateReleased || ch.Ruling.Verdict == judge.NotDiscovered ||
-		ch.To == judge.StateDark && ch.Ruling.Verdict != judge.Missing
-	if normal && !known && ch.To != judge.StateReleased || ch.To == judge.StateDark && l.silent {
+	normal := ch.To == verify.StateVerified && ch.Ruling.Fields == 0 || ch.To == verify.StateReleased || ch.Ruling.Verdict == verify.NotDiscovered ||
+		ch.To == verify.StateDark && ch.Ruling.Verdict != verify.Missing
+	if normal && !known && ch.To != verify.StateReleased || ch.To == verify.StateDark && l.silent {
 		if known {
 			l.solved(at)
 			delete(l.rows.at, at)
@@ -73,20 +73,20 @@ func (l *Law) record(ch *judge.Change) {
 	l.reportRow(row, ch)
 }
 
-func (l *Law) changed(row TopologyPort, ch *judge.Change) *TopologyChanged {
+func (l *Law) changed(row TopologyPort, ch *verify.Change) *TopologyChanged {
 	return &TopologyChanged{TopologyPort: row, From: ch.From, Revision: l.judge.Spec().Revision().Number, By: ch.By, Why: ch.Why}
 }
 
 // reportRow reports once that a port is not as declared.
-func (l *Law) reportRow(row TopologyPort, ch *judge.Change) {
-	if l.silent || l.trial || row.Verdict == judge.Held {
+func (l *Law) reportRow(row TopologyPort, ch *verify.Change) {
+	if l.silent || l.trial || row.Verdict == verify.Held {
 		return
 	}
 	k := fault.Key{Kind: fault.TopologyBroken, Place: row.Place}
 	switch {
 	case row.Page:
 		k.Kind = fault.TopologyProtected
-	case row.Verdict == judge.Missing:
+	case row.Verdict == verify.Missing:
 		k.Kind = fault.TopologyMissing
 		if link, _ := l.judge.Spec().LinkAt(l.judge.Spec().SlotOf(topospec.EndAt(row.Place))); link != nil && link.A.GUID != row.Place.Switch && l.faults.Has(fault.Key{Kind: fault.TopologyMissing, Place: link.A.Place()}) {
 			return // the same cable, from its other end
@@ -107,7 +107,7 @@ func (l *Law) reportRow(row TopologyPort, ch *judge.Change) {
 // retell reports all ports that are not as declared and were not reported yet.
 func (l *Law) retell() {
 	for _, row := range l.rows.list() {
-		l.reportRow(row, &judge.Change{At: row.Place, From: row.State, To: row.State})
+		l.reportRow(row, &verify.Change{At: row.Place, From: row.State, To: row.State})
 	}
 }
 

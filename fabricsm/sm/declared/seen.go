@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // FoundOwn takes the NodeInfo of the node that we are attached to.
@@ -18,7 +18,7 @@ func (l *Law) FoundOwn(ni *mad.NodeInfo) {
 		return
 	}
 	if ni.NodeType == ib.NodeSwitch {
-		l.own = judge.Seen{}
+		l.own = verify.Seen{}
 		l.judgedOwn(l.judge.AttachSwitch(ni.NodeGUID), ni.NodeGUID)
 		return
 	}
@@ -26,15 +26,15 @@ func (l *Law) FoundOwn(ni *mad.NodeInfo) {
 }
 
 // seenBy is what a device says of itself behind a switch port.
-func seenBy(at ib.Place, ni *mad.NodeInfo) judge.Seen {
-	return judge.Seen{
+func seenBy(at ib.Place, ni *mad.NodeInfo) verify.Seen {
+	return verify.Seen{
 		At: at, GUID: ni.NodeGUID, Port: ni.LocalPortNum, Type: ni.NodeType, NumPorts: ni.NumPorts,
 		PortGUID: ni.PortGUID, SystemImage: ni.SystemImageGUID,
 	}
 }
 
 // judgedOwn takes the ruling on our own place.
-func (l *Law) judgedOwn(r judge.Ruling, sw ib.GUID) {
+func (l *Law) judgedOwn(r verify.Ruling, sw ib.GUID) {
 	k := fault.Key{Kind: fault.TopologyProtected, GUID: l.port}
 	switch {
 	case l.judge.Rooted():
@@ -77,19 +77,19 @@ func (l *Law) Allows(p topo.PortID, sent time.Time, ni *mad.NodeInfo) bool {
 		return false
 	}
 	switch ruling.Action {
-	case judge.Admit:
+	case verify.Admit:
 		return true
-	case judge.Keep:
+	case verify.Keep:
 		peer := l.topo.Peer(p)
 		return l.fabric.IsProtected(p) || peer != topo.None && l.topo.NodeGUID(l.topo.Port(peer).Node) == ni.NodeGUID && l.topo.Port(peer).Num == ni.LocalPortNum
 	default:
-		return ruling.Verdict == judge.Held && l.judge.IsSteady(s.At)
+		return ruling.Verdict == verify.Held && l.judge.IsSteady(s.At)
 	}
 }
 
 // seriously reports whether a ruling must be seen twice before it is acted on.
-func (l *Law) seriously(r *judge.Ruling, s *judge.Seen) bool {
-	if !l.Enforces() || r.Verdict == judge.Verified || r.Verdict == judge.Held || r.Verdict == judge.NotDiscovered {
+func (l *Law) seriously(r *verify.Ruling, s *verify.Seen) bool {
+	if !l.Enforces() || r.Verdict == verify.Verified || r.Verdict == verify.Held || r.Verdict == verify.NotDiscovered {
 		return false
 	}
 	_, was, before := l.judge.At(s.At)
@@ -118,9 +118,9 @@ func (l *Law) SawBoth(p, q topo.PortID) {
 }
 
 // factBehind is what port p shows to the switch port at it is cabled to.
-func (l *Law) factBehind(at, p topo.PortID) judge.Seen {
+func (l *Law) factBehind(at, p topo.PortID) verify.Seen {
 	tn := l.topo.Node(l.topo.Port(p).Node)
-	s := judge.Seen{
+	s := verify.Seen{
 		At: l.topo.PlaceOf(at), GUID: tn.GUID, Port: l.topo.Port(p).Num, Type: tn.Type, NumPorts: tn.NumPorts,
 		PortGUID: l.topo.GUIDOf(l.topo.EntryPort(p)), SystemImage: tn.SystemImageGUID,
 	}
@@ -138,7 +138,7 @@ func (l *Law) Down(p topo.PortID, physically bool) {
 		l.Acquit(p)
 	}
 	at := l.topo.PlaceOf(p)
-	if st, v, _ := l.judge.At(at); !physically && (st == judge.StateHeld && v != judge.Held) {
+	if st, v, _ := l.judge.At(at); !physically && (st == verify.StateHeld && v != verify.Held) {
 		return
 	}
 	l.judge.Down(at)

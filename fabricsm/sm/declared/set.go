@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // Set puts another declared topology, or another mode, into force. It looks
@@ -35,7 +35,7 @@ func (l *Law) Set(in *Order, began bool) {
 	}
 	switch {
 	case l.judge == nil:
-		l.judge = judge.New(in.Spec, topospec.Observe, l.isGuarded)
+		l.judge = verify.New(in.Spec, topospec.Observe, l.isGuarded)
 		l.feed(l.judge)
 	case l.silent:
 		was := l.judge.Spec()
@@ -46,7 +46,7 @@ func (l *Law) Set(in *Order, began bool) {
 	l.follow()
 	l.silent = false
 	l.setMode(in.Mode, in.By)
-	l.judgedOwn(judge.Ruling{}, l.ownSwitch())
+	l.judgedOwn(verify.Ruling{}, l.ownSwitch())
 	l.retell()
 	l.act.ImposeEverywhere()
 	l.act.Retired()
@@ -59,7 +59,7 @@ func (l *Law) Set(in *Order, began bool) {
 func (l *Law) setMode(m topospec.Mode, by string) bool {
 	was := l.judge.Mode()
 	if l.trial && m == topospec.Enforce && was != m {
-		l.judge = judge.New(l.judge.Spec(), m, l.isGuarded)
+		l.judge = verify.New(l.judge.Spec(), m, l.isGuarded)
 		l.feed(l.judge)
 	} else if err := l.judge.SetMode(m, by); err != nil {
 		l.act.Report(&TopologyRefused{Reason: err.Error(), Revision: l.judge.Spec().Revision().Number})
@@ -82,7 +82,7 @@ func (l *Law) repeal(by string) {
 		l.solved(at)
 	}
 	for _, row := range l.rows.list() {
-		if row.State == judge.StateDisabled {
+		if row.State == verify.StateDisabled {
 			l.reopenLater(row.Place)
 		}
 	}
@@ -110,7 +110,7 @@ func (l *Law) ownSwitch() ib.GUID {
 }
 
 // feed passes all that is known of the fabric to a judge.
-func (l *Law) feed(j *judge.Judge) {
+func (l *Law) feed(j *verify.Judge) {
 	root, port := l.fabric.Root()
 	if root == topo.None {
 		return
@@ -132,13 +132,13 @@ func (l *Law) feed(j *judge.Judge) {
 // now, "" if it may be.
 func (l *Law) foretell(in *Order) string {
 	spec := in.Spec
-	j := judge.New(spec, topospec.Observe, nil)
+	j := verify.New(spec, topospec.Observe, nil)
 	own := l.own
 	l.feed(j)
 	l.own = own
 	wrong := make(map[ib.Place]bool)
 	for _, ch := range j.Changes() {
-		wrong[ch.At] = ch.Ruling.Would == judge.Disable
+		wrong[ch.At] = ch.Ruling.Would == verify.Disable
 	}
 	n := 0
 	for _, is := range wrong {
@@ -157,7 +157,7 @@ func (l *Law) foretell(in *Order) string {
 // refusal says why a specification is not to be enforced: it guards against one
 // that is empty, cut off, or of another fabric (threat T132). One that was enforced
 // before is none of these (back).
-func refusal(j *judge.Judge, wrong, limit int, back bool) string {
+func refusal(j *verify.Judge, wrong, limit int, back bool) string {
 	rev := j.Spec().Revision()
 	switch {
 	case back && j.Rooted() && wrong <= limit:
@@ -201,7 +201,7 @@ func (l *Law) limit() int { return l.judge.Spec().Revision().Policy.Flips(l.judg
 func (l *Law) enforced() {
 	l.faults.Clear(fault.Key{Kind: fault.TopologyRefused})
 	for _, row := range l.rows.list() {
-		if row.State == judge.StateDisabled {
+		if row.State == verify.StateDisabled {
 			l.save(row.Place)
 		}
 	}
@@ -242,7 +242,7 @@ func (l *Law) ReleaseMarked(at ib.Place, why string) {
 	if !l.IsOn() {
 		return
 	}
-	if st, v, _ := l.judge.At(at); st == judge.StateDisabled || st == judge.StateHeld && v != judge.Held {
+	if st, v, _ := l.judge.At(at); st == verify.StateDisabled || st == verify.StateHeld && v != verify.Held {
 		if why == "" {
 			why = "released with its marks"
 		}

@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // suspicion is a port behind which something is wrong, before that is acted on. An
@@ -16,7 +16,7 @@ import (
 type suspicion struct {
 	since time.Time
 	tries int
-	lie   judge.Seen // the device that was seen last
+	lie   verify.Seen // the device that was seen last
 }
 
 // wavering counts suspicions of a port that came to nothing, because a repeated request got the true answer, or none. One
@@ -55,7 +55,7 @@ func (l *Law) Wavered(p topo.PortID) {
 const maxDoubts = 8
 
 // convicted reports whether a fault behind port p was seen twice, and the links on the way to it were asked between.
-func (l *Law) convicted(p topo.PortID, sent time.Time, lie judge.Seen) bool {
+func (l *Law) convicted(p topo.PortID, sent time.Time, lie verify.Seen) bool {
 	s := l.asking[p]
 	if s == nil {
 		s = &suspicion{since: l.fabric.Now()}
@@ -110,8 +110,8 @@ func (l *Law) wayProven(p topo.PortID, since, before time.Time) bool {
 }
 
 // noteProven records that the device behind a port was asked, and is as expected.
-func (l *Law) noteProven(p topo.PortID, sent time.Time, v judge.Verdict) {
-	if v != judge.Verified || len(l.asking) == 0 {
+func (l *Law) noteProven(p topo.PortID, sent time.Time, v verify.Verdict) {
+	if v != verify.Verified || len(l.asking) == 0 {
 		return
 	}
 	l.Wavered(p)
@@ -156,7 +156,7 @@ func (l *Law) isGuarded(at ib.Place) bool {
 	}
 	if f := l.topo.Freeze(); l.guard == nil || l.guardOf != f {
 		l.guardOf = f
-		l.guard = judge.NewGuard(f, l.fabric.Own(), func(q topo.PortID) bool {
+		l.guard = verify.NewGuard(f, l.fabric.Own(), func(q topo.PortID) bool {
 			return l.judge.WasVerified(ib.Place{Switch: f.NodeOf(q).GUID, Port: f.Port(q).Num})
 		})
 	}
@@ -178,9 +178,9 @@ func (l *Law) ActionOn(p topo.PortID) health.Action {
 		return health.Report
 	}
 	switch st, v, _ := l.judge.At(at); {
-	case st == judge.StateDisabled:
+	case st == verify.StateDisabled:
 		return health.Disable
-	case st == judge.StateHeld && v != judge.Held:
+	case st == verify.StateHeld && v != verify.Held:
 		return health.Isolate
 	case link != nil && link.State == topospec.Disabled && l.judge.Trusts(at.Switch):
 		return health.Disable
@@ -205,8 +205,8 @@ func (l *Law) follow() {
 }
 
 // change does what follows from one transition of a port.
-func (l *Law) change(ch *judge.Change) {
-	if ch.To == judge.StateDisabled || ch.From == judge.StateDisabled {
+func (l *Law) change(ch *verify.Change) {
+	if ch.To == verify.StateDisabled || ch.From == verify.StateDisabled {
 		l.save(ch.At)
 	}
 	l.record(ch)
@@ -215,10 +215,10 @@ func (l *Law) change(ch *judge.Change) {
 		return
 	}
 	l.act.Impose(p)
-	if ch.To == judge.StateVerified && ch.Seen.Type == ib.NodeSwitch {
+	if ch.To == verify.StateVerified && ch.Seen.Type == ib.NodeSwitch {
 		l.trusted(ch.Seen.GUID)
 	}
-	if ch.From == judge.StateDark && ch.To == judge.StateVerified || !l.fabric.IsAlive(l.topo.Port(p).Node) {
+	if ch.From == verify.StateDark && ch.To == verify.StateVerified || !l.fabric.IsAlive(l.topo.Port(p).Node) {
 		return // it is about to be linked
 	}
 	l.act.Changed(p)

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // TopologyView is the declared topology in force, and where the fabric differs.
@@ -24,15 +24,15 @@ type TopologyView struct {
 
 	// Verdicts and States count the ports at which the fabric is not as declared, all of
 	// them.
-	Verdicts [judge.NumVerdicts]int
-	States   [judge.NumStates]int
+	Verdicts [verify.NumVerdicts]int
+	States   [verify.NumStates]int
 	Pages    int // of these, ports that are protected: a person is needed at once
 	// Ports are where the fabric is not as declared, by place, at most
 	// MaxTopologyPorts; More is how many there are beyond those.
 	Ports []TopologyPort
 	More  int
 	// Told counts findings that were reported, by verdict, since the start.
-	Told map[judge.Verdict]uint64
+	Told map[verify.Verdict]uint64
 }
 
 // MaxTopologyPorts bounds the ports that a view lists.
@@ -51,7 +51,7 @@ func (l *Law) Show() *TopologyView {
 	v := &TopologyView{
 		Fabric: spec.Revision().Fabric, Revision: spec.Revision().Number, Digest: spec.Digest(), Mode: j.Mode(), Wanted: l.wanted,
 		Rooted: j.Rooted(), Verified: j.Verified(), Backbone: j.Backbone(), Expected: spec.NumActive(), Missing: j.NumMissing(), Score: j.Score(),
-		Since: l.since, Ports: l.rows.list(), Told: make(map[judge.Verdict]uint64),
+		Since: l.since, Ports: l.rows.list(), Told: make(map[verify.Verdict]uint64),
 	}
 	for i := range v.Ports {
 		v.Verdicts[v.Ports[i].Verdict]++
@@ -65,7 +65,7 @@ func (l *Law) Show() *TopologyView {
 	}
 	for i, n := range l.rows.told {
 		if n > 0 {
-			v.Told[judge.Verdict(i)] = n
+			v.Told[verify.Verdict(i)] = n
 		}
 	}
 	l.rows.shown, l.rows.stale = v, false

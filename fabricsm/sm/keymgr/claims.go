@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/sm/rows"
+	"portcullis/fabricsm/sm/violationlog"
 )
 
 // claim is the claim of a trap about a violation, until it is checked.
@@ -78,7 +78,7 @@ func claimOf(p *mad.MAD, c *class) *claim {
 func (m *Manager) falseTrap(x ref, kp *sm.KeyPort, reason string) {
 	d, a, c := m.at(x)
 	m.out.judged(sm.ClassTrapJudged{Kind: c.kind, GUID: d.guid})
-	if a.falseTraps++; rows.Tells(a.falseTraps) {
+	if a.falseTraps++; violationlog.Tells(a.falseTraps) {
 		m.out.event(&sm.ClassKeyFalseTrap{Kind: c.kind, LID: d.lid, GUID: d.guid, Place: kp.Place, Reason: reason, Count: a.falseTraps})
 	}
 }

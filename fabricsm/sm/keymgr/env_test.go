@@ -15,7 +15,7 @@ import (
 	"portcullis/fabricsm/sm/keymgr"
 	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/mkeys/keyplace"
-	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/testbed"
 	"portcullis/fabricsm/transport"
 )
 
@@ -32,7 +32,7 @@ type name struct {
 
 // env is a stage that watches its key manager: the records that it saves, the MADs that it sends, and their cost.
 type env struct {
-	*stage.Stage
+	*testbed.Stage
 	t         testing.TB
 	rng       *rand.Rand
 	bad       chaos
@@ -61,13 +61,13 @@ func newEnv(t testing.TB, l *netlist.Netlist, device sim.Device, seed uint64) *e
 		t.Fatal(err)
 	}
 	on := sm.ClassKeyConfig{Enable: sm.KeyEnabled, Lease: 60}
-	e.Stage, err = stage.New(stage.Options{
+	e.Stage, err = testbed.New(testbed.Options{
 		Netlist: l, Manager: "sm", Fabric: sim.Options{LoseSilently: true, Device: device}, Seed: seed,
 		SM: sm.Config{
 			AuditPeriod: -1, MKey: mkeys.Config{Places: keyplace.Seen},
 			ClassKeys: sm.ClassKeysConfig{Source: keys.Derived{Master: m}, CC: on, VS: on, N2N: on},
 		},
-		Keys: func(cfg sm.ClassKeysConfig, f keymgr.Fabric) stage.KeyManager {
+		Keys: func(cfg sm.ClassKeysConfig, f keymgr.Fabric) testbed.KeyManager {
 			clear(e.out)
 			return &watched{e, keymgr.New(cfg, f)}
 		},
@@ -105,7 +105,7 @@ type watched struct {
 	m *keymgr.Manager
 }
 
-// Step implements stage.KeyManager.
+// Step implements testbed.KeyManager.
 func (w *watched) Step(now time.Time, in keymgr.Input) keymgr.Output {
 	e := w.e
 	e.steps++

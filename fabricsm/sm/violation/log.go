@@ -12,7 +12,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sm/rows"
+	"portcullis/fabricsm/sm/violationlog"
 	"portcullis/fabricsm/topo"
 )
 
@@ -60,14 +60,14 @@ type Log struct {
 	fabric  Fabric
 	topo    *topo.Builder
 	opt     Options
-	checks  rows.Pace                      // of Gets that reports cause
+	checks  violationlog.Pace              // of Gets that reports cause
 	pending map[topo.PortID]*check         // reports that a Get is to prove, by the port to be asked
 	credit  map[topo.PortID]*counterCredit // violations that ports have counted and no trap has reported
 	guesses map[guessedKey]*guesses
-	classes map[classReporter]rowName // last row of each device that reports about a class; at most as many as rows
-	senders map[ib.LID]*rows.Pace     // of traps, by base LID; 0: LIDs that no port has
-	loud    map[ib.GUID]*rows.Pace    // of lines in the log, by the device that reports; 0: those beyond maxLoud, and none
-	allLoud rows.Pace
+	classes map[classReporter]rowName      // last row of each device that reports about a class; at most as many as rows
+	senders map[ib.LID]*violationlog.Pace  // of traps, by base LID; 0: LIDs that no port has
+	loud    map[ib.GUID]*violationlog.Pace // of lines in the log, by the device that reports; 0: those beyond maxLoud, and none
+	allLoud violationlog.Pace
 	ticking bool
 	stale   bool // shown is
 	shown   *List
@@ -84,8 +84,8 @@ func New(f Fabric, t *topo.Builder, o Options) *Log {
 	return &Log{
 		fabric: f, topo: t, opt: o,
 		table: newTable(&o.Config), pending: make(map[topo.PortID]*check), credit: make(map[topo.PortID]*counterCredit),
-		guesses: make(map[guessedKey]*guesses), classes: make(map[classReporter]rowName), senders: make(map[ib.LID]*rows.Pace),
-		loud: make(map[ib.GUID]*rows.Pace),
+		guesses: make(map[guessedKey]*guesses), classes: make(map[classReporter]rowName), senders: make(map[ib.LID]*violationlog.Pace),
+		loud: make(map[ib.GUID]*violationlog.Pace),
 	}
 }
 
@@ -105,7 +105,7 @@ func (l *Log) mayLog(r *report) bool {
 	}
 	p := l.loud[reporter]
 	if p == nil {
-		p = &rows.Pace{}
+		p = &violationlog.Pace{}
 		l.loud[reporter] = p
 	}
 	return p.Take(now, loudRate, loudBurst) && l.allLoud.Take(now, allLoudRate, allLoudBurst)

@@ -6,7 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sm/rows"
+	"portcullis/fabricsm/sm/violationlog"
 )
 
 // report holds the fields that two reports of the same row share: source, act and victim. Nothing in it is a secret.
@@ -29,13 +29,13 @@ type report struct {
 	at       ib.Place // of the reporter
 }
 
-// Source implements rows.Report: the place it came from.
+// Source implements violationlog.Report: the place it came from.
 func (r report) Source() ib.Place { return r.place }
 
-// OfSource implements rows.Report.
+// OfSource implements violationlog.Report.
 func (r report) OfSource() report { return report{kind: r.kind, place: r.place, others: true} }
 
-// OfKind implements rows.Report.
+// OfKind implements violationlog.Report.
 func (r report) OfKind() report { return report{kind: r.kind, others: true} }
 
 // noted is what a row of reports holds beside its counts.
@@ -46,12 +46,12 @@ type noted struct {
 	tid     ib.TID // of the last trap
 }
 
-type row = rows.Row[report, noted]
+type row = violationlog.Row[report, noted]
 
 // table are the rows of reports, and the totals of each kind.
 type table struct {
-	rows.Table[report, ib.Place, noted]
-	bounds *rows.Bounds
+	violationlog.Table[report, ib.Place, noted]
+	bounds *violationlog.Bounds
 	totals [NumKinds]Total
 }
 
@@ -67,8 +67,8 @@ type Total struct {
 }
 
 func newTable(cfg *Config) table {
-	b := &rows.Bounds{Rows: cfg.Rows, PerSource: cfg.RowsPerSource, Kinds: NumKinds, Quiet: cfg.Quiet}
-	r := table{Table: rows.New[report, ib.Place, noted](b), bounds: b}
+	b := &violationlog.Bounds{Rows: cfg.Rows, PerSource: cfg.RowsPerSource, Kinds: NumKinds, Quiet: cfg.Quiet}
+	r := table{Table: violationlog.New[report, ib.Place, noted](b), bounds: b}
 	for i := range r.totals {
 		r.totals[i].Kind = Kind(i)
 	}

@@ -3,7 +3,7 @@ package violation
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sm/rows"
+	"portcullis/fabricsm/sm/violationlog"
 	"portcullis/fabricsm/topo"
 )
 
@@ -196,7 +196,7 @@ func (l *Log) NoteStorm(lid ib.LID, p topo.PortID) {
 	}
 	s := l.senders[base]
 	if s == nil {
-		s = &rows.Pace{}
+		s = &violationlog.Pace{}
 		l.senders[base] = s
 	}
 	if s.Take(l.fabric.Now(), stormRate, stormBurst) {

@@ -8,7 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/product"
+	"portcullis/fabricsm/topospec/devicemodel"
 )
 
 // Kind is how a place differs.
@@ -107,7 +107,7 @@ func where(s *topospec.Spec, other *topospec.Spec, e topospec.End) string {
 	}
 	for _, x := range [2]*topospec.Spec{s, other} {
 		if id := x.DeviceByGUID(e.GUID); id != topospec.None {
-			return x.Device(id).Where(e.Port, product.Label)
+			return x.Device(id).Where(e.Port, devicemodel.Label)
 		}
 	}
 	return e.String()

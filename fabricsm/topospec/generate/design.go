@@ -14,7 +14,7 @@ import (
 	"fmt"
 
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/product"
+	"portcullis/fabricsm/topospec/devicemodel"
 )
 
 // Template is the kind of a design.
@@ -79,7 +79,7 @@ type Shape struct {
 	leafLinks, spineLinks       int // parallel ones
 	hostsPerUnit, rails         int
 	units, podUnits             int
-	sw, hca                     product.Model
+	sw, hca                     devicemodel.Model
 }
 
 // errDesign means that a design cannot be built.
@@ -142,11 +142,11 @@ func (d Design) Shape() (Shape, error) {
 
 func (d *Design) shape() (s Shape, err error) {
 	var known bool
-	if s.sw, known = product.Find(d.SwitchModel); !known || s.sw.Kind != topospec.KindSwitch {
-		return s, wrong("switch model %.40q is not known: want one of %q", d.SwitchModel, product.Names())
+	if s.sw, known = devicemodel.Find(d.SwitchModel); !known || s.sw.Kind != topospec.KindSwitch {
+		return s, wrong("switch model %.40q is not known: want one of %q", d.SwitchModel, devicemodel.Names())
 	}
-	if s.hca, known = product.Find(d.HostModel); !known || s.hca.Kind != topospec.KindHCA {
-		return s, wrong("host model %.40q is not known: want one of %q", d.HostModel, product.Names())
+	if s.hca, known = devicemodel.Find(d.HostModel); !known || s.hca.Kind != topospec.KindHCA {
+		return s, wrong("host model %.40q is not known: want one of %q", d.HostModel, devicemodel.Names())
 	}
 	s.down = int(s.sw.Ports) / 2
 	s.up = int(s.sw.Ports) - s.down

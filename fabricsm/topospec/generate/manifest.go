@@ -12,7 +12,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/product"
+	"portcullis/fabricsm/topospec/devicemodel"
 )
 
 // Item is one line of a manifest: a device that was delivered.
@@ -166,7 +166,7 @@ func (m *Manifest) All() iter.Seq[Item] {
 // Device returns a line as a device without a place in a design: a spare, or a retired one. Data of its model is filled in.
 func (t *Item) Device() topospec.Device {
 	d := topospec.Device{Name: t.Name, Kind: topospec.KindHCA}
-	if m, ok := product.Find(t.Model); ok {
+	if m, ok := devicemodel.Find(t.Model); ok {
 		d.Kind, d.Ports = m.Kind, m.Ports
 	}
 	t.Merge(&d)

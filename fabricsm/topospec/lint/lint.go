@@ -8,7 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/product"
+	"portcullis/fabricsm/topospec/devicemodel"
 )
 
 // Rule names a check.
@@ -64,7 +64,7 @@ type checker struct {
 func (c *checker) add(rule Rule, d *topospec.Device, port ib.PortNum, line int, format string, args ...any) {
 	f := Finding{Rule: rule, Line: line, Text: fmt.Sprintf(format, args...)}
 	if d != nil {
-		f.At, f.Object = topospec.End{GUID: d.GUID, Port: port}, d.Where(port, product.Label)
+		f.At, f.Object = topospec.End{GUID: d.GUID, Port: port}, d.Where(port, devicemodel.Label)
 	} else {
 		f.Object = "revision"
 	}
@@ -107,7 +107,7 @@ func (c *checker) devices() {
 // ports checks the ports of one device.
 func (c *checker) ports(id topospec.DeviceID, d *topospec.Device) {
 	linked, free := 0, 0
-	model, known := product.Find(d.Model)
+	model, known := devicemodel.Find(d.Model)
 	inside := false
 	for port, slot := range c.s.PortsOf(id) {
 		l, _ := c.s.LinkAt(slot)

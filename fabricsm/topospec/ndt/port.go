@@ -7,7 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/product"
+	"portcullis/fabricsm/topospec/devicemodel"
 )
 
 // place is the meaning of a port in a plan: a device of the manifest, and which of its ports.
@@ -88,9 +88,9 @@ func number(model, label string) (ib.PortNum, error) {
 		}
 		return n, nil
 	}
-	m, ok := product.Find(model)
+	m, ok := devicemodel.Find(model)
 	if !ok {
-		return 0, fmt.Errorf("port label %q: the model %q is not known; write in the manifest one of %s, or write the port by its number", label, model, strings.Join(product.Names(), ", "))
+		return 0, fmt.Errorf("port label %q: the model %q is not known; write in the manifest one of %s, or write the port by its number", label, model, strings.Join(devicemodel.Names(), ", "))
 	}
 	if strings.Count(label, "/") == 2 { // of the only chip
 		if rest, ok := strings.CutPrefix(label, "1/"); ok {

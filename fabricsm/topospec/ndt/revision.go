@@ -9,8 +9,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/devicemodel"
 	"portcullis/fabricsm/topospec/generate"
-	"portcullis/fabricsm/topospec/product"
 )
 
 // Revision creates a draft from plans that belong together, for example one of cables between switches and one of cables to
@@ -146,9 +146,9 @@ func (b *builder) find(row *Row, p Port, at place) (int, bool) {
 		return 0, false
 	}
 	d := item.Device()
-	if _, known := product.Find(item.Model); !known {
+	if _, known := devicemodel.Find(item.Model); !known {
 		if d.Kind = at.kind; d.Kind == topospec.KindAny {
-			b.Add(row.Line, object, "it is not known whether it is a switch or an adapter", "write its model in the manifest: one of "+strings.Join(product.Names(), ", "))
+			b.Add(row.Line, object, "it is not known whether it is a switch or an adapter", "write its model in the manifest: one of "+strings.Join(devicemodel.Names(), ", "))
 			return 0, false
 		}
 	}
@@ -221,7 +221,7 @@ func (b *builder) class(x, y Port) topospec.Class {
 func (b *builder) inside() {
 	for _, name := range slices.Sorted(maps.Keys(b.device)) {
 		d := &b.r.Devices[b.device[name]]
-		model, _ := product.Find(d.Model)
+		model, _ := devicemodel.Find(d.Model)
 		item, ok := b.m.Find(name + " aggregation node")
 		if _, listed := b.device[item.Name]; !ok || listed || model.Aggregation == 0 {
 			continue

@@ -7,7 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/product"
+	"portcullis/fabricsm/topospec/devicemodel"
 )
 
 // Words of the column Domain. inScope and disconnected are those of the vendor's own
@@ -87,7 +87,7 @@ func bladeOf(d *topospec.Device, port ib.PortNum) (Port, bool) {
 
 // labelOf returns the label of a port, with its chip in front where the model has cages; otherwise its number.
 func labelOf(d *topospec.Device, port ib.PortNum) string {
-	if label := product.Label(d.Model, port); d.Kind == topospec.KindSwitch && strings.Contains(label, "/") {
+	if label := devicemodel.Label(d.Model, port); d.Kind == topospec.KindSwitch && strings.Contains(label, "/") {
 		return "1/" + label
 	}
 	return fmt.Sprint(port)

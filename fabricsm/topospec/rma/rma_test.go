@@ -11,9 +11,9 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
 	"portcullis/fabricsm/topospec/rma"
 	"portcullis/fabricsm/topospec/topospectest"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 const (
@@ -49,10 +49,10 @@ func TestAdapter(t *testing.T) {
 	a, s, at := open(t)
 	a = written(t, a)
 	f, sm := topospectest.Fabric(t, s.Revision())
-	j := judge.New(s, topospec.Enforce, nil)
-	judge.Sweep(j, f, sm)
-	seen := judge.Seen{At: at.Place(), GUID: spare1, Port: 1, Type: ib.NodeCA, NumPorts: 1, PortGUID: spare1, SystemImage: spare1}
-	if r := j.Link(seen); r.Verdict != judge.RMACandidate || r.Action != judge.Hold {
+	j := verify.New(s, topospec.Enforce, nil)
+	verify.Sweep(j, f, sm)
+	seen := verify.Seen{At: at.Place(), GUID: spare1, Port: 1, Type: ib.NodeCA, NumPorts: 1, PortGUID: spare1, SystemImage: spare1}
+	if r := j.Link(seen); r.Verdict != verify.RMACandidate || r.Action != verify.Hold {
 		t.Fatalf("the judge says %v %v", r.Verdict, r.Action)
 	}
 	now := start.Add(10 * time.Minute)
@@ -87,7 +87,7 @@ func TestAdapter(t *testing.T) {
 		t.Error("the new adapter is not verified")
 	}
 	seen.GUID, seen.PortGUID, seen.SystemImage = a.Old, a.Old, a.Old
-	if r := j.Link(seen); r.Verdict != judge.RetiredGUID {
+	if r := j.Link(seen); r.Verdict != verify.RetiredGUID {
 		t.Errorf("the old one comes back: %v", r.Verdict)
 	}
 }
@@ -225,13 +225,13 @@ func TestSwitch(t *testing.T) {
 	now := start.Add(time.Minute)
 	s := topospectest.Spec(t, window)
 	f, sm := topospectest.Fabric(t, r)
-	j := judge.New(s, topospec.Enforce, nil)
-	if judge.Sweep(j, f, sm); j.Score() != 1000 {
+	j := verify.New(s, topospec.Enforce, nil)
+	if verify.Sweep(j, f, sm); j.Score() != 1000 {
 		t.Errorf("score %v with the old switch under maintenance", j.Score())
 	}
 	up := s.Belongs(topospec.End{GUID: old, Port: 19})
-	seen := judge.Seen{At: up.Place(), GUID: sw2, Port: 19, Type: ib.NodeSwitch, NumPorts: 36, PortGUID: sw2, SystemImage: sw2}
-	if v := j.Link(seen); v.Verdict != judge.RMACandidate || v.Action != judge.Hold {
+	seen := verify.Seen{At: up.Place(), GUID: sw2, Port: 19, Type: ib.NodeSwitch, NumPorts: 36, PortGUID: sw2, SystemImage: sw2}
+	if v := j.Link(seen); v.Verdict != verify.RMACandidate || v.Action != verify.Hold {
 		t.Fatalf("the new switch is %v, %v", v.Verdict, v.Action)
 	}
 	w = written(t, w)
@@ -251,12 +251,12 @@ func TestSwitch(t *testing.T) {
 	w = written(t, w)
 	s = topospectest.Spec(t, first)
 	f, sm = topospectest.Fabric(t, first)
-	j = judge.New(s, topospec.Enforce, nil)
+	j = verify.New(s, topospec.Enforce, nil)
 	if _, err := w.Open(j); !errors.Is(err, rma.ErrRefused) {
 		t.Errorf("opened before its links are verified: %v", err)
 	}
 	host := ib.Place{Switch: sw2, Port: 1}
-	if judge.Sweep(j, f, sm); j.Before(host) != judge.PlanDisable {
+	if verify.Sweep(j, f, sm); j.Before(host) != verify.PlanDisable {
 		t.Errorf("the port of a host: %v, want disable", j.Before(host))
 	}
 	if w.Tick(start.Add(2 * time.Hour)) {
@@ -268,14 +268,14 @@ func TestSwitch(t *testing.T) {
 	}
 	j.Activate(topospectest.Spec(t, second))
 	f, sm = topospectest.Fabric(t, second)
-	if judge.Sweep(j, f, sm); !j.IsVerified(host) || j.Score() != 1000 {
+	if verify.Sweep(j, f, sm); !j.IsVerified(host) || j.Score() != 1000 {
 		t.Errorf("score %v after the replacement", j.Score())
 	}
 	spec := j.Spec()
 	if d := spec.Device(spec.DeviceByGUID(old)); d.Stock != topospec.Retired {
 		t.Errorf("the old switch: %+v", d)
 	}
-	if v := j.Link(judge.Seen{At: up.Place(), GUID: old, Port: 19, Type: ib.NodeSwitch, NumPorts: 36, PortGUID: old}); v.Verdict != judge.RetiredGUID || v.Action != judge.Disable {
+	if v := j.Link(verify.Seen{At: up.Place(), GUID: old, Port: 19, Type: ib.NodeSwitch, NumPorts: 36, PortGUID: old}); v.Verdict != verify.RetiredGUID || v.Action != verify.Disable {
 		t.Errorf("the old switch comes back: %v, %v", v.Verdict, v.Action)
 	}
 	onlyThese(t, r, second, map[ib.GUID]ib.GUID{old: sw2})

@@ -6,7 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // Switch is the replacement of one switch, in three revisions: its cables to other
@@ -153,7 +153,7 @@ func leadsOut(r *topospec.Revision, l *topospec.Link) bool {
 
 // Open creates the last revision, in which the ports of hosts are active again. It returns an error until the judge has
 // verified every cable of the new switch to another one, under the revision of Replace.
-func (w *Switch) Open(j *judge.Judge) (*topospec.Revision, error) {
+func (w *Switch) Open(j *verify.Judge) (*topospec.Revision, error) {
 	s := j.Spec()
 	id := s.DeviceByGUID(w.New)
 	if w.State != Replaced || id == topospec.None {

@@ -9,9 +9,9 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/devicemodel"
 	"portcullis/fabricsm/topospec/diff"
-	"portcullis/fabricsm/topospec/judge"
-	"portcullis/fabricsm/topospec/product"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // Directory returns the owner of the device at a switch port. It may be nil.
@@ -42,15 +42,15 @@ type Input struct {
 
 // Hit is a port that would change, and the host and tenant that it affects.
 type Hit struct {
-	At       ib.Place      `json:"at"`
-	Where    string        `json:"where"`
-	Verdict  judge.Verdict `json:"verdict"`
-	Action   judge.Action  `json:"action"`
-	Expected string        `json:"expected"`
-	Seen     string        `json:"seen"`
-	Host     string        `json:"host,omitempty"`
-	Tenant   string        `json:"tenant,omitempty"`
-	New      bool          `json:"new"` // verified, or admitted, by the revision in force
+	At       ib.Place       `json:"at"`
+	Where    string         `json:"where"`
+	Verdict  verify.Verdict `json:"verdict"`
+	Action   verify.Action  `json:"action"`
+	Expected string         `json:"expected"`
+	Seen     string         `json:"seen"`
+	Host     string         `json:"host,omitempty"`
+	Tenant   string         `json:"tenant,omitempty"`
+	New      bool           `json:"new"` // verified, or admitted, by the revision in force
 }
 
 // Refusal is a guard that says no.
@@ -126,17 +126,17 @@ func Run(in Input) *Report {
 
 // swept is a fabric judged by one revision.
 type swept struct {
-	judge  *judge.Judge
-	ruling map[ib.Place]judge.Change
+	judge  *verify.Judge
+	ruling map[ib.Place]verify.Change
 	order  []ib.Place
 }
 
 // sweep judges without acting, so that everything is seen, and keeps what
 // enforcement would do with each port.
 func sweep(s *topospec.Spec, in *Input) *swept {
-	j := judge.New(s, topospec.Observe, nil)
-	judge.Sweep(j, in.Fabric, in.SM)
-	out := &swept{judge: j, ruling: map[ib.Place]judge.Change{}}
+	j := verify.New(s, topospec.Observe, nil)
+	verify.Sweep(j, in.Fabric, in.SM)
+	out := &swept{judge: j, ruling: map[ib.Place]verify.Change{}}
 	for _, c := range j.Changes() {
 		if _, again := out.ruling[c.At]; !again {
 			out.order = append(out.order, c.At)
@@ -147,8 +147,8 @@ func sweep(s *topospec.Spec, in *Input) *swept {
 }
 
 // bad reports whether enforcement would act on a port.
-func bad(c judge.Change) bool {
-	return c.Ruling.Would == judge.Disable || c.Ruling.Would == judge.Hold
+func bad(c verify.Change) bool {
+	return c.Ruling.Would == verify.Disable || c.Ruling.Would == verify.Hold
 }
 
 // promotes reports whether a port would be acted on which was not before.
@@ -157,11 +157,11 @@ func (in *Input) promotes() bool {
 }
 
 func (r *Report) compare(in *Input, now, next *swept) {
-	guard := judge.NewGuard(in.Fabric, in.SM, func(topo.PortID) bool { return true })
+	guard := verify.NewGuard(in.Fabric, in.SM, func(topo.PortID) bool { return true })
 	hosts, tenants := map[string]bool{}, map[string]bool{}
 	for _, at := range next.order {
 		c := next.ruling[at]
-		was, known := judge.Change{}, false
+		was, known := verify.Change{}, false
 		if now != nil {
 			was, known = now.ruling[at]
 		}
@@ -181,8 +181,8 @@ func (r *Report) compare(in *Input, now, next *swept) {
 			At: at, Where: words(in.Next, topospec.EndAt(at)), Verdict: c.Ruling.Verdict, Action: c.Ruling.Would,
 			Expected: words(in.Next, c.Ruling.Expected), Seen: words(in.Next, topospec.End{GUID: c.Seen.GUID, Port: c.Seen.Port}), New: !wasBad,
 		}
-		if h.Action == judge.Disable && guard.ProtectedAt(at) {
-			h.Action = judge.Keep
+		if h.Action == verify.Disable && guard.ProtectedAt(at) {
+			h.Action = verify.Keep
 		}
 		if in.Owners != nil {
 			h.Host, h.Tenant = in.Owners.Owner(at, c.Seen.GUID)
@@ -206,7 +206,7 @@ func words(s *topospec.Spec, e topospec.End) string {
 		return "nothing"
 	}
 	if id := s.DeviceByGUID(e.GUID); id != topospec.None {
-		return s.Device(id).Where(e.Port, product.Label)
+		return s.Device(id).Where(e.Port, devicemodel.Label)
 	}
 	return e.String()
 }
@@ -283,7 +283,7 @@ func (r *Report) guards(in *Input, next *swept) {
 		r.caution(in, GuardFlips, "activate it in steps, or approve a higher limit (policy max_flips) first", "%d ports would change, %d may in one activation", r.Flips, r.Limit)
 	}
 	for _, h := range r.Hits {
-		if h.Action == judge.Keep {
+		if h.Action == verify.Keep {
 			r.caution(in, GuardOwnPath, "correct the revision or the cable: this port is the Subnet Manager's way", "%s: expected %s, there is %s", h.Where, h.Expected, h.Seen)
 		}
 	}

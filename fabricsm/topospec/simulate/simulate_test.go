@@ -9,9 +9,9 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
 	"portcullis/fabricsm/topospec/simulate"
 	"portcullis/fabricsm/topospec/topospectest"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // owners assigns every adapter to one tenant per host.
@@ -129,7 +129,7 @@ func TestHit(t *testing.T) {
 	s := topospectest.Spec(t, active)
 	r := simulate.Run(simulate.Input{Active: s, Next: topospectest.Spec(t, next), Fabric: f, SM: sm, Owners: owners{s}})
 	want := []simulate.Hit{{
-		At: next.Links[i].A.Place(), Where: "rack 1 leaf-1 port 2", Verdict: judge.Lit, Action: judge.Disable, Expected: "nothing",
+		At: next.Links[i].A.Place(), Where: "rack 1 leaf-1 port 2", Verdict: verify.Lit, Action: verify.Disable, Expected: "nothing",
 		Seen: "rack 1 host-0002 host-0002 mlx5_1 port 1", Host: "host-0002", Tenant: "tenant of host-0002", New: true,
 	}}
 	if d := cmp.Diff(r.Hits, want); d != "" {

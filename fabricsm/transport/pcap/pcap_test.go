@@ -20,7 +20,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/transport"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 var (
@@ -164,7 +164,7 @@ func tshark(t *testing.T, file string, args ...string) string {
 		t.Fatal(err)
 	}
 	var complaints bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), parttest.Program(t, "tshark"), append([]string{
+	cmd := exec.CommandContext(t.Context(), testenv.Program(t, "tshark"), append([]string{
 		"-r", file, "-n", "-o", `uat:user_dlts:"User 0 (DLT=147)","infiniband","0","","0",""`,
 	}, args...)...)
 	cmd.Stderr = &complaints
@@ -196,7 +196,7 @@ const faults = "_ws.malformed or _ws.expert and not infiniband.rmpp.segmentnumbe
 
 // Wireshark's dissector reads the sent packets from captures.
 func TestDissected(t *testing.T) {
-	parttest.Program(t, "tshark")
+	testenv.Program(t, "tshark")
 	path := mad.PathRecord{DGID: host, SGID: ours.GIDs[0], DLID: 0x1234, SLID: 8, PKey: 0x8005, NumbPath: 1, SL: 3}
 	far := record(t, mad.MethodGetResp, mad.AttrPathRecord, path)
 	far.GRH = transport.GRH{Present: true, HopLimit: 63, TrafficClass: 0x11, FlowLabel: 0x12345, GID: host}

@@ -22,7 +22,7 @@ import (
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // asker is a host that asks subnet administration.
@@ -83,7 +83,7 @@ func each(lines []string) []string {
 // A capture of a whole run, of a subnet manager that brings a fabric up and subnet
 // administration beside it, dissects without a fault, and has no key in it.
 func TestRunDissected(t *testing.T) {
-	parttest.Program(t, "tshark")
+	testenv.Program(t, "tshark")
 	list, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 8})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // buildShim compiles testdata/shim.c, which makes libc calls for us: this
@@ -23,7 +23,7 @@ import (
 // real parts are required.
 func buildShim(t *testing.T) string {
 	t.Helper()
-	compiler := parttest.Program(t, "gcc")
+	compiler := testenv.Program(t, "gcc")
 	path := filepath.Join(t.TempDir(), "shim")
 	// Fortified calls have other names, which the preload library lacks.
 	cmd := exec.CommandContext(t.Context(), compiler, "-O0", "-U_FORTIFY_SOURCE", "-o", path, "testdata/shim.c", "-ldl")

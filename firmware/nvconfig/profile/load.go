@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"portcullis/firmware/nvconfig"
 	"portcullis/fabricsm/strictyaml"
+	"portcullis/firmware/nvconfig"
 )
 
 // siteFile is what a site wants otherwise. Unknown keys are refused.

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 const pin = "a PIN, 1234"
@@ -27,8 +27,8 @@ type token struct {
 // newToken makes a token called "site key".
 func newToken(t *testing.T) *token {
 	t.Helper()
-	k := &token{t: t, dir: t.TempDir(), util: parttest.Program(t, "softhsm2-util")}
-	parttest.Program(t, "pkcs11-tool")
+	k := &token{t: t, dir: t.TempDir(), util: testenv.Program(t, "softhsm2-util")}
+	testenv.Program(t, "pkcs11-tool")
 	for _, place := range []string{"/usr/lib/softhsm", "/usr/lib/*/softhsm", "/usr/lib64/pkcs11", "/usr/lib64"} {
 		if found, _ := filepath.Glob(place + "/libsofthsm2.so"); len(found) > 0 {
 			k.module = found[0]
@@ -36,7 +36,7 @@ func newToken(t *testing.T) *token {
 		}
 	}
 	if k.module == "" {
-		parttest.Need(t, errors.New(`libsofthsm2.so is not installed: run "make setup"`))
+		testenv.Need(t, errors.New(`libsofthsm2.so is not installed: run "make setup"`))
 	}
 	k.write("pin", pin+"\n", 0o600)
 	if err := os.Mkdir(filepath.Join(k.dir, "tokens"), 0o700); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // example writes an archive with one entry of each kind.
@@ -45,7 +45,7 @@ func TestSameCallsSameBytes(t *testing.T) {
 // TestReadByCpio has GNU cpio list and extract what was written.
 func TestReadByCpio(t *testing.T) {
 	t.Parallel()
-	program := parttest.Program(t, "cpio")
+	program := testenv.Program(t, "cpio")
 	run := func(args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), program, args...)

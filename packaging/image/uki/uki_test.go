@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 const stubFile = "/usr/lib/systemd/boot/efi/linuxx64.efi.stub"
@@ -25,7 +25,7 @@ func example(t *testing.T) Parts {
 	t.Helper()
 	stub, err := os.ReadFile(stubFile)
 	if err != nil {
-		parttest.Need(t, fmt.Errorf("%w: install systemd-boot-efi", err))
+		testenv.Need(t, fmt.Errorf("%w: install systemd-boot-efi", err))
 	}
 	return Parts{
 		Stub: stub, Kernel: append([]byte("MZ"), bytes.Repeat([]byte("kernel"), 5000)...), Initrd: bytes.Repeat([]byte("initrd"), 3001),
@@ -93,7 +93,7 @@ func TestReadByGo(t *testing.T) {
 // TestReadByObjcopy has binutils take the sections out again.
 func TestReadByObjcopy(t *testing.T) {
 	t.Parallel()
-	objcopy := parttest.Program(t, "objcopy")
+	objcopy := testenv.Program(t, "objcopy")
 	parts, dir := example(t), t.TempDir()
 	image := filepath.Join(dir, "image.efi")
 	if err := os.WriteFile(image, build(t, parts), 0o600); err != nil {
@@ -118,7 +118,7 @@ func TestReadByObjcopy(t *testing.T) {
 // eyes it must be a PE file without a flaw.
 func TestSignable(t *testing.T) {
 	t.Parallel()
-	sbsign, sbverify, openssl := parttest.Program(t, "sbsign"), parttest.Program(t, "sbverify"), parttest.Program(t, "openssl")
+	sbsign, sbverify, openssl := testenv.Program(t, "sbsign"), testenv.Program(t, "sbverify"), testenv.Program(t, "openssl")
 	dir := t.TempDir()
 	run := func(name string, args ...string) {
 		t.Helper()

@@ -22,7 +22,7 @@ import (
 	"portcullis/api/ca"
 	"portcullis/api/store/etcd"
 	"portcullis/fabricsm/ib"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // patience bounds every wait.
@@ -52,7 +52,7 @@ const (
 // where there is no etcd. Their files are below Dir.
 func Start(t testing.TB, n int) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, dir: t.TempDir(), program: parttest.Program(t, "etcd"), running: make([]*exec.Cmd, n)}
+	c := &Cluster{t: t, dir: t.TempDir(), program: testenv.Program(t, "etcd"), running: make([]*exec.Cmd, n)}
 	now := time.Now()
 	var err error
 	if c.Authority, err = ca.New("etcd CA", now); err != nil {

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/sa/satest"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
@@ -138,7 +138,7 @@ func ask(t *testing.T, tap *Tap, client ibsimlab.Client, label string, diag []st
 }
 
 // startOpenSM runs OpenSM until the end of the test and returns its log.
-func startOpenSM(t *testing.T, client ibsimlab.Client, preload salab.Preload) *bufio.Scanner {
+func startOpenSM(t *testing.T, client ibsimlab.Client, preload satest.Preload) *bufio.Scanner {
 	t.Helper()
 	config := filepath.Join(client.Dir, "partitions.conf")
 	if err := os.WriteFile(config, []byte(partitions), 0o600); err != nil {

@@ -11,10 +11,10 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/sa/satest"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // question is what we take a tool to ask: its bytes must be those that we make of it.
@@ -126,8 +126,8 @@ func TestCaptureSA(t *testing.T) {
 		}
 	})
 	client := ibsimlab.Client{Socket: base, Dir: t.TempDir()}
-	parttest.Program(t, "gcc")
-	preload, err := salab.BuildPreload(t.Context(), client.Dir)
+	testenv.Program(t, "gcc")
+	preload, err := satest.BuildPreload(t.Context(), client.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestCaptureSA(t *testing.T) {
 
 // askSA runs saquery and keeps its requests, answers and output. If it fails because the answer is an error, that belongs
 // to the output.
-func askSA(t *testing.T, tap *Tap, client ibsimlab.Client, preload salab.Preload, label, args string) saRun {
+func askSA(t *testing.T, tap *Tap, client ibsimlab.Client, preload satest.Preload, label, args string) saRun {
 	t.Helper()
 	tap.SetLabel(label)
 	n := len(tap.Frames())
@@ -174,7 +174,7 @@ func askSA(t *testing.T, tap *Tap, client ibsimlab.Client, preload salab.Preload
 	for _, f := range tap.Frames()[n:] {
 		m := f.mad()
 		switch {
-		case m.Class() != mad.ClassSubnAdm || uint32(m.TID()) == salab.PartingTID:
+		case m.Class() != mad.ClassSubnAdm || uint32(m.TID()) == satest.PartingTID:
 		case f.ToSim && !m.IsResponse() && m.RMPPType() == mad.RMPPNone:
 			if !slices.Contains(r.questions, *m) { // a busy machine may have it asked again
 				r.questions = append(r.questions, *m)
@@ -204,7 +204,7 @@ var (
 // takes.
 func register(t *testing.T, socket string) {
 	t.Helper()
-	c, err := salab.Dial(t.Context(), socket, "h1")
+	c, err := satest.Dial(t.Context(), socket, "h1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,13 +218,13 @@ func register(t *testing.T, socket string) {
 	set(t, c, mad.AttrMCMemberRecord, mad.MCMemberJoin, &aMember)
 }
 
-func set[T any](t *testing.T, c *salab.Client, a mad.AttrID, mask mad.ComponentMask, v *T) {
+func set[T any](t *testing.T, c *satest.Client, a mad.AttrID, mask mad.ComponentMask, v *T) {
 	t.Helper()
 	p := make([]byte, mad.LayoutOf[T]().Size())
 	if err := mad.Encode(p, v); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := c.Ask(salab.Question{Method: mad.MethodSet, Attr: a, Mask: mask, Record: p})
+	answer, err := c.Ask(satest.Question{Method: mad.MethodSet, Attr: a, Mask: mask, Record: p})
 	if err != nil || answer.Method != mad.MethodGetResp || answer.Status != mad.StatusOK {
 		t.Fatalf("Set of %s: %v %v, %v", mad.LayoutOf[T]().Name(), answer.Method, answer.Status, err)
 	}

@@ -206,7 +206,7 @@ func writeSARuns(t *testing.T, runs []saRun) {
 	var b strings.Builder
 	b.WriteString("# What saquery of infiniband-diags 44.0 asked, what OpenSM 3.3.23 answered, and what\n")
 	b.WriteString("# saquery printed; in runs called altered the records are random ones of ours. RMPP is\n")
-	b.WriteString("# that of fabricsm/sa/salab, in the place of a kernel.\n")
+	b.WriteString("# that of fabricsm/sa/satest, in the place of a kernel.\n")
 	b.WriteString("# Written by fabricsm/mad/internal/capture: go test ./internal/capture -update\n")
 	for _, r := range runs {
 		fmt.Fprintf(&b, "\n= %s\n", r.label)

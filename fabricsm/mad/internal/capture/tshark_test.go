@@ -17,7 +17,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // shown is a field of Wireshark's dissector and the value it must have.
@@ -190,7 +190,7 @@ func tshark(t *testing.T, mads []mad.MAD, names []string) (found []map[string]st
 	for _, n := range names {
 		args = append(args, "-e", "infiniband."+n)
 	}
-	cmd := exec.CommandContext(t.Context(), parttest.Program(t, "tshark"), args...)
+	cmd := exec.CommandContext(t.Context(), testenv.Program(t, "tshark"), args...)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "LC_ALL=C")
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints

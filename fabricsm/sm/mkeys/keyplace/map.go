@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/sm/mkeys/keyimport"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // Policy says what proves that a device is where it belongs.
@@ -73,7 +73,7 @@ type Law interface {
 	// Trusts reports whether a switch is declared, by its node GUID.
 	Trusts(sw ib.GUID) bool
 	// VerdictAt returns the verdict on the device at a place.
-	VerdictAt(ib.Place) judge.Verdict
+	VerdictAt(ib.Place) verify.Verdict
 	// Spec returns the topology.
 	Spec() *topospec.Spec
 }

@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // rig is a host on port 1 of a switch, whose port 2 leads to another switch, with a host on port 1 of that.
@@ -21,21 +21,21 @@ type rig struct {
 	saved      []ib.Place
 }
 
-func (r *rig) Own() topo.PortID                     { return r.own }
-func (r *rig) Root() (topo.NodeID, topo.PortID)     { return r.topo.Port(r.own).Node, r.own }
-func (r *rig) Up(id topo.NodeID) topo.PortID        { return r.up[id] }
-func (r *rig) IsChallenged(p topo.PortID) bool      { return r.challenged[p] }
-func (r *rig) IsFenced(topo.PortID) bool            { return false }
-func (r *rig) IsDark(topo.PortID) bool              { return false }
-func (r *rig) SaveBehind(at ib.Place, _ ib.GUID)    { r.saved = append(r.saved, at) }
-func (r *rig) IsOn() bool                           { return r.declared }
-func (r *rig) WantsEnforcement() bool               { return r.declared }
-func (r *rig) IsDeclared(topo.PortID) bool          { return r.declared }
-func (r *rig) IsLawful(ib.Place) bool               { return r.declared }
-func (r *rig) Expects(topo.PortID) bool             { return r.declared }
-func (r *rig) Trusts(ib.GUID) bool                  { return r.declared }
-func (r *rig) VerdictAt(ib.Place) (v judge.Verdict) { return v }
-func (r *rig) Spec() *topospec.Spec                 { return nil }
+func (r *rig) Own() topo.PortID                      { return r.own }
+func (r *rig) Root() (topo.NodeID, topo.PortID)      { return r.topo.Port(r.own).Node, r.own }
+func (r *rig) Up(id topo.NodeID) topo.PortID         { return r.up[id] }
+func (r *rig) IsChallenged(p topo.PortID) bool       { return r.challenged[p] }
+func (r *rig) IsFenced(topo.PortID) bool             { return false }
+func (r *rig) IsDark(topo.PortID) bool               { return false }
+func (r *rig) SaveBehind(at ib.Place, _ ib.GUID)     { r.saved = append(r.saved, at) }
+func (r *rig) IsOn() bool                            { return r.declared }
+func (r *rig) WantsEnforcement() bool                { return r.declared }
+func (r *rig) IsDeclared(topo.PortID) bool           { return r.declared }
+func (r *rig) IsLawful(ib.Place) bool                { return r.declared }
+func (r *rig) Expects(topo.PortID) bool              { return r.declared }
+func (r *rig) Trusts(ib.GUID) bool                   { return r.declared }
+func (r *rig) VerdictAt(ib.Place) (v verify.Verdict) { return v }
+func (r *rig) Spec() *topospec.Spec                  { return nil }
 
 const (
 	ownGUID  ib.GUID = 0x11

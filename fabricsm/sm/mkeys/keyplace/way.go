@@ -4,7 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/topo"
-	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/verify"
 )
 
 // A key is sent only over switches that are the ones they claim to be. Otherwise a host could show the GUIDs of a switch
@@ -53,7 +53,7 @@ func (m *Map) isHopKnown(up topo.PortID, id topo.NodeID) bool {
 	if at := m.topo.PlaceOf(up); !m.law.IsLawful(at) {
 		// Even if something else is wrong there, the device is the one that belongs there.
 		v := m.law.VerdictAt(at)
-		return v == judge.WrongPort || v == judge.Attributes
+		return v == verify.WrongPort || v == verify.Attributes
 	}
 	return true
 }

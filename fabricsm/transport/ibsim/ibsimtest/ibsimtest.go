@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
-	"portcullis/packaging/parttest"
+	"portcullis/packaging/testenv"
 )
 
 // Need skips the test when ibsim, its preload library or one of the named
@@ -14,7 +14,7 @@ import (
 // required.
 func Need(t testing.TB, programs ...string) {
 	t.Helper()
-	parttest.Need(t, ibsimlab.Missing(programs...))
+	testenv.Need(t, ibsimlab.Missing(programs...))
 }
 
 // Start runs ibsim on a netlist until the end of the test.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"portcullis/agent/hca/card"
+	"portcullis/agent/hca/hcasim"
 	"portcullis/agent/hca/sysfs"
 	"portcullis/fabricsm/ib"
 	"portcullis/firmware/nvconfig/nvconfigtest"
@@ -27,7 +27,7 @@ const (
 // bench is a card behind a PCI function.
 type bench struct {
 	*testing.T
-	card     *card.Card
+	card     *hcasim.Card
 	function *softpci.Function
 }
 
@@ -35,11 +35,11 @@ type bench struct {
 func plug(t *testing.T, fwctl bool) bench {
 	t.Helper()
 	load(t)
-	o := card.ConnectX7(node, node)
+	o := hcasim.ConnectX7(node, node)
 	o.Identity.PSID = psid
 	k := nvconfigtest.Pinned(t, 2048)
-	o.Keys = append(o.Keys, card.Key{UUID: k.UUID, Public: k.Public, Signs: card.SignsOEM})
-	c := card.New(o)
+	o.Keys = append(o.Keys, hcasim.Key{UUID: k.UUID, Public: k.Public, Signs: hcasim.SignsOEM})
+	c := hcasim.New(o)
 	config := softpci.ConnectX7(serial)
 	config.FWCTL = fwctl
 	f, err := softpci.Attach(config, c.RPC)
