@@ -104,7 +104,7 @@ func TestFailoverTable(t *testing.T) {
 	}
 	r := &failoverResult{fabric: f, simulator: ownSimulator, restarts: []restart{{sm: 1, ready: 2, sa: 1.5, sent: 40}}}
 	for k := range rivals() {
-		x := takeover{sa: 8 / float64(1+k), silent: 1, sent: 100, lost: uint64(2 - k), wrote: written{portInfo: uint64(30 - k), routes: 7}}
+		x := takeover{sa: 8 / float64(1+k), silent: 6 / float64(1+k), sent: 100, lost: uint64(2 - k), wrote: written{portInfo: uint64(30 - k), routes: 7}}
 		r.takeovers = append(r.takeovers, map[string][]takeover{killed: {x}, paused: {{none: k < 2, sa: 3, silent: 60}}})
 	}
 	other := &failoverResult{fabric: f, simulator: "ibsim", takeovers: []map[string][]takeover{{killed: {{sa: 4, silent: 4}}}}}
@@ -118,7 +118,7 @@ func TestFailoverTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"failover --runs 1 --sizes 18\n", "- a machine\n",
-		"| 18 | portcullis-sim | killed | OpenSM | 1 | 8.000 / 8.000 / 8.000 | 1.000 / 1.000 / 1.000 | 0.00 | 2 | 100 | 0 | 7 | 0 | 0 | 30 | 0 | 0 | 0 | | 0.0 |\n",
+		"| 18 | portcullis-sim | killed | OpenSM | 1 | 8.000 / 8.000 / 8.000 | 6.000 / 6.000 / 6.000 | 0.00 | 2 | 100 | 0 | 7 | 0 | 0 | 30 | 0 | 0 | 0 | | 0.0 |\n",
 		"| 18 | portcullis-sim | paused | OpenSM, polled | 1 | none in 60 | 60 |", "| 18 | portcullis-sim | paused | Portcullis | 1 | 3.000 / 3.000 / 3.000 |",
 		"| 18 | portcullis-sim | killed | OpenSM | 3.0 | 35 | 37 |\n", "| 18 | ibsim | killed | OpenSM | 1 | 4.000 / 4.000 / 4.000 | 4.000 / 4.000 / 4.000 | 0.00 | – |",
 		"| 18 | 15 | portcullis-sim | 1 | 1.000 / 1.000 / 1.000 | 2.000 / 2.000 / 2.000 | 1.500 / 1.500 / 1.500 | 0.00 | 0 | 0 | 0 | 40 | 0 | 0.0 |\n",
