@@ -1,6 +1,9 @@
 package drill
 
-import "portcullis/fabricsm/sm"
+import (
+	"portcullis/fabricsm/drill/weak"
+	"portcullis/fabricsm/sm"
+)
 
 // Controls of the keys of management classes.
 const (
@@ -41,7 +44,7 @@ func classControls() []Carried {
 		{
 			LogSuppression, "what repeats itself is reported at numbers 1, 2, 5, 10, 20, 50 and so on",
 			[]string{"T58"},
-			func(o *SiteOptions) { o.SM.Weakness.TellsAll = true },
+			func(o *SiteOptions) { o.SM.Controls.Traps = weak.LogsAll{} },
 		},
 		{
 			CounterWatch, "counters that go backwards are reported, and packets that mute switches refused",

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"portcullis/fabricsm/drill/weak"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/mkeys/keyplace"
@@ -56,7 +57,7 @@ func partitionControls() []Carried {
 		{
 			LimitedDefault, "hosts are limited members of the default partition",
 			[]string{"T2", "T12", "T56", "T57"},
-			func(o *SiteOptions) { o.SM.Weakness.FullDefault = true },
+			func(o *SiteOptions) { o.SM.Controls.Partitions = weak.FullDefault{} },
 		},
 		{
 			SenderMembership, "switch ports let no limited member send as a full one",
@@ -71,22 +72,22 @@ func partitionControls() []Carried {
 		{
 			StableIndices, "a P_Key keeps its index in the table for as long as it is there",
 			[]string{"T9"},
-			func(o *SiteOptions) { o.SM.Weakness.MovesKeys = true },
+			func(o *SiteOptions) { o.SM.Controls.Partitions = weak.MovesKeys{} },
 		},
 		{
 			CapacityCheck, "no host is admitted whose P_Key does not fit into every table on the way",
 			[]string{"T7"},
-			func(o *SiteOptions) { o.SM.Weakness.AnyCapacity = true },
+			func(o *SiteOptions) { o.SM.Controls.Partitions = weak.AnyCapacity{} },
 		},
 		{
 			RevokeOrder, "a P_Key is taken from the switch port first, which the host does not own",
 			[]string{"T10"},
-			func(o *SiteOptions) { o.SM.Weakness.HCAFirst = true },
+			func(o *SiteOptions) { o.SM.Controls.Partitions = weak.AdapterFirst{} },
 		},
 		{
 			RawFilter, "switch ports in front of hosts drop packets that carry no P_Key",
 			[]string{"T14"},
-			func(o *SiteOptions) { o.SM.Weakness.NoRawFilter = true },
+			func(o *SiteOptions) { o.SM.Controls.Ports = weak.NoRawFilter{} },
 		},
 		{
 			PlaceBinding, "a membership holds for a GUID at one switch port only",
@@ -108,7 +109,7 @@ func partitionControls() []Carried {
 		{
 			FirstPlace, "a GUID that is shown twice is believed where it was first",
 			[]string{"T17"},
-			func(o *SiteOptions) { o.SM.Weakness.NewestWins = true },
+			func(o *SiteOptions) { o.SM.Controls.Ports = weak.NewestWins{} },
 		},
 		{
 			HostPlaces, "no switch is believed where inventory has a host",

@@ -29,8 +29,8 @@
 //
 // A [Control] is what stops a threat. The list in controls.go names the drills each of them carries: those must pass with
 // all controls, and fail without that one. A test plays all of them. Scene.Site switches a control off by configuring the
-// manager or the devices, never by changing what a drill sees. A control that no configuration removes has a field in
-// sm.Weakness, which no service sets, or a policy in package weak, which no service links.
+// manager or the devices, never by changing what a drill sees. A control that no configuration removes is an
+// interface of the manager, and package weak has one without it, which no service links.
 //
 // Time is virtual and every random choice follows from the seed, so that a drill has the same result each time, to the
 // packet.

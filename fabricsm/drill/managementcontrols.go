@@ -3,6 +3,7 @@ package drill
 import (
 	"time"
 
+	"portcullis/fabricsm/drill/weak"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
@@ -51,7 +52,7 @@ func managementControls() []Carried {
 		{
 			RefusersClosed, "the switch port of an adapter that works and refuses its M_Key is closed",
 			[]string{"T37"},
-			func(o *SiteOptions) { o.SM.Weakness.OpenToRefusers = true },
+			func(o *SiteOptions) { o.SM.Controls.Ports = weak.OpenToRefusers{} },
 		},
 		{
 			MKeyProtection, "protection level 2: without its M_Key a device answers no sender, not even a Get",
@@ -71,30 +72,30 @@ func managementControls() []Carried {
 		{
 			SMKey, "only a subnet manager that shows the SM_Key is believed",
 			[]string{"T31", "T34"},
-			func(o *SiteOptions) { o.SM.Weakness.AnySMKey = true },
+			func(o *SiteOptions) { o.SM.Controls.Managers = weak.AnySMKey{} },
 		},
 		{
 			SMKeySecret, "the SM_Key is sent only to where another subnet manager is allowed",
 			[]string{"T35"},
-			func(o *SiteOptions) { o.SM.Weakness.TellsSMKey = true },
+			func(o *SiteOptions) { o.SM.Controls.Managers = weak.ShowsSMKey{} },
 		},
 		{
 			AllowedSM, "only a subnet manager at a place where one is allowed is believed",
 			[]string{"T31", "T34"},
-			func(o *SiteOptions) { o.SM.Election.Allowed, o.SM.Weakness.AnySMPlace = nil, true },
+			func(o *SiteOptions) { o.SM.Election.Allowed, o.SM.Controls.Managers = nil, weak.AnySMPlace{} },
 		},
 		{
 			TrapVerification, "no trap is a reason to act before the device that it names was asked",
 			[]string{"T40"},
 			func(o *SiteOptions) {
-				o.SM.Weakness.TrustsTraps = true
+				o.SM.Controls.Traps = weak.TrustsTraps{}
 				o.SM.Health.Noisy = health.Rule{Count: 600, Window: time.Minute, Action: health.Isolate}
 			},
 		},
 		{
 			TrapRateLimit, "who sends traps in which there is nothing is asked ever more rarely",
 			[]string{"T40"},
-			func(o *SiteOptions) { o.SM.Weakness.EveryTrap = true },
+			func(o *SiteOptions) { o.SM.Controls.Traps = weak.EveryTrap{} },
 		},
 		{
 			RandomTIDs, "transaction ids of requests cannot be guessed",
@@ -138,27 +139,27 @@ func managementControls() []Carried {
 		{
 			KeyRetirement, "the key of a device that left is destroyed",
 			[]string{"T47"},
-			func(o *SiteOptions) { o.SM.Weakness.KeepsRetired = true },
+			func(o *SiteOptions) { o.SM.Controls.Keys = weak.KeepsRetired{} },
 		},
 		{
 			KeyLeases, "a key that was lent to a tool changes when its time is over",
 			[]string{"T51"},
-			func(o *SiteOptions) { o.SM.Weakness.EndlessLeases = true },
+			func(o *SiteOptions) { o.SM.Controls.Keys = weak.EndlessLeases{} },
 		},
 		{
 			KnownNeighbour, "behind the manager's own cable only the M_Key of the switch that is known to be there is shown",
 			[]string{"T36"},
-			func(o *SiteOptions) { o.SM.Weakness.AnyNeighbour = true },
+			func(o *SiteOptions) { o.SM.Controls.Keys = weak.AnyNeighbour{} },
 		},
 		{
 			LeaseReads, "where M_Keys have a lease, each device is read three times in it, before all other work, and asked again while it is silent",
 			[]string{"T158"},
-			func(o *SiteOptions) { o.SM.Weakness.LateLeases = true },
+			func(o *SiteOptions) { o.SM.Controls.Keys = weak.LateLeases{} },
 		},
 		{
 			LapseReplaced, "an M_Key that each host could read, since its lease ran out, is replaced at once",
 			[]string{"T159"},
-			func(o *SiteOptions) { o.SM.Weakness.KeepsLapsed = true },
+			func(o *SiteOptions) { o.SM.Controls.Keys = weak.KeepsLapsed{} },
 		},
 	}
 }

@@ -28,10 +28,8 @@ type Rules struct {
 	// FullSwitches makes switches full members of the default partition, too, so that
 	// they reach each other. Hosts then reach them as well.
 	FullSwitches bool
-
-	// Mistakes that drills make on purpose, to show the effect of the rules: every port is a full member of the default
-	// partition; tables are kept without gaps; all tables are assumed to have room for 64 keys.
-	FullDefault, MoveKeys, AnyCapacity bool
+	// Controls are Strict where nil.
+	Controls Controls
 }
 
 // Current are the tables of a port as they were last read; nil was never read
@@ -63,20 +61,12 @@ type PortPlan struct {
 // order of a [Roster]; the cost grows with them and with the tables only.
 func PlanPort(f *topo.Fabric, r Rules, id topo.PortID, members []Member, now Current) PortPlan {
 	plan := PortPlan{Port: id, SwitchPort: topo.None}
-	def := ib.DefaultPKeyLimited
-	if r.FullDefault || slices.Contains(r.SM, id) || r.FullSwitches && f.NodeOf(id).Type == ib.NodeSwitch {
-		def = ib.DefaultPKeyFull
-	}
+	controls := r.controls()
+	def := controls.Default(slices.Contains(r.SM, id) || r.FullSwitches && f.NodeOf(id).Type == ib.NodeSwitch)
 	wanted := plan.sift(f, members)
 	lim := limits(f, r, id)
-	if r.AnyCapacity {
-		lim.endPort, lim.enforce = 64, 64
-	}
 	keys := plan.admit(wanted, lim, now)
-	if r.MoveKeys {
-		now = Current{}
-	}
-
+	now = controls.Keep(now)
 	plan.EndPort = arrange(now.EndPort, lim.endPort, def, keys)
 	if lim.enforce > 0 {
 		plan.SwitchPort = f.SwitchPortOf(id)
@@ -132,14 +122,14 @@ type limit struct {
 
 func limits(f *topo.Fabric, r Rules, id topo.PortID) limit {
 	n := f.NodeOf(id)
-	lim := limit{endPort: max(1, int(n.PartitionCap)), node: n.GUID}
+	lim := limit{endPort: max(1, r.controls().Capacity(int(n.PartitionCap))), node: n.GUID}
 	sw := f.SwitchPortOf(id)
 	if sw == topo.None {
 		return lim
 	}
 	s := f.NodeOf(sw)
-	lim.sw, lim.enforce = s.GUID, int(s.PartitionEnforcementCap)
-	lim.allowed = lim.enforce > 0 && (r.Enforcement == EnforceCapacity || s.InboundEnforcementCap && s.OutboundEnforcementCap)
+	lim.sw, lim.enforce = s.GUID, r.controls().Capacity(int(s.PartitionEnforcementCap))
+	lim.allowed = s.PartitionEnforcementCap > 0 && (r.Enforcement == EnforceCapacity || s.InboundEnforcementCap && s.OutboundEnforcementCap)
 	return lim
 }
 

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/updn"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/portpolicy"
@@ -89,7 +90,7 @@ type Config struct {
 	Counters   CountersConfig  // see package counterwatch
 	Violations violation.Config
 
-	Weakness Weakness // for drills alone
+	Controls controls.Set `json:"-"` // Strict in every service
 }
 
 // Enforcement says what counts as proof that a switch port enforces P_Keys.
@@ -145,13 +146,13 @@ func (c Config) withDefaults() Config {
 	c.Health.SetDefaults()
 	c.Growth.withDefaults()
 	c.ClassKeys.withDefaults()
-	c.Violations = c.Violations.WithDefaults()
+	c.Violations, c.Controls = c.Violations.WithDefaults(), c.Controls.WithDefaults()
 	if c.MKey.IsOn() {
 		def(&c.MKey.Protection, 2)
 		if alive := c.MKey.KeepAlive(); alive > 0 && (c.AuditPeriod < 0 || c.AuditPeriod > alive) {
 			c.AuditPeriod = alive
 		}
-		if alive := c.MKey.KeepAlive(); alive > 0 && !c.Weakness.LateLeases { // what is silent is asked again while its lease runs
+		if alive := c.MKey.KeepAlive(); alive > 0 && c.Controls.Keys.KeepsLeasesFirst() { // what is silent is asked again while its lease runs
 			c.RetryMax = max(min(c.RetryMax, alive/2), c.RetryMin)
 		}
 	}

@@ -152,11 +152,11 @@ func New(cfg Config) *Core {
 	c.lanes = lanes.New(laneFabric{c}, &c.topo, &c.q, lanes.Options{QoS: &c.cfg.QoS, Off: cfg.SLtoVL == SLtoVLOff})
 	c.links = linkspeed.New(linkFabric{desk{c}}, &c.topo, &c.q, &c.rules)
 	c.groups = multicast.New(groupFabric{desk{c}}, &c.topo, &c.q)
-	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, LogsAll: cfg.Weakness.TellsAll})
+	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, Controls: cfg.Controls.Traps})
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
 	c.changes = statechange.New(changeFabric{c}, &c.topo, &c.q, cfg.AuditPeriod > 0)
 	c.contests = identity.New(identityFabric{desk{c}}, identityActions{desk{c}}, &c.topo, &c.q)
-	c.finder = discovery.New(finderFabric{desk{c}}, finderActions{desk{c}}, &c.topo, &c.q, c.contests, cfg.Weakness.NewestWins)
+	c.finder = discovery.New(finderFabric{desk{c}}, finderActions{desk{c}}, &c.topo, &c.q, c.contests, cfg.Controls.Ports)
 	c.subtrees = subtree.New(growthFabric{c}, &c.topo, subtree.Limits(cfg.Growth))
 	return c
 }
@@ -260,7 +260,7 @@ func (c *Core) start(s *Started) {
 	if !c.cfg.SMKey.IsZero() {
 		c.after(c.cfg.Election.PollEvery, work.Poll, work.Ref{})
 	}
-	if c.mkeys.IsOn() && c.cfg.MKey.Lease > 0 && !c.cfg.Weakness.LateLeases {
+	if c.mkeys.IsOn() && c.cfg.MKey.Lease > 0 && c.cfg.Controls.Keys.KeepsLeasesFirst() {
 		c.after(leaseTick, work.KeepLeases, work.Ref{})
 	}
 	if c.cfg.LIDPeriod > 0 {

@@ -31,13 +31,13 @@ func (c *Core) judgeCommand(in *Received, from topo.PortID) (status mad.Status, 
 	switch {
 	case c.cfg.SMKey.IsZero():
 		reason = "no SM_Key is configured, so nobody may command this subnet manager"
-	case !si.SMKey.Equal(c.cfg.SMKey) && !c.cfg.Weakness.AnySMKey:
+	case !c.cfg.Controls.Managers.AcceptsKey(c.cfg.SMKey, si.SMKey):
 		reason = "its SM_Key is not ours"
 	case from == topo.None:
 		reason = "where it comes from is not known"
 	case si.GUID != c.topo.GUIDOf(from):
 		reason = "another port has the GUID it gives"
-	case !c.listed(from) && !c.cfg.Weakness.AnySMPlace:
+	case !c.cfg.Controls.Managers.Obeys(c.listed(from)):
 		reason = "no subnet manager is allowed there"
 	}
 	if reason != "" {

@@ -66,10 +66,7 @@ func (e keyEvents) Refused(ms *members.Membership, reason string) {
 
 // newKeeper returns what keeps P_Key tables.
 func (c *Core) newKeeper() *pkeys.Keeper {
-	weak := &c.cfg.Weakness
-	o := pkeys.Options{HCAFirst: weak.HCAFirst, Rules: partition.Rules{
-		FullSwitches: c.cfg.ClassKeys.FullSwitches, FullDefault: weak.FullDefault, MoveKeys: weak.MovesKeys, AnyCapacity: weak.AnyCapacity,
-	}}
+	o := pkeys.Options{Controls: c.cfg.Controls.Partitions, Rules: partition.Rules{FullSwitches: c.cfg.ClassKeys.FullSwitches}}
 	if c.cfg.Enforcement == Accepted {
 		o.Rules.Enforcement = partition.EnforceCapacity
 	}

@@ -15,6 +15,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/sham"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/mkeys/keyimport"
 )
 
@@ -240,7 +241,9 @@ func TestNoKeyForPosersAtOwnCable(t *testing.T) {
 			b.node.Ports[1].Peer, b.node.Ports[1].PeerPort = a.node.Name, 1
 			cfg := keyed(t)
 			cfg.Growth = sm.DefaultConfig().Growth
-			cfg.Weakness.AnyNeighbour = weak
+			if weak {
+				cfg.Controls.Keys = anyNeighbour{}
+			}
 			e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
 			e.start()
 			e.mustSettle(time.Minute)
@@ -275,3 +278,9 @@ func TestNoKeyForPosersAtOwnCable(t *testing.T) {
 		})
 	}
 }
+
+// anyNeighbour takes the device behind our own port for the switch that it claims to be.
+type anyNeighbour struct{ controls.Strict }
+
+// ProvesNeighbour implements controls.Keys.
+func (anyNeighbour) ProvesNeighbour() bool { return false }

@@ -68,13 +68,11 @@ var (
 
 // newKeeper returns the keeper of M_Keys of a core.
 func newKeeper(c *Core) *mkeys.Keeper {
-	d, w := desk{c}, &c.cfg.Weakness
+	d := desk{c}
 	return mkeys.New(&mkeys.Parts{
 		Core: keyCore{d}, Fabric: keyFabric{d}, Actions: keyActions{d}, Store: keyStore{d}, Law: c.law,
 		Topo: &c.topo, Queue: &c.q, Faults: &c.faults, Own: c.cfg.PortGUID,
-		Weakness: mkeys.Weakness{
-			EndlessLeases: w.EndlessLeases, KeepsLapsed: w.KeepsLapsed, KeepsRetired: w.KeepsRetired, AnyNeighbour: w.AnyNeighbour,
-		},
+		Controls: c.cfg.Controls.Keys,
 	}, &c.cfg.MKey)
 }
 

@@ -137,7 +137,7 @@ func newRefusals() refusals {
 // mayRefuse reports whether an adapter answered under its key since its link came up, and is behind a switch port which can
 // be closed.
 func (c *Core) mayRefuse(p topo.PortID) bool {
-	if c.cfg.Weakness.OpenToRefusers || !c.wrote.IsAdapter(p) || !c.ports[p].obeyed || !c.writing() || c.mkeys.IsReleasing() || !c.mkeys.Places().IsVerified(p) {
+	if !c.cfg.Controls.Ports.Closes() || !c.wrote.IsAdapter(p) || !c.ports[p].obeyed || !c.writing() || c.mkeys.IsReleasing() || !c.mkeys.Places().IsVerified(p) {
 		return false
 	}
 	sp := c.topo.Peer(p)

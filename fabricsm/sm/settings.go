@@ -16,7 +16,7 @@ var _ portset.Fabric = settingFabric{}
 // newSettings returns the wanted parameters of ports.
 func newSettings(c *Core) portset.Settings {
 	return portset.New(settingFabric{desk{c}}, &c.topo, &c.rules, &c.cfg.Ports, portset.Options{
-		Prefix: c.cfg.Prefix, Accepted: c.cfg.Enforcement == Accepted, NoRawFilter: c.cfg.Weakness.NoRawFilter, OneLane: c.cfg.SLtoVL == SLtoVLOff,
+		Prefix: c.cfg.Prefix, Accepted: c.cfg.Enforcement == Accepted, Controls: c.cfg.Controls.Ports, OneLane: c.cfg.SLtoVL == SLtoVLOff,
 	})
 }
 

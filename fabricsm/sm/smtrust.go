@@ -77,13 +77,13 @@ func (c *Core) mayTrust(p topo.PortID) bool {
 }
 
 func (c *Core) trusts(p topo.PortID, si *mad.SMInfo) bool {
-	return c.mayTrust(p) && (si.SMKey.Equal(c.cfg.SMKey) || c.cfg.Weakness.AnySMKey)
+	return c.mayTrust(p) && c.cfg.Controls.Managers.AcceptsKey(c.cfg.SMKey, si.SMKey)
 }
 
 // shows reports whether the answer to a request from an end port may hold the SM_Key. Where ports have M_Keys, a protected
 // PortInfo requires more: the request must show ours.
 func (c *Core) shows(to topo.PortID) bool {
-	return !c.cfg.SMKey.IsZero() && to != topo.None && (c.listed(to) || c.cfg.Weakness.TellsSMKey)
+	return !c.cfg.SMKey.IsZero() && to != topo.None && c.cfg.Controls.Managers.ShowsKey(c.listed(to))
 }
 
 // senderOf returns the end port at which the answer to a directed-route request will arrive, None when the path is not

@@ -91,7 +91,7 @@ func (c *Core) noisy(p topo.PortID) {
 	nd := &c.nodes[id]
 	isSwitch := c.topo.Node(id).Type == ib.NodeSwitch
 	strike := c.health.StrikeUnproven
-	if c.cfg.Weakness.TrustsTraps {
+	if c.cfg.Controls.Traps.ProvesSender() {
 		strike = c.health.Strike
 	}
 	switch {
@@ -147,7 +147,7 @@ const trapHoldMax = 2 * time.Second
 func (c *Core) verifySoon(id topo.NodeID) {
 	n := &c.nodes[id]
 	switch {
-	case c.cfg.Weakness.EveryTrap:
+	case !c.cfg.Controls.Traps.Waits():
 		c.verifyDue(id)
 	case n.trapDue:
 	case c.now.Before(n.trapHold):

@@ -7,6 +7,7 @@ package discovery
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/identity"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -71,17 +72,17 @@ type Actions interface {
 
 // Finder takes nodes that answer. Use New.
 type Finder struct {
-	fabric     Fabric
-	actions    Actions
-	topo       *topo.Builder
-	queue      *work.Queue
-	contests   *identity.Contests
-	newestWins bool
+	fabric   Fabric
+	actions  Actions
+	topo     *topo.Builder
+	queue    *work.Queue
+	contests *identity.Contests
+	controls controls.Ports
 }
 
-// New returns a finder. With newestWins a port that claims the cable of another is believed, which is a weakness.
-func New(f Fabric, a Actions, t *topo.Builder, q *work.Queue, c *identity.Contests, newestWins bool) *Finder {
-	return &Finder{fabric: f, actions: a, topo: t, queue: q, contests: c, newestWins: newestWins}
+// New returns a finder.
+func New(f Fabric, a Actions, t *topo.Builder, q *work.Queue, c *identity.Contests, s controls.Ports) *Finder {
+	return &Finder{fabric: f, actions: a, topo: t, queue: q, contests: c, controls: s}
 }
 
 // FoundRoot takes the node we are attached to.
@@ -170,7 +171,7 @@ func (f *Finder) foundKnown(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 		f.actions.Heard(id)
 		f.seenAgain(p, id, ni)
 		f.contests.Confirm(p)
-	case peer != topo.None && !f.newestWins:
+	case peer != topo.None && f.controls.Contests():
 		f.contests.Contest(peer, p)
 	case f.contests.IsContradicted(p, q, ni):
 		f.contests.Deny(p, q, ni.PortGUID)

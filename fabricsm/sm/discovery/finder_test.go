@@ -8,6 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/discovery"
 	"portcullis/fabricsm/sm/identity"
 	"portcullis/fabricsm/sm/work"
@@ -30,7 +31,7 @@ type fabric struct {
 func newFabric(t *testing.T) *fabric {
 	t.Helper()
 	f := &fabric{root: topo.None, own: topo.None, byGUID: map[ib.GUID]topo.PortID{}}
-	f.finder = discovery.New(f, f, &f.topo, &f.queue, identity.New(contests{f}, f, &f.topo, &f.queue), false)
+	f.finder = discovery.New(f, f, &f.topo, &f.queue, identity.New(contests{f}, f, &f.topo, &f.queue), controls.Strict{})
 	f.finder.FoundRoot(&mad.NodeInfo{NodeType: ib.NodeSwitch, NumPorts: 8, NodeGUID: 0x100, PortGUID: 0x100})
 	f.did = nil
 	return f

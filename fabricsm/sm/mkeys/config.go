@@ -53,11 +53,3 @@ func (c *Config) Check(wrong func(format string, args ...any)) {
 
 // KeepAlive is the longest time between two audits of a port that a lease allows.
 func (c *Config) KeepAlive() time.Duration { return time.Duration(c.Lease) * time.Second / 2 }
-
-// Weakness switches controls off, for drills alone; see sm.Weakness.
-type Weakness struct {
-	EndlessLeases bool
-	KeepsLapsed   bool
-	KeepsRetired  bool
-	AnyNeighbour  bool
-}

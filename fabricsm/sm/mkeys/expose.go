@@ -59,7 +59,7 @@ func (m *Keeper) FindLapse(p topo.PortID, is *mad.PortInfo) {
 	}
 	if r := m.places.Ring(p); r != nil && r.Settled() {
 		m.act.Report(&keyevent.ProtectionLapsed{GUID: m.topo.GUIDOf(p), Place: m.topo.PlaceOf(p)})
-		if !m.weakness.KeepsLapsed {
+		if m.controls.ReplacesLapsed() {
 			m.expose(m.topo.GUIDOf(p), exposed.Shown)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/keyevent"
 	"portcullis/fabricsm/sm/mkeys/exposed"
@@ -98,7 +99,7 @@ type Parts struct {
 	Queue    *work.Queue
 	Faults   *fault.List
 	Own      ib.GUID // port GUID of our own port
-	Weakness Weakness
+	Controls controls.Keys
 }
 
 // Keeper is the known state of M_Keys. Use New.
@@ -112,7 +113,7 @@ type Keeper struct {
 	faults   *fault.List
 	cfg      *Config
 	own      ib.GUID
-	weakness Weakness
+	controls controls.Keys
 
 	book                *keys.Book
 	places              keyplace.Map
@@ -134,12 +135,12 @@ func New(p *Parts, cfg *Config) *Keeper {
 	}
 	m := &Keeper{
 		core: p.Core, fabric: p.Fabric, act: p.Actions, store: p.Store,
-		topo: p.Topo, queue: p.Queue, faults: p.Faults, cfg: cfg, own: p.Own, weakness: p.Weakness, book: book,
+		topo: p.Topo, queue: p.Queue, faults: p.Faults, cfg: cfg, own: p.Own, controls: p.Controls, book: book,
 	}
 	m.places = keyplace.New(p.Fabric, p.Law, p.Topo, book, keyplace.Options{
-		Policy: cfg.Places, AttachedTo: cfg.AttachedTo, Import: cfg.Import, AnyNeighbour: p.Weakness.AnyNeighbour,
+		Policy: cfg.Places, AttachedTo: cfg.AttachedTo, Import: cfg.Import, Controls: p.Controls,
 	})
-	m.leases = lend.New(p.Core, p.Actions, p.Store, lending{m}, p.Weakness.EndlessLeases)
+	m.leases = lend.New(p.Core, p.Actions, p.Store, lending{m}, p.Controls)
 	m.rotation = rotation.New(&rotation.Parts{
 		Core: p.Core, Actions: p.Actions, Store: p.Store, Keys: turning{m}, Topo: p.Topo, Queue: p.Queue, Book: book,
 	})

@@ -15,7 +15,7 @@ import (
 // Retire destroys the key of a device that is not there.
 func (m *Keeper) Retire(guid ib.GUID) {
 	r := m.book.Ring(keys.MKey, guid)
-	if !m.IsOn() || r == nil || m.weakness.KeepsRetired {
+	if !m.IsOn() || r == nil || !m.controls.Retires() {
 		return
 	}
 	rec := r.Record()

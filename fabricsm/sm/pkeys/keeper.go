@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/partition"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/members"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -16,8 +17,8 @@ import (
 
 // Options say which tables are wanted.
 type Options struct {
-	Rules    partition.Rules // but for SM
-	HCAFirst bool            // a P_Key is taken from the adapter first: a mistake that drills make on purpose
+	Rules    partition.Rules // but for SM and Controls
+	Controls controls.Partitions
 }
 
 // Keeper keeps P_Key tables. Use New.
@@ -32,9 +33,10 @@ type Keeper struct {
 
 // New returns a keeper of the tables of a fabric without ports.
 func New(f Fabric, e Events, t *topo.Builder, q *work.Queue, m *members.Register, o Options) *Keeper {
+	o.Rules.Controls = o.Controls
 	k := &Keeper{queue: q, known: newKnown(), sent: make(map[topo.PortID][perBlock]ib.PKey)}
 	k.planner = planner{
-		fabric: f, topo: t, members: m, known: &k.known, rules: o.Rules, hcaFirst: o.HCAFirst,
+		fabric: f, topo: t, members: m, known: &k.known, rules: o.Rules, switchFirst: o.Controls.SwitchFirst(),
 		onlyDefault: partition.Table{ib.DefaultPKeyLimited},
 	}
 	k.Judge = Judge{planner: &k.planner, events: e}

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/partition"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/members"
 	"portcullis/fabricsm/sm/work"
@@ -73,7 +74,7 @@ func newCore() (*core, *members.Register) {
 	c.queue.Extend(c.topo.NumNodes(), c.topo.NumPorts())
 	m := members.New()
 	m.StopWaiting()
-	c.keeper = New(c, c, &c.topo, &c.queue, m, Options{})
+	c.keeper = New(c, c, &c.topo, &c.queue, m, Options{Controls: controls.Strict{}})
 	c.keeper.Extend(c.topo.NumPorts())
 	return c, m
 }

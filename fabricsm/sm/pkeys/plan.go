@@ -11,12 +11,12 @@ import (
 
 // planner knows what tables should hold.
 type planner struct {
-	fabric   Fabric
-	topo     *topo.Builder
-	members  *members.Register
-	known    *known
-	rules    partition.Rules
-	hcaFirst bool
+	fabric      Fabric
+	topo        *topo.Builder
+	members     *members.Register
+	known       *known
+	rules       partition.Rules
+	switchFirst bool // controls.Partitions
 
 	onlyDefault partition.Table // what most ports are to hold
 	snapshot    *topo.Fabric    // that is planned on, nil when it is out of date
@@ -82,7 +82,7 @@ func (l *planner) want(p topo.PortID, pt *Port) (partition.Table, bool) {
 		return nil, false
 	}
 	plan := l.planFor(peer)
-	if l.hcaFirst {
+	if !l.switchFirst {
 		plan.Switch = l.withKeysOf(peer, plan.Switch, l.known.table(p).Keys())
 	}
 	return plan.Switch, plan.SwitchPort == p
@@ -116,7 +116,7 @@ func (l *planner) wantEnd(p topo.PortID) partition.Table {
 }
 
 // withKeysOf returns the wanted table of a switch port while the tenants' keys that the end port behind it still has are
-// left there: Options.HCAFirst.
+// left there, without controls.Partitions.SwitchFirst.
 func (l *planner) withKeysOf(h topo.PortID, want, have partition.Table) partition.Table {
 	want = slices.Clone(want)
 	for i, k := range have {
@@ -134,7 +134,7 @@ func (l *planner) withKeysOf(h topo.PortID, want, have partition.Table) partitio
 // back without that key. The block is then not written at all. A write with the old key could restore it on a port that has
 // lost it in the meantime.
 func (l *planner) mustWait(p topo.PortID, b int, want partition.Table) bool {
-	if l.hcaFirst {
+	if !l.switchFirst {
 		return false
 	}
 	sp, keys := l.topo.Peer(p), l.known.table(p).Keys()

@@ -7,6 +7,7 @@ package portset
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/topo"
 )
@@ -54,10 +55,10 @@ type Fabric interface {
 
 // Options are the settings of the owner that never change.
 type Options struct {
-	Prefix      ib.Prefix
-	Accepted    bool // enforcement bits need not be read back
-	NoRawFilter bool // switch ports let raw packets pass
-	OneLane     bool // the tables of virtual lanes are left alone
+	Prefix   ib.Prefix
+	Accepted bool // enforcement bits need not be read back
+	Controls controls.Ports
+	OneLane  bool // the tables of virtual lanes are left alone
 }
 
 // Settings are the wanted parameters of all ports. Use New.
@@ -135,7 +136,7 @@ func (s *Settings) wantFilters(p topo.PortID, pt *Port, w *mad.PortInfo) (fields
 			w.PartitionEnforcementInbound, w.PartitionEnforcementOutbound = pt.Info.PartitionEnforcementInbound, pt.Info.PartitionEnforcementOutbound
 		}
 	}
-	if si.FilterRawInboundCap && si.FilterRawOutboundCap && !s.options.NoRawFilter {
+	if si.FilterRawInboundCap && si.FilterRawOutboundCap && s.options.Controls.FiltersRaw() {
 		fields |= FilterRaw
 		w.FilterRawInbound, w.FilterRawOutbound = host, host
 	}

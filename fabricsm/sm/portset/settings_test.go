@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/topo"
@@ -56,6 +57,7 @@ func (f *fabric) MayForward(topo.PortID) bool                  { return true }
 func (f *fabric) settings(o portset.Options) *portset.Settings {
 	c := &portpolicy.Config{MaxMTU: ib.MTU4096, MaxOperationalVLs: 3, HOQLife: 18, LeafHOQLife: 16, VLStallCount: 7, LeafVLStallCount: 6}
 	r := portpolicy.New(&f.topo, c)
+	o.Controls = controls.Strict{}
 	s := portset.New(f, &f.topo, &r, c, o)
 	return &s
 }

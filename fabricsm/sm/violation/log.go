@@ -12,6 +12,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/violationlog"
 	"portcullis/fabricsm/topo"
 )
@@ -51,7 +52,7 @@ type Fabric interface {
 type Options struct {
 	Config
 	PortGUID ib.GUID // of the port that this subnet manager is attached to
-	LogsAll  bool    // each report is logged, however many there were: sm.Weakness.TellsAll
+	Controls controls.Traps
 }
 
 // Log is the list of reports. Use New.
@@ -122,7 +123,7 @@ func (l *Log) note(what report, lid ib.LID, tid ib.TID) int32 {
 func (l *Log) noted(i int32) {
 	w := l.Row(i)
 	l.stale = true
-	loud := l.opt.LogsAll && w.Told != w.Count || l.Steps(i) && l.mayLog(&w.Report) && l.Loud(i, l.fabric.Now())
+	loud := !l.opt.Controls.Suppresses() && w.Told != w.Count || l.Steps(i) && l.mayLog(&w.Report) && l.Loud(i, l.fabric.Now())
 	if loud {
 		l.send(i, false)
 	} else {

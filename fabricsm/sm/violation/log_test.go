@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
 )
@@ -38,7 +39,7 @@ func newFabric(t *testing.T, cfg violation.Config) *fabric {
 		f.topo.SetPort(f.hosts[i], topo.Port{GUID: ib.GUID(0x200 + i)})
 		f.topo.Connect(f.topo.PortOf(sw, ib.PortNum(i+1)), f.hosts[i])
 	}
-	f.log = violation.New(f, &f.topo, violation.Options{Config: cfg.WithDefaults(), PortGUID: 0x200})
+	f.log = violation.New(f, &f.topo, violation.Options{Config: cfg.WithDefaults(), PortGUID: 0x200, Controls: controls.Strict{}})
 	return f
 }
 

@@ -8,6 +8,7 @@ package keyplace
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/mkeys/keyimport"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
@@ -83,8 +84,7 @@ type Options struct {
 	Policy     Policy
 	AttachedTo ib.GUID         // node GUID of the switch at our own cable; 0: it is not set
 	Import     *keyimport.Keys // nil: nothing is imported
-	// AnyNeighbour takes the device behind our own port for the switch that it claims to be; for drills alone.
-	AnyNeighbour bool
+	Controls   controls.Keys
 }
 
 // Map is the known places of devices that have keys. Use New.

@@ -37,7 +37,7 @@ func (m *Map) isHopKnown(up topo.PortID, id topo.NodeID) bool {
 	guid := m.topo.GUIDOf(m.topo.Node(id).FirstPort)
 	if m.Policy() == Seen {
 		if m.IsOwnCable(up) {
-			return m.Neighbour().GUID == guid || !m.IsKept(guid) || m.opt.AnyNeighbour
+			return m.Neighbour().GUID == guid || !m.IsKept(guid) || !m.opt.Controls.ProvesNeighbour()
 		}
 		if m.behind[m.topo.LinkEnd(up)] == guid {
 			return true

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/keyevent"
 	"portcullis/fabricsm/sm/work"
@@ -65,17 +66,17 @@ type lease struct {
 
 // Leases are the keys that are lent. Use New.
 type Leases struct {
-	core    Core
-	act     Actions
-	store   Store
-	keys    Keys
-	endless bool
-	lent    map[ib.GUID]lease
+	core     Core
+	act      Actions
+	store    Store
+	keys     Keys
+	controls controls.Keys
+	lent     map[ib.GUID]lease
 }
 
-// New returns leases of no key. endless leases never end, for drills alone.
-func New(c Core, a Actions, s Store, k Keys, endless bool) Leases {
-	return Leases{core: c, act: a, store: s, keys: k, endless: endless}
+// New returns leases of no key.
+func New(c Core, a Actions, s Store, k Keys, o controls.Keys) Leases {
+	return Leases{core: c, act: a, store: s, keys: k, controls: o}
 }
 
 // Load takes a saved lease.
@@ -96,7 +97,7 @@ func (l *Leases) put(guid ib.GUID, to lease) {
 
 // Start has leases end that were given before a restart.
 func (l *Leases) Start() {
-	if l.endless {
+	if !l.controls.EndsLeases() {
 		return
 	}
 	for _, guid := range l.byEnd() {
@@ -147,7 +148,7 @@ func (l *Leases) Lend(guid ib.GUID, end time.Time, to string) {
 	l.act.Report(&keyevent.KeyLent{GUID: guid, Until: in.until, To: in.to})
 	l.keys.LeaseChanged(guid)
 	l.act.ShowSoon()
-	if !l.endless {
+	if l.controls.EndsLeases() {
 		l.act.After(in.until.Sub(now), work.Lease, work.Ref{})
 	}
 }

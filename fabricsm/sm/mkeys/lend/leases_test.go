@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/work"
 )
@@ -37,7 +38,7 @@ func start(guids ...ib.GUID) (*rig, Leases) {
 	for _, g := range guids {
 		r.keyed[g] = true
 	}
-	return r, New(r, r, r, r, false)
+	return r, New(r, r, r, r, controls.Strict{})
 }
 
 func TestAKeyIsReplacedWhenItsTimeIsOver(t *testing.T) {
