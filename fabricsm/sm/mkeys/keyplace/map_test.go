@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm/controls"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/verify"
@@ -54,6 +55,7 @@ func (r *rig) add(guid ib.GUID, kind ib.NodeType, end ib.PortNum) (topo.NodeID, 
 }
 
 func start(t *testing.T, o Options) (*rig, *Map, *keys.Book) {
+	o.Controls = controls.Strict{}
 	t.Helper()
 	r := &rig{up: make(map[topo.NodeID]topo.PortID), challenged: make(map[topo.PortID]bool)}
 	var root, host topo.NodeID
