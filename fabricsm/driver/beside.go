@@ -14,8 +14,8 @@ type machine interface {
 	owns(p *transport.Packet) bool
 	// received steps in a packet that answers no request.
 	received(p *transport.Packet)
-	// replied steps in the outcome of a request. m is nil where no answer came.
-	replied(id sm.RequestID, outcome sm.Outcome, m *mad.MAD)
+	// replied steps in the outcome of a request.
+	replied(*sm.Reply)
 	// woken steps in that the time has come to which it asked to be woken.
 	woken()
 	// shown steps in a view of the core.
@@ -26,8 +26,9 @@ type machine interface {
 // transactions of their own; those of the core are SMPs. So none takes the answers of another.
 type beside struct {
 	machine
-	out  timeouts
-	wake time.Time
+	out   timeouts
+	wake  time.Time
+	reply sm.Reply // here, since a local one would be allocated for each
 }
 
 // gmpQP is the queue pair of general management.
@@ -59,11 +60,11 @@ func (b *beside) take(p *transport.Packet) {
 		return
 	}
 	if id, v := b.out.end(p); v == taken {
-		outcome := sm.Answered
+		b.reply = sm.Reply{ID: id, Outcome: sm.Answered, MAD: p.MAD}
 		if p.Undelivered {
-			outcome = sm.Undelivered
+			b.reply.Outcome = sm.Undelivered
 		}
-		b.replied(id, outcome, &p.MAD)
+		b.replied(&b.reply)
 	}
 }
 
@@ -74,7 +75,8 @@ func (b *beside) expire(now time.Time) {
 		if !ok {
 			break
 		}
-		b.replied(id, sm.TimedOut, nil)
+		b.reply.ID, b.reply.Outcome = id, sm.TimedOut
+		b.replied(&b.reply)
 	}
 	if !b.wake.IsZero() && !now.Before(b.wake) {
 		b.woken()

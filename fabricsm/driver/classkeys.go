@@ -14,7 +14,6 @@ type classKeys struct {
 	l       *loop
 	run     *beside
 	manager *keymgr.Manager
-	reply   keymgr.Reply
 	got     keymgr.Received
 	seen    keymgr.Seen
 	did     keymgr.Output // of the last step
@@ -45,13 +44,7 @@ func (k *classKeys) received(p *transport.Packet) {
 	k.step(&k.got)
 }
 
-func (k *classKeys) replied(id sm.RequestID, outcome sm.Outcome, m *mad.MAD) {
-	k.reply.ID, k.reply.Outcome = id, outcome
-	if m != nil {
-		k.reply.MAD = *m
-	}
-	k.step(&k.reply)
-}
+func (k *classKeys) replied(r *sm.Reply) { k.step((*keymgr.Reply)(r)) }
 
 func (k *classKeys) woken() { k.step(&keymgr.Woken{}) }
 

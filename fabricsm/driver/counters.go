@@ -14,7 +14,6 @@ type counters struct {
 	l     *loop
 	run   *beside
 	watch *counterwatch.Watch
-	reply counterwatch.Reply
 	seen  counterwatch.Seen
 }
 
@@ -31,13 +30,7 @@ func (c *counters) owns(p *transport.Packet) bool {
 // received ignores requests of others.
 func (*counters) received(*transport.Packet) {}
 
-func (c *counters) replied(id sm.RequestID, outcome sm.Outcome, m *mad.MAD) {
-	c.reply.ID, c.reply.Outcome = id, outcome
-	if m != nil {
-		c.reply.MAD = *m
-	}
-	c.step(&c.reply)
-}
+func (c *counters) replied(r *sm.Reply) { c.step((*counterwatch.Reply)(r)) }
 
 func (c *counters) woken() { c.step(&counterwatch.Woken{}) }
 
