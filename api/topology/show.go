@@ -154,7 +154,7 @@ func (s *Service) Revisions(ctx context.Context, q v1.TopospecQuery) (*v1.Toposp
 	return out, nil
 }
 
-// Content returns the content of a revision, in one of the forms of package forms.
+// Content returns the content of a revision, in one of the forms of package format.
 func (s *Service) Content(ctx context.Context, number uint64, form string) (string, error) {
 	if form != "" && !slices.Contains(format.Names(), form) {
 		return "", refuse(refusal.Invalid, "form_unknown", "portcullis topospec convert --help lists them", "form %.40q: want one of %q", form, format.Names())

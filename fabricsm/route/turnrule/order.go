@@ -61,7 +61,7 @@ func Walk(g *route.Graph, from, order, hops []int32) []int32 {
 }
 
 // Places returns the position of each switch in an order, by topo.NodeID, -1 for a node that is no switch. With the same
-// places, a lost link changes only the choices of the link itself, see [spread.Plan].
+// places, a lost link changes only the choices of the link itself, see [nexthop.Plan].
 func Places(g *route.Graph, order []int32) []int32 {
 	places := make([]int32, len(g.Num))
 	for id := range places {

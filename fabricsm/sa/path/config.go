@@ -19,7 +19,7 @@ type Config struct {
 	// FullWorld allows queries that leave both ends open, option sa_pr_full_world_queries_allowed. They are only for
 	// trusted requesters, unless the trust model allows them for others.
 	FullWorld bool
-	// Policy sets the level of service of paths; nil: none. The books must be made with it, see book.Rules.
+	// Policy sets the level of service of paths; nil: none. The books must be made with it, see portindex.Rules.
 	Policy *qos.Policy
 	// QoS defines which service levels switches drop, if they are programmed.
 	QoS qos.Options

@@ -16,5 +16,5 @@
 //
 // An untrusted requester knows its own port and the ports that share a partition with it. For other ports status, content
 // and work are the same as if the ports did not exist. For a GUID that no port has, the engine looks at another end port
-// instead, see [book.Book.Decoy].
+// instead, see [portindex.Book.Decoy].
 package path
