@@ -21,6 +21,7 @@ func TestFabricDefaultsAreTheCores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	got.Controls = got.Controls.WithDefaults() // as sm.New does
 	want := sm.DefaultConfig()
 	want.Priority = c.Fabric.Priority
 	want.Counters.Mute = c.Fabric.Mute // that of the core asks nothing beside SMPs
