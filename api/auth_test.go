@@ -188,7 +188,7 @@ func TestEveryRouteHasItsCredential(t *testing.T) {
 			}
 		})
 	}
-	if got := f.backend.Actors(); got != nil {
+	if got := f.site.Actors(); got != nil {
 		t.Errorf("something was changed: %v", got)
 	}
 }
@@ -299,9 +299,9 @@ func TestEndedToken(t *testing.T) {
 // A stream ends when the token does that opened it. A slow machine may open the stream after the end of a token: then
 // the next one has twice the time.
 func TestStreamEndsWithItsToken(t *testing.T) {
-	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) {
-		o.Backend.Lifecycle.(*apitest.Backend).SetHost(v1.Host{ID: "host-1", HCAs: []v1.HCA{}, Status: v1.HostStatus{Guards: []v1.Guard{}}})
-	})
+	site := apitest.NewSite(t)
+	site.Register("host-1")
+	s := apitest.Start(t, site)
 	for life := 2 * time.Second; ; life *= 2 {
 		token, digest := api.NewToken()
 		ends := time.Now().Add(life).UTC().Truncate(time.Second)

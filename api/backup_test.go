@@ -50,7 +50,7 @@ func logged(t *testing.T, n int) (*client.Client, *age.X25519Identity) {
 	backups := backup.New(backup.Options{
 		Store: s, Recipients: []*age.X25519Recipient{id.Recipient()}, Directory: t.TempDir(), State: 1, Version: "test", Log: slog.New(slog.DiscardHandler),
 	})
-	srv := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) {
+	srv := apitest.Start(t, apitest.NewSite(t), func(o *api.Options) {
 		o.Audit, o.Backups = audit.Book{Store: s}, backups
 	})
 	ca, err := os.ReadFile(srv.CAFile)

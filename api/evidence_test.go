@@ -8,10 +8,16 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"portcullis/api"
+	"portcullis/api/apitest"
+	"portcullis/api/fabric/records"
+	"portcullis/api/hostrecord"
+	"portcullis/api/inventory"
 	"portcullis/api/limit"
 	"portcullis/api/refusal"
+	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -33,7 +39,7 @@ func TestRefusalsOfEvidenceAreUniform(t *testing.T) {
 	seen := map[string]bool{}
 	for _, reason := range reasons {
 		f := newFixture(t, func(o *api.Options) { o.ChannelBinding = api.ChannelOff })
-		f.backend.Fail(reason)
+		f.site.Fail(reason)
 		for _, w := range []*httptest.ResponseRecorder{
 			f.do("POST", "/v1/attest/sessions", "", session),
 			f.do("PUT", "/v1/attest/sessions/s/evidence", "", evidence),
@@ -59,7 +65,7 @@ func TestHostLearnsWhenToTryAgain(t *testing.T) {
 		{refusal.Limited, 429, v1.CodeRateLimited},
 	} {
 		f := newFixture(t)
-		f.backend.Fail(&refusal.Error{Code: "secret", Status: tt.kind, Detail: "secret", Hint: "secret"})
+		f.site.Fail(&refusal.Error{Code: "secret", Status: tt.kind, Detail: "secret", Hint: "secret"})
 		w := f.do("POST", "/v1/attest/sessions", "", session)
 		wantProblem(t, w, tt.status, tt.code)
 		if strings.Contains(w.Body.String(), "secret") {
@@ -68,23 +74,50 @@ func TestHostLearnsWhenToTryAgain(t *testing.T) {
 	}
 }
 
+// open registers a host and opens a session of it, which awaits evidence, and returns its id.
+func open(t *testing.T, s *apitest.Site, host string) string { t.Helper(); return opener(t, s, host)() }
+
+// opener registers a host, and returns what opens a session of it.
+func opener(t *testing.T, s *apitest.Site, host string) func() string {
+	t.Helper()
+	s.Register(host)
+	s.Join(host)
+	request := s.Boot(host).Request()
+	return func() string {
+		opened, err := s.Service().Attestation().OpenSession(t.Context(), request, "192.0.2.1")
+		fatal(t, err)
+		return opened.ID
+	}
+}
+
 func TestEvidenceWantsTLS(t *testing.T) {
 	f := newFixture(t)
-	w := f.do("PUT", "/v1/attest/sessions/s/evidence", "",
+	w := f.do("PUT", "/v1/attest/sessions/"+open(t, f.site, "h1")+"/evidence", "",
 		`{"statement":"AA==","quote":"AA==","signature":"AA==","certify":"AA==","certify_signature":"AA==","pcr_values":[],"proof":"AA=="}`)
 	wantProblem(t, w, 426, v1.CodeChannelBinding)
-	w = f.do("PUT", "/v1/attest/sessions/s/seal", "", `{"quote":"AA==","signature":"AA=="}`)
+	w = f.do("PUT", "/v1/attest/sessions/"+f.site.Attest("h1").Session.ID+"/seal", "", `{"quote":"AA==","signature":"AA=="}`)
 	wantProblem(t, w, 426, v1.CodeChannelBinding)
+}
+
+// attested registers the host h1, whose evidence is accepted and not sealed.
+func attested(s *apitest.Site) *apitest.Attested {
+	s.Register("h1")
+	s.Join("h1")
+	return s.Attest("h1")
 }
 
 func TestStatusToken(t *testing.T) {
 	f := newFixture(t)
-	f.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}, Status: v1.HostStatus{
-		Phase: v1.PhaseVerified, LastDenial: &v1.Denial{Code: "pcr-digest", Detail: "secret"}, Reference: "default/1", Waived: []string{"secret"},
-	}})
-	f.backend.SetStatusToken("status-1", "h1")
+	token := attested(f.site).Result.StatusToken
+	f.site.Edit("h1", func(r *hostrecord.Record) {
+		r.Deny(v1.Denial{Time: time.Now(), Code: "pcr-digest", Detail: "secret"})
+		r.Evidence.Waived = []string{"secret"}
+	})
+	if st := f.site.Host("h1").Status; st.LastDenial == nil || st.Reference == "" || st.Waived == nil {
+		t.Fatalf("operators see %+v, want the denial, reference values and waivers", st)
+	}
 
-	w := f.do("GET", "/v1/attest/status", "status-1", "")
+	w := f.do("GET", "/v1/attest/status", token, "")
 	var h v1.Host
 	if err := json.Unmarshal(w.Body.Bytes(), &h); err != nil || w.Code != 200 {
 		t.Fatalf("status %d, %v: %s", w.Code, err, w.Body)
@@ -97,33 +130,31 @@ func TestStatusToken(t *testing.T) {
 			wantProblem(t, f.do("GET", "/v1/attest/status", token, ""), 401, v1.CodeUnauthenticated)
 		})
 	}
-	wantProblem(t, f.do("GET", "/v1/hosts", "status-1", ""), 401, v1.CodeUnauthenticated)
+	wantProblem(t, f.do("GET", "/v1/hosts", token, ""), 401, v1.CodeUnauthenticated)
 }
 
 // TestSealNonce: the status token alone asks for another challenge, and why there
 // is none is for operators.
 func TestSealNonce(t *testing.T) {
 	f := newFixture(t)
-	f.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}})
-	f.backend.SetStatusToken("status-1", "h1")
+	a := attested(f.site)
+	token := a.Result.StatusToken
 	const path = "/v1/attest/sessions/0123456789abcdef0123456789abcdef/seal-nonce"
 	for name, token := range map[string]string{"none": "", "unknown": "status-2", "operator's": f.operator, "huge": strings.Repeat("x", 4096)} {
 		t.Run(name, func(t *testing.T) { wantProblem(t, f.do("POST", path, token, ""), 401, v1.CodeUnauthenticated) })
 	}
-	w := f.do("POST", path, "status-1", "")
-	if p := wantProblem(t, w, 409, v1.CodeSealClosed); strings.Contains(w.Body.String(), "secret") || !strings.Contains(p.Hint, "reboot") {
+	w := f.do("POST", path, token, "")
+	if p := wantProblem(t, w, 409, v1.CodeSealClosed); strings.Contains(w.Body.String(), "session") || !strings.Contains(p.Hint, "reboot") {
 		t.Errorf("got %s", w.Body)
 	}
-	f.backend.OnRenewSeal = func(token, session string) (*attest.Seal, error) {
-		return &attest.Seal{Nonce: []byte(token + " " + session)}, nil
-	}
-	w = f.do("POST", path, "status-1", "")
+	own := "/v1/attest/sessions/" + a.Session.ID + "/seal-nonce"
+	w = f.do("POST", own, token, "")
 	var seal attest.Seal
-	if err := json.Unmarshal(w.Body.Bytes(), &seal); err != nil || w.Code != 200 || string(seal.Nonce) != "status-1 0123456789abcdef0123456789abcdef" {
+	if err := json.Unmarshal(w.Body.Bytes(), &seal); err != nil || w.Code != 200 || !bytes.Equal(seal.Nonce, a.Result.Seal.Nonce) {
 		t.Errorf("status %d, %v: %s", w.Code, err, w.Body)
 	}
-	f.backend.Fail(&refusal.Error{Code: "secret", Status: refusal.Unavailable, Detail: "secret"})
-	if w = f.do("POST", path, "status-1", ""); strings.Contains(w.Body.String(), "secret") {
+	f.site.Fail(&refusal.Error{Code: "secret", Status: refusal.Unavailable, Detail: "secret"})
+	if w = f.do("POST", own, token, ""); strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("got %s", w.Body)
 	}
 	wantProblem(t, w, 503, v1.CodeUnavailable)
@@ -132,46 +163,67 @@ func TestSealNonce(t *testing.T) {
 // A host that is held learns that, and not which other host is.
 func TestStatusNamesNoOtherHost(t *testing.T) {
 	f := newFixture(t)
-	guards := []v1.Guard{{Name: "assigned", Met: true}, {Name: "attested", Detail: "GUID 0x1 is claimed by host secret too"}}
-	f.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}, Status: v1.HostStatus{
-		Phase: v1.PhaseAwaiting, Guards: guards, Conflicts: []v1.Conflict{{GUID: 1, With: "secret"}},
-	}})
-	f.backend.SetStatusToken("status-1", "h1")
-	w := f.do("GET", "/v1/attest/status", "status-1", "")
+	token := attested(f.site).Result.StatusToken
+	f.site.Edit("h1", func(r *hostrecord.Record) { r.Conflicts = []hostrecord.Dispute{{GUID: 1, With: "secret"}} })
+	w := f.do("GET", "/v1/attest/status", token, "")
 	if w.Code != 200 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(w.Body.String(), "held until an operator") {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
-	if guards[1].Detail != "GUID 0x1 is claimed by host secret too" {
-		t.Error("what operators see was changed, too")
+	if g := f.site.Host("h1").Status.Guards[1]; !strings.Contains(g.Detail, "host secret") {
+		t.Errorf("operators see %+v, want the other host", g)
 	}
+}
+
+// keepPKey has the ledger say that the P_Key of a host is still that of another host at its ports.
+func keepPKey(t *testing.T, s *apitest.Site, host, other string) {
+	t.Helper()
+	_, err := s.Store.Update(t.Context(), func(tx *store.Tx) error {
+		rec, err := hostrecord.Records().Get(t.Context(), tx, host)
+		if err != nil {
+			return err
+		}
+		h, err := inventory.Hosts().Get(t.Context(), tx, host)
+		if err != nil {
+			return err
+		}
+		for _, p := range h.Value.Ports() {
+			k := records.Key{PKey: rec.Value.PKey, GUID: p.GUID, Place: p.Cable}
+			if err := records.Grants().Put(tx, k.String(), records.Grant{Host: other}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	fatal(t, err)
 }
 
 // Root of a host learns neither which rule its evidence fails since, nor whose P_Key its
 // port has still.
 func TestStatusTellsNeitherPolicyNorNeighbours(t *testing.T) {
 	f := newFixture(t)
-	guards := []v1.Guard{
-		{Name: "assigned", Met: true},
-		{Name: "attested", Detail: "the accepted evidence no longer meets policy since 2026-01-01T00:00:00Z: secret"},
-		{Name: "capacity", Detail: "P_Key 0x8001 of port 0x1 is still that of host secret"},
-		{Name: "seen", Detail: "port 0x1 is not seen"},
-	}
-	f.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}, Status: v1.HostStatus{
-		Phase: v1.PhaseAwaiting, Guards: guards, Outdated: []v1.Outdated{{Cause: "firmware", Detail: "secret"}},
-	}})
-	f.backend.SetStatusToken("status-1", "h1")
-	w := f.do("GET", "/v1/attest/status", "status-1", "")
+	token := attested(f.site).Result.StatusToken
+	f.site.Edit("h1", func(r *hostrecord.Record) {
+		r.Evidence.Lapses = []hostrecord.Lapse{{Cause: attest.LapseFirmware, Detail: "secret", Since: time.Now()}}
+	})
+	keepPKey(t, f.site, "h1", "secret")
+	w := f.do("GET", "/v1/attest/status", token, "")
 	text := w.Body.String()
 	if w.Code != 200 || strings.Contains(text, "secret") || strings.Contains(text, "outdated") {
 		t.Errorf("status %d: %s", w.Code, text)
 	}
-	for _, want := range []string{"does not count any more", "no room", "port 0x1 is not seen"} {
+	for _, want := range []string{"does not count any more", "no room", "is not seen"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the host is not told %q: %s", want, text)
 		}
 	}
-	if !strings.Contains(guards[1].Detail, "secret") {
-		t.Error("what operators see was changed, too")
+	seen := 0
+	for _, g := range f.site.Host("h1").Status.Guards {
+		if strings.Contains(g.Detail, "secret") {
+			seen++
+		}
+	}
+	if seen != 2 {
+		t.Errorf("operators see %+v, want the lapse and the neighbour", f.site.Host("h1").Status.Guards)
 	}
 }
 

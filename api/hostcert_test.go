@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"portcullis/api"
+	"portcullis/api/admission"
 	"portcullis/api/apitest"
 	"portcullis/api/hostca"
 	"portcullis/api/keyring/keyringtest"
@@ -32,21 +33,22 @@ const trustDomain = "fabric.example"
 // certificates is an API that issues certificates to hosts, with the material they are made of.
 type certificates struct {
 	*apitest.Server
-	t       *testing.T
-	backend *apitest.Backend
-	stall   *storetest.Stalling
-	store   *store.Store
-	ca      *hostca.Service
-	roots   *x509.CertPool
+	t     *testing.T
+	site  *apitest.Site
+	stall *storetest.Stalling // under store
+	store *store.Store        // of the authority
+	ca    *hostca.Service
+	roots *x509.CertPool
 }
 
 func newCertificates(t *testing.T) *certificates {
 	t.Helper()
-	c := &certificates{t: t, backend: apitest.NewBackend(), stall: &storetest.Stalling{Backend: memory.New(time.Now)}}
+	c := &certificates{t: t, stall: &storetest.Stalling{Backend: memory.New(time.Now)}}
 	c.store = store.New(c.stall, "")
 	c.authority(-20 * time.Hour) // the first one is that old
 	c.ca = c.authority(0)
-	c.Server = apitest.Start(t, c.backend, unlimited, func(o *api.Options) {
+	c.site = apitest.NewSite(t, func(o *admission.Options) { o.Certifier = c.ca })
+	c.Server = apitest.Start(t, c.site, unlimited, func(o *api.Options) {
 		o.Hosts, o.Limits.Attestations = c.ca, o.Limits.Requests
 	})
 	pem, err := os.ReadFile(c.CAFile)
@@ -55,8 +57,8 @@ func newCertificates(t *testing.T) *certificates {
 	}
 	c.roots = x509.NewCertPool()
 	c.roots.AppendCertsFromPEM(pem)
-	c.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}})
-	c.backend.SetHost(v1.Host{ID: "h2", HCAs: []v1.HCA{}})
+	c.site.Register("h1", "h2")
+	c.site.Join("h1", "h2")
 	return c
 }
 
@@ -95,12 +97,15 @@ func (c *certificates) issue(from *hostca.Service, host string) tls.Certificate 
 	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
 }
 
-// hold has a host hold a certificate of the authority.
-func (c *certificates) hold(host string) tls.Certificate {
+// hold hands a host over, which has its key certified then. It returns the certificate, and the status token.
+func (c *certificates) hold(host string) (tls.Certificate, string) {
 	c.t.Helper()
-	cert := c.issue(c.ca, host)
-	c.backend.SetCertificate(host, cert.Certificate[0])
-	return cert
+	a := c.site.Attest(host)
+	seal := a.Seal(c.t)
+	key := a.Certify(c.t, seal)
+	sealed, err := c.site.Submit(a, seal)
+	fatal(c.t, err)
+	return tls.Certificate{Certificate: [][]byte{sealed.Certificate}, PrivateKey: key}, a.Result.StatusToken
 }
 
 // selfSigned has the right name, but no authority vouches for it.
@@ -167,8 +172,8 @@ func TestEveryRouteWithACertificate(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
 	other := newCertificates(t)
-	c.backend.SetStatusToken("status-1", "h1")
-	own := c.hold("h1")
+	own, status := c.hold("h1")
+	before := len(c.site.Actors())
 	var (
 		foreign  = other.issue(other.ca, "h1")
 		expired  = c.issue(c.authority(-9*time.Hour), "h1")
@@ -198,12 +203,12 @@ func TestEveryRouteWithACertificate(t *testing.T) {
 				method, path, _ := strings.Cut(name, " ")
 				path = strings.NewReplacer("{id}", "x", "{name}", "x").Replace(path)
 				if who == "public" {
-					if status, _, _ := c.ask(client, method, path, ""); status == 401 || status == 403 {
-						t.Errorf("%s, for everybody: %d", name, status)
+					if got, _, _ := c.ask(client, method, path, ""); got == 401 || got == 403 {
+						t.Errorf("%s, for everybody: %d", name, got)
 					}
 					continue
 				}
-				for i, token := range []string{"", c.Viewer, c.Operator, "status-1"} {
+				for i, token := range []string{"", c.Viewer, c.Operator, status} {
 					want := tc.others
 					if name == statusRoute {
 						want = tc.status
@@ -221,7 +226,7 @@ func TestEveryRouteWithACertificate(t *testing.T) {
 			}
 		})
 	}
-	if got := c.backend.Actors(); got != nil {
+	if got := c.site.Actors()[before:]; len(got) > 0 {
 		t.Errorf("something was changed: %v", got)
 	}
 }
@@ -230,12 +235,12 @@ func TestEveryRouteWithACertificate(t *testing.T) {
 func TestRevokedCertificate(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
-	own := c.hold("h1")
+	own, _ := c.hold("h1")
 	client := c.client(&own)
 	if status, _, body := c.ask(client, "GET", "/v1/attest/status", ""); status != 200 || !strings.Contains(string(body), `"id":"h1"`) {
 		t.Fatalf("own status: %d %s", status, body)
 	}
-	c.backend.SetCertificate("h1", nil)
+	c.site.Release("h1")
 	if status, code, _ := c.ask(client, "GET", "/v1/attest/status", ""); status != 401 || code != v1.CodeUnauthenticated {
 		t.Errorf("revoked: %d %s, want 401", status, code)
 	}
@@ -246,7 +251,7 @@ func TestRevokedCertificate(t *testing.T) {
 func TestAuthorityRotates(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
-	own := c.hold("h1")
+	own, _ := c.hold("h1")
 	status := func(cert *tls.Certificate) int {
 		t.Helper()
 		got, _, _ := c.ask(c.client(cert), "GET", "/v1/attest/status", "")
@@ -265,7 +270,7 @@ func TestAuthorityRotates(t *testing.T) {
 	if got := status(&own); got != 401 {
 		t.Errorf("after the authority was changed at once: %d, want 401", got)
 	}
-	fresh := c.hold("h1")
+	fresh, _ := c.hold("h1")
 	asked := false
 	client := c.client(nil)
 	client.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(i *tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -281,7 +286,7 @@ func TestAuthorityRotates(t *testing.T) {
 func TestCertificatesAreNotResumed(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
-	own := c.hold("h1")
+	own, _ := c.hold("h1")
 	client := c.client(&own)
 	for range 2 {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", c.URL+"/v1/attest/status", http.NoBody)
@@ -305,7 +310,7 @@ func TestWithoutAuthority(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
 	own := c.issue(c.ca, "h1")
-	plain := apitest.Start(t, c.backend)
+	plain := apitest.Start(t, c.site)
 	c.URL, c.CAFile = plain.URL, plain.CAFile
 	pem, err := os.ReadFile(c.CAFile)
 	if err != nil {
@@ -325,8 +330,7 @@ func TestWithoutAuthority(t *testing.T) {
 func TestStoreThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
-	own := c.issue(c.ca, "h1")
-	c.backend.SetCertificate("h1", own.Certificate[0])
+	own, _ := c.hold("h1")
 	client := c.client(&own) // its connection stands when the store ends
 	if status, _, body := c.ask(client, "GET", "/v1/attest/status", ""); status != 200 {
 		t.Fatalf("own status: %d %s", status, body)

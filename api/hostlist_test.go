@@ -45,9 +45,12 @@ func ids(l v1.List[map[string]any]) []string {
 
 func TestHostListInPages(t *testing.T) {
 	f := newFixture(t)
+	var y strings.Builder
+	y.WriteString("hosts:\n")
 	for i := range 1203 {
-		f.backend.SetHost(v1.Host{ID: fmt.Sprintf("h%04d", i), Class: "c", HCAs: []v1.HCA{}, Status: v1.HostStatus{Phase: v1.PhaseQuarantined, Guards: []v1.Guard{}}})
+		fmt.Fprintf(&y, "- {id: h%04d, hcas: [{node_guid: 0x%x, ports: [{port: 1, guid: 0x%x, cable: 0x%x/%d}]}]}\n", i, 0x10000+2*i, 0x10001+2*i, 0x900000+i/32, i%32+1)
 	}
+	f.site.Import(y.String())
 	// A client that knows no pages gets the first one, and sees that there is more.
 	first := f.listed(t, "")
 	if len(first.Items) != page.Default || first.Next == "" {
@@ -64,19 +67,24 @@ func TestHostListInPages(t *testing.T) {
 
 func TestViewsOfHosts(t *testing.T) {
 	f := newFixture(t)
-	f.backend.SetHost(v1.Host{
-		ID: "h1", Class: "c", HCAs: []v1.HCA{{NodeGUID: 1}}, Cluster: "train", Tenant: "acme", Rack: "r1", Epoch: 3,
-		Status: v1.HostStatus{
-			Phase: v1.PhaseVerified, Since: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
-			Guards: []v1.Guard{{Name: "assigned", Met: true}, {Name: "seen", Detail: "power on the host"}},
-		},
-	})
+	f.site.Register("h1")
+	for range 2 {
+		f.site.Join("h1")
+		f.site.Release("h1")
+	}
+	f.site.Join("h1")
+	f.site.Hand("h1")
+	h := f.site.Host("h1")
+	var unseen []string
+	for _, p := range h.HCAs[0].Ports {
+		unseen = append(unseen, fmt.Sprintf("port %v is not seen: power on the host, or check the cable to %v", p.GUID, p.Cabled))
+	}
 	if got := f.listed(t, "?view=full").Items[0]; got["hcas"] == nil || got["status"] == nil {
 		t.Errorf("full: %v", got)
 	}
 	want := map[string]any{
-		"id": "h1", "tenant": "acme", "cluster": "train", "epoch": 3.0, "phase": "verified", "since": "2026-11-21T12:00:00Z",
-		"rack": "r1", "why": "seen: power on the host",
+		"id": "h1", "tenant": "acme", "cluster": "train", "epoch": 3.0, "phase": "verified", "since": h.Status.Since.Format(time.RFC3339Nano),
+		"rack": "r0", "why": "seen: " + strings.Join(unseen, "; "),
 	}
 	if d := cmp.Diff(want, f.listed(t, "?view=summary").Items[0]); d != "" {
 		t.Errorf("summary (-want +got):\n%s", d)

@@ -97,7 +97,7 @@ func TestConditionsAreNeverIgnored(t *testing.T) {
 	for _, path := range []string{"/livez", "/readyz", "/version", "/metrics", "/metrics/fabric", "/openapi.json", "/openapi.yaml"} {
 		wantProblem(t, f.conditional("GET", path, "If-Match", "*"), http.StatusBadRequest, v1.CodeCondition)
 	}
-	if got := f.backend.Actors(); len(got) > 0 {
+	if got := f.site.Actors(); len(got) > 0 {
 		t.Errorf("changes were made: %v", got)
 	}
 }

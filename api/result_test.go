@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/api"
+	"portcullis/api/admission"
 	"portcullis/api/apitest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/result"
@@ -19,14 +20,11 @@ import (
 func newResultFixture(t *testing.T) *fixture {
 	t.Helper()
 	svc := apitest.NewResults(t, nil)
-	f := newFixture(t, unlimited, func(o *api.Options) { o.Results = svc })
-	f.backend.SetHost(v1.Host{ID: "host-1", HCAs: []v1.HCA{}, Status: v1.HostStatus{Guards: []v1.Guard{}}})
-	f.backend.OnResult = func(host string, nonce []byte) (*v1.AttestationResult, error) {
-		c := &result.Claims{Subject: host, Nonce: nonce, Submods: map[string]result.Appraisal{result.Platform: {Status: result.Affirming, Vector: result.Vector{Identity: 2}}}}
-		c.Conclude()
-		return apitest.SignResult(t.Context(), svc, c)
-	}
-	return f
+	site := apitest.NewSite(t, func(o *admission.Options) { o.Results = svc })
+	site.Register("host-1")
+	site.Join("host-1")
+	site.Hand("host-1")
+	return fixtureOn(t, site, unlimited, func(o *api.Options) { o.Results = svc })
 }
 
 func (f *fixture) result(t *testing.T, body string) *v1.AttestationResult {
@@ -83,7 +81,7 @@ func TestResultIsVerifiedByPublishedKeys(t *testing.T) {
 // TestResultGrantsNothing: a result is no credential here, wherever it is sent.
 func TestResultGrantsNothing(t *testing.T) {
 	f := newResultFixture(t)
-	signed := f.result(t, "{}").Result
+	signed, before := f.result(t, "{}").Result, len(f.site.Actors())
 	for name, who := range access {
 		method, path, _ := strings.Cut(name, " ")
 		if who == "public" || method == "POST" && path == "/v1/attest/sessions" {
@@ -104,14 +102,14 @@ func TestResultGrantsNothing(t *testing.T) {
 			t.Errorf("%s with a result as bearer: status %d", path, w.Code)
 		}
 	}
-	if got := f.backend.Actors(); got != nil {
+	if got := f.site.Actors()[before:]; len(got) > 0 {
 		t.Errorf("something was changed: %v", got)
 	}
 }
 
 func TestNoResults(t *testing.T) {
 	f := newFixture(t)
-	f.backend.SetHost(v1.Host{ID: "host-1"})
+	f.site.Register("host-1")
 	for _, tt := range []struct{ method, path, token, body string }{
 		{"GET", "/.well-known/jwks.json", "", ""},
 		{"GET", "/v1/results/keys", f.viewer, ""},

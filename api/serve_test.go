@@ -21,7 +21,7 @@ import (
 )
 
 func TestOnlyTLS13(t *testing.T) {
-	s := apitest.Start(t, apitest.NewBackend())
+	s := apitest.Start(t, apitest.NewSite(t))
 	addr := strings.TrimPrefix(s.URL, "https://")
 	_, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12})
 	if err == nil || !strings.Contains(err.Error(), "protocol version") {
@@ -38,7 +38,7 @@ func TestOnlyTLS13(t *testing.T) {
 }
 
 func TestHeadersAreBounded(t *testing.T) {
-	s := apitest.Start(t, apitest.NewBackend())
+	s := apitest.Start(t, apitest.NewSite(t))
 	c, err := tls.Dial("tcp", strings.TrimPrefix(s.URL, "https://"), &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestHeadersAreBounded(t *testing.T) {
 
 // Connections past the rate of their source are dropped before TLS.
 func TestConnectionsAreLimited(t *testing.T) {
-	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) {
+	s := apitest.Start(t, apitest.NewSite(t), func(o *api.Options) {
 		o.Limits.Connections = limit.Rate{PerSecond: 0.001, Burst: 1}
 	})
 	addr := strings.TrimPrefix(s.URL, "https://")
@@ -169,7 +169,7 @@ func TestCertificateEnds(t *testing.T) {
 
 // A stop lets a request under way finish, and Serve then returns nil.
 func TestServeDrains(t *testing.T) {
-	b := newSlowBackend()
+	b := newSlowBackend(t)
 	o, _, viewer, err := apitest.Options(b)
 	if err != nil {
 		t.Fatal(err)

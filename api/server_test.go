@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +24,7 @@ import (
 
 // fixture is a server without a network: requests go straight to the handler.
 type fixture struct {
-	backend          *apitest.Backend
+	site             *apitest.Site
 	server           *api.Server
 	operator, viewer string
 	log              *bytes.Buffer
@@ -34,8 +32,13 @@ type fixture struct {
 
 func newFixture(t testing.TB, edit ...func(*api.Options)) *fixture {
 	t.Helper()
-	f := &fixture{backend: apitest.NewBackend(), log: &bytes.Buffer{}}
-	o, operator, viewer, err := apitest.Options(f.backend)
+	return fixtureOn(t, apitest.NewSite(t), edit...)
+}
+
+func fixtureOn(t testing.TB, site *apitest.Site, edit ...func(*api.Options)) *fixture {
+	t.Helper()
+	f := &fixture{site: site, log: &bytes.Buffer{}}
+	o, operator, viewer, err := apitest.Options(f.site)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +92,8 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code st
 // TestAnswersStaySmall sends what costs a stranger one request and would cost
 // the service an explanation of each of a hundred thousand values.
 func TestAnswersStaySmall(t *testing.T) {
+	f := newFixture(t)
+	session := open(t, f.site, "h1")
 	var keys strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&keys, `"k%d":0,`, i)
@@ -97,12 +102,12 @@ func TestAnswersStaySmall(t *testing.T) {
 		name, method, path, body string
 	}{
 		{"certificates", "POST", "/v1/attest/sessions", `{"host":"h","ak_public":"","ek":{"kind":"x","certificates":[` + strings.Repeat("0,", 60_000) + `0]}}`},
-		{"digests", "PUT", "/v1/attest/sessions/s/evidence", `{"statement_digests":[` + strings.Repeat("0,", 400_000) + `0]}`},
+		{"digests", "PUT", "/v1/attest/sessions/" + session + "/evidence", `{"statement_digests":[` + strings.Repeat("0,", 400_000) + `0]}`},
 		{"empty arrays", "POST", "/v1/attest/sessions", `{"ek":[` + strings.Repeat("[],", 40_000) + `[]]}`},
 		{"unknown keys", "POST", "/v1/attest/sessions", `{` + keys.String() + `"host":"h"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newFixture(t).do(tt.method, tt.path, "", tt.body)
+			w := f.do(tt.method, tt.path, "", tt.body)
 			if w.Code != http.StatusBadRequest && w.Code != http.StatusUnprocessableEntity {
 				t.Errorf("got status %d, want 400 or 422", w.Code)
 			}
@@ -115,6 +120,11 @@ func TestAnswersStaySmall(t *testing.T) {
 
 func TestBadRequests(t *testing.T) {
 	f := newFixture(t)
+	awaitsEvidence := "/v1/attest/sessions/" + open(t, f.site, "h1")
+	f.site.Register("h2")
+	f.site.Join("h2")
+	awaitsSeal := "/v1/attest/sessions/" + f.site.Attest("h2").Session.ID
+	before := len(f.site.Actors())
 	big := `{"name":"` + strings.Repeat("a", 64<<10) + `"}`
 	for _, tt := range []struct {
 		name, method, path, body string
@@ -146,14 +156,14 @@ func TestBadRequests(t *testing.T) {
 		{"another parameter", "POST", "/v1/tenants", `{"name":"acme"}`, "application/json; profile=x", 415, v1.CodeMediaType},
 		{"two types", "POST", "/v1/tenants", `{"name":"acme"}`, "application/json, text/plain", 415, v1.CodeMediaType},
 		{"session of a patch", "POST", "/v1/attest/sessions", `{}`, "application/merge-patch+json", 415, v1.CodeMediaType},
-		{"leftover bits", "PUT", "/v1/attest/sessions/s/seal", `{"quote":"AR==","signature":""}`, "", 422, v1.CodeInvalid},
+		{"leftover bits", "PUT", awaitsSeal + "/seal", `{"quote":"AR==","signature":""}`, "", 422, v1.CodeInvalid},
 		{"window too long", "POST", "/v1/hosts/a/assign", `{"cluster":"c","window_seconds":100000}`, "", 422, v1.CodeInvalid},
 		{"too large", "POST", "/v1/tenants", big, "", 413, v1.CodeTooLarge},
 		{"no files", "POST", "/v1/inventory/import", `{"files":[]}`, "", 422, v1.CodeInvalid},
 		{"null files", "POST", "/v1/inventory/import", `{"files":null}`, "", 422, v1.CodeInvalid},
-		{"evidence too large", "PUT", "/v1/attest/sessions/s/evidence", `{"quote":"` + strings.Repeat("A", 1<<20) + `"}`, "", 413, v1.CodeTooLarge},
+		{"evidence too large", "PUT", awaitsEvidence + "/evidence", `{"quote":"` + strings.Repeat("A", 1<<20) + `"}`, "", 413, v1.CodeTooLarge},
 		{
-			"evidence not base64", "PUT", "/v1/attest/sessions/s/evidence",
+			"evidence not base64", "PUT", awaitsEvidence + "/evidence",
 			`{"statement":"?","quote":"","signature":"","certify":"","certify_signature":"","pcr_values":[],"proof":""}`, "", 422, v1.CodeInvalid,
 		},
 	} {
@@ -170,7 +180,7 @@ func TestBadRequests(t *testing.T) {
 			wantProblem(t, f.send(r), tt.status, tt.code)
 		})
 	}
-	if got := f.backend.Actors(); got != nil {
+	if got := f.site.Actors()[before:]; len(got) > 0 {
 		t.Errorf("a bad request changed something: %v", got)
 	}
 }
@@ -189,6 +199,14 @@ func TestEveryMistakeIsReported(t *testing.T) {
 		t.Errorf("message %q echoes the value", p.Errors[0].Message)
 	}
 }
+
+// faultyHosts fails to show a host.
+type faultyHosts struct {
+	api.Lifecycle
+	err error
+}
+
+func (h faultyHosts) Host(context.Context, string) (*v1.Host, error) { return nil, h.err }
 
 func TestErrorsOfTheBackend(t *testing.T) {
 	for _, tt := range []struct {
@@ -239,8 +257,7 @@ func TestErrorsOfTheBackend(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := newFixture(t)
-			f.backend.Fail(tt.err)
+			f := newFixture(t, func(o *api.Options) { o.Backend.Lifecycle = faultyHosts{o.Backend.Lifecycle, tt.err} })
 			w := f.do("GET", "/v1/hosts/h", f.viewer, "")
 			var got v1.Problem
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
@@ -260,9 +277,15 @@ func TestErrorsOfTheBackend(t *testing.T) {
 	}
 }
 
+// panicking panics at each request for a session.
+type panicking struct{ api.Attestation }
+
+func (panicking) OpenSession(context.Context, *attest.SessionRequest, string) (*attest.Session, error) {
+	panic("secret state")
+}
+
 func TestPanicBecomesProblem(t *testing.T) {
-	f := newFixture(t)
-	f.backend.OnSession = func(*attest.SessionRequest) (*attest.Session, error) { panic("secret state") }
+	f := newFixture(t, func(o *api.Options) { o.Backend.Attestation = panicking{o.Backend.Attestation} })
 	w := f.do("POST", "/v1/attest/sessions", "", `{"host":"h","ek":{"kind":"k"},"start":{"agent":"a","image":""},"statement_digests":["AA=="],"ak1_public":"AA==","ak2_public":"AA=="}`)
 	wantProblem(t, w, 500, v1.CodeInternal)
 	if strings.Contains(w.Body.String(), "secret") {
@@ -279,16 +302,21 @@ func TestPanicBecomesProblem(t *testing.T) {
 // The access log must hold no credential, no session id, no body and no query.
 func TestAccessLogHoldsNoSecrets(t *testing.T) {
 	f := newFixture(t)
-	f.backend.SetStatusToken("status-secret", "none")
+	f.site.Register("h1")
+	f.site.Join("h1")
+	token := f.site.Attest("h1").Result.StatusToken
 	f.do("GET", "/v1/hosts", f.operator, "")
 	f.do("GET", "/v1/hosts?token=query-secret", f.operator, "")
 	f.do("GET", "/v1/attest/status", "status-secret", "")
+	if w := f.do("GET", "/v1/attest/status", token, ""); w.Code != 200 {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
 	f.do("PUT", "/v1/attest/sessions/session-secret/evidence", "", `{"proof":"Ym9keS1zZWNyZXQ="}`)
 	f.do("GET", "/path-secret", "wrong-secret", "")
 	if f.log.Len() == 0 {
 		t.Fatal("nothing was logged")
 	}
-	for _, secret := range []string{"secret", "Ym9keS", f.operator} {
+	for _, secret := range []string{"secret", "Ym9keS", f.operator, token} {
 		if strings.Contains(f.log.String(), secret) {
 			t.Errorf("log holds %q:\n%s", secret, f.log)
 		}
@@ -454,46 +482,6 @@ func TestStrangerFloodsTheLog(t *testing.T) {
 	f.log.Reset()
 	if f.send(r); lines("INFO") != 1 {
 		t.Errorf("another source is refused, and the log says %s", f.log)
-	}
-}
-
-// TestBodiesThatDoNotEnd: a stranger whose requests stop in the middle of their bodies
-// gets no more than its places, however many streams it has; others have theirs, and its
-// own are free again once these end.
-func TestBodiesThatDoNotEnd(t *testing.T) {
-	f := newFixture(t, func(o *api.Options) {
-		o.Limits.Requests, o.Limits.Attestations = limit.Rate{PerSecond: 1000, Burst: 1000}, limit.Rate{PerSecond: 1000, Burst: 1000}
-	})
-	const places = 128
-	post := func(source string, body io.Reader) *httptest.ResponseRecorder {
-		r := httptest.NewRequest("PUT", "/v1/attest/sessions/"+strings.Repeat("0", 32)+"/evidence", body)
-		r.RemoteAddr, r.ContentLength = source, 12<<10 // 128 of them are within the share of a source
-		r.Header.Set("Content-Type", "application/json")
-		return f.send(r)
-	}
-	var stuck sync.WaitGroup
-	var ends []*io.PipeWriter
-	for range places {
-		body, end := io.Pipe()
-		ends = append(ends, end)
-		stuck.Go(func() { post("192.0.2.1:1000", body) })
-		if _, err := end.Write([]byte("{")); err != nil { // read: the request is under way
-			t.Fatal(err)
-		}
-	}
-	wantProblem(t, post("192.0.2.1:2000", strings.NewReader("{}")), 429, v1.CodeRateLimited)
-	if w := post("192.0.2.2:1000", strings.NewReader("{}")); w.Code == 429 {
-		t.Error("another source is refused, too")
-	}
-	if w := f.do("GET", "/livez", "", ""); w.Code != 200 {
-		t.Errorf("a request without body: status %d, want 200", w.Code)
-	}
-	for _, end := range ends {
-		end.Close()
-	}
-	stuck.Wait()
-	if w := post("192.0.2.1:2000", strings.NewReader("{}")); w.Code == 429 {
-		t.Error("after all ended the source is still refused")
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"portcullis/api"
 	"portcullis/api/apitest"
 	"portcullis/api/refusal"
-	"portcullis/attest"
 )
 
 // raw is a connection of HTTP/1.1 from an address, on which requests are sent byte by byte.
@@ -86,8 +85,7 @@ func (noTickets) AwaitsReport(context.Context, string) error {
 // is too large, are refused before the body has come.
 func TestRefusedBeforeTheBody(t *testing.T) {
 	t.Parallel()
-	b := apitest.NewBackend()
-	b.Fail(&attest.Refusal{Code: attest.ReasonSession, Detail: "unknown"})
+	b := apitest.NewSite(t)
 	s := apitest.Start(t, b, func(o *api.Options) { o.Locks = noTickets{} })
 	bare := apitest.Start(t, b)
 	id := strings.Repeat("0", 32)
@@ -119,7 +117,7 @@ func TestRefusedBeforeTheBody(t *testing.T) {
 // their end, and others are served meanwhile.
 func TestBodiesOfStrangersAreBounded(t *testing.T) {
 	t.Parallel()
-	s := apitest.Start(t, apitest.NewBackend())
+	s := apitest.Start(t, apitest.NewSite(t))
 	const each, most = 128 << 10, 6 // 6 of 128 KiB: a quarter of what is free of 4 MiB then
 	for i := range most {
 		r := dialRaw(t, s, "127.0.0.1")
@@ -144,7 +142,7 @@ func TestBodiesOfStrangersAreBounded(t *testing.T) {
 // without.
 func TestBrokenBodies(t *testing.T) {
 	t.Parallel()
-	s := apitest.Start(t, apitest.NewBackend())
+	s := apitest.Start(t, apitest.NewSite(t))
 	const chunked = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
 	for _, tt := range []struct{ name, request string }{
 		{"without a credential", "POST /v1/attest/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\n" + chunked + "\r\nzz\r\n{}\r\n0\r\n\r\n"},
@@ -162,7 +160,7 @@ func TestBrokenBodies(t *testing.T) {
 // with each.
 func TestBodiesOfManyValues(t *testing.T) {
 	t.Parallel()
-	s := apitest.Start(t, apitest.NewBackend())
+	s := apitest.Start(t, apitest.NewSite(t))
 	body := `{"host":"h1","x":[` + strings.Repeat("0,", 300) + `0]}`
 	r := dialRaw(t, s, "127.0.0.1")
 	r.send(head("POST", "/v1/attest/sessions", len(body)) + body)
@@ -175,7 +173,7 @@ func TestBodiesOfManyValues(t *testing.T) {
 // ends with the answer, whatever that is, so that the bytes that follow are no request.
 func TestSmuggled(t *testing.T) {
 	t.Parallel()
-	s := apitest.Start(t, apitest.NewBackend())
+	s := apitest.Start(t, apitest.NewSite(t))
 	const next = "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 	for _, tt := range []struct {
 		name, body string
