@@ -126,30 +126,35 @@ func ending(t *testing.T) (*tls.Config, []byte) {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}}, pem.Cert
 }
 
-// attested is a backend that keeps the binding that it saw of evidence.
-func attested(seen *[]byte) *apitest.Backend {
-	b := apitest.NewBackend()
-	b.OnEvidence = func(id string, channel []byte, _ *attest.Evidence) (*v1.AttestResult, error) {
-		*seen = bytes.Clone(channel)
-		return &v1.AttestResult{Host: id, Phase: v1.PhaseVerified}, nil
-	}
-	return b
+// attesting is a service that awaits evidence of the host h1, and what the spy sees of it.
+func attesting(t *testing.T) (*apitest.Server, *apitest.Site, *spy) {
+	t.Helper()
+	b, spy := apitest.NewSite(t), new(spy)
+	b.Register("h1")
+	b.Join("h1")
+	return apitest.Start(t, b, spy.between), b, spy
 }
 
-func submit(t *testing.T, ch *client.Channel) error {
+// submit boots the host h1 and sends its evidence over a channel.
+func submit(t *testing.T, b *apitest.Site, ch *client.Channel) error {
 	t.Helper()
-	_, err := ch.SubmitEvidence(t.Context(), "00", &attest.Evidence{
-		Statement: []byte{1}, Quote: []byte{1}, Signature: []byte{1}, Certify: []byte{1}, CertifySignature: []byte{1},
-		PCRValues: [][]byte{{1}}, Proof: []byte("proof"),
-	})
+	host := b.Boot("h1")
+	session, err := ch.OpenSession(t.Context(), host.Request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := host.Answer(session, ch.Binding())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ch.SubmitEvidence(t.Context(), session.ID, ev)
 	return err
 }
 
 // TestChannelGoesThroughProxy: TLS is with the service, so the binding is the one that the
 // service sees; the proxy is asked for the service by name, once, with its credentials.
 func TestChannelGoesThroughProxy(t *testing.T) {
-	var seen []byte
-	s := apitest.Start(t, attested(&seen))
+	s, b, spy := attesting(t)
 	p := startProxy(t, &connectProxy{want: "fabric:s3cret"}, s)
 	c := connect(t, s, s.Viewer)
 	with := *p.url
@@ -164,11 +169,11 @@ func TestChannelGoesThroughProxy(t *testing.T) {
 	if _, _, err := ch.Hello(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := submit(t, ch); err != nil {
+	if err := submit(t, b, ch); err != nil {
 		t.Fatal(err)
 	}
-	if len(seen) != attest.ExporterSize || !bytes.Equal(seen, ch.Binding()) {
-		t.Errorf("the service saw channel %x, the client has %x; want the same 32 bytes", seen, ch.Binding())
+	if len(spy.seen) != attest.ExporterSize || !bytes.Equal(spy.seen, ch.Binding()) {
+		t.Errorf("the service saw channel %x, the client has %x; want the same 32 bytes", spy.seen, ch.Binding())
 	}
 	if n := p.asked.Load(); n != 1 {
 		t.Errorf("the proxy was asked %d times, want once for the channel", n)
@@ -187,7 +192,7 @@ func TestChannelGoesThroughProxy(t *testing.T) {
 // TestProxyThatDoesNotConnect: each is an error that names the proxy and the cause, and
 // never its credentials.
 func TestProxyThatDoesNotConnect(t *testing.T) {
-	s := apitest.Start(t, apitest.NewBackend())
+	s := apitest.Start(t, apitest.NewSite(t))
 	end, _ := ending(t)
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -251,10 +256,9 @@ func TestProxyThatDoesNotConnect(t *testing.T) {
 }
 
 // TestProxyThatEndsTLSUnderATrustedCA: nothing shows the client that it is not the
-// service, but the binding of its connection is not the one that the service sees.
+// service, but the binding of its connection is not the one that the service sees, which refuses the evidence.
 func TestProxyThatEndsTLSUnderATrustedCA(t *testing.T) {
-	var seen []byte
-	s := apitest.Start(t, attested(&seen))
+	s, b, spy := attesting(t)
 	end, pem := ending(t)
 	p := startProxy(t, &connectProxy{endsTLS: end}, s)
 	c, err := client.New(client.Options{URL: s.URL, CA: pem})
@@ -268,19 +272,19 @@ func TestProxyThatEndsTLSUnderATrustedCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ch.Close()
-	if err := submit(t, ch); err != nil {
-		t.Fatal(err)
+	err = submit(t, b, ch)
+	if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Code != v1.CodeEvidenceRefused {
+		t.Errorf("evidence is answered with %v, want it refused", err)
 	}
-	if len(seen) != attest.ExporterSize || bytes.Equal(seen, ch.Binding()) {
-		t.Errorf("the service saw channel %x, the client has %x; want two connections", seen, ch.Binding())
+	if len(spy.seen) != attest.ExporterSize || bytes.Equal(spy.seen, ch.Binding()) {
+		t.Errorf("the service saw channel %x, the client has %x; want two connections", spy.seen, ch.Binding())
 	}
 }
 
 // TestProxyOverTLS: the proxy is asked over TLS, and the binding is that of the service's
 // connection inside.
 func TestProxyOverTLS(t *testing.T) {
-	var seen []byte
-	s := apitest.Start(t, attested(&seen))
+	s, b, spy := attesting(t)
 	end, pem := ending(t)
 	p := &connectProxy{to: strings.TrimPrefix(s.URL, "https://")}
 	server := httptest.NewUnstartedServer(p)
@@ -302,8 +306,8 @@ func TestProxyOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ch.Close()
-	if err := submit(t, ch); err != nil || !bytes.Equal(seen, ch.Binding()) {
-		t.Errorf("the service saw channel %x, the client has %x: %v", seen, ch.Binding(), err)
+	if err := submit(t, b, ch); err != nil || !bytes.Equal(spy.seen, ch.Binding()) {
+		t.Errorf("the service saw channel %x, the client has %x: %v", spy.seen, ch.Binding(), err)
 	}
 
 	c.Close()
@@ -324,7 +328,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 		askTwice(t, service)
 		return
 	}
-	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.ChannelBinding = api.ChannelRequired })
+	s := apitest.Start(t, apitest.NewSite(t), func(o *api.Options) { o.ChannelBinding = api.ChannelRequired })
 	p := startProxy(t, &connectProxy{}, s)
 	_, port, err := net.SplitHostPort(p.to)
 	if err != nil {
