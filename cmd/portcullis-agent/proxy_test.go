@@ -17,7 +17,7 @@ import (
 // its environment.
 func TestDoctorBehindProxy(t *testing.T) {
 	t.Parallel()
-	s := apitest.Start(t, apitest.NewBackend())
+	s := apitest.Start(t, apitest.NewSite(t))
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(s.URL, "https://"))
 	if err != nil {
 		t.Fatal(err)

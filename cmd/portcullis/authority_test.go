@@ -16,7 +16,7 @@ import (
 // TestAuthority shows, prints and rotates the authorities of a service.
 func TestAuthority(t *testing.T) {
 	ca := apitest.NewAuthority(t)
-	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.Hosts = ca })
+	s := apitest.Start(t, apitest.NewSite(t), func(o *api.Options) { o.Hosts = ca })
 	do := func(want int, args ...string) string {
 		t.Helper()
 		var stdout, stderr bytes.Buffer

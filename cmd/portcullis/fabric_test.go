@@ -49,7 +49,7 @@ func TestFabricScripts(t *testing.T) {
 				o.OnEvent(event)
 			}
 			o.OnView(show.Settled())
-			s := apitest.Start(t, apitest.NewBackend(), func(o2 *api.Options) { o2.Fabric = o })
+			s := apitest.Start(t, apitest.NewSite(t), func(o2 *api.Options) { o2.Fabric = o })
 			e.Values["observer"] = o
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv(cli.EnvService, s.URL)

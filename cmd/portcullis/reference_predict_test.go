@@ -45,7 +45,7 @@ func writeImage(t *testing.T, dir, release string) string {
 
 // TestReferencePredict predicts with the known data of machines from several sources.
 func TestReferencePredict(t *testing.T) {
-	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) {
+	s := apitest.Start(t, apitest.NewSite(t), func(o *api.Options) {
 		o.Reference = &referenceKeeper{one: v1.Reference{Name: "gpu/3", Class: "gpu", Version: 3, Registers: learnedOf(t)}}
 	})
 	dir := t.TempDir()

@@ -86,7 +86,7 @@ func (k *referenceKeeper) Diff(_ context.Context, class string, _, with uint64) 
 
 // TestReferenceCommands: each verb over the real API.
 func TestReferenceCommands(t *testing.T) {
-	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.Reference = &referenceKeeper{} })
+	s := apitest.Start(t, apitest.NewSite(t), func(o *api.Options) { o.Reference = &referenceKeeper{} })
 	file := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(file, []byte("the log"), 0o600); err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestReferenceCommands(t *testing.T) {
 
 // TestReferenceNeedsOperator: a viewer looks, and changes nothing.
 func TestReferenceNeedsOperator(t *testing.T) {
-	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.Reference = &referenceKeeper{} })
+	s := apitest.Start(t, apitest.NewSite(t), func(o *api.Options) { o.Reference = &referenceKeeper{} })
 	for args, want := range map[string]int{
 		"list": cli.ExitOK, "approve gpu/3": cli.ExitError, "expire gpu/3 --reason x": cli.ExitError,
 		"learn gpu --host h --reason x": cli.ExitError, "waive gpu --until 2027-01-01 --reason x": cli.ExitError,

@@ -91,7 +91,7 @@ func TestTopOnATerminal(t *testing.T) {
 	show := seentest.Run(t, seentest.Tree, seentest.Grants(), nil)
 	o := query.New(query.Options{})
 	o.OnView(show.Settled())
-	s := apitest.Start(t, apitest.NewBackend(), func(opts *api.Options) { opts.Fabric = o })
+	s := apitest.Start(t, apitest.NewSite(t), func(opts *api.Options) { opts.Fabric = o })
 	for name, quit := range map[string]string{"q": "q", "Ctrl-C": "\x03"} {
 		t.Run(name, func(t *testing.T) {
 			master, slave := pty(t)

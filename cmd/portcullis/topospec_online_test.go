@@ -66,7 +66,7 @@ func revisionSetup(t *testing.T) func(*testscript.Env) error {
 		if err != nil {
 			return err
 		}
-		s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.Topospec, o.Tokens = keep, known })
+		s := apitest.Start(t, apitest.NewSite(t), func(o *api.Options) { o.Topospec, o.Tokens = keep, known })
 		e.Setenv("HOME", e.WorkDir)
 		e.Setenv("OLGA", filepath.Join(e.WorkDir, "olga.token"))
 		e.Setenv("BOB", filepath.Join(e.WorkDir, "bob.token"))

@@ -49,7 +49,7 @@ func (r *replacer) Cancel(_ context.Context, _, _ string, in v1.RMACancel) (*v1.
 
 // TestRMACommands: each verb over the real API.
 func TestRMACommands(t *testing.T) {
-	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.RMA = &replacer{} })
+	s := apitest.Start(t, apitest.NewSite(t), func(o *api.Options) { o.RMA = &replacer{} })
 	const old, spare = "0x0020000000000010", "0x0020000000000090"
 	for _, tt := range []struct {
 		args string
