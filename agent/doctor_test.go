@@ -88,7 +88,7 @@ func TestDoctor(t *testing.T) {
 	look(map[string]agent.Result{"agent-pcr": "failed"}, map[string]string{"agent-pcr": "no record of"})
 	l.config = good
 
-	l.config.CA = apitest.Start(t, apitest.NewBackend()).CAFile
+	l.config.CA = apitest.Start(t, apitest.NewSite(t)).CAFile
 	look(map[string]agent.Result{"service-certificate": "failed", "service-ready": "skipped", "clock": "skipped"},
 		map[string]string{"service-certificate": "does not prove that it is the service"})
 	l.config.CA = filepath.Join(t.TempDir(), "none.pem")

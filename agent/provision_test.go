@@ -281,7 +281,7 @@ func TestConnectionKilled(t *testing.T) {
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.config.CA = apitest.Start(t, apitest.NewBackend()).CAFile
+	l.config.CA = apitest.Start(t, apitest.NewSite(t)).CAFile
 	wantClass(t, l.provision(), agent.ClassUntrusted, "does not prove that it is the service")
 	if len(l.begun) != 0 {
 		t.Errorf("got %d sessions with a stranger", len(l.begun))
