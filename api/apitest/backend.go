@@ -1,5 +1,5 @@
-// Package apitest serves the real API over an in-memory backend, for tests of
-// clients: the CLI, the agent, the Go client.
+// Package apitest serves the real API for tests: over the real services and a store in memory ([Site]), or over [Backend],
+// which the scripts of the CLI and the laboratory of the agent use still.
 package apitest
 
 import (
@@ -19,18 +19,14 @@ import (
 // change a real service would need the fabric for happens when a test says so
 // through SetHost. Methods are safe for concurrent use.
 type Backend struct {
-	// OnSession, OnEvidence, OnSeal and OnRenewSeal answer attestation. Nil refuses.
-	OnSession   func(*attest.SessionRequest) (*attest.Session, error)
-	OnEvidence  func(session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
-	OnSeal      func(session string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error)
-	OnRenewSeal func(token, session string) (*attest.Seal, error)
-	// OnResult answers a request for a host's attestation result. Nil: none is signed.
-	OnResult func(host string, nonce []byte) (*v1.AttestationResult, error)
+	// OnSession, OnEvidence and OnSeal answer attestation. Nil refuses.
+	OnSession  func(*attest.SessionRequest) (*attest.Session, error)
+	OnEvidence func(session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
+	OnSeal     func(session string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error)
 
 	mu       sync.Mutex
 	assigned func(*v1.Host)
 	released func(*v1.Host)
-	fail     error
 	hosts    map[string]v1.Host
 	tenants  map[string]v1.Tenant
 	clusters map[string]v1.Cluster
@@ -41,26 +37,20 @@ type Backend struct {
 	denied   []v1.DeniedEK
 	fabric   v1.Fabric
 	sm       v1.SM
-	brakes   v1.Brakes
 	tokens   map[string]string // status token to host
 
 	certificates map[string][]byte // host to the certificate that it holds, DER
 
-	actors   []string // of every change, in order
 	watchers map[chan *v1.Host]string
-	ended    chan string
 }
 
 // NewBackend returns a Backend that holds nothing.
 func NewBackend() *Backend {
 	return &Backend{
 		hosts: map[string]v1.Host{}, repairs: map[string]v1.Repair{}, tenants: map[string]v1.Tenant{}, clusters: map[string]v1.Cluster{},
-		tokens: map[string]string{}, certificates: map[string][]byte{}, watchers: map[chan *v1.Host]string{}, ended: make(chan string, 16),
+		tokens: map[string]string{}, certificates: map[string][]byte{}, watchers: map[chan *v1.Host]string{},
 	}
 }
-
-// Fail makes every later call answer err; nil ends that.
-func (b *Backend) Fail(err error) { b.mu.Lock(); defer b.mu.Unlock(); b.fail = err }
 
 // SetFabric, SetSM and SetQuarantined put what those routes answer in place.
 func (b *Backend) SetFabric(f v1.Fabric) { b.mu.Lock(); defer b.mu.Unlock(); b.fabric = f }
@@ -71,9 +61,6 @@ func (b *Backend) SetSM(s v1.SM) { b.mu.Lock(); defer b.mu.Unlock(); b.sm = s }
 // RenewAfterLook has each tenant and cluster that is shown by itself created again right after, as another operator would. A
 // command that names what it was shown is refused then.
 func (b *Backend) RenewAfterLook(on bool) { b.mu.Lock(); defer b.mu.Unlock(); b.renews = on }
-
-// Actors returns the actor of each change so far.
-func (b *Backend) Actors() []string { b.mu.Lock(); defer b.mu.Unlock(); return slices.Clone(b.actors) }
 
 func notFound(kind, name string) error {
 	return &refusal.Error{
@@ -98,7 +85,7 @@ func (b *Backend) Fabric(context.Context) (*v1.Fabric, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.fabric
-	return &f, b.fail
+	return &f, nil
 }
 
 // SM implements api.Backend.
@@ -106,52 +93,21 @@ func (b *Backend) SM(context.Context) (*v1.SM, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.sm
-	return &s, b.fail
+	return &s, nil
 }
 
-// BrakeState implements api.Backend.
-func (b *Backend) BrakeState(context.Context) (*v1.Brakes, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := b.brakes
-	return &out, b.fail
-}
+// BrakeState implements api.Backend: none stops anything.
+func (b *Backend) BrakeState(context.Context) (*v1.Brakes, error) { return &v1.Brakes{}, nil }
 
 // ReleaseBrake implements api.Backend.
-func (b *Backend) ReleaseBrake(_ context.Context, actor string, in v1.BrakeRelease) (*v1.Brakes, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.fail != nil {
-		return nil, b.fail
-	}
-	out := v1.Brakes{Limits: b.brakes.Limits}
-	for _, one := range b.brakes.Items {
-		if one.Class == in.Class {
-			if !one.Engaged {
-				return nil, conflict("brake_open", "the brake of class "+in.Class+" stops nothing", "")
-			}
-			one = v1.Brake{Class: in.Class, Hosts: []v1.HeldHost{}, By: actor, Reason: in.Reason}
-		}
-		out.Items = append(out.Items, one)
-	}
-	b.brakes = out
-	return &out, nil
-}
-
-// SetBrakes says what BrakeState answers.
-func (b *Backend) SetBrakes(s v1.Brakes) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.brakes = s
+func (b *Backend) ReleaseBrake(_ context.Context, _ string, in v1.BrakeRelease) (*v1.Brakes, error) {
+	return nil, conflict("brake_open", "the brake of class "+in.Class+" stops nothing", "")
 }
 
 // ForgetUnseen implements api.Backend.
 func (b *Backend) ForgetUnseen(_ context.Context, _ string, _ v1.SightAccept) (*v1.Sight, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fail != nil {
-		return nil, b.fail
-	}
 	was := b.sm.Sight
 	if was.State != v1.SightPartly {
 		return nil, conflict("nothing_unseen", "the subnet manager sees the fabric that it knows: there is nothing to forget", "")
@@ -168,7 +124,7 @@ func sorted[T any](b *Backend, m map[string]T, name func(T) string) ([]T, error)
 		out = append(out, v)
 	}
 	slices.SortFunc(out, func(x, y T) int { return strings.Compare(name(x), name(y)) })
-	return out, b.fail
+	return out, nil
 }
 
 // paged is a page of sorted.
@@ -180,12 +136,9 @@ func paged[T any](b *Backend, list string, q v1.PageQuery, m map[string]T, name 
 	return page.Cut(list, q, all, func(v *T) string { return name(*v) })
 }
 
-func remove[T any](ctx context.Context, b *Backend, m map[string]T, version func(T) string, kind, actor, name string) error {
+func remove[T any](ctx context.Context, b *Backend, m map[string]T, version func(T) string, kind, name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fail != nil {
-		return b.fail
-	}
 	v, ok := m[name]
 	if !ok {
 		return notFound(kind, name)
@@ -194,7 +147,6 @@ func remove[T any](ctx context.Context, b *Backend, m map[string]T, version func
 		return changed(kind, name)
 	}
 	delete(m, name)
-	b.actors = append(b.actors, actor)
 	return nil
 }
 

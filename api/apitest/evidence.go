@@ -18,12 +18,6 @@ func (b *Backend) SetStatusToken(token, host string) {
 
 // OpenSession implements api.Backend.
 func (b *Backend) OpenSession(_ context.Context, req *attest.SessionRequest, _ string) (*attest.Session, error) {
-	b.mu.Lock()
-	fail := b.fail
-	b.mu.Unlock()
-	if fail != nil {
-		return nil, fail
-	}
 	if b.OnSession == nil {
 		return nil, &attest.Refusal{Code: attest.ReasonInventory, Detail: "secret reason of the session"}
 	}
@@ -31,25 +25,13 @@ func (b *Backend) OpenSession(_ context.Context, req *attest.SessionRequest, _ s
 }
 
 // AwaitsEvidence implements api.Backend.
-func (b *Backend) AwaitsEvidence(context.Context, string) error { return b.failure() }
+func (b *Backend) AwaitsEvidence(context.Context, string) error { return nil }
 
 // AwaitsSeal implements api.Backend.
-func (b *Backend) AwaitsSeal(context.Context, string) error { return b.failure() }
-
-func (b *Backend) failure() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.fail
-}
+func (b *Backend) AwaitsSeal(context.Context, string) error { return nil }
 
 // SubmitEvidence implements api.Backend.
 func (b *Backend) SubmitEvidence(_ context.Context, id string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error) {
-	b.mu.Lock()
-	fail := b.fail
-	b.mu.Unlock()
-	if fail != nil {
-		return nil, fail
-	}
 	if b.OnEvidence == nil {
 		return nil, &attest.Refusal{Code: attest.ReasonProof, Detail: "secret reason of the evidence"}
 	}
@@ -58,43 +40,20 @@ func (b *Backend) SubmitEvidence(_ context.Context, id string, channel []byte, e
 
 // SubmitSeal implements api.Backend.
 func (b *Backend) SubmitSeal(_ context.Context, id string, channel []byte, _ string, ev *attest.SealEvidence) (*v1.SealResult, error) {
-	b.mu.Lock()
-	fail := b.fail
-	b.mu.Unlock()
-	if fail != nil {
-		return nil, fail
-	}
 	if b.OnSeal == nil {
 		return nil, &attest.Refusal{Code: attest.ReasonSeal, Detail: "secret reason of the seal"}
 	}
 	return b.OnSeal(id, channel, ev)
 }
 
-// RenewSeal implements api.Backend.
-func (b *Backend) RenewSeal(_ context.Context, token, id string) (*attest.Seal, error) {
-	b.mu.Lock()
-	fail, host := b.fail, b.tokens[token]
-	b.mu.Unlock()
-	switch {
-	case fail != nil:
-		return nil, fail
-	case host == "":
-		return nil, &refusal.Error{Code: "status_token", Status: refusal.Refused, Detail: "no such status token"}
-	case b.OnRenewSeal == nil:
-		return nil, &refusal.Error{Code: v1.CodeSealClosed, Status: refusal.Conflict, Detail: "secret reason of the seal"}
-	}
-	return b.OnRenewSeal(token, id)
+// RenewSeal implements api.Backend: there is none.
+func (b *Backend) RenewSeal(context.Context, string, string) (*attest.Seal, error) {
+	return nil, &refusal.Error{Code: v1.CodeSealClosed, Status: refusal.Conflict, Detail: "no seal is awaited"}
 }
 
-// AttestationResult implements api.Backend.
-func (b *Backend) AttestationResult(ctx context.Context, id string, nonce []byte) (*v1.AttestationResult, error) {
-	if b.OnResult == nil {
-		return nil, &refusal.Error{Code: "unavailable", Status: refusal.Unavailable, Detail: "the service signs no attestation results", Hint: "give it a root"}
-	}
-	if _, err := b.Host(ctx, id); err != nil {
-		return nil, err
-	}
-	return b.OnResult(id, nonce)
+// AttestationResult implements api.Backend: none is signed.
+func (b *Backend) AttestationResult(context.Context, string, []byte) (*v1.AttestationResult, error) {
+	return nil, &refusal.Error{Code: v1.CodeUnavailable, Status: refusal.Unavailable, Detail: "the service signs no attestation results", Hint: "give it a root"}
 }
 
 // HostStatusByToken implements api.Backend.

@@ -40,8 +40,8 @@ func (b *Backend) tell(h v1.Host) {
 }
 
 // ResolveGUID implements api.Backend.
-func (b *Backend) ResolveGUID(ctx context.Context, actor, id string, _ v1.GUIDResolved) (*v1.Host, error) {
-	return b.change(ctx, actor, id, new(func(*v1.Host)), func(h *v1.Host) error {
+func (b *Backend) ResolveGUID(ctx context.Context, _, id string, _ v1.GUIDResolved) (*v1.Host, error) {
+	return b.change(ctx, id, new(func(*v1.Host)), func(h *v1.Host) error {
 		if h.Status.Conflicts == nil {
 			return conflict("host_not_held", "no other host claims a GUID of host "+id, "")
 		}
@@ -51,8 +51,8 @@ func (b *Backend) ResolveGUID(ctx context.Context, actor, id string, _ v1.GUIDRe
 }
 
 // AcknowledgeClear implements api.Backend.
-func (b *Backend) AcknowledgeClear(ctx context.Context, actor, id string, _ v1.TPMCleared) (*v1.Host, error) {
-	return b.change(ctx, actor, id, new(func(*v1.Host)), func(*v1.Host) error { return nil })
+func (b *Backend) AcknowledgeClear(ctx context.Context, _, id string, _ v1.TPMCleared) (*v1.Host, error) {
+	return b.change(ctx, id, new(func(*v1.Host)), func(*v1.Host) error { return nil })
 }
 
 // Hosts implements api.Backend.
@@ -92,14 +92,14 @@ func hostPage[T any](b *Backend, q v1.HostQuery, show func(v1.Host) T) (*v1.List
 }
 
 // RemoveHost implements api.Backend.
-func (b *Backend) RemoveHost(ctx context.Context, actor, id string, _ v1.HostRemoval) error {
+func (b *Backend) RemoveHost(ctx context.Context, _, id string, _ v1.HostRemoval) error {
 	b.mu.Lock()
 	h, there := b.hosts[id]
 	b.mu.Unlock()
 	if there && h.Cluster != "" {
 		return conflict("host_assigned", "host "+id+" is assigned to cluster "+h.Cluster, "release the host first")
 	}
-	return remove(ctx, b, b.hosts, func(h v1.Host) string { return strconv.FormatInt(h.Epoch, 10) }, "host", actor, id)
+	return remove(ctx, b, b.hosts, func(h v1.Host) string { return strconv.FormatInt(h.Epoch, 10) }, "host", id)
 }
 
 // ExportInventory implements api.Backend: a line for each host.
@@ -123,9 +123,6 @@ func (b *Backend) Host(_ context.Context, id string) (*v1.Host, error) {
 }
 
 func (b *Backend) host(id string) (*v1.Host, error) {
-	if b.fail != nil {
-		return nil, b.fail
-	}
 	h, ok := b.hosts[id]
 	if !ok {
 		return nil, notFound("host", id)
@@ -134,8 +131,8 @@ func (b *Backend) host(id string) (*v1.Host, error) {
 }
 
 // Assign implements api.Backend.
-func (b *Backend) Assign(ctx context.Context, actor, id string, a v1.Assignment) (*v1.Host, error) {
-	return b.change(ctx, actor, id, &b.assigned, func(h *v1.Host) error {
+func (b *Backend) Assign(ctx context.Context, _, id string, a v1.Assignment) (*v1.Host, error) {
+	return b.change(ctx, id, &b.assigned, func(h *v1.Host) error {
 		c, ok := b.clusters[a.Cluster]
 		if !ok {
 			return notFound("cluster", a.Cluster)
@@ -150,15 +147,15 @@ func (b *Backend) Assign(ctx context.Context, actor, id string, a v1.Assignment)
 }
 
 // Release implements api.Backend.
-func (b *Backend) Release(ctx context.Context, actor, id string) (*v1.Host, error) {
-	return b.change(ctx, actor, id, &b.released, func(h *v1.Host) error {
+func (b *Backend) Release(ctx context.Context, _, id string) (*v1.Host, error) {
+	return b.change(ctx, id, &b.released, func(h *v1.Host) error {
 		h.Status.Phase = v1.PhaseReleasing
 		return nil
 	})
 }
 
 // change applies f to a host, and then runs what follow points at.
-func (b *Backend) change(ctx context.Context, actor, id string, follow *func(*v1.Host), f func(*v1.Host) error) (*v1.Host, error) {
+func (b *Backend) change(ctx context.Context, id string, follow *func(*v1.Host), f func(*v1.Host) error) (*v1.Host, error) {
 	b.mu.Lock()
 	h, err := b.host(id)
 	if err == nil && !ifmatch.Matches(ctx, strconv.FormatInt(h.Epoch, 10)) {
@@ -172,7 +169,6 @@ func (b *Backend) change(ctx context.Context, actor, id string, follow *func(*v1
 		return nil, err
 	}
 	b.hosts[id] = *h
-	b.actors = append(b.actors, actor)
 	b.tell(*h)
 	next := *follow
 	b.mu.Unlock()
@@ -198,13 +194,6 @@ func (b *Backend) Watch(ctx context.Context, id string) (<-chan *v1.Host, error)
 		defer b.mu.Unlock()
 		delete(b.watchers, ch)
 		close(ch)
-		select {
-		case b.ended <- id:
-		default:
-		}
 	})
 	return ch, nil
 }
-
-// WatchEnded sends the host of each watch that ended; later ones are lost while there is no reader.
-func (b *Backend) WatchEnded() <-chan string { return b.ended }

@@ -18,9 +18,6 @@ import (
 func (b *Backend) ImportInventory(_ context.Context, actor string, files []inventory.File, t v1.RepairTicket, dryRun bool) (*v1.ImportReport, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fail != nil {
-		return nil, b.fail
-	}
 	bad := &refusal.Error{
 		Code: "inventory_invalid", Status: refusal.Invalid, Detail: "the files are not an inventory",
 		Hint: "nothing was changed; correct the files and import them again",
@@ -61,7 +58,6 @@ func (b *Backend) ImportInventory(_ context.Context, actor string, files []inven
 			b.hosts[id] = v1.Host{ID: id, HCAs: []v1.HCA{}, Status: v1.HostStatus{Phase: v1.PhaseQuarantined, Guards: []v1.Guard{}}}
 		}
 		report.Revision = 7
-		b.actors = append(b.actors, actor)
 	}
 	return report, nil
 }
@@ -76,9 +72,6 @@ func (b *Backend) Repair(_ context.Context, host string) (*v1.Repair, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r, there := b.repairs[host]
-	if b.fail != nil {
-		return nil, b.fail
-	}
 	if !there {
 		return nil, notFound("repair", host)
 	}
@@ -97,33 +90,29 @@ func (b *Backend) ConfirmRepair(ctx context.Context, actor, host string, in v1.R
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.denied = append(b.denied, v1.DeniedEK{EK: r.EKWas, Host: host, Ticket: r.Ticket, By: actor})
-	b.endRepair(actor, host)
+	b.endRepair(host)
 	return r, nil
 }
 
 // CancelRepair implements api.Backend.
-func (b *Backend) CancelRepair(ctx context.Context, actor, host string, _ v1.RepairCancel) (*v1.Repair, error) {
+func (b *Backend) CancelRepair(ctx context.Context, _, host string, _ v1.RepairCancel) (*v1.Repair, error) {
 	r, err := b.Repair(ctx, host)
 	if err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.endRepair(actor, host)
+	b.endRepair(host)
 	return r, nil
 }
 
-func (b *Backend) endRepair(actor, host string) {
+func (b *Backend) endRepair(host string) {
 	delete(b.repairs, host)
-	b.actors = append(b.actors, actor)
 }
 
 // DeniedEKs implements api.Backend.
 func (b *Backend) DeniedEKs(_ context.Context, q v1.PageQuery) (*v1.List[v1.DeniedEK], error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fail != nil {
-		return nil, b.fail
-	}
 	return page.Newest("denied", q, slices.Clone(b.denied), func(d *v1.DeniedEK) (time.Time, string) { return d.Time, d.EK })
 }

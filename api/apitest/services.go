@@ -1,7 +1,6 @@
 package apitest
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -11,8 +10,6 @@ import (
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	"portcullis/api/store/storetest"
-	v1 "portcullis/api/v1"
-	"portcullis/attest/result"
 )
 
 // Issuer is the issuer of results that [NewResults] signs.
@@ -29,12 +26,6 @@ func NewResults(t testing.TB, s *store.Store) *results.Service {
 		t.Fatal(err)
 	}
 	return svc
-}
-
-// SignResult returns a result with claims, signed and good for an hour.
-func SignResult(ctx context.Context, by *results.Service, c *result.Claims) (*v1.AttestationResult, error) {
-	signed, err := by.Sign(ctx, c, time.Now().Add(time.Hour))
-	return &v1.AttestationResult{Host: c.Subject, Result: signed, Status: c.Status.String(), State: "sealed", Expires: time.Unix(c.Expires, 0)}, err
 }
 
 // NewAuthority makes what certifies keys of hosts in the trust domain fabric.example.

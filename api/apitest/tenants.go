@@ -30,9 +30,6 @@ func (b *Backend) Tenant(_ context.Context, name string) (*v1.Tenant, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, ok := b.tenants[name]
-	if b.fail != nil {
-		return nil, b.fail
-	}
 	if !ok {
 		return nil, notFound("tenant", name)
 	}
@@ -44,25 +41,21 @@ func (b *Backend) Tenant(_ context.Context, name string) (*v1.Tenant, error) {
 }
 
 // CreateTenant implements api.Tenancy.
-func (b *Backend) CreateTenant(_ context.Context, actor string, n v1.NewTenant) (*v1.Tenant, error) {
+func (b *Backend) CreateTenant(_ context.Context, _ string, n v1.NewTenant) (*v1.Tenant, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fail != nil {
-		return nil, b.fail
-	}
 	if _, ok := b.tenants[n.Name]; ok {
 		return nil, conflict("tenant_exists", "tenant "+n.Name+" exists", "choose another name")
 	}
 	b.made++
 	t := v1.Tenant{Name: n.Name, Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Version: strconv.Itoa(b.made)}
 	b.tenants[n.Name] = t
-	b.actors = append(b.actors, actor)
 	return &t, nil
 }
 
 // DeleteTenant implements api.Tenancy.
-func (b *Backend) DeleteTenant(ctx context.Context, actor, name string) error {
-	return remove(ctx, b, b.tenants, func(t v1.Tenant) string { return t.Version }, "tenant", actor, name)
+func (b *Backend) DeleteTenant(ctx context.Context, _, name string) error {
+	return remove(ctx, b, b.tenants, func(t v1.Tenant) string { return t.Version }, "tenant", name)
 }
 
 // Clusters implements api.Tenancy.
@@ -80,9 +73,6 @@ func (b *Backend) Cluster(_ context.Context, name string) (*v1.Cluster, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, ok := b.clusters[name]
-	if b.fail != nil {
-		return nil, b.fail
-	}
 	if !ok {
 		return nil, notFound("cluster", name)
 	}
@@ -96,12 +86,9 @@ func (b *Backend) Cluster(_ context.Context, name string) (*v1.Cluster, error) {
 }
 
 // CreateCluster implements api.Tenancy.
-func (b *Backend) CreateCluster(_ context.Context, actor string, n v1.NewCluster) (*v1.Cluster, error) {
+func (b *Backend) CreateCluster(_ context.Context, _ string, n v1.NewCluster) (*v1.Cluster, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fail != nil {
-		return nil, b.fail
-	}
 	if _, ok := b.tenants[n.Tenant]; !ok {
 		return nil, notFound("tenant", n.Tenant)
 	}
@@ -112,12 +99,11 @@ func (b *Backend) CreateCluster(_ context.Context, actor string, n v1.NewCluster
 		Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 	}
 	b.clusters[n.Name] = c
-	b.actors = append(b.actors, actor)
 	return &c, nil
 }
 
 // DeleteCluster implements api.Tenancy.
-func (b *Backend) DeleteCluster(ctx context.Context, actor, name string) error {
+func (b *Backend) DeleteCluster(ctx context.Context, _, name string) error {
 	b.mu.Lock()
 	for _, h := range b.hosts {
 		if h.Cluster == name {
@@ -126,23 +112,23 @@ func (b *Backend) DeleteCluster(ctx context.Context, actor, name string) error {
 		}
 	}
 	b.mu.Unlock()
-	return remove(ctx, b, b.clusters, func(c v1.Cluster) string { return c.Version }, "cluster", actor, name)
+	return remove(ctx, b, b.clusters, func(c v1.Cluster) string { return c.Version }, "cluster", name)
 }
 
 // Use implements api.Tenancy.
-func (b *Backend) Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
+func (b *Backend) Use(ctx context.Context, _, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
 	if u.Membership == v1.MembershipFull {
 		return nil, &refusal.Error{Code: "full_membership_refused", Status: refusal.Refused, Detail: "cluster " + cluster + " asks for full membership of " + shared}
 	}
-	return b.changeUses(ctx, actor, cluster, shared, []string{shared})
+	return b.changeUses(ctx, cluster, shared, []string{shared})
 }
 
 // StopUse implements api.Tenancy.
-func (b *Backend) StopUse(ctx context.Context, actor, cluster, shared string) (*v1.Cluster, error) {
-	return b.changeUses(ctx, actor, cluster, shared, nil)
+func (b *Backend) StopUse(ctx context.Context, _, cluster, shared string) (*v1.Cluster, error) {
+	return b.changeUses(ctx, cluster, shared, nil)
 }
 
-func (b *Backend) changeUses(ctx context.Context, actor, cluster, shared string, uses []string) (*v1.Cluster, error) {
+func (b *Backend) changeUses(ctx context.Context, cluster, shared string, uses []string) (*v1.Cluster, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, ok := b.clusters[cluster]
@@ -154,16 +140,12 @@ func (b *Backend) changeUses(ctx context.Context, actor, cluster, shared string,
 	}
 	c.Uses = uses
 	b.clusters[cluster] = c
-	b.actors = append(b.actors, actor)
-	return &c, b.fail
+	return &c, nil
 }
 
 // QuarantinedPKeys implements api.Tenancy.
 func (b *Backend) QuarantinedPKeys(_ context.Context, q v1.PageQuery) (*v1.List[v1.QuarantinedPKey], error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fail != nil {
-		return nil, b.fail
-	}
 	return page.Cut("quarantined", q, b.pkeys, func(k *v1.QuarantinedPKey) string { return k.PKey.String() })
 }
