@@ -85,7 +85,7 @@ func (c *Core) auditIdentity(p topo.PortID) {
 		c.nodes[pt.node].recheck, c.nodes[pt.node].quiet = true, true
 		c.q.MarkNode(work.Switch, pt.node)
 	case c.tree.Probes(p) && c.topo.Peer(p) != topo.None:
-		pt.confirming = true
+		pt.host.Ask()
 		c.q.MarkPort(work.Probe, p)
 	}
 }

@@ -75,7 +75,7 @@ func (c *Core) backgroundDone() {
 // backgroundOne puts one item into the queue. The node or port of the item may be gone.
 func (c *Core) backgroundOne(x work.Ref) {
 	if x.Class == work.Probe {
-		c.confirmInBackground(x.Port())
+		c.hosts.AskInBackground(x.Port())
 		return
 	}
 	if x.Class.IsOnNode() {

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/sm/bruteforce"
+	"portcullis/fabricsm/sm/confirm"
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/discovery"
 	"portcullis/fabricsm/sm/fault"
@@ -26,6 +27,7 @@ import (
 	"portcullis/fabricsm/sm/statechange"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/tree"
+	"portcullis/fabricsm/sm/unread"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -51,9 +53,8 @@ type Core struct {
 	root       topo.NodeID // the node we are attached to
 	rootPort   topo.PortID // our port on it
 	tree       *tree.Tree
-	level      []topo.NodeID // switches whose ports are to be read next, see readLevel
-	configured bool          // a link was found that some subnet manager had configured
-	looked     bool          // a port of another node was read
+	configured bool // a link was found that some subnet manager had configured
+	looked     bool // a port of another node was read
 
 	// wanted
 	lids     *lids.Assigner
@@ -67,6 +68,9 @@ type Core struct {
 	lanes    *lanes.Lanes
 	settings portset.Settings
 	links    *linkspeed.Links
+	hosts    confirm.Hosts
+	sure     confirm.Switches
+	unread   unread.Reader
 
 	// work
 	q          work.Queue
@@ -146,6 +150,9 @@ func New(cfg Config) *Core {
 	c.rules = portpolicy.New(&c.topo, &c.cfg.Ports)
 	c.settings = newSettings(c)
 	c.wrote = hostwrites.New(hostFabric{desk{c}}, &c.topo, &c.q)
+	c.hosts = confirm.NewHosts(confirmFabric{desk{c}}, &c.topo, &c.q)
+	c.sure = confirm.NewSwitches(confirmFabric{desk{c}}, &c.topo, &c.q)
+	c.unread = unread.New(unreadFabric{desk{c}}, &c.topo, &c.q, &c.wire)
 	c.law = declared.New(lawFabric{desk{c}}, lawActions{desk{c}}, &c.topo, &c.q, &c.faults, cfg.PortGUID)
 	c.mkeys = newKeeper(c)
 	c.health = health.New(healthCore{desk{c}}, &c.cfg.Health, &c.faults)

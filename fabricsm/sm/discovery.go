@@ -56,7 +56,7 @@ func (d desk) foundAt(p topo.PortID, ni *mad.NodeInfo) subtree.Found {
 func (f finderActions) Link(p, q topo.PortID)     { f.link(p, q) }
 func (f finderActions) Unlink(p topo.PortID)      { f.unlink(p) }
 func (f finderActions) Heard(id topo.NodeID)      { f.heard(id) }
-func (f finderActions) LeaveUnread(p topo.PortID) { f.leaveUnread(p) }
+func (f finderActions) LeaveUnread(p topo.PortID) { f.unread.Leave(p) }
 func (f finderActions) Describe(id topo.NodeID)   { f.inBackground(work.OnNode(work.Desc, id)) }
 
 func (f finderActions) AddRoot(ni mad.NodeInfo) (topo.NodeID, topo.PortID) {
@@ -68,11 +68,11 @@ func (f finderActions) AddRoot(ni mad.NodeInfo) (topo.NodeID, topo.PortID) {
 }
 
 func (f finderActions) EnterSwitch(id topo.NodeID, up topo.PortID) {
-	f.unsure(id, false)
+	f.nodes[id].doubt.Doubt(false)
 	if up != topo.None {
 		f.mkeys.Linked(up)
 	}
-	f.level = append(f.level, id)
+	f.unread.Enter(id)
 }
 
 func (f finderActions) Name(p topo.PortID, guid ib.GUID) {
@@ -121,7 +121,7 @@ func (c *Core) workProbe(x work.Ref) {
 	if !n.alive || n.silent || !c.tree.Probes(p) || c.dark(p) || !linkUp(&pt.info) || c.law.Holds(p) {
 		return
 	}
-	if peer := c.topo.Peer(p); peer != topo.None && !pt.verify && !pt.confirming && !c.nodes[c.ports[peer].node].silent {
+	if peer := c.topo.Peer(p); peer != topo.None && !pt.verify && !pt.host.IsAsked() && !c.nodes[c.ports[peer].node].silent {
 		return
 	}
 	if c.subtrees.IsTooFar(p) {
@@ -190,6 +190,6 @@ func (c *Core) gotNodeInfo(r *work.Request, m *mad.MAD, status mad.Status) {
 	pt.pause = 0
 	c.mkeys.Answered(p, &ni)
 	if c.finder.Found(p, &ni) {
-		c.confirm(p, r)
+		c.hosts.Answered(p, r.Sent.Sub(c.born))
 	}
 }

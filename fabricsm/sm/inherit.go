@@ -17,7 +17,7 @@ func (c *Core) doubtAll() {
 			c.refresh(topo.NodeID(id))
 			if c.topo.Node(topo.NodeID(id)).Type == ib.NodeSwitch {
 				c.rebooted(topo.NodeID(id))
-				c.unsure(topo.NodeID(id), false) // nothing was written to it by us
+				c.nodes[id].doubt.Doubt(false) // nothing was written to it by us
 				c.nodes[id].infoKnown = false
 			}
 		}

@@ -19,7 +19,7 @@ func (f pkeyFabric) IsWriting() bool                 { return f.writing() }
 func (f pkeyFabric) IsManager(p topo.PortID) bool    { return f.managerPort(p) }
 func (f pkeyFabric) MayBelong(sp topo.PortID) bool   { return f.law.MayBelong(sp) }
 func (f pkeyFabric) IsRetired(guid ib.GUID) bool     { return f.law.IsRetired(guid) }
-func (f pkeyFabric) IsConfirmed(sp topo.PortID) bool { return f.confirmed(sp) }
+func (f pkeyFabric) IsConfirmed(sp topo.PortID) bool { return f.hosts.IsConfirmed(sp) }
 func (f pkeyFabric) PutOff(x work.Ref)               { f.inBackground(x) }
 
 func (f pkeyFabric) PortOf(p topo.PortID) pkeys.Port {
@@ -32,7 +32,7 @@ func (f pkeyFabric) PortOf(p topo.PortID) pkeys.Port {
 
 func (f pkeyFabric) NodeOf(id topo.NodeID) pkeys.Node {
 	n := &f.nodes[id]
-	return pkeys.Node{Known: n.infoKnown, Cap: int(n.info.PartitionEnforcementCap), Reset: n.reset, Unsure: n.unsure, Silent: n.silent}
+	return pkeys.Node{Known: n.infoKnown, Cap: int(n.info.PartitionEnforcementCap), Reset: n.reset, Unsure: n.doubt.IsUnsure(), Silent: n.silent}
 }
 
 func (f pkeyFabric) EnforcementOf(sp topo.PortID) pkeys.Enforcement {
@@ -40,10 +40,10 @@ func (f pkeyFabric) EnforcementOf(sp topo.PortID) pkeys.Enforcement {
 }
 
 func (f pkeyFabric) ReadFirst(p topo.PortID) bool {
-	if !f.ports[p].unread || f.mayWriteUnread(p) {
+	if !f.ports[p].unread || f.unread.MayWrite(p) {
 		return false
 	}
-	f.readAfterAll(p)
+	f.unread.Read(p)
 	return true
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/confirm"
 	"portcullis/fabricsm/sm/discovery"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
@@ -51,11 +52,7 @@ type node struct {
 	trapPause time.Duration // between the last two
 	trapTrue  bool          // the last one found something
 	trapDue   bool          // one waits for that time
-	unsure    bool          // it may have lost what was written to it, see sure.go
-	armed     bool          // a link of it was seen armed since it is unsure
-	written   bool          // something may have been written to it since it is unsure
-	proving   bool          // the pending read of port 0 decides, see sure.go
-	lidless   []work.Ref    // work that waits until its port 0 has its LID
+	doubt     confirm.Switch
 }
 
 // port is what the core keeps of a port besides topo.Port. There are many: fields
@@ -65,7 +62,7 @@ type port struct {
 
 	place       ib.Place      // where it was last reported as placed
 	pause       time.Duration // before the device behind it is looked at again
-	armed       int64         // when its link was seen to be armed, in nanoseconds; 0: it is not
+	host        confirm.Host  // behind it
 	foreignSeen uint64        // times that another SM here reported something new about itself
 	refusals    uint64        // commands from here that were refused
 
@@ -81,7 +78,7 @@ type port struct {
 	law        health.Action // the same, by the declared topology
 
 	known  bool // info was read in this life of the link
-	unread bool // info is a guess: the answer to the first Set shows the real one, see unread.go
+	unread bool // info is a guess: the answer to the first Set shows the real one, see package unread
 	fresh  bool // the link came up without configuration, so tables are written without reading them
 	placed bool // PortPlaced was reported
 
@@ -89,12 +86,10 @@ type port struct {
 	obeyed     bool // it answered under its M_Key since its link is there
 
 	// of a port we probe
-	verify     bool // probe although the peer is known
-	reopen     bool // it was switched off by us, and is to be switched on
-	confirming bool // the device behind it is asked for its identity in the background
-	confirmed  bool // the device behind it was asked since its link was armed
-	mute       bool // of an adapter that does not speak of this port through its others
-	told       bool // NodeUnreachable was reported
+	verify bool // probe although the peer is known
+	reopen bool // it was switched off by us, and is to be switched on
+	mute   bool // of an adapter that does not speak of this port through its others
+	told   bool // NodeUnreachable was reported
 
 	due bool // in shownDevices.duePorts
 }

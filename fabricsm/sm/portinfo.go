@@ -17,7 +17,7 @@ func (c *Core) workInfo(p topo.PortID) {
 	if c.mkeys.IsSetOut(p) {
 		return // it is read when that is answered, see mkeys.Keeper.SetAnswered
 	}
-	c.askSure(p)
+	c.sure.Ask(p)
 	c.auditing, pt.background = pt.background, false
 	c.ask(work.OnPort(work.Info, p), pt.node, mad.MethodGet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
 	c.auditing = false
@@ -36,7 +36,7 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 		return
 	}
 	c.changes.Answer(p, !c.ports[p].known || pi.PortState != c.ports[p].info.PortState)
-	c.gotSure(p, &pi)
+	c.sure.Answered(p, pi.LID)
 	was := ib.PortNop
 	if pt := &c.ports[p]; pt.known {
 		was = pt.info.PortState
@@ -78,7 +78,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if c.state == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {
 		c.configured = true
 	}
-	c.noteArmed(p)
+	c.hosts.See(p)
 	c.lanes.ProveArmed(p, old.PortState)
 	if was && byGet && old.PortState != pi.PortState {
 		c.bornOut(p)
@@ -110,7 +110,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if c.nodes[pt.node].epoch != epoch {
 		return
 	}
-	defer c.surer(p, byGet)
+	defer c.sure.See(p, byGet)
 	if c.topo.IsEndPort(p) {
 		c.lids.Settle(p)
 		if byGet || guessed {
@@ -257,7 +257,7 @@ func (c *Core) workSwitch(id topo.NodeID) {
 	have := n.info
 	have.PortStateChange = false
 	c.wantMulticast(id, &want)
-	if want == have || n.unsure && !c.marks0(id) {
+	if want == have || n.doubt.IsUnsure() && !c.sure.HasLID(id) {
 		return
 	}
 	if r := &c.routing; r.tables.LFT(id) == nil && (r.need || r.running) && !n.clearPSC {
@@ -378,7 +378,7 @@ func (c *Core) rebooted(id topo.NodeID) {
 	n := &c.nodes[id]
 	c.lfts.Forget(id)
 	n.reset = false
-	c.unsure(id, true)
+	n.doubt.Doubt(true)
 	c.keyDoubted(c.topo.Node(id).FirstPort)
 	c.groups.Forget(id)
 	tn := c.topo.Node(id)

@@ -36,8 +36,8 @@ func (c *Core) workSet(p topo.PortID) {
 	if !c.writing() || c.workQuarantine(p) || c.holdDown(p) || !c.settings.IsSettable(p) {
 		return
 	}
-	if pt.unread && !c.mayWriteUnread(p) {
-		c.readAfterAll(p)
+	if pt.unread && !c.unread.MayWrite(p) {
+		c.unread.Read(p)
 		return
 	}
 	if c.topo.IsExternal(p) && c.topo.IsEndPort(c.topo.Peer(p)) {
@@ -78,7 +78,7 @@ func (c *Core) gotSet(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Sta
 	c.mkeys.SetAnswered(p, status == mad.StatusOK)
 	stuck := pt.set.Count()
 	if status != mad.StatusOK && pt.unread {
-		c.readAfterAll(p)
+		c.unread.Read(p)
 		return
 	}
 	if status != mad.StatusOK {

@@ -21,7 +21,7 @@ func again[T any](s []T) []T {
 func (c *Core) pump() {
 	c.resumeThrottled()
 	for c.wire.HasRoom(c.cfg.Window) {
-		c.readLevel()
+		c.unread.ReadLevel()
 		x, ok := c.q.Pop()
 		if !ok {
 			return
@@ -46,8 +46,8 @@ func (c *Core) pump() {
 				continue
 			}
 		}
-		if target != topo.None && c.awaitsLID(x, target) {
-			c.holdForLID(x, target)
+		if target != topo.None && c.sure.Awaits(x, target) {
+			c.sure.Hold(x, target)
 			c.passTurn(target, ok)
 			continue
 		}

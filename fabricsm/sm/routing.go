@@ -115,7 +115,7 @@ func (c *Core) routeJob() *RouteJob {
 	if !r.need || r.running || !c.writing() {
 		return nil
 	}
-	if (c.q.MayFind() || c.wire.MayFind() || len(c.level) > 0) && c.now.Before(c.routesBy()) {
+	if (c.q.MayFind() || c.wire.MayFind() || c.unread.IsFinding()) && c.now.Before(c.routesBy()) {
 		return nil
 	}
 	if c.now.Before(r.since.Add(returnWait)) && c.returning() {

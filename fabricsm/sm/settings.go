@@ -74,7 +74,8 @@ type portGate struct{ *Core }
 
 var _ portset.Gate = portGate{}
 
-func (g portGate) IsWritten(p topo.PortID) bool { return g.pkeys.IsDone(p) && g.lanes.IsDone(p) }
+func (g portGate) IsWritten(p topo.PortID) bool   { return g.pkeys.IsDone(p) && g.lanes.IsDone(p) }
+func (g portGate) MayActivate(p topo.PortID) bool { return g.hosts.MayActivate(p) }
 
 func (g portGate) IsHeld(p topo.PortID) bool {
 	if g.isClosed(p) || g.topo.IsExternal(p) && g.hasOtherKey(g.topo.Peer(p)) {

@@ -17,7 +17,7 @@ func (c *Core) settle() bool {
 	// Where no link was ever configured there is nothing to lose by an answer that is late.
 	mayLose := c.configured || !c.looked
 	if c.state == ib.SMDiscovering && c.rest.IsQuiet() && !(mayLose && c.rest.MayShowMore()) && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
-		if c.law.Falls() || c.law.MayElect() && (c.readUnread() || c.elect()) {
+		if c.law.Falls() || c.law.MayElect() && (unreadFabric{desk{c}}.readEnds() || c.elect()) {
 			return true
 		}
 	}
@@ -50,7 +50,7 @@ type restFabric struct{ desk }
 
 var _ settling.Fabric = restFabric{}
 
-func (f restFabric) IsFinding() bool { return len(f.level) > 0 || f.subtrees.IsPending() }
+func (f restFabric) IsFinding() bool { return f.unread.IsFinding() || f.subtrees.IsPending() }
 
 func (f restFabric) IsRouting() bool                      { return f.routing.need || f.routing.running }
 func (f restFabric) IsReady() bool                        { return f.members.IsReady() }

@@ -188,7 +188,7 @@ func (c *Core) verifyDue(id topo.NodeID) {
 		if p := tn.FirstPort + topo.PortID(i); c.topo.GUIDOf(p) != 0 && c.topo.Peer(p) != topo.None {
 			c.background(p)
 			if c.law.IsOn() && c.topo.IsExternal(c.topo.Peer(p)) {
-				c.ports[c.topo.Peer(p)].confirming = true // is it still the same device?
+				c.ports[c.topo.Peer(p)].host.Ask() // is it still the same device?
 				c.q.MarkPort(work.Probe, c.topo.Peer(p))
 			}
 		}

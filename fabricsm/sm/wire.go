@@ -11,7 +11,9 @@ import (
 func (c *Core) ask(x work.Ref, n topo.NodeID, method mad.Method, attr mad.AttrID, mod uint32) *mad.MAD {
 	m := c.send(x, n, c.nodes[n].epoch, method, attr, mod, c.routeFor(x, n))
 	c.nodes[n].out++
-	c.nodes[n].written = c.nodes[n].written || method == mad.MethodSet
+	if method == mad.MethodSet {
+		c.nodes[n].doubt.NoteSet()
+	}
 	return m
 }
 

@@ -266,7 +266,7 @@ func (l *Lanes) auditedMap(p topo.PortID, r *work.Request, got *mad.SLtoVLMappin
 // the link is in Init. If it is reset after that and before the link is Armed nothing
 // shows it: the link is in Init again, and PortInfo is written as it would have been.
 // From Armed on a reset shows. So the table is read once in the background when the
-// link has got there; the tables of switches are proven otherwise, see sure.go of package sm.
+// link has got there; the tables of switches are proven otherwise, see package confirm.
 
 // ProveArmed has the table of an adapter read in the background whose link was just armed. was is the state before that.
 func (l *Lanes) ProveArmed(p topo.PortID, was ib.PortState) {

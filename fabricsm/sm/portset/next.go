@@ -56,11 +56,11 @@ func (s *Settings) IsSettable(p topo.PortID) bool {
 		return false
 	}
 	peer := s.fabric.Port(q)
-	return peer.IsRead && isUp(pt.Info)
+	return peer.IsRead && IsUp(pt.Info)
 }
 
-// isUp reports whether PortInfo shows a link.
-func isUp(pi *mad.PortInfo) bool {
+// IsUp reports whether PortInfo shows a link.
+func IsUp(pi *mad.PortInfo) bool {
 	return pi.PortState >= ib.PortInit && pi.PortPhysicalState != ib.PhysDisabled
 }
 
