@@ -33,8 +33,8 @@ func (c *Core) audit() {
 		c.auditIdentity(c.auditAt)
 		c.aliases.Audit(c.auditAt)
 		c.wrote.ReadGUIDs(c.auditAt)
-		c.auditMaps(c.auditAt)
-		c.askLanes(work.OnPort(work.VLArb, c.auditAt), c.lanes.AuditShares(c.auditAt, c.auditRound))
+		laneFabric{c}.auditMaps(c.auditAt)
+		laneFabric{c}.step(work.OnPort(work.VLArb, c.auditAt), c.lanes.AuditShares(c.auditAt, c.auditRound))
 		if pt.num == 0 {
 			c.groups.Audit(pt.node)
 		}
@@ -82,7 +82,7 @@ func (c *Core) auditIdentity(p topo.PortID) {
 	pt := &c.ports[p]
 	switch {
 	case pt.num == 0 && c.topo.Node(pt.node).Type == ib.NodeSwitch:
-		c.nodes[pt.node].recheck, c.nodes[pt.node].quiet = true, true
+		c.nodes[pt.node].sw.Audit()
 		c.q.MarkNode(work.Switch, pt.node)
 	case c.tree.Probes(p) && c.topo.Peer(p) != topo.None:
 		pt.host.Ask()

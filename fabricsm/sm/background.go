@@ -87,7 +87,7 @@ func (c *Core) backgroundOne(x work.Ref) {
 	pt := &c.ports[x.ID]
 	if x.Class == work.SLtoVL {
 		if c.nodes[pt.node].alive && pt.known {
-			c.auditMaps(x.Port())
+			laneFabric{c}.auditMaps(x.Port())
 		}
 		return
 	}

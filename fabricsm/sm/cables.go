@@ -28,8 +28,8 @@ func (c *Core) link(p, q topo.PortID) {
 		for _, x := range [2]topo.PortID{p, q} {
 			// Perhaps not the cable was away, but the switch: it is asked whether it still has its configuration. Its port 0
 			// has lost its LID then, also if a Set of SwitchInfo has reached it since.
-			if n, id := &c.nodes[c.ports[x].node], c.ports[x].node; n.infoKnown && c.writing() {
-				n.recheck = true
+			if n, id := &c.nodes[c.ports[x].node], c.ports[x].node; n.sw.IsKnown() && c.writing() {
+				n.sw.Recheck()
 				c.q.MarkNode(work.Switch, id)
 				c.q.MarkPort(work.Info, c.topo.Node(id).FirstPort)
 			}

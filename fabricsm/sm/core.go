@@ -20,6 +20,7 @@ import (
 	"portcullis/fabricsm/sm/members"
 	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/multicast"
+	"portcullis/fabricsm/sm/notkept"
 	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/portset"
@@ -111,7 +112,7 @@ type Core struct {
 	shown     *View // the last one
 	devices   shownDevices
 	faults    fault.List
-	notKept   map[device]PortFields // as saved
+	notKept   notkept.Memory // as saved
 	tally     settling.Tally
 	rest      settling.Rest
 }
@@ -136,7 +137,7 @@ func New(cfg Config) *Core {
 		failures: make(map[work.Ref]failure),
 		others:   make(map[ib.GUID]*otherSM),
 		faults:   fault.New(),
-		notKept:  make(map[device]PortFields),
+		notKept:  notkept.New(),
 		members:  members.New(),
 		wire:     work.NewWindow(cfg.Window),
 	}
@@ -300,7 +301,7 @@ func (c *Core) load(facts []Fact) {
 		case FactLanes:
 			c.lanes.Load(f.Mark)
 		case FactNotKept:
-			c.notKept[device{f.GUID, parseModel(f.Model), f.Place}] = f.NotKept
+			c.notKept.Load(notkept.Device{GUID: f.GUID, Model: notkept.ParseModel(f.Model), Place: f.Place}, f.NotKept)
 		case FactTopology, FactTopologyMode: // see startTopology
 		case FactVault, FactMaster, FactCheck: // of the store alone
 		case FactSAGroup, FactSAMember, FactSAService, FactSASubscription, FactSAAlias, FactSAKeys: // of subnet administration

@@ -60,7 +60,7 @@ func (c *Core) failed(r *work.Request, outcome Outcome) {
 		c.after(nearRetry<<min(2*f.tries, 8), work.Near, r.Ref)
 	case r.Ref.Class == work.Vendor:
 		delete(c.failures, r.Ref)
-		c.gotVendor(r, nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
+		linkFabric{desk{c}}.answered(r, nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
 	case r.Ref.Class == work.Notice:
 		delete(c.failures, r.Ref) // it is asked again when there is a reason
 	case c.mkeys.TriesNext(r):
@@ -287,7 +287,7 @@ func (c *Core) refresh(id topo.NodeID) {
 	tn := c.topo.Node(id)
 	c.q.MarkNode(work.Desc, id)
 	if tn.Type == ib.NodeSwitch {
-		c.nodes[id].verify = true
+		c.nodes[id].sw.Verify()
 		c.q.MarkNode(work.Switch, id)
 		c.q.MarkNode(work.LFT, id)
 		c.q.MarkNode(work.MFT, id)

@@ -21,7 +21,7 @@ func (f forwardingFabric) MustWait(id topo.NodeID) bool { return f.lanes.Delays(
 
 func (f forwardingFabric) SwitchOf(id topo.NodeID) forwarding.Switch {
 	n := &f.nodes[id]
-	return forwarding.Switch{Alive: n.alive, Silent: n.silent, Known: n.infoKnown, Top: n.info.LinearFDBTop}
+	return forwarding.Switch{Alive: n.alive, Silent: n.silent, Known: n.sw.IsKnown(), Top: n.sw.Info().LinearFDBTop}
 }
 
 // workLFT reads and writes blocks, several at a time.

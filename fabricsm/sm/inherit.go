@@ -18,7 +18,7 @@ func (c *Core) doubtAll() {
 			if c.topo.Node(topo.NodeID(id)).Type == ib.NodeSwitch {
 				c.rebooted(topo.NodeID(id))
 				c.nodes[id].doubt.Doubt(false) // nothing was written to it by us
-				c.nodes[id].infoKnown = false
+				c.nodes[id].sw.Forget()
 			}
 		}
 	}
@@ -35,16 +35,16 @@ func (c *Core) doubtAll() {
 
 // adoptRoutes has the routes that were found kept as far as they are right, so
 // that neither a takeover nor a restart moves traffic.
-func (c *Core) adoptRoutes() {
-	if !c.election.foreign && c.routing.tables != nil {
+func (f forwardingFabric) adoptRoutes() {
+	if !f.election.foreign && f.routing.tables != nil {
 		return
 	}
-	found, some := make([][]ib.PortNum, len(c.nodes)), false
-	for id := range c.nodes {
-		found[id] = c.lfts.All(topo.NodeID(id))
+	found, some := make([][]ib.PortNum, len(f.nodes)), false
+	for id := range f.nodes {
+		found[id] = f.lfts.All(topo.NodeID(id))
 		some = some || found[id] != nil
 	}
 	if some { // to look for what can be kept in tables without an entry is a second routing
-		c.routing.found = found
+		f.routing.found = found
 	}
 }

@@ -20,7 +20,7 @@ func (f laneFabric) Port(p topo.PortID) lanes.Port {
 
 func (f laneFabric) Node(id topo.NodeID) lanes.Node {
 	n := &f.nodes[id]
-	return lanes.Node{Info: &n.info, IsRead: n.infoKnown, IsAlive: n.alive, IsSilent: n.silent, IsReset: n.reset}
+	return lanes.Node{Info: n.sw.Info(), IsRead: n.sw.IsKnown(), IsAlive: n.alive, IsSilent: n.silent, IsReset: n.sw.IsReset()}
 }
 
 func (f laneFabric) VLs(p topo.PortID) ib.VLCap {
@@ -38,31 +38,31 @@ func (f laneFabric) Save(written string) {
 	f.save(Fact{Kind: FactLanes, GUID: f.cfg.PortGUID, Mark: written})
 }
 
-// askLanes sends the next request for the tables of virtual lanes of a port, if there is one.
-func (c *Core) askLanes(x work.Ref, s lanes.Step) {
+// step sends the next request for the tables of virtual lanes of a port, if there is one.
+func (f laneFabric) step(x work.Ref, s lanes.Step) {
 	if s.Method == 0 {
 		return
 	}
-	c.auditing = s.Audit
-	m := c.ask(x, c.ports[x.ID].node, s.Method, s.Attr, s.Mod)
+	f.auditing = s.Audit
+	m := f.ask(x, f.ports[x.ID].node, s.Method, s.Attr, s.Mod)
 	if s.Method == mad.MethodSet {
-		c.encode(s.Encode(m.Data()))
+		f.encode(s.Encode(m.Data()))
 	}
-	c.auditing = false
+	f.auditing = false
 }
 
 // auditMaps reads one of the SL-to-VL tables of a port in the background.
-func (c *Core) auditMaps(p topo.PortID) {
-	c.askLanes(work.OnPort(work.SLtoVL, p), c.lanes.AuditMaps(p))
+func (f laneFabric) auditMaps(p topo.PortID) {
+	f.step(work.OnPort(work.SLtoVL, p), f.lanes.AuditMaps(p))
 }
 
-// recapLanes looks at the lanes of a switch's ports again when its port 0 says
+// recap looks at the lanes of a switch's ports again when its port 0 says
 // whether they can be programmed.
-func (c *Core) recapLanes(id topo.NodeID) {
-	c.topo.EachExternal(id, func(p topo.PortID) {
-		if c.ports[p].seen() {
-			c.copyPort(p)
-			c.lanes.TouchMaps(p)
+func (f laneFabric) recap(id topo.NodeID) {
+	f.topo.EachExternal(id, func(p topo.PortID) {
+		if f.ports[p].seen() {
+			f.copyPort(p)
+			f.lanes.TouchMaps(p)
 		}
 	})
 }

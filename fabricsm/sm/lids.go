@@ -31,7 +31,7 @@ func (f lidFabric) MayYetForward(sp topo.PortID, l ib.LID) bool {
 	switch {
 	case !n.alive || n.silent:
 		return false
-	case !n.infoKnown:
+	case !n.sw.IsKnown():
 		return f.failures[work.OnNode(work.Switch, id)].rounds == 0
 	default:
 		return f.lfts.WillRead(id, l)

@@ -29,49 +29,63 @@ func (f linkFabric) Solved(k fault.Key) {
 	}
 }
 
+// holdDown takes the link of a switch port down that a rule disables, and
+// reports whether there is such a rule. Our own link is never taken.
+func (f linkFabric) holdDown(p topo.PortID) bool {
+	if !f.rules.SwitchesOff(p) || p == f.rootPort || f.topo.Peer(p) == f.rootPort && f.rootPort != topo.None {
+		return false
+	}
+	pt := &f.ports[p]
+	if !pt.known || pt.info.PortPhysicalState == ib.PhysDisabled {
+		return true
+	}
+	f.takeDown(p, ib.PhysDisabled)
+	return true
+}
+
 // retrain takes a link down once, which comes up by itself, when a change of the enabled speed or width waits for that. The
 // Set goes to the switch port that does not lie behind the link.
-func (c *Core) retrain(p topo.PortID) {
-	q := c.topo.Peer(p)
-	if !c.cfg.Ports.Retrain || q == topo.None || p == c.rootPort || q == c.rootPort ||
-		!c.topo.IsExternal(p) || c.tree.Up(c.ports[p].node) == q && c.topo.IsExternal(q) {
+func (f linkFabric) retrain(p topo.PortID) {
+	q := f.topo.Peer(p)
+	if !f.cfg.Ports.Retrain || q == topo.None || p == f.rootPort || q == f.rootPort ||
+		!f.topo.IsExternal(p) || f.tree.Up(f.ports[p].node) == q && f.topo.IsExternal(q) {
 		return
 	}
-	if !c.ports[q].known || c.q.IsAsked(work.Set, q) || c.settings.Tunes(p) || c.settings.Tunes(q) {
+	if !f.ports[q].known || f.q.IsAsked(work.Set, q) || f.settings.Tunes(p) || f.settings.Tunes(q) {
 		return
 	}
-	if c.links.Train(p, q) {
-		c.takeDown(p, ib.PhysNop)
+	if f.links.Train(p, q) {
+		f.takeDown(p, ib.PhysNop)
 	}
 }
 
-// workVendor reads MlnxExtendedPortInfo, for the work that asked for it: the rotation of keys, or the speed of the link.
-func (c *Core) workVendor(p topo.PortID) {
-	pt := &c.ports[p]
-	if !c.mkeys.Rotation().IsAsked(p) && !c.links.AsksFDR10(p) {
+// look reads MlnxExtendedPortInfo, for the work that asked for it: the rotation of keys, or the speed of the link.
+func (f linkFabric) look(p topo.PortID) {
+	pt := &f.ports[p]
+	if !f.mkeys.Rotation().IsAsked(p) && !f.links.AsksFDR10(p) {
 		return
 	}
-	if enable, due := c.links.DueFDR10(p, c.writing()); due {
+	if enable, due := f.links.DueFDR10(p, f.writing()); due {
 		want := mad.MlnxExtendedPortInfo{StateChangeEnable: mad.MlnxSetSpeedEnabled}
 		if enable {
 			want.LinkSpeedEnabled = mad.MlnxSpeedFDR10
 		}
-		m := c.ask(work.OnPort(work.Vendor, p), pt.node, mad.MethodSet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
-		c.encode(mad.Encode(m.Data(), &want))
+		m := f.ask(work.OnPort(work.Vendor, p), pt.node, mad.MethodSet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
+		f.encode(mad.Encode(m.Data(), &want))
 		return
 	}
-	c.auditing = true // what is asked for later unsettles nothing
-	c.ask(work.OnPort(work.Vendor, p), pt.node, mad.MethodGet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
-	c.auditing = false
+	f.auditing = true // what is asked for later unsettles nothing
+	f.ask(work.OnPort(work.Vendor, p), pt.node, mad.MethodGet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
+	f.auditing = false
 }
 
-// gotVendor takes the answer. An error is the answer of a device that knows no such
+// answered takes the answer. An error is the answer of a device that knows no such
 // attribute.
-func (c *Core) gotVendor(r *work.Request, m *mad.MAD, status mad.Status) {
+func (f linkFabric) answered(r *work.Request, m *mad.MAD, status mad.Status) {
 	var e mad.MlnxExtendedPortInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &e) != nil {
 		e = mad.MlnxExtendedPortInfo{}
 	}
-	c.mkeys.Rotation().Answered(r.Ref.Port(), &e)
-	c.links.Answer(r.Ref.Port(), r.Method, &e)
+	f.mkeys.Rotation().Answered(r.Ref.Port(), &e)
+	f.links.Answer(r.Ref.Port(), r.Method, &e)
 }

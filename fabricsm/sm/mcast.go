@@ -49,10 +49,10 @@ func (f groupFabric) SeatOf(guid ib.GUID) (multicast.Seat, bool) {
 
 func (f groupFabric) SwitchOf(id topo.NodeID) multicast.Switch {
 	n := &f.nodes[id]
-	if !n.alive || !n.infoKnown {
+	if !n.alive || !n.sw.IsKnown() {
 		return multicast.Switch{}
 	}
-	return multicast.Switch{Cap: int(n.info.MulticastFDBCap), IsReset: n.reset}
+	return multicast.Switch{Cap: int(n.sw.Info().MulticastFDBCap), IsReset: n.sw.IsReset()}
 }
 
 // plant plans what changed of the trees, and what follows for virtual lanes.
@@ -116,7 +116,7 @@ func (c *Core) wantMulticast(id topo.NodeID, want *mad.SwitchInfo) {
 // learnMulticast remembers which of those fields a switch did not keep in a Set.
 func (c *Core) learnMulticast(id topo.NodeID) {
 	var missed PortFields
-	top, ports := c.nodes[id].mcAsked.Missed(&c.nodes[id].info)
+	top, ports := c.nodes[id].sw.MissedMulticast()
 	if top {
 		missed |= FieldMulticastFDBTop
 	}

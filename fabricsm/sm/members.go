@@ -32,7 +32,7 @@ func (f pkeyFabric) PortOf(p topo.PortID) pkeys.Port {
 
 func (f pkeyFabric) NodeOf(id topo.NodeID) pkeys.Node {
 	n := &f.nodes[id]
-	return pkeys.Node{Known: n.infoKnown, Cap: int(n.info.PartitionEnforcementCap), Reset: n.reset, Unsure: n.doubt.IsUnsure(), Silent: n.silent}
+	return pkeys.Node{Known: n.sw.IsKnown(), Cap: int(n.sw.Info().PartitionEnforcementCap), Reset: n.sw.IsReset(), Unsure: n.doubt.IsUnsure(), Silent: n.silent}
 }
 
 func (f pkeyFabric) EnforcementOf(sp topo.PortID) pkeys.Enforcement {
@@ -88,7 +88,7 @@ func (c *Core) expel(pl ib.Place) {
 		if c.nodes[far].alive && c.nodes[far].epoch != 0 && far != c.root {
 			// It is a real switch whose name was taken: the values read before may be a lie.
 			c.rebooted(far)
-			c.nodes[far].infoKnown = false
+			c.nodes[far].sw.Forget()
 			c.refresh(far)
 		}
 	}

@@ -10,9 +10,10 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/hostwrites"
-	"portcullis/fabricsm/sm/multicast"
+	"portcullis/fabricsm/sm/notkept"
 	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/subtree"
+	"portcullis/fabricsm/sm/switchinfo"
 	"portcullis/fabricsm/sm/tree"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -29,30 +30,18 @@ type node struct {
 	parked    []work.Ref // work that waits for requests to come back
 	answers   uint32     // answers received from it
 	silent    bool
+	described bool
+	trapTrue  bool          // the last trap that was verified found something
+	trapDue   bool          // a verification waits for trapHold
 	returned  time.Time     // when it came back, if its LID was known; else zero
 	pause     time.Duration // before it is asked again while silent
 	back      time.Time     // when it last answered again
-	described bool
-	mcAsked   multicast.Asked // of a switch: what the last Set of SwitchInfo asked for
-	device    device
+	device    notkept.Device
 	notKept   PortFields
-
-	// of a switch
-	info      mad.SwitchInfo
-	infoKnown bool
-	reset     bool          // it came without configuration: LinearFDBTop was 0
-	verify    bool          // read SwitchInfo, and all ports if one changed state
-	quiet     bool          // the next read of SwitchInfo is part of the audit
-	recheck   bool          // read SwitchInfo: it may have rebooted
-	readPorts bool          // read all ports once PortStateChange is cleared
-	clearPSC  bool          // PortStateChange is to be cleared
-	lifetime  bool          // LifeTimeValue is not kept
-	topAsked  ib.LID        // LinearFDBTop of the last Set
-	trapHold  time.Time     // no verification before
-	trapPause time.Duration // between the last two
-	trapTrue  bool          // the last one found something
-	trapDue   bool          // one waits for that time
-	doubt     confirm.Switch
+	sw        switchinfo.State // of a switch
+	trapHold  time.Time        // no verification before
+	trapPause time.Duration    // between the last two
+	doubt     confirm.Switch   // of a switch
 }
 
 // port is what the core keeps of a port besides topo.Port. There are many: fields
@@ -124,11 +113,11 @@ func (f finderActions) Add(ni mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.lfts.Extend(c.topo.NumNodes())
 	c.tree.Extend(c.topo.NumNodes())
 	c.mkeys.Grow()
-	d := deviceAt(&c.topo, &ni, up)
+	d := notkept.DeviceAt(&c.topo, &ni, up)
 	c.q.ForgetNode(id)
 	c.groups.RemoveSwitch(id)
 	c.changes.ForgetNode(id)
-	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, device: d, notKept: c.notKept[d], due: c.nodes[id].due}
+	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, device: d, notKept: c.notKept.Of(d), due: c.nodes[id].due}
 	c.tree.Add(id, up)
 	for i := range int(ni.NumPorts) + 1 {
 		c.clearPort(first+topo.PortID(i), id, ib.PortNum(i))

@@ -4,9 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
-	"portcullis/fabricsm/sm/health"
-	"portcullis/fabricsm/sm/identity"
-	"portcullis/fabricsm/sm/multicast"
+	"portcullis/fabricsm/sm/portchange"
 	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -88,7 +86,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	c.links.Note(p, old.PortState, linkUp(&pt.info))
 	c.copyPort(p)
 	if pt.num == 0 && c.topo.IsEndPort(p) && (!was || (old.CapabilityMask ^ pi.CapabilityMask).Has(mad.IsSLMappingSupported)) {
-		c.recapLanes(pt.node)
+		laneFabric{c}.recap(pt.node)
 	}
 	epoch := c.nodes[pt.node].epoch
 	hasLink := pt.num != 0
@@ -101,12 +99,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if hasLink && !was && (byGet || !guessed) {
 		pt.fresh = pi.PortState == ib.PortInit
 	}
-	if byGet && was {
-		c.observeReset(p, &old)
-	}
-	if hasLink {
-		c.observeLink(p, &old, was, byGet)
-	}
+	c.follow(p, portchange.Compare(&old, &pt.info, portchange.Known{
+		LID: pt.lid, Num: pt.num, IsExternal: c.topo.IsExternal(p), WasRead: was, ByGet: byGet,
+	}))
 	if c.nodes[pt.node].epoch != epoch {
 		return
 	}
@@ -131,38 +126,30 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 }
 
-// observeReset looks for signs in a Get, compared with old, that a switch was reset.
-func (c *Core) observeReset(p topo.PortID, old *mad.PortInfo) {
-	pt := &c.ports[p]
-	pi, n := &pt.info, &c.nodes[pt.node]
-	if c.topo.IsExternal(p) && portset.Differing(old, pi)&portset.Enforcement != 0 {
-		// It most likely rebooted, and has lost its tables, too.
+// follow does what follows from what happened to a port.
+func (c *Core) follow(p topo.PortID, ch portchange.Change) {
+	id := c.ports[p].node
+	n := &c.nodes[id]
+	if ch.LostBits {
 		c.pkeys.Forget(p)
-		n.reset, n.verify = false, true
-		c.q.MarkNode(work.Switch, pt.node)
+		n.sw.Reboot()
+		n.sw.Verify()
+		c.q.MarkNode(work.Switch, id)
 	}
-	if pt.num == 0 && pt.lid != 0 && old.LID == pt.lid && pi.LID == 0 {
-		c.rebooted(pt.node)
-		n.recheck = true // LinearFDBTop is gone, too
-		c.q.MarkNode(work.Switch, pt.node)
+	if ch.LostLID {
+		c.rebooted(id)
+		n.sw.Recheck() // LinearFDBTop is gone, too
+		c.q.MarkNode(work.Switch, id)
 	}
-}
-
-// observeLink takes what became of the link of a port since old, if it was known.
-func (c *Core) observeLink(p topo.PortID, old *mad.PortInfo, was, byGet bool) {
-	pi := &c.ports[p].info
+	if ch.HasFlapped {
+		c.flapped(p, c.topo.Peer(p))
+	}
 	switch {
-	case !linkUp(pi):
-		if byGet && was && linkUp(old) {
-			c.flapped(p, c.topo.Peer(p))
-		}
+	case ch.Link == portchange.Down:
 		c.linkDown(p)
-	case was && old.PortState >= ib.PortArmed && pi.PortState == ib.PortInit:
-		if byGet {
-			c.flapped(p, c.topo.Peer(p))
-		}
+	case ch.Link == portchange.Bounced:
 		c.bounced(p)
-	case c.topo.Peer(p) == topo.None:
+	case ch.Link == portchange.Up && c.topo.Peer(p) == topo.None:
 		c.linkFound(p)
 	}
 }
@@ -234,135 +221,6 @@ func (c *Core) linkFound(p topo.PortID) {
 	}
 }
 
-func (c *Core) workSwitch(id topo.NodeID) {
-	n := &c.nodes[id]
-	x := work.OnNode(work.Switch, id)
-	if !n.infoKnown || n.verify || n.recheck {
-		c.auditing, n.quiet = n.quiet && !n.verify, false
-		c.ask(x, id, mad.MethodGet, mad.AttrSwitchInfo, 0)
-		c.auditing = false
-		return
-	}
-	if !c.writing() {
-		return
-	}
-	want := n.info
-	if t := c.routing.tables; t.LFT(id) != nil {
-		want.LinearFDBTop = t.MaxLID
-		if !n.lifetime {
-			want.LifeTimeValue = c.cfg.Ports.PacketLifetime
-		}
-	}
-	want.PortStateChange = n.clearPSC
-	have := n.info
-	have.PortStateChange = false
-	c.wantMulticast(id, &want)
-	if want == have || n.doubt.IsUnsure() && !c.sure.HasLID(id) {
-		return
-	}
-	if r := &c.routing; r.tables.LFT(id) == nil && (r.need || r.running) && !n.clearPSC {
-		return // joined with LinearFDBTop, which follows from the tables
-	}
-	n.topAsked = want.LinearFDBTop
-	n.mcAsked = multicast.AskedBy(&want)
-	m := c.ask(x, id, mad.MethodSet, mad.AttrSwitchInfo, 0)
-	c.encode(mad.Encode(m.Data(), &want))
-}
-
-func (c *Core) gotSwitchInfo(id topo.NodeID, r *work.Request, m *mad.MAD, status mad.Status) {
-	var si mad.SwitchInfo
-	if status != mad.StatusOK || mad.Decode(m.Data(), &si) != nil {
-		c.refused(r, status.String())
-		return
-	}
-	n := &c.nodes[id]
-	old, was := n.info, n.infoKnown
-	si.PartitionEnforcementCap = min(si.PartitionEnforcementCap, identity.MaxKeys)
-	n.info, n.infoKnown = si, true
-	c.showSwitch(id)
-	c.copySwitch(id)
-	if r.Method == mad.MethodSet {
-		c.setSwitchDone(id, r)
-		return
-	}
-	verify := n.verify
-	n.verify, n.recheck = false, false
-	if !was {
-		c.touchNode(id)
-		c.lfts.Read(id)
-	} else if si.LinearFDBTop < old.LinearFDBTop {
-		if c.strikeNode(id, health.Rebooting); !n.alive {
-			return
-		}
-		c.rebooted(id)
-	}
-	if !was || si.LinearFDBTop < old.LinearFDBTop {
-		n.reset = si.LinearFDBTop == 0
-		c.groups.Forget(id)
-	}
-	if verify && si.PortStateChange {
-		// It is set after any bring-up, so it says something only when a trap
-		// made us ask. It is cleared before the ports are read: a change in
-		// between sets it again.
-		n.readPorts, n.clearPSC = true, true
-		if !c.writing() {
-			c.searchPorts(id)
-		}
-	}
-	c.q.MarkNode(work.Switch, id)
-	c.lfts.Recount(id)
-}
-
-// searchPorts looks for the ports of a switch that changed.
-func (c *Core) searchPorts(id topo.NodeID) {
-	c.nodes[id].readPorts = false
-	c.changes.Begin(id)
-}
-
-// setSwitchDone takes the answer to a Set of SwitchInfo.
-func (c *Core) setSwitchDone(id topo.NodeID, r *work.Request) {
-	n := &c.nodes[id]
-	if n.clearPSC {
-		n.clearPSC = false
-		if n.readPorts {
-			c.searchPorts(id)
-		}
-	}
-	c.learnMulticast(id)
-	t := c.routing.tables
-	if t.LFT(id) != nil && n.info.LinearFDBTop != t.MaxLID && n.topAsked == t.MaxLID {
-		c.refused(r, "LinearFDBTop is not kept")
-		c.lfts.Recount(id)
-		return
-	}
-	if n.info.LifeTimeValue != c.cfg.Ports.PacketLifetime {
-		n.lifetime = true
-	}
-	c.q.MarkNode(work.Switch, id)
-	c.lfts.Recount(id)
-}
-
-// copySwitch brings topo.Node up to date with SwitchInfo.
-func (c *Core) copySwitch(id topo.NodeID) {
-	si := &c.nodes[id].info
-	tn := c.topo.Node(id)
-	was := tn
-	// LinearFDBCap is not trusted: one device with a false value would stop routing for all. A switch that is too small
-	// refuses its own blocks.
-	tn.MulticastFDBCap = si.MulticastFDBCap
-	tn.PartitionEnforcementCap = si.PartitionEnforcementCap
-	tn.InboundEnforcementCap, tn.OutboundEnforcementCap = si.InboundEnforcementCap, si.OutboundEnforcementCap
-	tn.EnhancedPort0 = si.EnhancedPort0
-	if tn.MulticastFDBCap != was.MulticastFDBCap && (c.routing.tables != nil || c.routing.running) {
-		c.wantRoutes() // a snapshot from before shows no room for multicast there
-	}
-	if tn != was {
-		c.topo.SetNode(id, tn)
-		c.pkeys.Moved()
-		c.touchNode(id)
-	}
-}
-
 // touchNode checks again the programmed state of all ports of a node that were read.
 func (c *Core) touchNode(id topo.NodeID) {
 	tn := c.topo.Node(id)
@@ -377,7 +235,7 @@ func (c *Core) touchNode(id topo.NodeID) {
 func (c *Core) rebooted(id topo.NodeID) {
 	n := &c.nodes[id]
 	c.lfts.Forget(id)
-	n.reset = false
+	n.sw.Reboot()
 	n.doubt.Doubt(true)
 	c.keyDoubted(c.topo.Node(id).FirstPort)
 	c.groups.Forget(id)

@@ -8,20 +8,6 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// holdDown takes the link of a switch port down that a rule disables, and
-// reports whether there is such a rule. Our own link is never taken.
-func (c *Core) holdDown(p topo.PortID) bool {
-	if !c.rules.SwitchesOff(p) || p == c.rootPort || c.topo.Peer(p) == c.rootPort && c.rootPort != topo.None {
-		return false
-	}
-	pt := &c.ports[p]
-	if !pt.known || pt.info.PortPhysicalState == ib.PhysDisabled {
-		return true
-	}
-	c.takeDown(p, ib.PhysDisabled)
-	return true
-}
-
 // takeDown takes the link of a port down, and says what follows: PhysNop, to come
 // up again, or PhysDisabled. Nothing else is written.
 func (c *Core) takeDown(p topo.PortID, phys ib.PhysState) {

@@ -3,7 +3,6 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/work"
@@ -33,7 +32,7 @@ func (c *Core) smLID() ib.LID {
 // port's state.
 func (c *Core) workSet(p topo.PortID) {
 	pt := &c.ports[p]
-	if !c.writing() || c.workQuarantine(p) || c.holdDown(p) || !c.settings.IsSettable(p) {
+	if !c.writing() || c.workQuarantine(p) || (linkFabric{desk{c}}).holdDown(p) || !c.settings.IsSettable(p) {
 		return
 	}
 	if pt.unread && !c.unread.MayWrite(p) {
@@ -41,7 +40,7 @@ func (c *Core) workSet(p topo.PortID) {
 		return
 	}
 	if c.topo.IsExternal(p) && c.topo.IsEndPort(c.topo.Peer(p)) {
-		c.tellEnforcement(p)
+		settingFabric{desk{c}}.tellEnforcement(p)
 	}
 	want, fields := c.settings.Want(p)
 	differ := portset.Differing(&pt.info, &want) & fields
@@ -54,7 +53,7 @@ func (c *Core) workSet(p topo.PortID) {
 		return
 	}
 	if !key && differ&^c.nodes[pt.node].notKept == 0 && state == ib.PortNop && !c.settings.MustRenew(p) {
-		c.retrain(p)
+		linkFabric{desk{c}}.retrain(p)
 		return
 	}
 	if state == ib.PortNop && !key && pt.num != 0 && pt.info.PortState == ib.PortInit && differ&portset.LinkSpeeds == 0 {
@@ -127,19 +126,4 @@ func (c *Core) gotSet(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Sta
 	}
 	c.observe(p, &pi, false)
 	c.pkeys.Judge.Port(p)
-}
-
-// tellEnforcement reports once why the hosts of a switch get no partition.
-func (c *Core) tellEnforcement(p topo.PortID) {
-	id := c.ports[p].node
-	reason, known := c.settings.CannotEnforce(id)
-	if !known {
-		return
-	}
-	k := fault.Key{Kind: fault.NoEnforcement, GUID: c.topo.NodeGUID(id)}
-	if reason == "" {
-		c.faults.Clear(k)
-		return
-	}
-	c.problem(k, &CannotEnforce{GUID: k.GUID, Reason: reason})
 }

@@ -114,7 +114,7 @@ func (c *Core) unpark(n *node) {
 func (c *Core) workOn(x work.Ref) {
 	switch x.Class {
 	case work.Switch:
-		c.workSwitch(x.Node())
+		switchFabric{desk{c}}.look(x.Node())
 	case work.Info:
 		c.workInfo(x.Port())
 	case work.Root, work.Probe:
@@ -126,7 +126,7 @@ func (c *Core) workOn(x work.Ref) {
 	case work.LFT:
 		c.workLFT(x.Node())
 	case work.SLtoVL, work.VLArb:
-		c.askLanes(x, c.lanes.Next(x))
+		laneFabric{c}.step(x, c.lanes.Next(x))
 	case work.Set:
 		c.workSet(x.Port())
 	case work.Desc:
@@ -136,7 +136,7 @@ func (c *Core) workOn(x work.Ref) {
 	case work.MFT:
 		c.workMFT(x.Node())
 	case work.Vendor:
-		c.workVendor(x.Port())
+		linkFabric{desk{c}}.look(x.Port())
 	case work.Notice:
 		c.workNotice(x.Port())
 	}

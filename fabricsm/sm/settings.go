@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -27,7 +28,7 @@ func (f settingFabric) Port(p topo.PortID) portset.Port {
 
 func (f settingFabric) Switch(id topo.NodeID) (*mad.SwitchInfo, bool) {
 	n := &f.nodes[id]
-	return &n.info, n.infoKnown
+	return n.sw.Info(), n.sw.IsKnown()
 }
 
 func (f settingFabric) NotKept(id topo.NodeID) portset.Fields          { return f.nodes[id].notKept }
@@ -67,6 +68,21 @@ func (f settingFabric) renewAll() {
 			pt.set.RenewLater()
 		}
 	}
+}
+
+// tellEnforcement reports once why the hosts of a switch get no partition.
+func (f settingFabric) tellEnforcement(p topo.PortID) {
+	id := f.ports[p].node
+	reason, known := f.settings.CannotEnforce(id)
+	if !known {
+		return
+	}
+	k := fault.Key{Kind: fault.NoEnforcement, GUID: f.topo.NodeGUID(id)}
+	if reason == "" {
+		f.faults.Clear(k)
+		return
+	}
+	f.problem(k, &CannotEnforce{GUID: k.GUID, Reason: reason})
 }
 
 // portGate is the core as package portset asks it how far a port may be moved.

@@ -120,7 +120,7 @@ func (c *Core) becomeMaster() {
 	c.event(&StateChanged{State: c.state, Reason: "discovery is complete and no subnet manager of higher rank is master"})
 	f := c.topo.Freeze()
 	ports := f.EndPorts()
-	c.adoptRoutes()
+	forwardingFabric{desk{c}}.adoptRoutes()
 	if c.election.foreign {
 		c.election.foreign = false
 		c.lids.Adopt(ports)

@@ -79,12 +79,12 @@ func (c *Core) showDevices(v *View) {
 	for _, id := range d.dueNodes {
 		n := &c.nodes[id]
 		n.due = false
-		if !n.alive || !n.infoKnown {
+		if !n.alive || !n.sw.IsKnown() {
 			d.switches.Set(int32(id), nil)
 			continue
 		}
 		info := new([switchInfoSize]byte)
-		c.encode(mad.Encode(info[:], &n.info))
+		c.encode(mad.Encode(info[:], n.sw.Info()))
 		if was := d.switches.At(int32(id)); was == nil || *was != *info {
 			d.switches.Set(int32(id), info)
 		}

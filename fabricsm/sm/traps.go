@@ -177,7 +177,7 @@ func (c *Core) verifyDue(id topo.NodeID) {
 	n.trapDue, n.trapTrue, n.trapHold = false, false, c.now.Add(n.trapPause)
 	tn := c.topo.Node(id)
 	if tn.Type == ib.NodeSwitch {
-		n.verify = true
+		n.sw.Verify()
 		c.q.MarkNode(work.Switch, id)
 		return
 	}

@@ -131,7 +131,7 @@ func (c *Core) answered(r *work.Request, m *mad.MAD) {
 	case work.Root, work.Probe:
 		c.gotNodeInfo(r, m, status)
 	case work.Switch:
-		c.gotSwitchInfo(n, r, m, status)
+		switchFabric{desk{c}}.answered(n, r, m, status)
 	case work.Info:
 		c.gotPortInfo(p, m, status)
 	case work.SMInfo:
@@ -145,7 +145,7 @@ func (c *Core) answered(r *work.Request, m *mad.MAD) {
 	case work.MFT:
 		c.gotMFT(n, r, m, status)
 	case work.Vendor:
-		c.gotVendor(r, m, status)
+		linkFabric{desk{c}}.answered(r, m, status)
 	case work.Notice:
 		c.gotNotice(p, r, m, status)
 	case work.SLtoVL, work.VLArb:
