@@ -214,7 +214,7 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 	o := huma.Operation{
 		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary,
 		DefaultStatus: op.status, MaxBodyBytes: op.maxBody, BodyReadTimeout: readTimeout,
-		Middlewares: huma.Middlewares{s.authorize(op.access), mediaTypes, s.leads(op), conditions(op.honours)},
+		Middlewares: huma.Middlewares{s.authorize(op.access), mediaTypes, s.leads(op), s.answeredOnce(&op), conditions(op.honours)},
 		Responses: map[string]*huma.Response{"default": {
 			Description: "Problem (RFC 9457)",
 			Content: map[string]*huma.MediaType{problemType: {
@@ -224,6 +224,9 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 	}
 	if op.access == accessHost {
 		o.Middlewares = append(o.Middlewares, s.bounded(op))
+	}
+	if op.repeatable() && !s.local {
+		o.Parameters = append(o.Parameters, keyParameter())
 	}
 	if op.answer != nil {
 		o.Responses["200"] = &huma.Response{

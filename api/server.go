@@ -54,7 +54,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Topospec,
-// Reference, Locks, Events, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended and Ready are required.
+// Reference, Locks, Events, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended, Clock, Answers and Ready are required.
 type Options struct {
 	Backend        Backend
 	Tenancy        Tenancy
@@ -73,6 +73,7 @@ type Options struct {
 	Leadership     Leadership      // nil: this is the only instance
 	Ended          EndedTokens     // nil: tokens that have ended are not recorded
 	Clock          Clock           // nil: the time is believed
+	Answers        FirstAnswers    // nil: a request that has an Idempotency-Key is refused
 	Tokens         *Tokens
 	ChannelBinding ChannelBinding
 	Limits         Limits
@@ -101,6 +102,7 @@ type Server struct {
 	hosts        HostAuthority
 	leadership   Leadership
 	clock        Clock
+	answers      FirstAnswers
 	peers        peers
 	channel      ChannelBinding
 	version      string
@@ -128,7 +130,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

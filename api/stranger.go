@@ -122,7 +122,7 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		defer bytesOf.release(source, n)
-		body, refused := readBody(r, op.maxBody)
+		body, refused := readBody(r, op.maxBody, unprovenRead)
 		if refused != nil {
 			writeProblem(w, r, refused)
 			return
@@ -161,10 +161,13 @@ func unread(w http.ResponseWriter, r *http.Request, p *problem) {
 	writeProblem(w, r, p)
 }
 
-// readBody reads the body of a request, most bytes of it.
-func readBody(r *http.Request, most int64) ([]byte, *problem) {
+// readBody reads the body of a request, of most bytes, that arrives within a time.
+func readBody(r *http.Request, most int64, within time.Duration) ([]byte, *problem) {
+	if r.ContentLength > most {
+		return nil, tooLarge(most)
+	}
 	if c := noteOf(r.Context()).answer; c != nil {
-		if err := c.SetReadDeadline(time.Now().Add(unprovenRead)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		if err := c.SetReadDeadline(time.Now().Add(within)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return nil, brokenBody()
 		}
 	}

@@ -126,6 +126,12 @@ var arrows = []arrow{
 		why:  "judges the version that a caller means",
 	},
 	{
+		from: "api/idempotency",
+		may:  []string{"api/limit", "api/refusal", "api/store"},
+		not:  []string{"net/http"},
+		why:  "an answer is kept the same way whatever was asked",
+	},
+	{
 		from: "api/inventory/register",
 		may:  []string{"attest", "fabricsm/ib", "fabricsm/topospec/approval", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/fabric/records"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},

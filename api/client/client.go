@@ -111,6 +111,14 @@ func IfMatch(ctx context.Context, version string) context.Context {
 
 type matchKey struct{}
 
+// Named returns a context in which a request that changes something has this Idempotency-Key: 1 to 128 printable characters
+// of ASCII. The same request with the same key changes nothing a second time and is answered as before.
+func Named(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, nameKey{}, key)
+}
+
+type nameKey struct{}
+
 // WithCertificate returns a client with connections of its own that shows a certificate, and no token.
 func (c *Client) WithCertificate(cert tls.Certificate) *Client {
 	other := *c
@@ -197,6 +205,9 @@ func (c *Client) sendMatching(ctx context.Context, h *http.Client, method, path,
 	}
 	if match != "" {
 		req.Header.Set("If-Match", `"`+match+`"`)
+	}
+	if name, _ := ctx.Value(nameKey{}).(string); name != "" && method != http.MethodGet {
+		req.Header.Set("Idempotency-Key", name)
 	}
 	if c.userAgent != "" {
 		req.Header.Set("User-Agent", c.userAgent)

@@ -19,6 +19,7 @@ import (
 	"portcullis/api"
 	"portcullis/api/apitest"
 	"portcullis/api/client"
+	"portcullis/api/idempotency"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -411,5 +412,30 @@ func TestListsFollowPages(t *testing.T) {
 	}
 	if clusters, err := c.Clusters().List(ctx, v1.ClusterQuery{PageQuery: v1.PageQuery{Limit: 2}}); err != nil || len(clusters) != 3 {
 		t.Errorf("clusters: %+v, %v", clusters, err)
+	}
+}
+
+// TestNamedRequests creates a tenant twice under one key: the second time its first answer comes back.
+func TestNamedRequests(t *testing.T) {
+	b := apitest.NewSite(t)
+	s := apitest.Start(t, b, func(o *api.Options) {
+		o.Answers = idempotency.New(b.Store, time.Now, idempotency.DefaultRate())
+	})
+	c := connect(t, s, s.Operator)
+	named := client.Named(t.Context(), "8e03978e-40d5-43e8-bc93-6894a57f9324")
+	first, err := c.Tenants().Create(named, v1.NewTenant{Name: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.Tenants().Create(named, v1.NewTenant{Name: "acme"})
+	if err != nil || cmp.Diff(first, again) != "" {
+		t.Errorf("the repetition: %+v, %v; want %+v", again, err, first)
+	}
+	if _, err := c.Tenants().Get(named, "acme"); err != nil {
+		t.Errorf("a request that reads: %v", err)
+	}
+	_, err = c.Tenants().Create(t.Context(), v1.NewTenant{Name: "acme"})
+	if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Code != "tenant_exists" {
+		t.Errorf("without the key: %v, want tenant_exists", err)
 	}
 }

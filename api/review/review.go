@@ -103,7 +103,7 @@ func Current(ctx context.Context, r store.Reader) (*Mark, error) {
 func Seen() []string {
 	return []string{
 		"fabric/memberships/", "fabric/ports/", "fabric/nodes/", "fabric/sm/",
-		"session-keys/", "sessions-used/", "seals/", "unsealed/", "lock-tickets/", "lock-reports/",
+		"session-keys/", "sessions-used/", "seals/", "unsealed/", "lock-tickets/", "lock-reports/", "idempotency/",
 		"leader/now/", "leader/candidates/", "audit/verifying/",
 		"review/mark/", "review/decisions/", "review/found/",
 	}

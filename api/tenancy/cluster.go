@@ -76,7 +76,7 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 		}
 		_, err = Clusters().Get(ctx, tx, n.Name)
 		if err == nil {
-			return refusal.New(refusal.Conflict, "cluster_exists", "", "cluster %s exists", n.Name)
+			return refusal.New(refusal.Conflict, "cluster_exists", "use the one that exists, or another name", "cluster %s exists", n.Name)
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return err

@@ -49,7 +49,7 @@ func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant
 	err = s.update(ctx, func(tx *store.Tx) error {
 		_, err := Tenants().Get(ctx, tx, n.Name)
 		if err == nil {
-			return refusal.New(refusal.Conflict, "tenant_exists", "", "tenant %s exists", n.Name)
+			return refusal.New(refusal.Conflict, "tenant_exists", "use the one that exists, or another name", "tenant %s exists", n.Name)
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return err

@@ -17,6 +17,7 @@ import (
 	"portcullis/api/fabric/owed"
 	"portcullis/api/fabric/query"
 	"portcullis/api/hostca"
+	"portcullis/api/idempotency"
 	"portcullis/api/locks"
 	"portcullis/api/measuredboot"
 	"portcullis/api/results"
@@ -154,6 +155,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 			return append(s.health.Warned(s.status.Conditions(ctx)), believed.All(ctx)...)
 		},
 		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: a.newBackups(), Clock: s.clock,
+		Answers: idempotency.New(s.store, s.clock.Now, idempotency.DefaultRate()),
 	}
 	var observer *query.Observer
 	debts := owed.New(s.log)

@@ -1,0 +1,194 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+
+	"portcullis/api/idempotency"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+const (
+	idempotencyKey = "Idempotency-Key"
+	// repeated is set on an answer that was given before.
+	repeated = "Idempotency-Replayed"
+	// keepTimeout bounds how long an answer waits for the store to keep it.
+	keepTimeout = 5 * time.Second
+)
+
+// FirstAnswers keeps the first answers to requests. Package idempotency implements it.
+type FirstAnswers interface {
+	Begin(ctx context.Context, r *idempotency.Request) (*idempotency.Answer, error)
+	Finish(ctx context.Context, r *idempotency.Request, a idempotency.Answer) error
+	Forget(ctx context.Context, r *idempotency.Request) error
+}
+
+// repeatable reports whether the answers of an operation are kept: of those that change something by an operator's
+// order, and answer in one document.
+func (op *operation) repeatable() bool {
+	return op.method != http.MethodGet && (op.access == accessTenancy || op.access == accessOperate) && !op.long && op.answerType == ""
+}
+
+// keyParameter documents the header of operations whose answers are kept.
+func keyParameter() *huma.Param {
+	most, least := idempotency.MaxKey, 1
+	return &huma.Param{
+		Name: idempotencyKey, In: "header",
+		Description: "names this request: sent again with the same name within a day, it changes nothing and is answered as before",
+		Schema:      &huma.Schema{Type: "string", MinLength: &least, MaxLength: &most, Pattern: "^[!-~]+$"},
+	}
+}
+
+// answeredOnce is the middleware of one operation that answers a request which was sent before with its first answer.
+func (s *Server) answeredOnce(op *operation) func(huma.Context, func(huma.Context)) {
+	keeps := s.answers != nil && !s.local && op.repeatable()
+	grows := slices.Contains(growing, op.id)
+	return func(ctx huma.Context, next func(huma.Context)) {
+		r, w := humachi.Unwrap(ctx)
+		keys := r.Header.Values(idempotencyKey)
+		switch {
+		case len(keys) == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead:
+			next(ctx)
+		case !keeps:
+			writeProblem(w, r, unsupportedProblem(idempotencyKey))
+		case len(keys) > 1 || !idempotency.ValidKey(keys[0]):
+			writeProblem(w, r, newProblem(http.StatusBadRequest, v1.CodeBadRequest, "the header "+idempotencyKey+" is no key",
+				"send one, of 1 to "+strconv.Itoa(idempotency.MaxKey)+" printable characters of ASCII without a space, such as a UUID"))
+		default:
+			base := ctx.Context()
+			if grows {
+				base = store.Growing(base)
+			}
+			s.answerOnce(base, ctx, op, keys[0], next)
+		}
+	}
+}
+
+func (s *Server) answerOnce(base context.Context, ctx huma.Context, op *operation, key string, next func(huma.Context)) {
+	r, w := humachi.Unwrap(ctx)
+	refuse := func(err error) {
+		p, fault := problemOf(err)
+		noteFault(base, fault)
+		writeProblem(w, r, p)
+	}
+	body, refused := readBody(r, op.maxBody, readTimeout)
+	if refused != nil {
+		unread(w, r, refused)
+		return
+	}
+	id := &idempotency.Request{Caller: actor(base), Key: key, Fingerprint: fingerprint(r, body)}
+	begin, cancel := context.WithTimeout(base, handlerTimeout)
+	defer cancel()
+	first, err := s.answers.Begin(begin, id)
+	if err != nil {
+		refuse(err)
+		return
+	}
+	if first != nil {
+		w.Header().Set(repeated, "true")
+		send(w, first)
+		return
+	}
+	answer := &heldAnswer{header: w.Header()}
+	again := r.WithContext(ctx.Context())
+	again.Body = io.NopCloser(bytes.NewReader(body))
+	next(humachi.NewContext(ctx.Operation(), again, answer))
+
+	// The change is made: whether the client still waits plays no part any more.
+	keep, done := context.WithTimeout(context.WithoutCancel(base), keepTimeout)
+	defer done()
+	a := answer.whole()
+	switch {
+	case undone(&a):
+		err = s.answers.Forget(keep, id)
+	case !unknown(&a):
+		err = s.answers.Finish(keep, id, a)
+	}
+	if err != nil {
+		s.log.WarnContext(base, "the answer to a request could not be kept, so a repetition is refused", "request_id", requestID(base), "error", err)
+	}
+	send(w, &a)
+}
+
+// undone reports whether an answer says that nothing was done, so that the request can be sent again. Other faults of the
+// service leave open whether the change was made.
+func undone(a *idempotency.Answer) bool {
+	if a.Status < http.StatusInternalServerError {
+		return a.Status == http.StatusTooManyRequests
+	}
+	var p struct {
+		Code string `json:"code"`
+	}
+	return json.Unmarshal(a.Body, &p) == nil && slices.Contains([]string{"busy", v1.CodeNoLeader, v1.CodeSMElsewhere}, p.Code)
+}
+
+// unknown reports whether an answer leaves open whether the change was made.
+func unknown(a *idempotency.Answer) bool { return a.Status >= http.StatusInternalServerError }
+
+// fingerprint returns the digest of all that makes a request what it is.
+func fingerprint(r *http.Request, body []byte) [sha256.Size]byte {
+	sum := sha256.Sum256(body)
+	parts := []any{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, hex.EncodeToString(sum[:])}
+	for _, name := range []string{"Content-Type", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
+		parts = append(parts, r.Header.Values(name))
+	}
+	text, _ := json.Marshal(parts) // strings alone
+	return sha256.Sum256(text)
+}
+
+// keptHeaders belong to an answer; others belong to the request that it is sent to.
+func keptHeaders() []string { return []string{"Content-Type", "Etag", "Location"} }
+
+func send(w http.ResponseWriter, a *idempotency.Answer) {
+	for name, value := range a.Header {
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body) // a client that is gone asks again
+}
+
+// heldAnswer is an answer that waits until it is kept.
+type heldAnswer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (h *heldAnswer) Header() http.Header { return h.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (h *heldAnswer) WriteHeader(status int) {
+	if h.status == 0 {
+		h.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (h *heldAnswer) Write(p []byte) (int, error) {
+	h.WriteHeader(http.StatusOK)
+	return h.body.Write(p)
+}
+
+func (h *heldAnswer) whole() idempotency.Answer {
+	h.WriteHeader(http.StatusOK)
+	a := idempotency.Answer{Status: h.status, Header: map[string]string{}, Body: h.body.Bytes()}
+	for _, name := range keptHeaders() {
+		if v := h.header.Get(name); v != "" {
+			a.Header[name] = v
+		}
+	}
+	return a
+}
