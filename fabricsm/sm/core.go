@@ -24,9 +24,11 @@ import (
 	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/portset"
+	"portcullis/fabricsm/sm/quarantine"
 	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/statechange"
 	"portcullis/fabricsm/sm/subtree"
+	"portcullis/fabricsm/sm/traps"
 	"portcullis/fabricsm/sm/tree"
 	"portcullis/fabricsm/sm/unread"
 	"portcullis/fabricsm/sm/violation"
@@ -87,20 +89,21 @@ type Core struct {
 	auditRound int         // how often it has seen all ports
 
 	// others
-	others   map[ib.GUID]*otherSM
-	election election
-	actCount uint32
-	dropped  uint64
-	strays   uint64 // answers to nothing that was asked
-	reports  *violation.Log
-	wrote    hostwrites.Watcher
-	changes  *statechange.Search
-	guessing *bruteforce.Detector
-	health   *health.Records
-	subtrees *subtree.Tracker
-	contests *identity.Contests
-	finder   *discovery.Finder
-	law      *declared.Law
+	others     map[ib.GUID]*otherSM
+	election   election
+	actCount   uint32
+	dropped    uint64
+	reports    *violation.Log
+	traps      traps.Judge
+	wrote      hostwrites.Watcher
+	changes    *statechange.Search
+	guessing   *bruteforce.Detector
+	health     *health.Records
+	quarantine quarantine.Keeper
+	subtrees   *subtree.Tracker
+	contests   *identity.Contests
+	finder     *discovery.Finder
+	law        *declared.Law
 
 	deadLinks discovery.DeadLinks
 
@@ -161,6 +164,10 @@ func New(cfg Config) *Core {
 	c.links = linkspeed.New(linkFabric{desk{c}}, &c.topo, &c.q, &c.rules)
 	c.groups = multicast.New(groupFabric{desk{c}}, &c.topo, &c.q)
 	c.reports = violation.New(violationFabric{c}, &c.topo, violation.Options{Config: cfg.Violations, PortGUID: cfg.PortGUID, Controls: cfg.Controls.Traps})
+	c.quarantine = quarantine.New(&quarantine.Parts{
+		Fabric: quarantineFabric{desk{c}}, Actions: quarantineActions{desk{c}}, Topo: &c.topo, Tree: c.tree, Queue: &c.q, Health: c.health,
+	})
+	c.traps = newTraps(c)
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
 	c.changes = statechange.New(changeFabric{c}, &c.topo, &c.q, cfg.AuditPeriod > 0)
 	c.contests = identity.New(identityFabric{desk{c}}, identityActions{desk{c}}, &c.topo, &c.q)
@@ -198,7 +205,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	case *AliasesSet:
 		c.setAliases(in)
 	case *HealthMarked:
-		c.marked(in)
+		healthCore{desk{c}}.marked(in)
 	case *PolicySet:
 		c.setPolicy(&in.Policy)
 	case *GroupsSet:
@@ -216,9 +223,15 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	case *PortCounted:
 		c.portCounted(in)
 	case *ClassTrapJudged:
-		c.judgeClass(in)
+		p, known := c.byPort[in.GUID]
+		if !known {
+			p = topo.None
+		}
+		c.reports.JudgeClass(p, violation.ClassJudgment(*in))
 	case *PacketsRefused:
-		c.notePacketsRefused(in)
+		if p, known := c.byPort[in.Switch]; known {
+			c.reports.NotePacketsRefused(p, in.Port, in.Peer, uint64(in.Count))
+		}
 	case *ReleaseKeys:
 		c.mkeys.Release()
 	case *ResumeKeys:
@@ -289,7 +302,7 @@ func (c *Core) load(facts []Fact) {
 		case FactLID:
 			c.lids.Load(f.GUID, f.LID, f.LMC)
 		case FactHealth:
-			c.loadHealth(&f)
+			healthCore{desk{c}}.load(&f)
 		case FactBehind:
 			c.mkeys.Places().LoadBehind(ib.Place{Switch: f.GUID, Port: f.Port}, f.Behind)
 		case FactExposed:

@@ -7,7 +7,6 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/discovery"
 	"portcullis/fabricsm/sm/fault"
-	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -168,10 +167,8 @@ func (c *Core) gotNodeInfo(r *work.Request, m *mad.MAD, status mad.Status) {
 	if c.dark(p) {
 		return
 	}
-	if sw := (ib.Place{Switch: ni.NodeGUID}); ni.NodeType == ib.NodeSwitch && c.health.ActionAt(sw) > health.Ignore {
-		if c.shun(p, sw); c.dark(p) {
-			return
-		}
+	if ni.NodeType == ib.NodeSwitch && c.quarantine.IsShunned(p, ni.NodeGUID) {
+		return
 	}
 	pt, place := &c.ports[p], c.topo.PlaceOf(p)
 	pt.verify, pt.told = false, false

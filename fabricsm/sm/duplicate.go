@@ -41,7 +41,7 @@ func (f identityActions) Close(p topo.PortID) bool {
 	if !f.nodes[f.ports[p].node].alive {
 		return false
 	}
-	f.shut(p)
+	f.quarantine.Shut(p)
 	return true
 }
 
@@ -69,13 +69,3 @@ func (f identityActions) ReportTwin(guid ib.GUID, first, second ib.Place) {
 }
 
 func twinAt(second ib.Place) fault.Key { return fault.Key{Kind: fault.DuplicateGUID, Place: second} }
-
-// shut takes the link of a switch port down that is in use and must not be: it
-// comes back unconfigured.
-func (c *Core) shut(p topo.PortID) {
-	pt := &c.ports[p]
-	if !c.writing() || !c.topo.IsExternal(p) || !pt.known || pt.info.PortState <= ib.PortInit || c.q.IsAsked(work.Set, p) || !c.nodes[pt.node].alive {
-		return
-	}
-	c.takeDown(p, ib.PhysNop)
-}

@@ -129,7 +129,7 @@ func (c *Core) blame(r *work.Request, cond health.Condition) {
 		// A port of an adapter that was entered by itself: the device there might only claim to be a port of that node.
 		c.health.Strike(c.topo.PlaceOf(r.Ref.Port()), c.topo.NodeGUID(r.Node), cond)
 	case r.Node != topo.None:
-		c.strikeNode(r.Node, cond)
+		c.quarantine.StrikeNode(r.Node, cond)
 	case r.Ref.Class == work.Probe:
 		c.health.Strike(c.topo.PlaceOf(r.Ref.Port()), 0, cond)
 	}
@@ -247,7 +247,7 @@ func (c *Core) silence(id topo.NodeID) {
 	}
 	n.pause = c.longer(n.pause)
 	c.problem(fault.Key{Kind: fault.NodeSilent, GUID: c.topo.NodeGUID(id)}, &NodeUnreachable{GUID: c.topo.NodeGUID(id), Place: c.topo.PlaceOf(c.tree.Up(id))})
-	c.strikeNode(id, health.Unresponsive)
+	c.quarantine.StrikeNode(id, health.Unresponsive)
 	if !c.nodes[id].alive {
 		return // it is no longer looked at
 	}

@@ -67,7 +67,7 @@ func (f growthFabric) IsTrusted(p topo.PortID) bool {
 }
 
 func (f growthFabric) MayHold(p topo.PortID) bool {
-	if p == topo.None || !f.topo.IsExternal(p) || f.protected(p) {
+	if p == topo.None || !f.topo.IsExternal(p) || f.quarantine.IsProtected(p) {
 		return false
 	}
 	pl := f.topo.PlaceOf(p)

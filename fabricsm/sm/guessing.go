@@ -31,51 +31,54 @@ func (f guessFabric) VouchesFor(sw topo.NodeID) bool {
 	return f.law.IsOn() && f.topo.Node(sw).Type == ib.NodeSwitch && f.law.Trusts(f.topo.NodeGUID(sw))
 }
 
-// readNotices reads the notices that a device has queued, which was shown wrong keys.
-func (c *Core) readNotices(p topo.PortID) {
-	if c.ports[p].info.CapabilityMask.Has(mad.IsNoticeSupported) && c.guessing.ReadQueue(p) {
-		c.q.MarkPort(work.Notice, p)
+// notices is the core as it reads the notices that devices have queued, as package bruteforce says.
+type notices struct{ desk }
+
+// read reads the notices that a device has queued, which was shown wrong keys.
+func (n notices) read(p topo.PortID) {
+	if n.ports[p].info.CapabilityMask.Has(mad.IsNoticeSupported) && n.guessing.ReadQueue(p) {
+		n.q.MarkPort(work.Notice, p)
 	}
 }
 
-// workNotice reads the oldest notice of a device, or takes it away.
-func (c *Core) workNotice(p topo.PortID) {
-	if !c.writing() {
+// work reads the oldest notice of a device, or takes it away.
+func (n notices) work(p topo.PortID) {
+	if !n.writing() {
 		return
 	}
-	taking, due := c.guessing.NextNotice(p)
+	taking, due := n.guessing.NextNotice(p)
 	if !due {
 		return
 	}
-	x, id := work.OnPort(work.Notice, p), c.ports[p].node
-	c.auditing = true // nothing that is wanted depends on it
-	defer func() { c.auditing = false }()
+	x, id := work.OnPort(work.Notice, p), n.ports[p].node
+	n.auditing = true // nothing that is wanted depends on it
+	defer func() { n.auditing = false }()
 	if taking == nil {
-		c.ask(x, id, mad.MethodGet, mad.AttrNotice, 0)
+		n.ask(x, id, mad.MethodGet, mad.AttrNotice, 0)
 		return
 	}
-	m := c.ask(x, id, mad.MethodSet, mad.AttrNotice, 0)
-	c.encode(mad.Encode(m.Data(), taking))
+	m := n.ask(x, id, mad.MethodSet, mad.AttrNotice, 0)
+	n.encode(mad.Encode(m.Data(), taking))
 }
 
-// gotNotice handles the answer of a device about its oldest notice.
-func (c *Core) gotNotice(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
-	var n mad.Notice
-	if status != mad.StatusOK || mad.Decode(m.Data(), &n) != nil {
-		c.guessing.Forget(p)
+// got handles the answer of a device about its oldest notice.
+func (n notices) got(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
+	var oldest mad.Notice
+	if status != mad.StatusOK || mad.Decode(m.Data(), &oldest) != nil {
+		n.guessing.Forget(p)
 		return
 	}
 	var next bruteforce.Next
 	if r.Method == mad.MethodSet {
-		next = c.guessing.RecordTaken(p)
+		next = n.guessing.RecordTaken(p)
 	} else {
-		next = c.guessing.RecordNotice(p, &n, m.Data())
+		next = n.guessing.RecordNotice(p, &oldest, m.Data())
 	}
 	switch next {
 	case bruteforce.Now:
-		c.q.MarkPort(work.Notice, p)
+		n.q.MarkPort(work.Notice, p)
 	case bruteforce.Later:
-		c.after(violation.CheckPause, work.Retry, work.OnPort(work.Notice, p))
+		n.after(violation.CheckPause, work.Retry, work.OnPort(work.Notice, p))
 	case bruteforce.Never:
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/work"
-	"portcullis/fabricsm/topo"
 )
 
 // HealthMarked is the input by which an operator overrides the rules at a place;
@@ -25,8 +24,8 @@ type healthCore struct{ desk }
 
 var _ health.Core = healthCore{}
 
-func (f healthCore) IsProtected(pl ib.Place) bool       { return f.untouchable(pl) }
-func (f healthCore) Apply(pl ib.Place, a health.Action) { f.quarantineAt(pl, a) }
+func (f healthCore) IsProtected(pl ib.Place) bool       { return f.quarantine.IsUntouchable(pl) }
+func (f healthCore) Apply(pl ib.Place, a health.Action) { f.quarantine.Apply(pl, a) }
 func (f healthCore) TickLater(d time.Duration)          { f.after(d, work.Health, work.Ref{}) }
 
 func (f healthCore) Save(s health.Saved) {
@@ -35,37 +34,17 @@ func (f healthCore) Save(s health.Saved) {
 	})
 }
 
-// loadHealth takes a saved fact.
-func (c *Core) loadHealth(f *Fact) {
-	c.health.Load(&health.Saved{
-		Place: ib.Place{Switch: f.GUID, Port: f.Port}, Mark: f.Mark, Quarantine: f.Quarantine, Since: f.Since, Reason: f.Reason,
+// load takes a saved fact.
+func (f healthCore) load(s *Fact) {
+	f.health.Load(&health.Saved{
+		Place: ib.Place{Switch: s.GUID, Port: s.Port}, Mark: s.Mark, Quarantine: s.Quarantine, Since: s.Since, Reason: s.Reason,
 	})
 }
 
 // marked takes the mark of an operator.
-func (c *Core) marked(in *HealthMarked) {
+func (f healthCore) marked(in *HealthMarked) {
 	if in.Mark == health.MarkNone {
-		c.law.ReleaseMarked(in.Place, in.Reason)
+		f.law.ReleaseMarked(in.Place, in.Reason)
 	}
-	m := &health.Marking{Place: in.Place, Mark: in.Mark, Reason: in.Reason}
-	if p := c.topo.SwitchPortAt(in.Place); p != topo.None && c.topo.Peer(p) != topo.None {
-		m.GUID = c.topo.NodeGUID(c.ports[c.topo.Peer(p)].node)
-	}
-	c.viewDue = c.health.Mark(m) || c.viewDue
-}
-
-// suspectPlace returns the place that answers for the behaviour of a node: a switch itself, or the switch port in front of
-// a host. It returns zero if there is none.
-func (c *Core) suspectPlace(id topo.NodeID) ib.Place {
-	if tn := c.topo.Node(id); tn.Type == ib.NodeSwitch {
-		return ib.Place{Switch: tn.GUID}
-	}
-	return c.topo.PlaceOf(c.tree.Up(id))
-}
-
-// strikeNode records that a node misbehaved.
-func (c *Core) strikeNode(id topo.NodeID, cond health.Condition) {
-	if id != c.root {
-		c.health.Strike(c.suspectPlace(id), c.topo.NodeGUID(id), cond)
-	}
+	f.viewDue = f.quarantine.Mark(in.Place, in.Mark, in.Reason) || f.viewDue
 }

@@ -3,7 +3,6 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/partition"
-	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/members"
 	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/work"
@@ -26,7 +25,7 @@ func (f pkeyFabric) PortOf(p topo.PortID) pkeys.Port {
 	pt := &f.ports[p]
 	return pkeys.Port{
 		Node: pt.node, Num: pt.num, State: pt.info.PortState, Known: pt.known, Seen: pt.seen(), Fresh: pt.fresh, Placed: pt.placed,
-		BitsDue: f.settings.BitsTold(p), Barred: pt.law > health.Ignore,
+		BitsDue: f.settings.BitsTold(p), Barred: pt.quarantine.IsOutlawed(),
 	}
 }
 
@@ -83,7 +82,7 @@ func (c *Core) expel(pl ib.Place) {
 	if peer := c.topo.Peer(sp); peer != topo.None && c.topo.IsExternal(peer) {
 		far := c.ports[peer].node
 		c.unlink(sp)
-		c.shut(sp)
+		c.quarantine.Shut(sp)
 		c.q.MarkPort(work.Probe, sp)
 		if c.nodes[far].alive && c.nodes[far].epoch != 0 && far != c.root {
 			// It is a real switch whose name was taken: the values read before may be a lie.

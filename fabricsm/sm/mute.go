@@ -24,19 +24,6 @@ type PacketsRefused struct {
 
 func (*PacketsRefused) input() {}
 
-// notePacketsRefused counts packets as a violation by place.
-func (c *Core) notePacketsRefused(in *PacketsRefused) {
-	p, ok := c.byPort[in.Switch]
-	if !ok || in.Count == 0 || c.topo.Node(c.ports[p].node).Type != ib.NodeSwitch {
-		return
-	}
-	q := c.topo.PortOf(c.ports[p].node, in.Port)
-	if q == topo.None || !c.topo.IsExternal(q) {
-		return
-	}
-	c.reports.NotePacketsRefused(p, q, in.Peer, uint64(in.Count))
-}
-
 // SwitchesMute warns, once in the life of a core, of switches that send no trap 259.
 type SwitchesMute struct {
 	Switches []ib.GUID // node GUIDs, in order
@@ -63,28 +50,24 @@ func (e *SwitchesMute) String() string {
 	return text + "; nothing reports P_Key violations at their ports: set the period in which their counters are read"
 }
 
-// tellMute warns of mute switches, once.
-func (c *Core) tellMute() {
-	if c.toldMute {
-		return
-	}
-	e := &SwitchesMute{Read: c.cfg.Counters.Mute > 0}
-	for i := range c.nodes {
+// muteSwitches returns the warning of mute switches, nil if there are none.
+func (d desk) muteSwitches() *SwitchesMute {
+	e := &SwitchesMute{Read: d.cfg.Counters.Mute > 0}
+	for i := range d.nodes {
 		id := topo.NodeID(i)
-		if !c.nodes[id].alive || c.topo.Node(id).Type != ib.NodeSwitch {
+		if !d.nodes[id].alive || d.topo.Node(id).Type != ib.NodeSwitch {
 			continue
 		}
 		e.All++
-		p := c.topo.Node(id).FirstPort
-		if c.ports[p].known && mute(&c.ports[p].info) {
-			e.Switches = append(e.Switches, c.topo.NodeGUID(id))
+		if p := d.topo.Node(id).FirstPort; d.ports[p].known && mute(&d.ports[p].info) {
+			e.Switches = append(e.Switches, d.topo.NodeGUID(id))
 		}
 	}
-	if len(e.Switches) > 0 {
-		slices.Sort(e.Switches)
-		c.toldMute = true
-		c.event(e)
+	if len(e.Switches) == 0 {
+		return nil
 	}
+	slices.Sort(e.Switches)
+	return e
 }
 
 // mute reports whether PortInfo of port 0 is that of a switch that sends no trap 259.

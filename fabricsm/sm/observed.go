@@ -8,12 +8,13 @@ import (
 	"portcullis/fabricsm/sm/confirm"
 	"portcullis/fabricsm/sm/discovery"
 	"portcullis/fabricsm/sm/fault"
-	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/hostwrites"
 	"portcullis/fabricsm/sm/notkept"
 	"portcullis/fabricsm/sm/portset"
+	"portcullis/fabricsm/sm/quarantine"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/switchinfo"
+	"portcullis/fabricsm/sm/traps"
 	"portcullis/fabricsm/sm/tree"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -31,16 +32,13 @@ type node struct {
 	answers   uint32     // answers received from it
 	silent    bool
 	described bool
-	trapTrue  bool          // the last trap that was verified found something
-	trapDue   bool          // a verification waits for trapHold
 	returned  time.Time     // when it came back, if its LID was known; else zero
 	pause     time.Duration // before it is asked again while silent
 	back      time.Time     // when it last answered again
 	device    notkept.Device
 	notKept   PortFields
 	sw        switchinfo.State // of a switch
-	trapHold  time.Time        // no verification before
-	trapPause time.Duration    // between the last two
+	look      traps.Look       // because of its traps
 	doubt     confirm.Switch   // of a switch
 }
 
@@ -63,8 +61,7 @@ type port struct {
 	lid        ib.LID
 	wrote      hostwrites.State
 	num        ib.PortNum
-	quarantine health.Action // in force; above Ignore nothing behind it is looked at
-	law        health.Action // the same, by the declared topology
+	quarantine quarantine.State // of a switch port
 
 	known  bool // info was read in this life of the link
 	unread bool // info is a guess: the answer to the first Set shows the real one, see package unread
@@ -76,7 +73,6 @@ type port struct {
 
 	// of a port we probe
 	verify bool // probe although the peer is known
-	reopen bool // it was switched off by us, and is to be switched on
 	mute   bool // of an adapter that does not speak of this port through its others
 	told   bool // NodeUnreachable was reported
 
@@ -124,7 +120,7 @@ func (f finderActions) Add(ni mad.NodeInfo, up topo.PortID) topo.NodeID {
 	}
 	found := f.foundAt(up, &ni)
 	c.subtrees.Add(id, &found)
-	c.remember(id)
+	c.quarantine.Restore(id)
 	c.pkeys.Moved()
 	if c.lids.Of(ni.PortGUID) != 0 && c.routing.tables != nil {
 		c.routing.back, c.nodes[id].returned = c.now, c.now

@@ -79,7 +79,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	c.hosts.See(p)
 	c.lanes.ProveArmed(p, old.PortState)
 	if was && byGet && old.PortState != pi.PortState {
-		c.bornOut(p)
+		if c.topo.IsExternal(p) && !c.dark(p) {
+			c.nodes[pt.node].look.Prove()
+		}
 	}
 	proven := pt.set.IsProven()
 	pt.set.Show(pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound, byGet)
@@ -142,7 +144,7 @@ func (c *Core) follow(p topo.PortID, ch portchange.Change) {
 		c.q.MarkNode(work.Switch, id)
 	}
 	if ch.HasFlapped {
-		c.flapped(p, c.topo.Peer(p))
+		c.quarantine.StrikeFlapping(p, c.topo.Peer(p))
 	}
 	switch {
 	case ch.Link == portchange.Down:

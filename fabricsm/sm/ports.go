@@ -32,7 +32,7 @@ func (c *Core) smLID() ib.LID {
 // port's state.
 func (c *Core) workSet(p topo.PortID) {
 	pt := &c.ports[p]
-	if !c.writing() || c.workQuarantine(p) || (linkFabric{desk{c}}).holdDown(p) || !c.settings.IsSettable(p) {
+	if !c.writing() || c.quarantine.Work(p) || (linkFabric{desk{c}}).holdDown(p) || !c.settings.IsSettable(p) {
 		return
 	}
 	if pt.unread && !c.unread.MayWrite(p) {

@@ -138,6 +138,6 @@ func (c *Core) workOn(x work.Ref) {
 	case work.Vendor:
 		linkFabric{desk{c}}.look(x.Port())
 	case work.Notice:
-		c.workNotice(x.Port())
+		notices{desk{c}}.work(x.Port())
 	}
 }

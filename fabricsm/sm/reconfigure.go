@@ -72,7 +72,7 @@ func (c *Core) newPortPolicy() {
 			continue
 		}
 		if before.SwitchesOff(p) && !c.rules.SwitchesOff(p) && !c.dark(p) {
-			pt.reopen = true
+			pt.quarantine.Reopen()
 		}
 		c.links.NoteAgain(p, linkUp(&pt.info))
 		had := c.topo.Port(p).VLCap

@@ -141,7 +141,7 @@ func (c *Core) mayRefuse(p topo.PortID) bool {
 		return false
 	}
 	sp := c.topo.Peer(p)
-	return c.ports[sp].known && c.ports[sp].info.PortState == ib.PortActive && !c.protected(sp) && !c.nodes[c.ports[sp].node].silent
+	return c.ports[sp].known && c.ports[sp].info.PortState == ib.PortActive && !c.quarantine.IsProtected(sp) && !c.nodes[c.ports[sp].node].silent
 }
 
 // refuses takes that an adapter answers under none of its keys. shown: an answer of it
@@ -230,7 +230,7 @@ func (c *Core) closeRefusing(p topo.PortID, r *refusal) {
 		return // which closes it, too
 	}
 	if c.unlink(sp); c.nodes[c.ports[sp].node].alive {
-		c.shut(sp)
+		c.quarantine.Shut(sp)
 		c.q.MarkPort(work.Probe, sp)
 	}
 }
@@ -288,7 +288,7 @@ func (c *Core) askClosedLater() {
 // keepClosed takes the link of a switch port down again that is closed, if it is in use.
 func (c *Core) keepClosed(sp topo.PortID) {
 	if c.isClosed(sp) {
-		c.shut(sp)
+		c.quarantine.Shut(sp)
 	}
 }
 

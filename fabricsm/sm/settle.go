@@ -102,7 +102,12 @@ func (c *Core) tellSettled() {
 	c.viewDue = true
 	w := c.tally.Settle(c.now, sent(&c.wire))
 	c.mkeys.SetSettled()
-	c.tellMute()
+	if !c.toldMute {
+		if e := (desk{c}).muteSwitches(); e != nil {
+			c.toldMute = true
+			c.event(e)
+		}
+	}
 	c.lanes.Settle()
 	c.event(&Settled{
 		Revision: c.members.Revision(), Since: w.Since, SMPs: w.Sent.All, Sets: w.Sent.Sets,

@@ -67,7 +67,7 @@ func (f switchFabric) answered(id topo.NodeID, r *work.Request, m *mad.MAD, stat
 		f.touchNode(id)
 		f.lfts.Read(id)
 	case news.IsRebooted:
-		if f.strikeNode(id, health.Rebooting); !n.alive {
+		if f.quarantine.StrikeNode(id, health.Rebooting); !n.alive {
 			return
 		}
 		f.rebooted(id)

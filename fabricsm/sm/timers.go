@@ -49,7 +49,7 @@ func (c *Core) fire() {
 			}
 		case work.Verify:
 			if c.epochOf(t.Ref) == t.Epoch {
-				c.verifyDue(t.Ref.Node())
+				c.traps.LookDue(t.Ref.Node())
 			}
 		case work.Report:
 			if c.epochOf(t.Ref) == t.Epoch {

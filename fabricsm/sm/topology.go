@@ -3,7 +3,6 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/declared"
-	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
@@ -68,10 +67,10 @@ func (f lawFabric) Own() topo.PortID                 { return f.own() }
 func (f lawFabric) Root() (topo.NodeID, topo.PortID) { return f.root, f.rootPort }
 func (f lawFabric) IsAlive(id topo.NodeID) bool      { return f.nodes[id].alive }
 func (f lawFabric) Up(id topo.NodeID) topo.PortID    { return f.tree.Up(id) }
-func (f lawFabric) IsProtected(p topo.PortID) bool   { return f.protected(p) }
+func (f lawFabric) IsProtected(p topo.PortID) bool   { return f.quarantine.IsProtected(p) }
 func (f lawFabric) IsDark(p topo.PortID) bool        { return f.dark(p) }
 
-func (f lawActions) Impose(p topo.PortID) { f.setLaw(p) }
+func (f lawActions) Impose(p topo.PortID) { f.quarantine.PutLaw(p, f.law.ActionOn(p)) }
 func (f lawActions) ImposeEverywhere()    { f.lawEverywhere() }
 func (f lawActions) Disturb()             { f.disturb() }
 func (f lawActions) Pause(p topo.PortID)  { f.pauseWork(work.OnPort(work.Probe, p)) }
@@ -139,48 +138,18 @@ func (c *Core) lawFirst(p topo.PortID) {
 		return
 	}
 	if c.law.IsLetGo(c.topo.PlaceOf(p)) {
-		c.ports[p].reopen = true
+		c.ports[p].quarantine.Reopen()
 		c.q.MarkPort(work.Set, p)
 	}
-	c.setLaw(p)
+	c.quarantine.PutLaw(p, c.law.ActionOn(p))
 }
-
-// setLaw brings a switch port under what the declared topology does to it.
-func (c *Core) setLaw(p topo.PortID) {
-	a := c.law.ActionOn(p)
-	pt := &c.ports[p]
-	if pt.law == a {
-		return
-	}
-	if pt.law == health.Disable {
-		pt.reopen = true
-	}
-	if pt.law = a; a > health.Ignore {
-		c.unlink(p)
-		if c.ports[p].law != a {
-			return // its own node went with the link
-		}
-		c.contests.Unfence(p)
-		c.contests.Release(p)
-		pt.verify = false
-	} else {
-		c.q.MarkPort(work.Probe, p)
-	}
-	pt.pause = 0
-	c.q.MarkPort(work.Info, p)
-	c.q.MarkPort(work.Set, p)
-	c.q.MarkPort(work.PKey, p)
-}
-
-// barred returns the action in force at a port, by its health and by the declared topology.
-func (pt *port) barred() health.Action { return max(pt.quarantine, pt.law) }
 
 // lawEverywhere looks again at what the declared topology does to each port.
 func (c *Core) lawEverywhere() {
 	for p := range c.ports {
 		id := topo.PortID(p)
 		if c.nodes[c.ports[p].node].alive && c.topo.IsExternal(id) && c.ports[p].known {
-			c.setLaw(id)
+			c.quarantine.PutLaw(id, c.law.ActionOn(id))
 			if c.topo.Peer(id) == topo.None && linkUp(&c.ports[p].info) {
 				c.q.MarkPort(work.Probe, id)
 			}

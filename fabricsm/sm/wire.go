@@ -147,7 +147,7 @@ func (c *Core) answered(r *work.Request, m *mad.MAD) {
 	case work.Vendor:
 		linkFabric{desk{c}}.answered(r, m, status)
 	case work.Notice:
-		c.gotNotice(p, r, m, status)
+		notices{desk{c}}.got(p, r, m, status)
 	case work.SLtoVL, work.VLArb:
 		c.lanes.Answer(r, m, status)
 	case work.Set:

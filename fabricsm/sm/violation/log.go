@@ -69,6 +69,7 @@ type Log struct {
 	senders map[ib.LID]*violationlog.Pace  // of traps, by base LID; 0: LIDs that no port has
 	loud    map[ib.GUID]*violationlog.Pace // of lines in the log, by the device that reports; 0: those beyond maxLoud, and none
 	allLoud violationlog.Pace
+	strays  uint64 // answers to nothing that was asked
 	ticking bool
 	stale   bool // shown is
 	shown   *List
@@ -199,9 +200,17 @@ func (l *Log) NoteSMKey(p topo.PortID, lid ib.LID, method mad.Method, control ma
 	l.note(what, lid, 0)
 }
 
-// NoteStray counts an answer without a request, and returns the port that it accuses. The port is the sender as the way of
-// the answer shows it, or None. A more detailed event of the core reports it.
-func (l *Log) NoteStray(m *mad.MAD, lid ib.LID, from topo.PortID) (ib.GUID, ib.Place) {
+// Stray is an answer without a request.
+type Stray struct {
+	GUID  ib.GUID  // the port that it accuses, 0 if that is not known
+	Place ib.Place // of it
+	Count uint64   // so far, from everywhere
+}
+
+// NoteStray counts an answer without a request. The port is the sender as the way of the answer shows it, or None. loud
+// reports whether a more detailed event of the core is due.
+func (l *Log) NoteStray(m *mad.MAD, lid ib.LID, from topo.PortID) (s Stray, loud bool) {
+	l.strays++
 	what := report{kind: StrayMAD, method: m.Method(), attr: m.Attr()}
 	if from != topo.None {
 		l.accuse(&what, from, ByWay)
@@ -209,13 +218,17 @@ func (l *Log) NoteStray(m *mad.MAD, lid ib.LID, from topo.PortID) (ib.GUID, ib.P
 		l.accuseLID(&what, lid)
 	}
 	l.note(what, lid, 0)
-	return what.guid, what.place
+	return Stray{what.guid, what.place, l.strays}, violationlog.Tells(l.strays)
 }
 
-// NotePacketsRefused counts packets that an external port of a switch has refused for their P_Keys. The switch itself has
-// counted them, so they are proven; the counter has no P_Key, and raw packets are in it. The host is the port GUID of the
-// adapter that sent them, or 0.
-func (l *Log) NotePacketsRefused(sw, port topo.PortID, host ib.GUID, n uint64) {
+// NotePacketsRefused counts packets that an external port of a switch has refused for their P_Keys. The switch, of which
+// sw is port 0, has counted them, so they are proven; the counter has no P_Key, and raw packets are in it. The host is the
+// port GUID of the adapter that sent them, or 0.
+func (l *Log) NotePacketsRefused(sw topo.PortID, num ib.PortNum, host ib.GUID, n uint64) {
+	port := l.topo.PortOf(l.nodeOf(sw), num)
+	if n == 0 || !l.isSwitch(sw) || port == topo.None || !l.isExternal(port) {
+		return
+	}
 	what := report{kind: BadPKey}
 	l.reported(&what, sw, port)
 	lid := ib.LID(0)
