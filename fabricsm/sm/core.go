@@ -26,6 +26,7 @@ import (
 	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/quarantine"
 	"portcullis/fabricsm/sm/settling"
+	"portcullis/fabricsm/sm/smrank"
 	"portcullis/fabricsm/sm/statechange"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/traps"
@@ -43,10 +44,9 @@ type Core struct {
 	now     time.Time
 	born    time.Time // when it was started
 	started bool
-	barred  bool // the owner may not change the fabric now
 	// toldMute: mute switches were reported.
 	toldMute bool
-	state    ib.SMState
+	self     smrank.Own
 
 	// observed
 	topo       topo.Builder
@@ -127,8 +127,10 @@ const fewNodes = 128
 func New(cfg Config) *Core {
 	cfg = cfg.withDefaults()
 	c := &Core{
-		cfg:      cfg,
-		state:    ib.SMDiscovering,
+		cfg: cfg,
+		self: smrank.Own{
+			GUID: cfg.PortGUID, Priority: cfg.Priority, MasterPriority: cfg.Election.MasterPriority, State: ib.SMDiscovering,
+		},
 		root:     topo.None,
 		rootPort: topo.None,
 		election: election{
@@ -217,7 +219,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	case *TablesReady:
 		c.gotTables(in)
 	case *TopologySet:
-		c.law.Set(&declared.Order{Spec: in.Spec, Mode: in.Mode, By: in.By, Back: in.Back}, c.state != ib.SMDiscovering)
+		c.law.Set(&declared.Order{Spec: in.Spec, Mode: in.Mode, By: in.By, Back: in.Back}, c.self.State != ib.SMDiscovering)
 	case *TopologyRelease:
 		c.law.Release(in.Place, in.By, in.Why)
 	case *PortCounted:
@@ -266,7 +268,7 @@ func (c *Core) start(s *Started) {
 	c.startKeys(s.Facts)
 	c.startTopology(s.Facts)
 	c.preferLIDs()
-	c.event(&StateChanged{State: c.state, Reason: "started"})
+	c.event(&StateChanged{State: c.self.State, Reason: "started"})
 	// The marks of work.Root live in node 0, so its slot must exist before the node has answered.
 	c.nodes = append(c.nodes, node{})
 	c.q.Extend(1, 0)
@@ -343,4 +345,4 @@ func (c *Core) wake(late time.Time) time.Time {
 }
 
 // writing reports whether this SM may change devices.
-func (c *Core) writing() bool { return c.state == ib.SMMaster && !c.barred }
+func (c *Core) writing() bool { return c.self.State == ib.SMMaster && !c.self.Barred }

@@ -1,15 +1,14 @@
 package sm
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/smrank"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -55,17 +54,14 @@ func (k *configChecker) election(e *ElectionConfig) {
 
 // election is where this SM stands among the others.
 type election struct {
-	master    topo.PortID // standby: the port of the SM that is polled
-	since     time.Time   // when that one was last seen to be what is expected, or waiting began
-	claim     bool        // discovering again under a mandate: to others we are master
-	waitFor   topo.PortID // master of lower rank that is to hand over to us, None
-	quietAt   time.Time   // when discovery first had nothing left but what does not answer
-	asked     bool        // the others were asked again after discovery had come to rest
-	stubborn  bool        // no SM of higher rank became master: yield to masters only
-	foreign   bool        // another SM ruled since we last did: LIDs may have changed
-	ticks     uint
-	mandate   topo.PortID // the SM that handed over: it need not be asked again before we are master
-	resigning bool        // the owner is about to end
+	master  topo.PortID // standby: the port of the SM that is polled
+	since   time.Time   // when that one was last seen to be what is expected, or waiting began
+	waitFor topo.PortID // master of lower rank that is to hand over to us, None
+	quietAt time.Time   // when discovery first had nothing left but what does not answer
+	asked   bool        // the others were asked again after discovery had come to rest
+	foreign bool        // another SM ruled since we last did: LIDs may have changed
+	ticks   uint
+	mandate topo.PortID // the SM that handed over: it need not be asked again before we are master
 
 	asking   map[topo.PortID]struct{} // SMs whose answer discovery waits for
 	commands map[topo.PortID]command  // Sets of SMInfo to be sent
@@ -73,39 +69,11 @@ type election struct {
 	nudge    nudge
 }
 
-// smState returns the state that is reported to other SMs. After a handover this SM reads the fabric again before it
-// writes, but no other SM is to become master meanwhile.
-func (c *Core) smState() ib.SMState {
-	if c.election.resigning || c.barred {
-		return ib.SMNotActive // so that no SM hands the fabric back
-	}
-	if c.state == ib.SMDiscovering && c.election.claim {
-		return ib.SMMaster
-	}
-	return c.state
-}
-
-// priority returns the priority that is reported to other SMs.
-func (c *Core) priority() uint8 {
-	if c.smState() == ib.SMMaster {
-		return c.cfg.Election.MasterPriority & 0xF
-	}
-	return c.cfg.Priority & 0xF
-}
-
-// outranked reports whether another SM is higher: by priority, then by lower port GUID.
-func (c *Core) outranked(o *mad.SMInfo) bool {
-	if o.Priority != c.priority() {
-		return o.Priority > c.priority()
-	}
-	return o.GUID < c.cfg.PortGUID
-}
-
 // elect ends discovery: this SM becomes master, or leaves the fabric to another.
 // It reports whether there is new work.
 func (c *Core) elect() bool {
 	e := &c.election
-	if c.barred || e.waitFor != topo.None || c.ownLinkDown() || c.looksOn() {
+	if c.self.Barred || e.waitFor != topo.None || c.ownLinkDown() || c.looksOn() {
 		return false
 	}
 	if !e.asked {
@@ -119,7 +87,7 @@ func (c *Core) elect() bool {
 	switch {
 	case p == topo.None:
 		c.becomeMaster()
-	case e.claim && !c.outranked(&c.otherAt(p).info):
+	case c.self.Claims && !c.self.IsBelow(&c.otherAt(p).Other):
 		c.awaitHandover(p)
 	default:
 		c.standBy(p)
@@ -133,24 +101,10 @@ func (c *Core) ruler() topo.PortID {
 	var best *otherSM
 	for guid, o := range c.others {
 		p, seen := c.byPort[guid]
-		if !seen || o.port != p || !o.trusted || o.stale {
+		if !seen || o.port != p || o.stale || !c.self.YieldsTo(&o.Other) {
 			continue
 		}
-		switch o.info.SMState {
-		case ib.SMMaster:
-			if o.ignored && !c.outranked(&o.info) {
-				continue
-			}
-		case ib.SMDiscovering, ib.SMStandby:
-			if c.election.claim || c.election.stubborn || !c.outranked(&o.info) {
-				continue
-			}
-		case ib.SMNotActive:
-			continue
-		default:
-			continue
-		}
-		if best == nil || o.before(best) {
+		if best == nil || o.IsBefore(&best.Other) {
 			best = o
 		}
 	}
@@ -160,73 +114,48 @@ func (c *Core) ruler() topo.PortID {
 	return best.port
 }
 
-// before orders SMs: masters first, then by rank.
-func (o *otherSM) before(b *otherSM) bool {
-	if om, bm := o.info.SMState == ib.SMMaster, b.info.SMState == ib.SMMaster; om != bm {
-		return om
-	}
-	return cmp.Or(-cmp.Compare(o.info.Priority, b.info.Priority), cmp.Compare(o.info.GUID, b.info.GUID)) < 0
-}
-
-// weigh decides what follows from how another SM describes itself.
+// weigh does what follows from how another SM describes itself.
 func (c *Core) weigh(p topo.PortID, o *otherSM) {
 	e := &c.election
-	switch {
-	case c.state == ib.SMStandby && p == e.master:
-		c.weighMaster(p, o)
-	case !o.trusted:
-	case c.state == ib.SMStandby:
-		if m := c.otherAt(e.master); o.info.SMState == ib.SMMaster && (m == nil || m.info.SMState != ib.SMMaster) {
-			c.standBy(p)
-		}
-	case c.smState() == ib.SMMaster:
-		c.weighRival(p, o)
-	}
-}
-
-// weighMaster judges the SM that a standby polls.
-func (c *Core) weighMaster(p topo.PortID, o *otherSM) {
-	e := &c.election
+	m := c.otherAt(e.master)
 	_, handing := e.commands[p]
-	switch {
-	case handing:
-	case o.trusted && o.info.SMState == ib.SMMaster:
-		e.since, e.stubborn = c.now, false
-		if !c.outranked(&o.info) {
-			c.nudgeMaster(p)
-		}
-	case o.trusted && (o.info.SMState == ib.SMNotActive || !c.outranked(&o.info)):
-		c.takeOver(false, "the master stepped down")
-	case c.now.Sub(e.since) > c.cfg.Election.Patience:
-		e.stubborn = true
-		c.takeOver(false, fmt.Sprintf("port %v does not become master", c.topo.GUIDOf(p)))
-	}
-}
-
-// weighRival judges another SM while we are master.
-func (c *Core) weighRival(p topo.PortID, o *otherSM) {
-	e := &c.election
-	higher := c.outranked(&o.info)
-	switch {
-	case higher && (o.info.SMState == ib.SMMaster || o.info.SMState == ib.SMStandby):
-		c.handOver(p, o)
-	case o.info.SMState == ib.SMMaster && e.waitFor == topo.None && !o.ignored && c.state == ib.SMMaster:
-		c.awaitHandover(p)
-	case o.info.SMState == ib.SMMaster:
+	mayRival := o.Trusted && c.self.Shown() == ib.SMMaster
+	switch c.self.Weigh(&o.Other, smrank.Moment{
+		Polled: p == e.master, Handing: handing, Late: c.now.Sub(e.since) > c.cfg.Election.Patience, Ruled: m != nil && m.State == ib.SMMaster,
+		Waits: e.waitFor != topo.None, Awaited: p == e.waitFor,
+	}) {
+	case smrank.Nothing:
+	case smrank.MasterRules:
+		e.since, c.self.Stubborn = c.now, false
+	case smrank.MasterIsLower:
+		e.since, c.self.Stubborn = c.now, false
 		c.nudgeMaster(p)
-	case p == e.waitFor:
+	case smrank.MasterLeft:
+		c.takeOver(false, "the master stepped down")
+	case smrank.MasterIsLate:
+		c.self.Stubborn = true
+		c.takeOver(false, fmt.Sprintf("port %v does not become master", c.topo.GUIDOf(p)))
+	case smrank.OtherRules:
+		c.standBy(p)
+	case smrank.HandOver:
+		c.handOver(p, o)
+	case smrank.AwaitHandover:
+		c.awaitHandover(p)
+	case smrank.Remind:
+		c.nudgeMaster(p)
+	case smrank.RivalLeft:
 		c.takeOver(true, fmt.Sprintf("port %v is master no longer", c.topo.GUIDOf(p)))
 	}
-	if o.info.SMState != ib.SMMaster {
-		o.ignored = false
-		c.faults.Clear(fault.Key{Kind: fault.RivalMaster, GUID: o.info.GUID})
+	if mayRival && o.State != ib.SMMaster {
+		o.Ignored = false
+		c.faults.Clear(fault.Key{Kind: fault.RivalMaster, GUID: o.GUID})
 	}
 }
 
 // standBy leaves the fabric to another SM.
 func (c *Core) standBy(p topo.PortID) {
 	reason := "port " + c.topo.GUIDOf(p).String() + " is of higher rank"
-	if o := c.otherAt(p); o != nil && o.info.SMState == ib.SMMaster {
+	if o := c.otherAt(p); o != nil && o.State == ib.SMMaster {
 		reason = "port " + c.topo.GUIDOf(p).String() + " is master"
 	}
 	c.standByFor(p, reason)
@@ -234,12 +163,12 @@ func (c *Core) standBy(p topo.PortID) {
 
 func (c *Core) standByFor(p topo.PortID, reason string) {
 	e := &c.election
-	if c.state != ib.SMStandby {
+	if c.self.State != ib.SMStandby {
 		c.members.Unprove()
 	}
-	c.state, e.master, e.since = ib.SMStandby, p, c.now
-	e.claim, e.waitFor, e.foreign, e.nudge = false, topo.None, true, nudge{count: e.nudge.count}
-	c.problem(fault.Key{Kind: fault.ForeignMaster}, &StateChanged{State: c.state, Reason: reason})
+	c.self.State, e.master, e.since = ib.SMStandby, p, c.now
+	c.self.Claims, e.waitFor, e.foreign, e.nudge = false, topo.None, true, nudge{count: e.nudge.count}
+	c.problem(fault.Key{Kind: fault.ForeignMaster}, &StateChanged{State: c.self.State, Reason: reason})
 	c.viewDue = true
 }
 
@@ -247,19 +176,19 @@ func (c *Core) standByFor(p topo.PortID, reason string) {
 // part of the fabric (IBTA volume 1, C14-60.2.1).
 func (c *Core) awaitHandover(p topo.PortID) {
 	e := &c.election
-	c.state, e.claim, e.waitFor, e.since = ib.SMDiscovering, true, p, c.now
-	c.event(&StateChanged{State: c.state, Reason: "port " + c.topo.GUIDOf(p).String() + " is a master of lower rank: waiting for its handover"})
+	c.self.State, c.self.Claims, e.waitFor, e.since = ib.SMDiscovering, true, p, c.now
+	c.event(&StateChanged{State: c.self.State, Reason: "port " + c.topo.GUIDOf(p).String() + " is a master of lower rank: waiting for its handover"})
 	c.nudgeMaster(p)
 }
 
 // disable stops this SM until another one says STANDBY.
 func (c *Core) disable(by topo.PortID) {
 	e := &c.election
-	c.state, e.master, e.claim, e.waitFor, e.foreign = ib.SMNotActive, topo.None, false, topo.None, true
+	c.self.State, e.master, c.self.Claims, e.waitFor, e.foreign = ib.SMNotActive, topo.None, false, topo.None, true
 	c.members.Unprove()
 	c.faults.Clear(fault.Key{Kind: fault.ForeignMaster})
 	c.problem(fault.Key{Kind: fault.Disabled}, &StateChanged{
-		State:  c.state,
+		State:  c.self.State,
 		Reason: "disabled by the master at port " + c.topo.GUIDOf(by).String() + "; start this subnet manager again to have it take part",
 	})
 	c.viewDue = true
@@ -279,7 +208,7 @@ func (c *Core) retake(mandate bool, reason string) {
 	e := &c.election
 	c.faults.Clear(fault.Key{Kind: fault.ForeignMaster})
 	c.faults.Clear(fault.Key{Kind: fault.Disabled})
-	c.state, e.master, e.waitFor, e.claim, e.asked = ib.SMDiscovering, topo.None, topo.None, mandate, false
+	c.self.State, e.master, e.waitFor, c.self.Claims, e.asked = ib.SMDiscovering, topo.None, topo.None, mandate, false
 	e.mandate = topo.None
 	e.quietAt = time.Time{}
 	clear(e.commands)
@@ -288,7 +217,7 @@ func (c *Core) retake(mandate bool, reason string) {
 	}
 	c.members.Unprove()
 	c.routing.reign++
-	c.event(&StateChanged{State: c.state, Reason: reason})
+	c.event(&StateChanged{State: c.self.State, Reason: reason})
 	c.doubtAll()
 }
 
@@ -303,11 +232,11 @@ func (c *Core) poll() {
 	c.after(c.cfg.Election.PollEvery, work.Poll, work.Ref{})
 	e := &c.election
 	e.ticks++
-	if c.barred {
+	if c.self.Barred {
 		return // what others are is of no use until this SM may rule
 	}
 	switch {
-	case c.state == ib.SMStandby:
+	case c.self.State == ib.SMStandby:
 		if c.gone(e.master) {
 			c.takeOver(false, "the master is gone")
 			return
@@ -315,7 +244,7 @@ func (c *Core) poll() {
 		c.q.MarkPort(work.SMInfo, e.master)
 	case e.waitFor != topo.None:
 		c.pollRival()
-	case c.smState() == ib.SMMaster && e.ticks%rivalTicks == 0:
+	case c.self.Shown() == ib.SMMaster && e.ticks%rivalTicks == 0:
 		c.askOthers()
 	}
 }
@@ -338,9 +267,9 @@ func (c *Core) pollRival() {
 	case c.gone(p) || o == nil:
 		c.takeOver(true, "the master of lower rank is gone")
 	case c.now.Sub(e.since) > c.cfg.Election.Patience:
-		o.ignored = true
-		c.problem(fault.Key{Kind: fault.RivalMaster, GUID: o.info.GUID}, &StateChanged{
-			State: ib.SMDiscovering, Reason: "port " + o.info.GUID.String() + " is master, too, and does not hand over to us, who are of higher rank: stop it",
+		o.Ignored = true
+		c.problem(fault.Key{Kind: fault.RivalMaster, GUID: o.GUID}, &StateChanged{
+			State: ib.SMDiscovering, Reason: "port " + o.GUID.String() + " is master, too, and does not hand over to us, who are of higher rank: stop it",
 		})
 		c.takeOver(true, "no longer waiting for a handover")
 	default:
@@ -355,7 +284,7 @@ func (c *Core) askOthers() bool {
 	any := false
 	for _, guid := range slices.Sorted(maps.Keys(c.others)) {
 		o := c.others[guid]
-		if p, seen := c.byPort[guid]; seen && p == o.port && !c.gone(p) && (o.trusted || c.listed(p)) {
+		if p, seen := c.byPort[guid]; seen && p == o.port && !c.gone(p) && (o.Trusted || c.listed(p)) {
 			c.askSM(p)
 			any = true
 		}

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/smrank"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/violationlog"
 	"portcullis/fabricsm/sm/work"
@@ -44,36 +45,11 @@ func (c *Core) judgeCommand(in *Received, from topo.PortID) (status mad.Status, 
 		c.tellRefused(in, from, &si, reason)
 		return mad.StatusOK, false
 	}
-	if !legal(control, si.SMState, c.state) {
-		c.tellRefused(in, from, &si, fmt.Sprintf("it is %v and we are %v", si.SMState, c.state))
+	if !smrank.IsLegal(control, si.SMState, c.self.State) {
+		c.tellRefused(in, from, &si, fmt.Sprintf("it is %v and we are %v", si.SMState, c.self.State))
 		return mad.StatusInvalidField, true
 	}
 	return mad.StatusOK, true
-}
-
-// legal reports whether a control code may be sent by an SM in state sender to
-// one in state own (IBTA volume 1, 14.4.1).
-func legal(control mad.SMInfoControl, sender, own ib.SMState) bool {
-	if control == mad.SMInfoAcknowledge {
-		return sender == ib.SMStandby && own == ib.SMStandby
-	}
-	if sender != ib.SMMaster {
-		return false
-	}
-	switch control {
-	case mad.SMInfoHandover:
-		return own != ib.SMNotActive
-	case mad.SMInfoDisable:
-		return own == ib.SMStandby
-	case mad.SMInfoStandby:
-		return own == ib.SMNotActive
-	case mad.SMInfoDiscover:
-		return own == ib.SMStandby || own == ib.SMMaster
-	case mad.SMInfoAcknowledge:
-		return false
-	default:
-		return false
-	}
 }
 
 // tellRefused reports a command that was not obeyed, ever more rarely for each
@@ -107,13 +83,13 @@ func (c *Core) obey(from topo.PortID, control mad.SMInfoControl) {
 	guid := c.topo.GUIDOf(from).String()
 	switch control {
 	case mad.SMInfoHandover:
-		standby := c.state == ib.SMStandby
+		standby := c.self.State == ib.SMStandby
 		c.election.foreign = true
 		c.takeOver(true, "port "+guid+" handed over")
 		c.election.mandate = from
 		if o := c.otherAt(from); o != nil {
-			o.info.SMState, o.stale, o.ignored = ib.SMStandby, false, false
-			c.faults.Clear(fault.Key{Kind: fault.RivalMaster, GUID: o.info.GUID})
+			o.State, o.stale, o.Ignored = ib.SMStandby, false, false
+			c.faults.Clear(fault.Key{Kind: fault.RivalMaster, GUID: o.GUID})
 		}
 		if standby {
 			c.sendCommand(from, command{mad.SMInfoAcknowledge, ib.SMStandby})
@@ -161,10 +137,7 @@ func (c *Core) workCommand(p topo.PortID) {
 	m := c.ask(x, c.ports[p].node, mad.MethodSet, mad.AttrSMInfo, uint32(cmd.control))
 	c.auditing = false
 	si := mad.SMInfo{
-		GUID: c.cfg.PortGUID, SMKey: c.cfg.SMKey, ActCount: c.actCount, SMState: cmd.state, Priority: c.cfg.Priority & 0xF,
-	}
-	if cmd.state == ib.SMMaster {
-		si.Priority = c.cfg.Election.MasterPriority & 0xF
+		GUID: c.cfg.PortGUID, SMKey: c.cfg.SMKey, ActCount: c.actCount, SMState: cmd.state, Priority: c.self.PriorityIn(cmd.state),
 	}
 	c.encode(mad.Encode(m.Data(), &si))
 	if cmd.control == mad.SMInfoAcknowledge {
@@ -186,7 +159,7 @@ func (c *Core) smTries(r *work.Request) int {
 func (c *Core) commanded(p topo.PortID, control mad.SMInfoControl, reason string) {
 	e := &c.election
 	delete(e.commands, p)
-	if control != mad.SMInfoHandover || c.state != ib.SMStandby || p != e.master || e.resigning {
+	if control != mad.SMInfoHandover || c.self.State != ib.SMStandby || p != e.master || c.self.Leaving {
 		return
 	}
 	o := c.otherAt(p)

@@ -20,20 +20,20 @@ func (*Mandate) input() {}
 
 // setMandate takes whether the owner may change the fabric.
 func (c *Core) setMandate(in *Mandate) {
-	if in.Held == !c.barred {
+	if in.Held == !c.self.Barred {
 		return
 	}
-	c.barred = !in.Held
+	c.self.Barred = !in.Held
 	c.disturb()
-	if c.barred {
+	if c.self.Barred {
 		clear(c.election.commands)
 		c.problem(fault.Key{Kind: fault.LeaseEnded}, &StateChanged{
-			State: c.smState(), Reason: "the lease of this instance may have run out: it reads and answers, and changes nothing until the store answers",
+			State: c.self.Shown(), Reason: "the lease of this instance may have run out: it reads and answers, and changes nothing until the store answers",
 		})
 		return
 	}
 	c.faults.Clear(fault.Key{Kind: fault.LeaseEnded})
-	if c.state == ib.SMMaster || c.election.waitFor != topo.None {
+	if c.self.State == ib.SMMaster || c.election.waitFor != topo.None {
 		c.retake(true, "the lease of this instance holds again")
 	}
 }

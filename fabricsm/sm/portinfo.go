@@ -73,7 +73,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		c.mkeys.FindLapse(p, pi) // it ran out before this manager started
 	}
 	c.looked = c.looked || pt.node != c.root
-	if c.state == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {
+	if c.self.State == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {
 		c.configured = true
 	}
 	c.hosts.See(p)

@@ -14,11 +14,10 @@ type Resign struct{}
 func (*Resign) input() {}
 
 func (c *Core) resign() {
-	e := &c.election
-	if e.resigning {
+	if c.self.Leaving {
 		return
 	}
-	e.resigning = true
+	c.self.Leaving = true
 	if heir := c.heir(); heir != topo.None && c.writing() {
 		c.standByFor(heir, "ending, so port "+c.topo.GUIDOf(heir).String()+" is given the fabric")
 		c.sendCommand(heir, command{mad.SMInfoHandover, ib.SMMaster})
@@ -26,16 +25,16 @@ func (c *Core) resign() {
 }
 
 // resigned reports whether nothing is left to be done before the end.
-func (c *Core) resigned() bool { return c.election.resigning && len(c.election.commands) == 0 }
+func (c *Core) resigned() bool { return c.self.Leaving && len(c.election.commands) == 0 }
 
 // heir returns the port of the highest SM that is trusted and stands by.
 func (c *Core) heir() topo.PortID {
 	var best *otherSM
 	for guid, o := range c.others {
-		if p, seen := c.byPort[guid]; !seen || p != o.port || !o.trusted || o.stale || o.info.SMState != ib.SMStandby || c.gone(p) {
+		if p, seen := c.byPort[guid]; !seen || p != o.port || !o.Trusted || o.stale || o.State != ib.SMStandby || c.gone(p) {
 			continue
 		}
-		if best == nil || o.before(best) {
+		if best == nil || o.IsBefore(&best.Other) {
 			best = o
 		}
 	}

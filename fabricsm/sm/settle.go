@@ -16,7 +16,7 @@ import (
 func (c *Core) settle() bool {
 	// Where no link was ever configured there is nothing to lose by an answer that is late.
 	mayLose := c.configured || !c.looked
-	if c.state == ib.SMDiscovering && c.rest.IsQuiet() && !(mayLose && c.rest.MayShowMore()) && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
+	if c.self.State == ib.SMDiscovering && c.rest.IsQuiet() && !(mayLose && c.rest.MayShowMore()) && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
 		if c.law.Falls() || c.law.MayElect() && (unreadFabric{desk{c}}.readEnds() || c.elect()) {
 			return true
 		}
@@ -118,11 +118,11 @@ func (c *Core) tellSettled() {
 // becomeMaster begins to configure the fabric that was discovered. LIDs are assigned all at once: those that were saved,
 // then those found on ports, then new ones.
 func (c *Core) becomeMaster() {
-	c.state = ib.SMMaster
-	c.election.claim, c.election.stubborn, c.election.asked = false, false, false
+	c.self.State = ib.SMMaster
+	c.self.Claims, c.self.Stubborn, c.election.asked = false, false, false
 	c.actCount++
 	c.tally.Masterships++
-	c.event(&StateChanged{State: c.state, Reason: "discovery is complete and no subnet manager of higher rank is master"})
+	c.event(&StateChanged{State: c.self.State, Reason: "discovery is complete and no subnet manager of higher rank is master"})
 	f := c.topo.Freeze()
 	ports := f.EndPorts()
 	forwardingFabric{desk{c}}.adoptRoutes()
@@ -185,8 +185,8 @@ func (c *Core) publish() {
 func (c *Core) publishAll() {
 	c.viewDue, c.disturbed, c.viewAt = false, false, c.now
 	v := &View{
-		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
-		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: c.tally.IsSettled() && c.writing(), Pending: c.wire.Out(),
+		Time: c.now, Fabric: c.topo.Freeze(), State: c.self.State, GUID: c.cfg.PortGUID, LID: c.smLID(),
+		Priority: c.self.Rank().Priority, ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: c.tally.IsSettled() && c.writing(), Pending: c.wire.Out(),
 		Revision: c.members.Revision(), Intent: c.members.HasIntent(), SMPs: smps(&c.wire), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.pkeys.Show(),
 	}
@@ -219,7 +219,7 @@ func (c *Core) progress() settling.Progress {
 	r := &c.routing
 	routing := r.need || r.running
 	at := settling.Stage{
-		State: c.state, Settled: c.tally.IsSettled(), Routed: r.tables != nil, Routing: routing,
+		State: c.self.State, Settled: c.tally.IsSettled(), Routed: r.tables != nil, Routing: routing,
 		Forwarding: c.lfts.Pending() > 0, Waiting: !c.q.IsEmpty() || len(r.waiting) > 0,
 	}
 	p := settling.Progress{

@@ -41,7 +41,7 @@ func (c *Core) peerManager(p topo.PortID) bool {
 		return false
 	}
 	o := c.otherAt(p)
-	return c.listed(p) || c.managerPort(p) || o != nil && o.trusted
+	return c.listed(p) || c.managerPort(p) || o != nil && o.Trusted
 }
 
 // managers lists all such ports, by id.
@@ -58,7 +58,7 @@ func (c *Core) managers() (list []topo.PortID) {
 		add(s.GUID)
 	}
 	for guid, o := range c.others {
-		if o.trusted {
+		if o.Trusted {
 			add(guid)
 		}
 	}

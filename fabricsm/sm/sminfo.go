@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/smrank"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/violationlog"
 	"portcullis/fabricsm/sm/work"
@@ -16,11 +17,10 @@ import (
 
 // otherSM is another subnet manager as it last described itself.
 type otherSM struct {
-	info       mad.SMInfo
+	smrank.Other
+	actCount   uint32
 	port       topo.PortID
-	trusted    bool
 	stale      bool // said before we began to discover again
-	ignored    bool // master of lower rank that did not hand over in time
 	declined   int  // handovers in a row that it did not take, the last at declinedAt
 	declinedAt time.Time
 }
@@ -47,7 +47,7 @@ func (c *Core) askedSMInfo(in *Received) {
 			c.dropped++
 			return
 		}
-		if c.election.resigning || c.barred {
+		if c.self.Leaving || c.self.Barred {
 			status = mad.StatusInvalidField
 		}
 		obey = status == mad.StatusOK
@@ -58,7 +58,7 @@ func (c *Core) askedSMInfo(in *Received) {
 	r.SetMKey(ib.MKey{})
 	r.Respond(status)
 	clear(r.Data())
-	c.describe(r, c.smState(), c.shows(from))
+	c.describe(r, c.self.Shown(), c.shows(from))
 	if obey {
 		c.obey(from, mad.SMInfoControl(m.Mod()))
 	}
@@ -66,7 +66,7 @@ func (c *Core) askedSMInfo(in *Received) {
 
 // describe writes our SMInfo.
 func (c *Core) describe(m *mad.MAD, state ib.SMState, showKey bool) {
-	si := mad.SMInfo{GUID: c.cfg.PortGUID, ActCount: c.actCount, Priority: c.priority(), SMState: state}
+	si := mad.SMInfo{GUID: c.cfg.PortGUID, ActCount: c.actCount, Priority: c.self.Rank().Priority, SMState: state}
 	if showKey {
 		si.SMKey = c.cfg.SMKey
 	}
@@ -89,10 +89,10 @@ func (c *Core) lookForSM(p topo.PortID, pi *mad.PortInfo) {
 
 // askSM asks a port for its SMInfo. Discovery waits for the SMs that may be trusted.
 func (c *Core) askSM(p topo.PortID) {
-	if c.state == ib.SMDiscovering && p == c.election.mandate {
+	if c.self.State == ib.SMDiscovering && p == c.election.mandate {
 		return
 	}
-	if c.state == ib.SMDiscovering && c.mayTrust(p) {
+	if c.self.State == ib.SMDiscovering && c.mayTrust(p) {
 		c.election.asking[p] = struct{}{}
 	}
 	c.q.MarkPort(work.SMInfo, p)
@@ -103,7 +103,7 @@ func (c *Core) workSMInfo(p topo.PortID) {
 		c.workCommand(p)
 		return
 	}
-	c.auditing = c.state != ib.SMDiscovering // reports of other SMs about themselves do not unsettle the fabric
+	c.auditing = c.self.State != ib.SMDiscovering // reports of other SMs about themselves do not unsettle the fabric
 	c.ask(work.OnPort(work.SMInfo, p), c.ports[p].node, mad.MethodGet, mad.AttrSMInfo, 0)
 	c.auditing = false
 }
@@ -131,7 +131,8 @@ func (c *Core) gotSMInfo(p topo.PortID, r *work.Request, m *mad.MAD, status mad.
 		c.others[guid] = o
 	}
 	was := *o
-	o.info, o.port, o.trusted, o.stale = si, p, c.trusts(p, &si), false
+	o.Rank, o.State, o.actCount = smrank.Rank{Priority: si.Priority, GUID: guid}, si.SMState, si.ActCount
+	o.port, o.Trusted, o.stale = p, c.trusts(p, &si), false
 	c.tellForeign(p, &was, o, known)
 	c.weigh(p, o)
 }
@@ -146,7 +147,7 @@ func (c *Core) noSMInfo(p topo.PortID, r *work.Request) {
 	delete(e.asking, p)
 	c.forgetSM(c.topo.GUIDOf(p))
 	switch {
-	case c.state == ib.SMStandby && p == e.master:
+	case c.self.State == ib.SMStandby && p == e.master:
 		c.takeOver(false, "the master does not answer")
 	case p == e.waitFor:
 		c.takeOver(true, "the master of lower rank does not answer")
@@ -155,22 +156,22 @@ func (c *Core) noSMInfo(p topo.PortID, r *work.Request) {
 
 // tellForeign reports changes of another SM, but ever more rarely: a host may change its answer each time it is asked.
 func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
-	guid := now.info.GUID
+	guid := now.GUID
 	e := &ForeignSM{
 		GUID: guid, LID: c.ports[p].info.LID, Place: c.topo.PlaceOf(p),
-		State: now.info.SMState, Priority: now.info.Priority, Trusted: now.trusted, Path: *c.tree.RouteTo(c.ports[p].node),
+		State: now.State, Priority: now.Priority, Trusted: now.Trusted, Path: *c.tree.RouteTo(c.ports[p].node),
 	}
-	if !now.trusted {
+	if !now.Trusted {
 		c.reports.NoteSMKey(p, e.LID, mad.MethodGet, 0, violation.ByPort)
 	}
-	if !known || was.info.SMState != e.State || was.info.Priority != e.Priority || was.trusted != e.Trusted {
+	if !known || was.State != e.State || was.Priority != e.Priority || was.Trusted != e.Trusted {
 		c.ports[p].foreignSeen++
 		if e.Count = c.ports[p].foreignSeen; violationlog.Tells(e.Count) {
 			c.event(e)
 		}
 	}
 	rogue := fault.Key{Kind: fault.RogueMaster, GUID: guid}
-	if now.trusted || e.State != ib.SMMaster {
+	if now.Trusted || e.State != ib.SMMaster {
 		c.faults.Clear(rogue)
 		return
 	}
@@ -199,7 +200,7 @@ func (c *Core) otherSMs() []OtherSM {
 		}
 		list = append(list, OtherSM{
 			GUID: guid, LID: c.ports[o.port].info.LID, Place: c.topo.PlaceOf(o.port),
-			State: o.info.SMState, Priority: o.info.Priority, ActCount: o.info.ActCount, Trusted: o.trusted,
+			State: o.State, Priority: o.Priority, ActCount: o.actCount, Trusted: o.Trusted,
 		})
 	}
 	slices.SortFunc(list, func(a, b OtherSM) int {
@@ -225,7 +226,7 @@ const watchEvery = time.Second
 
 func (c *Core) watch() {
 	c.after(watchEvery, work.Watch, work.Ref{})
-	if c.state == ib.SMMaster && c.ownLinkDown() {
+	if c.self.State == ib.SMMaster && c.ownLinkDown() {
 		c.takeOver(false, "our own port has no link")
 	}
 	if c.rootPort != topo.None && c.nodes[c.root].alive {
