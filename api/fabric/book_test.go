@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
+	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/topo"
 )
 
@@ -246,7 +247,7 @@ func TestFactsSurvive(t *testing.T) {
 	}
 	for _, facts := range [][]sm.Fact{
 		many,
-		{{Kind: sm.FactLID, GUID: 1, LID: 900}, {Kind: sm.FactLID, GUID: 2}, {Kind: sm.FactNotKept, GUID: 1, NotKept: sm.FieldLID}},
+		{{Kind: sm.FactLID, GUID: 1, LID: 900}, {Kind: sm.FactLID, GUID: 2}, {Kind: sm.FactNotKept, GUID: 1, NotKept: portset.LID}},
 		{{Kind: sm.FactSAMember, Name: "c000-10", Body: "1"}, {Kind: sm.FactSAMember, Name: "c000-11", Body: "1"}},
 		{{Kind: sm.FactSAMember, Name: "c000-11"}},
 	} {

@@ -10,6 +10,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/portset"
 )
 
 // TestForgetfulNodesAreToldRarely: thousands of nodes that forget the same are no
@@ -18,9 +19,9 @@ func TestForgetfulNodesAreToldRarely(t *testing.T) {
 	var out bytes.Buffer
 	l := &loop{log: slog.New(slog.NewTextHandler(&out, nil))}
 	for i := range 5000 {
-		l.logged(&sm.FieldsNotKept{GUID: ib.GUID(i + 1), Fields: sm.FieldSubnetTimeOut})
+		l.logged(&sm.FieldsNotKept{GUID: ib.GUID(i + 1), Fields: portset.SubnetTimeOut})
 	}
-	l.logged(&sm.FieldsNotKept{GUID: 1, Fields: sm.FieldHOQLife})
+	l.logged(&sm.FieldsNotKept{GUID: 1, Fields: portset.HOQLife})
 	for i := range 60 {
 		l.logged(&sm.CannotEnforce{GUID: ib.GUID(i + 1), Reason: "it has no P_Key tables for its ports"})
 	}

@@ -30,6 +30,13 @@ func Encode[T any](p []byte, v *T) error {
 	return LayoutOf[T]().encode(p, unsafe.Pointer(v))
 }
 
+// MustEncode is Encode for values that are in range by construction. It panics on an error.
+func MustEncode[T any](p []byte, v *T) {
+	if err := Encode(p, v); err != nil {
+		panic(err)
+	}
+}
+
 func (l *Layout) short(p []byte) error {
 	return fmt.Errorf("%s: %w: %d, want %d", l.Name(), ErrShort, len(p), l.size)
 }

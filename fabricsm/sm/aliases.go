@@ -2,7 +2,6 @@ package sm
 
 import (
 	"fmt"
-	"iter"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -17,15 +16,8 @@ import (
 // AliasesSet replaces the alias GUIDs of the ports it names. Others keep theirs.
 type AliasesSet struct{ Ports []AliasGUIDs }
 
-// AliasGUIDs assigns GUIDs to an end port in addition to its own, for virtual functions. They take effect only while the
-// port is seen at exactly that place.
-type AliasGUIDs struct {
-	GUID  ib.GUID  // port GUID
-	Place ib.Place // switch port it must be cabled to
-	// Aliases are the entries of GUIDInfo from 1 on, 0 for one that is unused. An empty list means that the port is to have
-	// none: the aliases that it holds are removed.
-	Aliases []ib.GUID
-}
+// AliasGUIDs assigns GUIDs to an end port.
+type AliasGUIDs = aliases.Wanted
 
 func (*AliasesSet) input() {}
 
@@ -95,15 +87,6 @@ func (f aliasFabric) ShowsStrange(p topo.PortID, g ib.GUID) {
 	}
 }
 
-// setAliases takes the wanted aliases of some ports.
-func (c *Core) setAliases(in *AliasesSet) {
-	wanted := make([]aliases.Wanted, len(in.Ports))
-	for i, w := range in.Ports {
-		wanted[i] = aliases.Wanted(w)
-	}
-	c.aliases.Set(wanted)
-}
-
 // workGUIDs makes GUIDInfo of a port right, one block at a time.
 func (c *Core) workGUIDs(p topo.PortID) {
 	pt := &c.ports[p]
@@ -144,18 +127,4 @@ func (c *Core) gotGUIDs(p topo.PortID, r *work.Request, m *mad.MAD, status mad.S
 	case c.aliases.Answer(p, r, &got):
 		c.disturb()
 	}
-}
-
-// Aliases returns the alias GUIDs that a port holds, as they were read back: entries of GUIDInfo from 1 on, 0 for unused
-// ones. The caller must not write to the result.
-func (v *View) Aliases(p topo.PortID) []ib.GUID { return v.aliases.Of(p) }
-
-// ChangedAliases visits the ports whose aliases differ from those of an older
-// view, nil for none, some of them twice, in no order. Without a change it costs
-// nothing.
-func (v *View) ChangedAliases(old *View) iter.Seq[topo.PortID] {
-	if old == nil {
-		return v.aliases.Changed(nil)
-	}
-	return v.aliases.Changed(old.aliases)
 }

@@ -71,7 +71,7 @@ func (c *Core) cut(p topo.PortID) {
 		if c.topo.IsEndPort(x) && c.topo.Node(pt.node).Type != ib.NodeSwitch {
 			c.leave(x)
 			pt.known = false
-			c.showPort(x)
+			c.devices.NotePort(x)
 			c.pkeys.Forget(x)
 			tp := c.topo.Port(x)
 			tp.State = ib.PortNop // until it is read again

@@ -144,8 +144,8 @@ func (c Config) withDefaults() Config {
 	def(&c.ViewEvery, 200*time.Millisecond)
 	c.Election.setDefaults(c.Priority)
 	c.Health.SetDefaults()
-	c.Growth.withDefaults()
-	c.ClassKeys.withDefaults()
+	c.Growth = c.Growth.WithDefaults()
+	c.ClassKeys.SetDefaults()
 	c.Violations, c.Controls = c.Violations.WithDefaults(), c.Controls.WithDefaults()
 	if c.MKey.IsOn() {
 		def(&c.MKey.Protection, 2)
@@ -156,16 +156,7 @@ func (c Config) withDefaults() Config {
 			c.RetryMax = max(min(c.RetryMax, alive/2), c.RetryMin)
 		}
 	}
-	def(&c.Ports.MaxMTU, ib.MTU4096)
-	def(&c.Ports.MaxOperationalVLs, 5)
-	def(&c.Ports.SubnetTimeOut, 18)
-	def(&c.Ports.PacketLifetime, 18)
-	def(&c.Ports.HOQLife, 18)
-	def(&c.Ports.LeafHOQLife, 16)
-	def(&c.Ports.VLStallCount, 7)
-	def(&c.Ports.LeafVLStallCount, 7)
-	def(&c.Ports.LocalPhyErrors, 8)
-	def(&c.Ports.OverrunErrors, 8)
+	c.Ports.SetDefaults()
 	if c.Engines == nil {
 		c.Engines = []route.Engine{minhop.Engine{}, updn.Engine{}}
 	}

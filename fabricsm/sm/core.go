@@ -24,6 +24,7 @@ import (
 	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/portset"
+	"portcullis/fabricsm/sm/portview"
 	"portcullis/fabricsm/sm/quarantine"
 	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/smrank"
@@ -113,7 +114,7 @@ type Core struct {
 	viewDue   bool
 	disturbed bool  // settled no longer, and no view says so yet
 	shown     *View // the last one
-	devices   shownDevices
+	devices   portview.Recorder
 	faults    fault.List
 	notKept   notkept.Memory // as saved
 	tally     settling.Tally
@@ -148,6 +149,7 @@ func New(cfg Config) *Core {
 	}
 	c.refusals = newRefusals()
 	c.rest = settling.NewRest(restFabric{desk{c}}, &c.q, &c.wire, &c.timers)
+	c.devices = portview.New(shownSource{desk{c}}, &c.topo)
 	c.tree = tree.New(treeFabric{desk{c}}, &c.topo)
 	c.pkeys = c.newKeeper()
 	c.lfts = forwarding.New(forwardingFabric{desk{c}}, &c.topo, &c.q)
@@ -174,7 +176,7 @@ func New(cfg Config) *Core {
 	c.changes = statechange.New(changeFabric{c}, &c.topo, &c.q, cfg.AuditPeriod > 0)
 	c.contests = identity.New(identityFabric{desk{c}}, identityActions{desk{c}}, &c.topo, &c.q)
 	c.finder = discovery.New(finderFabric{desk{c}}, finderActions{desk{c}}, &c.topo, &c.q, c.contests, cfg.Controls.Ports)
-	c.subtrees = subtree.New(growthFabric{c}, &c.topo, subtree.Limits(cfg.Growth))
+	c.subtrees = subtree.New(growthFabric{c}, &c.topo, cfg.Growth)
 	return c
 }
 
@@ -182,7 +184,7 @@ func New(cfg Config) *Core {
 // go back.
 func (c *Core) Step(now time.Time, in Input) Output {
 	c.now = now
-	c.out = Output{Save: again(c.out.Save), Answer: again(c.out.Answer), Send: again(c.out.Send)}
+	c.out = Output{Save: work.Again(c.out.Save), Answer: work.Again(c.out.Answer), Send: work.Again(c.out.Send)}
 	c.tally.Begin(causeOf(in))
 	if _, ok := in.(*Received); ok {
 		c.tally.Unsolicited++
@@ -203,9 +205,10 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	case *IntentSet:
 		c.setIntent(&in.Intent)
 	case *IntentChanged:
-		c.changeIntent(in)
+		c.members.Change(in.Grant, in.Withdraw)
+		c.intended(in.Revision)
 	case *AliasesSet:
-		c.setAliases(in)
+		c.aliases.Set(in.Ports)
 	case *HealthMarked:
 		healthCore{desk{c}}.marked(in)
 	case *PolicySet:
@@ -267,7 +270,7 @@ func (c *Core) start(s *Started) {
 	c.load(s.Facts)
 	c.startKeys(s.Facts)
 	c.startTopology(s.Facts)
-	c.preferLIDs()
+	c.lids.PreferAll(&c.cfg.LIDs)
 	c.event(&StateChanged{State: c.self.State, Reason: "started"})
 	// The marks of work.Root live in node 0, so its slot must exist before the node has answered.
 	c.nodes = append(c.nodes, node{})

@@ -5,11 +5,11 @@ import "portcullis/fabricsm/topo"
 // ShowsAllKeys reports whether a view of the present state shows, for every port, the table that the core believes it has.
 func (c *Core) ShowsAllKeys(v *View) bool {
 	for p := range c.ports {
-		if v.pkeys.At(int32(p)) != c.pkeys.Table(topo.PortID(p)) {
+		if v.KeyTable(topo.PortID(p)) != c.pkeys.Table(topo.PortID(p)) {
 			return false
 		}
 	}
-	return v.pkeys.Len() == len(c.ports)
+	return v.KeyTable(topo.PortID(len(c.ports))) == nil
 }
 
 // Hops returns the length of the directed route to a node.

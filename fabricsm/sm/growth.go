@@ -5,50 +5,14 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/health"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/topo"
 )
 
-// GrowthConfig bounds what may be found. Nodes beyond the bound are not looked at for a while (see HealthConfig.Recover).
+// GrowthConfig bounds what may be found. Nodes beyond the bound are not looked at for a while (see health.Config.Recover).
 // The link in front of them is held, as with NoDiscover, until the pause is over or an operator marks it healthy.
-type GrowthConfig struct {
-	// Ceiling is the size of the largest fabric there may be; default 81920,
-	// which 49151 hosts on 64-port switches have.
-	Ceiling int
-	// Entry is the size of what may be found within Window behind one port that
-	// is part of the fabric for long, if none of it was seen before; default
-	// 16384. It is also the size of what is let go when the ceiling is reached.
-	Entry int
-	// Window is default 1 min.
-	Window time.Duration
-	// Cable is the size of what may hang on the rest by one cable alone, if none of it
-	// was known when the core began; default 2048. See package subtree.
-	Cable int
-	// Hops is how many hops from us a port may be behind which something is looked
-	// for, 1 to mad.MaxHops; default mad.MaxHops.
-	Hops int
-}
-
-func (g *GrowthConfig) withDefaults() {
-	def(&g.Ceiling, 81920)
-	def(&g.Entry, 16384)
-	def(&g.Window, time.Minute)
-	def(&g.Cable, 2048)
-	def(&g.Hops, mad.MaxHops)
-}
-
-// growth checks the bounds.
-func (k *configChecker) growth(g *GrowthConfig) {
-	k.notNegative("growth ceiling", int64(g.Ceiling))
-	k.notNegative("growth of an entry", int64(g.Entry))
-	k.notNegative("growth window", int64(g.Window))
-	k.notNegative("growth behind one cable", int64(g.Cable))
-	if g.Hops < 0 || g.Hops > mad.MaxHops {
-		k.wrong("growth: %d hops: want 1 to %d", g.Hops, mad.MaxHops)
-	}
-}
+type GrowthConfig = subtree.Limits
 
 // growthFabric is the core as package subtree uses it, which bounds how much of a fabric one port may show.
 type growthFabric struct{ *Core }

@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/members"
 )
 
 // Input is one thing that happened.
@@ -68,33 +69,10 @@ func (in *IntentChanged) Then(next *IntentChanged) *IntentChanged {
 }
 
 // Intent is everything that is wanted beyond the defaults.
-type Intent struct {
-	Revision int64   // the store's, goes into events and views
-	Grants   []Grant // in any order
-	// Absent lists memberships whose absence is to be proven although this
-	// core may never have granted them, for example after a restart. Each is
-	// answered by MembershipRemoved once. Those that Grants holds too are
-	// ignored.
-	Absent []Grant
-	// Held lists memberships that are granted only where the switch port was read with the P_Key, full or limited
-	// as it is there. Those that Grants or Absent hold too are ignored. It goes with Keep.
-	Held []Grant
-	// Keep has a switch port whose link is Armed or Active keep the P_Keys that no other list has for its place, for
-	// the port behind it, and a switch port without a port behind it keep all. The zero value takes them off.
-	Keep bool
-	// Hosts lists the places where inventory has a host. A device that reports itself as a switch there is left out: a
-	// switch is believed to check no P_Keys for us.
-	Hosts []ib.Place
-}
+type Intent = members.Intent
 
-// Grant puts an end port into a partition. It is honoured only while the GUID is seen at exactly that place. Where two
-// grants differ in the membership bit alone, the later change counts, within one intent the limited one. For memberships
-// that are withdrawn or absent the bit means nothing.
-type Grant struct {
-	GUID  ib.GUID  // port GUID
-	PKey  ib.PKey  // with the membership bit: full members reach all, limited ones only full ones
-	Place ib.Place // switch port it must be cabled to
-}
+// Grant puts an end port into a partition.
+type Grant = members.Grant
 
 // Woken says that the time of Output.Wake has come.
 type Woken struct{}

@@ -1,7 +1,6 @@
 package sm
 
 import (
-	"portcullis/fabricsm/partition"
 	"portcullis/fabricsm/sm/members"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -10,30 +9,8 @@ import (
 // setIntent replaces all that is wanted. Only what differs from before is
 // looked at.
 func (c *Core) setIntent(in *Intent) {
-	x := c.members.Replace(in.Keep)
-	for _, g := range in.Grants {
-		x.Grant(partition.Member(g))
-	}
-	for _, g := range in.Held {
-		x.Hold(partition.Member(g))
-	}
-	for _, g := range in.Absent {
-		x.Deny(partition.Member(g))
-	}
-	x.End()
-	for _, pl := range c.members.SetHosts(in.Hosts) {
+	for _, pl := range c.members.Take(in) {
 		c.expel(pl)
-	}
-	c.intended(in.Revision)
-}
-
-// changeIntent changes what is wanted, at a cost that does not grow with it.
-func (c *Core) changeIntent(in *IntentChanged) {
-	for _, g := range in.Withdraw {
-		c.members.Withdraw(partition.Member(g))
-	}
-	for _, g := range in.Grant {
-		c.members.Grant(partition.Member(g))
 	}
 	c.intended(in.Revision)
 }

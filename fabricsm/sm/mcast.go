@@ -4,6 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/multicast"
+	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -109,8 +110,8 @@ func (c *Core) gotMFT(id topo.NodeID, r *work.Request, m *mad.MAD, status mad.St
 func (c *Core) wantMulticast(id topo.NodeID, want *mad.SwitchInfo) {
 	n := &c.nodes[id]
 	p0 := &c.ports[c.topo.Node(id).FirstPort]
-	hasTop := p0.known && p0.info.CapabilityMask.Has(mad.IsMulticastFDBTopSupported) && n.notKept&FieldMulticastFDBTop == 0
-	c.groups.Want(want, hasTop, n.notKept&FieldDefaultMulticastPorts == 0)
+	hasTop := p0.known && p0.info.CapabilityMask.Has(mad.IsMulticastFDBTopSupported) && n.notKept&portset.MulticastFDBTop == 0
+	c.groups.Want(want, hasTop, n.notKept&portset.DefaultMulticastPorts == 0)
 }
 
 // learnMulticast remembers which of those fields a switch did not keep in a Set.
@@ -118,10 +119,10 @@ func (c *Core) learnMulticast(id topo.NodeID) {
 	var missed PortFields
 	top, ports := c.nodes[id].sw.MissedMulticast()
 	if top {
-		missed |= FieldMulticastFDBTop
+		missed |= portset.MulticastFDBTop
 	}
 	if ports {
-		missed |= FieldDefaultMulticastPorts
+		missed |= portset.DefaultMulticastPorts
 	}
 	c.learn(id, 0, missed)
 }

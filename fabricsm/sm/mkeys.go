@@ -164,11 +164,3 @@ func (c *Core) keyDoubted(p topo.PortID) {
 	c.ports[p].doubts++
 	c.mkeys.Doubt(p)
 }
-
-// MKey returns the state of the M_Key of an end port; nil for none.
-func (v *View) MKey(p topo.PortID) *mkeys.State {
-	if int(p) >= v.mkeys.Len() {
-		return nil
-	}
-	return v.mkeys.At(int32(p))
-}

@@ -79,12 +79,12 @@ func mute(pi *mad.PortInfo) bool {
 // a switch that was not read.
 func (v *View) Mute(id topo.NodeID) bool {
 	n := v.Fabric.Node(id)
-	s := v.port(n.FirstPort)
-	if n.Type != ib.NodeSwitch || s == nil {
+	info := v.PortInfo(n.FirstPort)
+	if n.Type != ib.NodeSwitch || info == nil {
 		return false
 	}
 	var pi mad.PortInfo
-	return mad.Decode(s.info[:], &pi) == nil && mute(&pi)
+	return mad.Decode(info[:], &pi) == nil && mute(&pi)
 }
 
 // MuteSwitches returns the switches that send no trap 259.

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/portset"
 )
 
 // forgetful answers as a host's adapter of some make that keeps none of the
@@ -74,7 +75,7 @@ func TestFieldsNotKeptByAnotherMake(t *testing.T) {
 	h := hosts(l)[2]
 	e.facts = []sm.Fact{{
 		Kind: sm.FactNotKept, GUID: h.place.Switch, Model: "000001/0002/3/4",
-		NotKept: sm.FieldEnforcementInbound | sm.FieldEnforcementOutbound,
+		NotKept: portset.EnforcementInbound | portset.EnforcementOutbound,
 	}}
 	e.start()
 	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{h.grant(0x8001)}})

@@ -25,7 +25,7 @@ import (
 type node struct {
 	epoch uint32 // counts lives of the slot
 	alive bool
-	due   bool // in shownDevices.dueNodes
+	due   bool // noted in Core.devices
 
 	out       uint16     // requests out to it
 	parked    []work.Ref // work that waits for requests to come back
@@ -76,7 +76,7 @@ type port struct {
 	mute   bool // of an adapter that does not speak of this port through its others
 	told   bool // NodeUnreachable was reported
 
-	due bool // in shownDevices.duePorts
+	due bool // noted in Core.devices
 }
 
 // treeFabric is the core as package tree uses it.
@@ -135,7 +135,7 @@ func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.lanes.Forget(p)
 	c.links.Forget(p)
 	c.changes.ForgetPort(p)
-	c.showPort(p)
+	c.devices.NotePort(p)
 	c.law.Acquit(p)
 	c.contests.Forget(p)
 	c.pkeys.Reset(p)
@@ -166,7 +166,7 @@ func (f treeFabric) Drop(id topo.NodeID) {
 	}
 	c.topo.RemoveNode(id)
 	c.lfts.Remove(id)
-	c.showSwitch(id)
+	c.devices.NoteSwitch(id)
 	c.faults.Clear(fault.Key{Kind: fault.NodeSilent, GUID: tn.GUID})
 	c.faults.Clear(fault.Key{Kind: fault.NoEnforcement, GUID: tn.GUID})
 	c.q.ForgetNode(id)

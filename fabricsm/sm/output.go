@@ -128,27 +128,3 @@ func (f *Fact) TakesBack() bool {
 
 // PortFields is a set of fields of PortInfo, and a few of SwitchInfo.
 type PortFields = portset.Fields
-
-// Fields that this SM programs.
-const (
-	FieldLID                   = portset.LID
-	FieldLMC                   = portset.LMC
-	FieldGIDPrefix             = portset.GIDPrefix
-	FieldMasterSMLID           = portset.MasterSMLID
-	FieldMasterSMSL            = portset.MasterSMSL
-	FieldSubnetTimeOut         = portset.SubnetTimeOut
-	FieldNeighborMTU           = portset.NeighborMTU
-	FieldOperationalVLs        = portset.OperationalVLs
-	FieldVLStallCount          = portset.VLStallCount
-	FieldHOQLife               = portset.HOQLife
-	FieldLinkDownDefaultState  = portset.LinkDownDefaultState
-	FieldErrorThresholds       = portset.ErrorThresholds
-	FieldEnforcementInbound    = portset.EnforcementInbound
-	FieldEnforcementOutbound   = portset.EnforcementOutbound
-	FieldFilterRaw             = portset.FilterRaw
-	FieldLinkWidth             = portset.LinkWidth
-	FieldLinkSpeed             = portset.LinkSpeed
-	FieldVLHighLimit           = portset.VLHighLimit
-	FieldMulticastFDBTop       = portset.MulticastFDBTop
-	FieldDefaultMulticastPorts = portset.DefaultMulticastPorts
-)

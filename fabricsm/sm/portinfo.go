@@ -58,7 +58,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	pi.ClientReregister = false // a request, no state
 	pt.info, pt.known, pt.unread = *pi, true, false
 	if !was || old != *pi {
-		c.showPort(p)
+		c.devices.NotePort(p)
 	}
 	if was && !guessed {
 		c.reports.RecordCounters(p, &old, pi, byGet)

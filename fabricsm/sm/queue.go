@@ -5,18 +5,6 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// keepRing is how much memory, in entries, an empty list keeps.
-const keepRing = 1024
-
-// again empties a list so that its memory is used again, unless it grew in one of
-// the few moments at which everything changes.
-func again[T any](s []T) []T {
-	if cap(s) > keepRing {
-		return nil
-	}
-	return s[:0]
-}
-
 // pump takes work from the queue while the window has room.
 func (c *Core) pump() {
 	c.resumeThrottled()

@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/portview"
 	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -188,12 +189,12 @@ func (c *Core) publishAll() {
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.self.State, GUID: c.cfg.PortGUID, LID: c.smLID(),
 		Priority: c.self.Rank().Priority, ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: c.tally.IsSettled() && c.writing(), Pending: c.wire.Out(),
 		Revision: c.members.Revision(), Intent: c.members.HasIntent(), SMPs: smps(&c.wire), Dropped: c.dropped,
-		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.pkeys.Show(),
+		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables,
 	}
 	v.Faults, v.Problems = c.faults.Snapshot()
-	c.showDevices(v)
-	v.MKeys, v.mkeys = c.mkeys.Show()
-	v.aliases, v.Health = c.aliases.Show(), c.health.States()
+	rest := portview.Rest{Fabric: v.Fabric, Routes: v.Tables, PKeys: c.pkeys.Show(), Lanes: c.lanes.View(), Aliases: c.aliases.Show()}
+	v.MKeys, rest.MKeys = c.mkeys.Show()
+	v.Devices, v.Health = c.devices.Show(&rest), c.health.States()
 	v.Topology, v.Violations = c.law.Show(), c.reports.Snapshot()
 	v.Refusing = c.refusing()
 	if c.writing() {

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/sm/pkeys"
+	"portcullis/fabricsm/sm/portview"
 	"portcullis/fabricsm/topo"
 )
 
@@ -42,5 +43,6 @@ func (s *Sketch) SetAliases(p topo.PortID, guids ...ib.GUID) {
 // View returns the view of a master whose fabric is settled.
 func (s *Sketch) View(f *topo.Fabric, t *route.Tables) *View {
 	s.pkeys.Grow(f.NumPorts())
-	return &View{Fabric: f, Tables: t, State: ib.SMMaster, Settled: true, pkeys: s.pkeys.Snapshot(), aliases: s.aliases}
+	rest := portview.Rest{Fabric: f, Routes: t, PKeys: s.pkeys.Snapshot(), Aliases: s.aliases}
+	return &View{Fabric: f, Tables: t, State: ib.SMMaster, Settled: true, Devices: rest.Devices()}
 }

@@ -56,7 +56,7 @@ func (f switchFabric) answered(id topo.NodeID, r *work.Request, m *mad.MAD, stat
 	}
 	n := &f.nodes[id]
 	news := n.sw.Take(&si, r.Method != mad.MethodSet)
-	f.showSwitch(id)
+	f.devices.NoteSwitch(id)
 	f.fill(id)
 	if r.Method == mad.MethodSet {
 		f.taken(id, r)

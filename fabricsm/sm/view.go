@@ -7,14 +7,12 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/health"
-	"portcullis/fabricsm/sm/lanes"
 	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/multicast"
-	"portcullis/fabricsm/sm/pkeys"
+	"portcullis/fabricsm/sm/portview"
 	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/topo"
@@ -67,14 +65,8 @@ type View struct {
 	// Multicast is nil before this SM was master.
 	Multicast *multicast.View
 
-	aliases *aliases.Shown
-
-	pkeys topo.Pages[*pkeys.Table] // by PortID, nil: not read
-	mkeys topo.Pages[*mkeys.State] // by PortID, nil: nothing is known
-
-	ports    topo.Pages[*portShown]            // by PortID, nil: not read
-	switches topo.Pages[*[switchInfoSize]byte] // by NodeID, nil: not read
-	lanes    lanes.View
+	// Devices are ports and switches, besides what Fabric has of them.
+	portview.Devices
 }
 
 // SMPCount says how many requests of a kind were sent.
@@ -84,46 +76,18 @@ type SMPCount struct {
 	Sent   uint64
 }
 
-// PKeys gives the P_Key table of a port, empty entries left out, in the order
-// of the table. proven says that every block of it was read with a Get since it
-// was last written; a table that was not read at all is nil and not proven.
-func (v *View) PKeys(p topo.PortID) (keys []ib.PKey, proven bool) {
-	if int(p) >= v.pkeys.Len() {
-		return nil, false
-	}
-	t := v.pkeys.At(int32(p))
-	if t == nil {
-		return nil, false
-	}
-	for _, k := range t.Keys() {
-		if k.Valid() {
-			keys = append(keys, k)
-		}
-	}
-	return keys, t.IsProven()
-}
-
-// PKeyTable gives the P_Key table of a port as it is known, empty entries and all,
-// nil if nothing was read of it. It must not be written to.
-func (v *View) PKeyTable(p topo.PortID) []ib.PKey {
-	if int(p) >= v.pkeys.Len() {
-		return nil
-	}
-	return v.pkeys.At(int32(p)).Keys()
-}
-
 // ChangedPKeys visits the ports whose P_Key tables may differ from those of an
 // older view, nil for none.
-func (v *View) ChangedPKeys(old *View) iter.Seq[topo.PortID] {
-	return func(yield func(topo.PortID) bool) {
-		var was topo.Pages[*pkeys.Table]
-		if old != nil {
-			was = old.pkeys
-		}
-		for i := range v.pkeys.Changed(&was) {
-			if (i >= int32(was.Len()) || v.pkeys.At(i) != was.At(i)) && !yield(topo.PortID(i)) {
-				return
-			}
-		}
+func (v *View) ChangedPKeys(old *View) iter.Seq[topo.PortID] { return v.PKeysSince(old.devices()) }
+
+// ChangedAliases visits the ports whose aliases differ from those of an older
+// view, nil for none, some of them twice, in no order. Without a change it costs
+// nothing.
+func (v *View) ChangedAliases(old *View) iter.Seq[topo.PortID] { return v.AliasesSince(old.devices()) }
+
+func (v *View) devices() *portview.Devices {
+	if v == nil {
+		return &portview.Devices{}
 	}
+	return &v.Devices
 }

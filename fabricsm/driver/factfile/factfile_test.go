@@ -14,6 +14,7 @@ import (
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/portset"
 )
 
 var _ driver.Store = (*Store)(nil)
@@ -53,7 +54,7 @@ func TestFactsSurvive(t *testing.T) {
 	var said bytes.Buffer
 	s := open(t, dir, &said)
 	wantFacts(t, s, []sm.Fact{}...)
-	odd := sm.Fact{Kind: sm.FactNotKept, GUID: 0x20, NotKept: sm.FieldHOQLife, Model: "x", Place: ib.Place{Switch: 3, Port: 4}}
+	odd := sm.Fact{Kind: sm.FactNotKept, GUID: 0x20, NotKept: portset.HOQLife, Model: "x", Place: ib.Place{Switch: 3, Port: 4}}
 	save(t, s, lid(0x10, 5), lid(0x11, 6), odd)
 	save(t, s, lid(0x10, 7), lid(0x11, 0))
 	if _, err := Open(dir, slog.Default()); !errors.As(err, new(*InUseError)) {

@@ -16,11 +16,14 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Wanted are the GUIDs that an end port is to have beside its own.
+// Wanted are the GUIDs that an end port is to have in addition to its own, for virtual functions. They take effect only
+// while the port is seen at exactly that place.
 type Wanted struct {
-	GUID    ib.GUID   // port GUID
-	Place   ib.Place  // switch port it must be cabled to
-	Aliases []ib.GUID // entries of GUIDInfo from 1 on, 0 for one that is unused
+	GUID  ib.GUID  // port GUID
+	Place ib.Place // switch port it must be cabled to
+	// Aliases are the entries of GUIDInfo from 1 on, 0 for one that is unused. An empty list means that the port is to have
+	// none: the aliases that it holds are removed.
+	Aliases []ib.GUID
 }
 
 // Pauses bound the time for which a port that keeps nothing is left alone. It doubles.

@@ -22,15 +22,6 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Limits bound what may be found; sm.GrowthConfig describes them.
-type Limits struct {
-	Ceiling int
-	Entry   int
-	Window  time.Duration
-	Cable   int
-	Hops    int
-}
-
 // Fabric is what a Tracker asks of the core, and where it has ports held.
 type Fabric interface {
 	// Age returns the time since the core began.

@@ -28,3 +28,21 @@ func (c Config) WithDefaults() Config {
 		ChecksPerSecond: cmp.Or(c.ChecksPerSecond, 200), Quiet: cmp.Or(c.Quiet, 10*time.Minute),
 	}
 }
+
+// Check reports every value that makes no sense.
+func (c *Config) Check(wrong func(format string, args ...any)) {
+	for _, n := range []struct {
+		name string
+		n    int64
+	}{
+		{"rows of violations", int64(c.Rows)},
+		{"rows of violations of one source", int64(c.RowsPerSource)},
+		{"time between two events of a violation", int64(c.TellEvery)},
+		{"checks of traps in a second", int64(c.ChecksPerSecond)},
+		{"quiet time of violations", int64(c.Quiet)},
+	} {
+		if n.n < 0 {
+			wrong("%s is negative", n.name)
+		}
+	}
+}
