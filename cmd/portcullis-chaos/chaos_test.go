@@ -92,6 +92,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"--instances", "2"}, "want 1, or 3"},
 		{[]string{"--instances", "1", "--only", "step-down"}, "fault step-down needs 3 instances"},
 		{[]string{"--faults", "0"}, "at least 1"},
+		{[]string{"--faults", "20", "--from", "21"}, "from 1 to that of --faults, 20"},
+		{[]string{"--from", "0"}, "from 1 to that of --faults, 200"},
 		{[]string{"--only", "kill,earthquake"}, `no fault "earthquake"`},
 		{[]string{"now"}, `unexpected argument "now"`},
 		{[]string{"--programs", "/nowhere"}, "run \"make\" first"},

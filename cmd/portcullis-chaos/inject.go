@@ -91,7 +91,7 @@ func (s *site) injectAll(ctx context.Context, o options, steady []*machine, stre
 	if err != nil {
 		return err
 	}
-	for i := range o.faults {
+	for i := o.from - 1; i < o.faults; i++ {
 		r := rand.New(rand.NewPCG(o.seed, uint64(i)))
 		f := pick(r, kinds)
 		k := f.draw(s, r)

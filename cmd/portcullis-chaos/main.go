@@ -30,6 +30,7 @@ const (
 type options struct {
 	seed      uint64
 	faults    int
+	from      int // number of the first fault that is injected, from 1
 	hosts     int
 	instances int
 	programs  string
@@ -49,6 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs.SetOutput(stderr)
 	fs.Uint64Var(&o.seed, "seed", 0, "seed of the faults; 0 draws one, which is printed")
 	fs.IntVar(&o.faults, "faults", 200, "number of faults")
+	fs.IntVar(&o.from, "from", 1, "number of the first fault that is injected, of those of the seed")
 	fs.IntVar(&o.hosts, "hosts", maxHosts, fmt.Sprintf("number of hosts, a multiple of %d up to %d", hostsPerLeaf, maxHosts))
 	fs.IntVar(&o.instances, "instances", maxManagers, fmt.Sprintf("number of instances of portcullisd, 1 or %d", maxManagers))
 	fs.StringVar(&o.programs, "programs", "", "directory of portcullisd and portcullis (default: that of this program)")
@@ -90,6 +92,8 @@ func (o *options) check(rest []string) (err error) {
 		return fmt.Errorf("--instances %d: want 1, or %d, of which one can fail", o.instances, maxManagers)
 	case o.faults < 1:
 		return fmt.Errorf("--faults %d: want at least 1", o.faults)
+	case o.from < 1 || o.from > o.faults:
+		return fmt.Errorf("--from %d: want a number from 1 to that of --faults, %d", o.from, o.faults)
 	}
 	if _, err := chosen(o.only, o.instances); err != nil {
 		return err
@@ -104,6 +108,11 @@ func chaos(ctx context.Context, o options, say func(string, ...any)) (err error)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.remove(o.keep || err != nil)) }()
+	defer func() {
+		if err != nil {
+			s.describe(context.WithoutCancel(ctx))
+		}
+		err = errors.Join(err, s.remove(o.keep || err != nil))
+	}()
 	return inject(ctx, o, s)
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -143,15 +145,54 @@ func (n *network) cutIn(ctx context.Context, i int, clients bool) error {
 	return nil
 }
 
-// mend ends every cut of an instance.
+// mend ends every cut of an instance, and proves it: where a cut stayed, what follows would be put down to the product.
 func (n *network) mend(ctx context.Context, i int) error {
 	s := n.spaces[i]
-	errs := []error{ip(ctx, "neigh", "flush", "to", s.address, "dev", bridge, "nud", "permanent")}
-	errs = append(errs, ip(ctx, "-n", s.name, "neigh", "flush", "dev", "eth0", "nud", "permanent"))
+	errs := []error{
+		mendOne(ctx, "neigh", "to", s.address, "dev", bridge),
+		mendOne(ctx, "-n", s.name, "neigh", "dev", "eth0"),
+	}
 	for _, o := range n.spaces {
 		if o != s {
-			errs = append(errs, ip(ctx, "-n", o.name, "neigh", "flush", "to", s.address, "dev", "eth0", "nud", "permanent"))
+			errs = append(errs, mendOne(ctx, "-n", o.name, "neigh", "to", s.address, "dev", "eth0"))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// mendOne removes the permanent neighbours that "ip" lists with these arguments, of which one is "neigh".
+func mendOne(ctx context.Context, args ...string) error {
+	at := slices.Index(args, "neigh") + 1
+	with := func(verb string) []string {
+		return append(slices.Concat(args[:at], []string{verb}, args[at:]), "nud", "permanent")
+	}
+	var left []byte
+	for range 3 {
+		if err := ip(ctx, with("flush")...); err != nil {
+			return err
+		}
+		var err error
+		if left, err = program.Call(ctx, "ip", with("show")...); err != nil {
+			return fmt.Errorf("ip %v: %w", with("show"), err)
+		}
+		if len(bytes.TrimSpace(left)) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("ip %v left: %s", with("flush"), bytes.TrimSpace(left))
+}
+
+// describe returns neighbours and connections of each namespace as they are now.
+func (n *network) describe(ctx context.Context) string {
+	var text strings.Builder
+	for _, s := range n.spaces {
+		for _, args := range [][]string{{"ip", "neigh"}, {"ip", "-s", "link"}, {"ss", "-tnpio"}} {
+			out, err := program.Call(ctx, "ip", append([]string{"netns", "exec", s.name}, args...)...)
+			if err != nil {
+				out = []byte(err.Error())
+			}
+			fmt.Fprintf(&text, "== %s: %s\n%s\n", s.name, strings.Join(args, " "), out)
+		}
+	}
+	return text.String()
 }

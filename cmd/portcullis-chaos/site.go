@@ -124,6 +124,19 @@ func build(ctx context.Context, o options, say func(string, ...any)) (s *site, e
 	return s, err
 }
 
+// describe writes how the network is beside the logs, for a fault after which the site was not as before.
+func (s *site) describe(ctx context.Context) {
+	if s.network == nil {
+		return
+	}
+	file := filepath.Join(s.dir, "network.txt")
+	if err := os.WriteFile(file, []byte(s.network.describe(ctx)), 0o600); err != nil {
+		s.say("the network is not described: %v", err)
+		return
+	}
+	s.say("connections and neighbours are in %s", file)
+}
+
 // remove ends all that runs and removes it. Where keep is true, logs and configuration stay.
 func (s *site) remove(keep bool) error {
 	var errs []error
