@@ -50,12 +50,20 @@ func (u *upkeep) turn(ctx context.Context) {
 		h.Size, h.InUse, h.Quota = status.DbSize, status.DbSizeInUse, status.DbSizeQuota
 		h.Away = nil
 		if err != nil {
-			h.Away = fmt.Errorf("%w: it does not answer within %v: %v", store.ErrAway, probeTime, err)
+			h.Away = fmt.Errorf("%w: it does not answer within %v%s: %v", store.ErrAway, probeTime, leaderless(status), err)
 		}
 	}, u.b)
 	if err == nil {
 		u.shrink(ctx, status)
 	}
+}
+
+// leaderless says so when a member knows no leader, which tells a lost majority or network from a slow disk.
+func leaderless(status *clientv3.StatusResponse) string {
+	if status.Leader == 0 {
+		return ", and its member has no connection to a leader of a majority"
+	}
+	return ""
 }
 
 // silent notes that the member does not answer, and ends one that has not for long.
