@@ -21,7 +21,7 @@ FABRIC ?= portcullis-sim
 SLOW = ./cmd/portcullisd ./cmd/portcullis-bench ./fabricsm/sa/satest ./api/store/etcd ./cmd/portcullis-demo
 SIDE_BY_SIDE = -p 4 -parallel 4
 
-.PHONY: all build check test seeds floods attack demo chaos boot image vm fuzz attack-fabric bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
+.PHONY: all build check test seeds floods model attack demo chaos boot image vm fuzz attack-fabric bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
 	format words house vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -32,7 +32,7 @@ build:
 check: format words house tidy vet lint build race ## Everything that must hold before a merge, but for "make test"
 
 test: package ## Install what the tests need, then run all of them against the real parts
-	packaging/setup.sh fabric store tpm firmware selinux peers package image
+	packaging/setup.sh fabric store tpm firmware selinux peers package image model
 	PORTCULLIS_REAL_PARTS=required $(TESTS) -timeout 20m $(SIDE_BY_SIDE) $(SLOW) ./...
 
 seeds: ## Run SEEDS (10000) random schedules of faults against the core of the subnet manager
@@ -40,6 +40,9 @@ seeds: ## Run SEEDS (10000) random schedules of faults against the core of the s
 
 floods: ## Have two hosts send SMPs, traps and GMPs to the Subnet Manager as fast as the socket takes them
 	$(TESTS) -tags flood -count 1 -timeout 5m ./fabricsm/driver -run '^TestFloods'
+
+model: ## Check the model of admission, leadership and keys with spin, in every state within its bounds
+	packaging/model/check.sh
 
 attack: ## Have public scanners, load generators and made-up requests attack a running service for ATTACKTIME (1m)
 	packaging/setup.sh attack

@@ -3,7 +3,7 @@
 # with its reason, and only those that are missing. Run it as root or as
 # somebody who may sudo:
 #
-#   packaging/setup.sh GROUP...     groups: demo fabric store tpm firmware selinux peers package image chaos attack boot vm race all
+#   packaging/setup.sh GROUP...     groups: demo fabric store tpm firmware selinux peers package image chaos attack boot vm race model all
 #
 # Go itself is not installed: any Go from 1.21 on fetches the one go.mod names.
 set -eu
@@ -77,17 +77,20 @@ vm      zstd             zstd              unpacks the source of that policy
 vm      busybox-static   busybox           the shell of machines without root file system
 race    gcc              gcc               Go's race detector links against C
 race    libc6-dev        -                 Go's race detector links against C
+model   spin             spin              checks the model of admission, leadership and keys
+model   gcc              gcc               compiles the checker that spin makes of it
+model   libc6-dev        -                 what the checker links against
 EOF
 }
 
 say() { echo "setup: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-usage="name what to set up for: demo, fabric, store, tpm, firmware, selinux, peers, package, image, chaos, attack, boot, vm, race or all"
+usage="name what to set up for: demo, fabric, store, tpm, firmware, selinux, peers, package, image, chaos, attack, boot, vm, race, model or all"
 [ $# -gt 0 ] || die "$usage"
 for group; do
   case $group in
-    demo | fabric | store | tpm | firmware | selinux | peers | package | image | chaos | attack | boot | vm | race | all) ;;
+    demo | fabric | store | tpm | firmware | selinux | peers | package | image | chaos | attack | boot | vm | race | model | all) ;;
     *) die "no group is called \"$group\"; $usage" ;;
   esac
 done
