@@ -3,7 +3,8 @@
 //
 // Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service
 // or by the policy for firmware, 4 not converged in the time given to --wait;
-// firmware that is 5 invalid, 6 not signed, 7 not verifiable.
+// firmware that is 5 invalid, 6 not signed, 7 not verifiable; 8 an import by which
+// the fabric behaves otherwise.
 package main
 
 import (

@@ -157,7 +157,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 
 func TestDocumentedExitCodes(t *testing.T) {
 	help := root(cli.New(nil, nil, nil)).Long
-	for _, code := range []int{cli.ExitOK, cli.ExitError, cli.ExitUsage, cli.ExitRefused, cli.ExitNotConverged} {
+	for _, code := range []int{cli.ExitOK, cli.ExitError, cli.ExitUsage, cli.ExitRefused, cli.ExitNotConverged, cli.ExitOtherwise} {
 		if !strings.Contains(help, fmt.Sprintf("%d ", code)) {
 			t.Errorf("portcullis --help does not explain exit code %d", code)
 		}

@@ -14,6 +14,7 @@ import (
 	"portcullis/cmd/portcullis/firmware"
 	"portcullis/cmd/portcullis/host"
 	"portcullis/cmd/portcullis/keys"
+	"portcullis/cmd/portcullis/movein"
 	"portcullis/cmd/portcullis/reference"
 	"portcullis/cmd/portcullis/result"
 	"portcullis/cmd/portcullis/service"
@@ -35,7 +36,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // nouns are all commands, by package.
 var nouns = []func(*cli.Env) []*cobra.Command{
-	audit.Commands, fabric.Commands, firmware.Commands, host.Commands, keys.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, topology.Commands,
+	audit.Commands, fabric.Commands, firmware.Commands, host.Commands, keys.Commands, movein.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, topology.Commands,
 }
 
 func root(env *cli.Env) *cobra.Command {
@@ -51,7 +52,7 @@ machine: use --socket, PORTCULLIS_SOCKET or socket.
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service or by the
 policy for firmware, 4 not converged within the time of --timeout; for firmware 5 invalid, 6 not
-signed, 7 not verifiable.`
+signed, 7 not verifiable; for import 8 settings lost that were not accepted.`
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.Version = version.String()
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")

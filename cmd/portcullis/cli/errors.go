@@ -28,6 +28,9 @@ const (
 	ExitInvalid       = 5
 	ExitNotSigned     = 6
 	ExitNotVerifiable = 7
+
+	// ExitOtherwise is the verdict of "import": the fabric would behave otherwise, and that is not accepted.
+	ExitOtherwise = 8
 )
 
 // UsageError is a command line that makes no sense.

@@ -4,8 +4,11 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"portcullis/fabricsm/opensmconf/verdict"
 )
 
 // openSMPortOptions are the options of OpenSM about ports, by its manual.
@@ -47,6 +50,9 @@ func TestOpenSMOptionsAreMapped(t *testing.T) {
 				t.Errorf("%s is mapped twice", m[1])
 			}
 			mapped[m[1]] = true
+			if _, ok := verdict.Find(m[1]); !ok && m[1] != "randomize_sa_key" {
+				t.Errorf("OpenSM's %s has no verdict", m[1])
+			}
 		}
 		for _, m := range code.FindAllStringSubmatch(cells[2], -1) {
 			if name, isFlag := strings.CutPrefix(m[1], "--"); isFlag {
@@ -64,6 +70,53 @@ func TestOpenSMOptionsAreMapped(t *testing.T) {
 	for _, o := range openSMPortOptions {
 		if !mapped[o] {
 			t.Errorf("OpenSM's %s is not in the table", o)
+		}
+	}
+}
+
+// TestVerdictsNameKeys: every key that a verdict on OpenSM's options names is one, and takes the least and the most that the
+// verdict allows.
+func TestVerdictsNameKeys(t *testing.T) {
+	t.Parallel()
+	keys := map[string]bool{"fabric.health": true, "fabric.sa.limits": true, "log_level": true, "state_dir": true}
+	for _, k := range keysOf("fabric.", reflect.TypeFor[Fabric]()) {
+		keys[k] = true
+	}
+	for _, o := range verdict.Options() {
+		if o.Key != "" && !keys[o.Key] {
+			t.Errorf("%s: there is no key %s", o.Name, o.Key)
+		}
+		var values []string
+		switch o.Form {
+		case verdict.Number, verdict.Seconds, verdict.Millis, verdict.Minutes:
+			values = []string{strconv.FormatInt(o.Least, 10), strconv.FormatInt(o.Most, 10)}
+		case verdict.Lanes, verdict.MTU:
+			values = []string{"1", "5"}
+		case verdict.Enable:
+			values = []string{"0"}
+		case verdict.Flag, verdict.Inverse, verdict.Eighteen:
+			values = []string{"TRUE", "FALSE"}
+		case verdict.Address:
+			values = []string{"0xfec0000000000001"}
+		default:
+		}
+		for _, v := range values {
+			j := o.Judge(v)
+			if j.To == "" {
+				continue // it is OpenSM's default
+			}
+			var text strings.Builder
+			path := strings.Split(o.Key, ".")
+			for depth, name := range path {
+				text.WriteString(strings.Repeat("  ", depth) + name + ":")
+				if depth < len(path)-1 {
+					text.WriteString("\n")
+				}
+			}
+			text.WriteString(" " + j.To + "\n")
+			if _, err := Parse("f", []byte(text.String())); err != nil {
+				t.Errorf("%s %s: %v in\n%s", o.Name, v, err, &text)
+			}
 		}
 	}
 }

@@ -49,6 +49,9 @@ type parser struct {
 	inside   bool // after the colon of a definition
 	defs     []definition
 	seen     map[identity]Multicast
+	members  int  // that were read so far
+	adapting bool // rules that cannot be applied are collected, and are no problems
+	refused  []Refusal
 }
 
 // definition is one definition as it was written.
@@ -64,9 +67,20 @@ type definition struct {
 	ports  []entry
 }
 
+// refuse records that a rule cannot be applied as written. r has all of it but the reason.
+func (p *parser) refuse(r Refusal, format string, args ...any) {
+	if !p.adapting {
+		p.wrong(r.Line, format, args...)
+		return
+	}
+	r.Why = fmt.Sprintf(format, args...)
+	p.refused = append(p.refused, r)
+}
+
 // entry is one member of a definition.
 type entry struct {
 	line int
+	nth  int // among the members of the file
 	text string
 	who  Who
 	as   membership
@@ -174,7 +188,8 @@ func (p *parser) properties(text string) {
 }
 
 func (p *parser) member(d *definition, text string) {
-	e := entry{line: p.line, text: short(text), as: d.member}
+	e := entry{line: p.line, nth: p.members, text: short(text), as: d.member}
+	p.members++
 	word, as, hasAs := strings.Cut(text, "=")
 	word, as = strings.TrimSpace(word), strings.TrimSpace(as)
 	if hasAs {

@@ -19,7 +19,7 @@ func (p *parser) rules() *Rules {
 			continue
 		}
 		if d.indx0 {
-			p.wrong(d.line, "indx0: index 0 of a P_Key table is the default partition's; leave the flag out")
+			p.refuse(Refusal{Line: d.line, Text: "indx0", nth: -1}, "indx0: index 0 of a P_Key table is the default partition's; leave the flag out")
 		}
 		at, known := index[d.pkey]
 		if !known {
@@ -101,11 +101,11 @@ func (p *parser) inDefault(d *definition) {
 		switch {
 		case e.who.Group == nobody:
 		case e.who.Group == Self && e.as != full:
-			p.wrong(e.line, "%q: the Subnet Manager is always a full member of the default partition; write SELF=full", e.text)
+			p.refuse(e.refusal("SELF=full", false), "%q: the Subnet Manager is always a full member of the default partition; write SELF=full", e.text)
 		case e.who.Group == allSwitches && e.as == full:
-			p.wrong(e.line, "%q: any host could send MADs to switches; write =limited, or have the configuration say so where switches report failed links to each other: fabric.keys.n2n_switch_membership", e.text)
+			p.refuse(e.refusal("", false), "%q: any host could send MADs to switches; write =limited, or have the configuration say so where switches report failed links to each other: fabric.keys.n2n_switch_membership", e.text)
 		case e.who.Group != Self && e.as != limited:
-			p.wrong(e.line, "%q: only the Subnet Manager is a full member of the default partition, or every host could reach every other; write =limited", e.text)
+			p.refuse(e.refusal(limitedInstead(&e), true), "%q: only the Subnet Manager is a full member of the default partition, or every host could reach every other; write =limited", e.text)
 		}
 	}
 }
@@ -116,11 +116,11 @@ func (p *parser) possible(e *entry) bool {
 	case e.who.Group == nobody:
 		return false
 	case e.who.Group == allPorts:
-		p.wrong(e.line, "%q: switches are not made members of partitions; write ALL_CAS=full, and ALL_ROUTERS=full if you have any", e.text)
+		p.refuse(e.refusal(endPortsInstead(e), e.as != full), "%q: switches are not made members of partitions; write ALL_CAS=full, and ALL_ROUTERS=full if you have any", e.text)
 	case e.who.Group == allSwitches:
-		p.wrong(e.line, "%q: switches are not made members of partitions; leave them out", e.text)
+		p.refuse(e.refusal("", false), "%q: switches are not made members of partitions; leave them out", e.text)
 	case e.as != full:
-		p.wrong(e.line, "%q: %v members are supported in the default partition only; write =full, or defmember=full, if members may all talk to each other", e.text, e.as)
+		p.refuse(e.refusal("", true), "%q: %v members are supported in the default partition only; write =full, or defmember=full, if members may all talk to each other", e.text, e.as)
 	default:
 		return true
 	}

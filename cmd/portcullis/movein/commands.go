@@ -1,0 +1,13 @@
+// Package movein has the commands that plan the move of a site from another Subnet Manager.
+package movein
+
+import (
+	"github.com/spf13/cobra"
+
+	"portcullis/cmd/portcullis/cli"
+)
+
+// Commands returns the nouns of this package.
+func Commands(env *cli.Env) []*cobra.Command {
+	return []*cobra.Command{importCommand(env)}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/fabricsm/opensmconf/movein"
+	"portcullis/fabricsm/opensmconf/verdict"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+// moved plans the move of a site, and writes its files into a directory.
+func moved(t *testing.T, dir string, site *movein.Site) *movein.Plan {
+	t.Helper()
+	p, err := movein.Make(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := p.Files
+	if p.Root {
+		secret := []byte(strings.Repeat("0123456789abcdeffedcba9876543210", 2) + "\n")
+		files = append(files, movein.OutFile{Name: movein.RootName, Data: secret, Secret: true})
+	}
+	for _, f := range files {
+		name := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// siteIn reads the files of directories.
+func siteIn(t *testing.T, dirs ...string) *movein.Site {
+	t.Helper()
+	site := &movein.Site{Kind: movein.OpenSM, Files: make(map[string][]byte)}
+	for _, dir := range dirs {
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if !e.Type().IsRegular() {
+				continue
+			}
+			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			site.Files[e.Name()] = data
+		}
+	}
+	return site
+}
+
+// TestMoveInIsGood: portcullisd --check accepts what the import of a site writes, with every file that it names.
+func TestMoveInIsGood(t *testing.T) {
+	t.Parallel()
+	site := siteIn(t, "testdata/movein")
+	site.Port = "ibsim:lab/H1"
+	dir := filepath.Join(t.TempDir(), "etc")
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"init", "--dir", dir, "--names", "fabric.example"}, time.Now, nil, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &errs)
+	}
+	p := moved(t, dir, site)
+	for i := range p.Items {
+		if it := &p.Items[i]; it.Loses {
+			t.Errorf("%s %s: %s", it.Place(), it.Setting, it.Text)
+		}
+	}
+	file := filepath.Join(dir, "portcullisd.yaml")
+	if code := run(t.Context(), []string{"--config", file, "--check"}, time.Now, nil, &out, &errs); code != 0 {
+		text, _ := os.ReadFile(file)
+		t.Errorf("exit code %d: %s\n%s", code, &errs, text)
+	}
+}
+
+// TestMoveInFromOpenSM: the real OpenSM has ruled a fabric with M_Keys. Ours takes it over with what the import of its
+// configuration and of its cache wrote: every LID stays, and every device gets a key of its own.
+func TestMoveInFromOpenSM(t *testing.T) {
+	ibsimtest.Need(t, "opensm")
+	f := servedKeyFabric(t, sim.Modern())
+	cache := f.opensm(t, "m_key 0x5eed0c0ffee01234\nm_key_protection_level 2\nm_key_lease_period 60\n")
+	site := siteIn(t, cache)
+	site.Port = "ibsim:" + f.client.Socket + "/sm"
+	before := f.lids()
+	dir := t.TempDir()
+	p := moved(t, dir, site)
+	for _, want := range []string{"guid2lid", "guid2mkey", "neighbors"} {
+		found := false
+		for i := range p.Items {
+			it := &p.Items[i]
+			if it.File == want && (it.Verdict == verdict.Taken || it.Verdict == verdict.Changed) {
+				found = true
+			}
+			if it.Loses {
+				t.Errorf("%s %s: %s", it.Place(), it.Setting, it.Text)
+			}
+		}
+		if !found {
+			t.Errorf("%s was not taken", want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var out, errs strings.Builder
+	args := []string{"sm", "--config", filepath.Join(dir, "portcullisd.yaml"), "--state-dir", filepath.Join(dir, "state"), "--once"}
+	if code := run(ctx, args, time.Now, nil, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
+	}
+	f.held(t, opensmKey)
+	if d := cmp.Diff(before, f.lids()); d != "" {
+		t.Errorf("LIDs (-before +after):\n%s", d)
+	}
+}

@@ -1,0 +1,87 @@
+package verdict
+
+// portOptions are about LIDs, ports and links.
+var portOptions = []Option{
+	{Name: "lmc", Usual: "0", Class: Taken, Key: "fabric.lmc", Form: Number, Most: 7},
+	{Name: "lmc_esp0", Usual: "FALSE", Class: Taken, Key: "fabric.ports.lmc_port0", Form: Flag},
+	{Name: "sm_sl", Usual: "0", Class: Taken, Key: "fabric.ports.master_sl", Form: Number, Most: 15},
+	{Name: "packet_life_time", Usual: "0x12", Class: Taken, Key: "fabric.ports.packet_lifetime", Form: Number, Least: 1, Most: 31},
+	{Name: "vl_stall_count", Usual: "7", Class: Taken, Key: "fabric.ports.vl_stall_count", Form: Number, Least: 1, Most: 7},
+	{Name: "leaf_vl_stall_count", Usual: "7", Class: Taken, Key: "fabric.ports.leaf_vl_stall_count", Form: Number, Least: 1, Most: 7},
+	{Name: "head_of_queue_lifetime", Usual: "0x12", Class: Taken, Key: "fabric.ports.hoq_life", Form: Number, Least: 1, Most: 31},
+	{Name: "leaf_head_of_queue_lifetime", Usual: "0x10", Class: Taken, Key: "fabric.ports.leaf_hoq_life", Form: Number, Least: 1, Most: 31},
+	{Name: "max_op_vls", Usual: "5", Class: Taken, Key: "fabric.ports.max_vls", Form: Lanes},
+	{Name: "max_op_vls_ca", Usual: "0", Class: Unsupported, Key: "fabric.ports.rules", Text: perPort},
+	{Name: "max_op_vls_sw", Usual: "0", Class: Unsupported, Key: "fabric.ports.rules", Text: perPort},
+	{Name: "max_op_vls_rtr", Usual: "0", Class: Unsupported, Key: "fabric.ports.rules", Text: perPort},
+	{Name: "max_neighbor_mtu", Usual: "0", Class: Taken, Key: "fabric.ports.max_mtu", Form: MTU},
+	{Name: "force_link_speed", Usual: "15", Class: Changed, Key: "fabric.ports.link_speed", Form: Planned},
+	{Name: "force_link_speed_ext", Usual: "31", Class: Changed, Key: "fabric.ports.link_speed", Form: Planned},
+	{Name: "force_link_speed_ext2", Class: Changed, Key: "fabric.ports.link_speed", Form: Planned},
+	{Name: "force_link_width", Usual: "255", Class: Changed, Key: "fabric.ports.link_width", Form: Planned},
+	{Name: "fdr10", Usual: "1", Class: Changed, Key: "fabric.ports.link_speed", Form: Planned},
+	{Name: "subnet_timeout", Usual: "18", Class: Taken, Key: "fabric.ports.subnet_timeout", Form: Number, Least: 1, Most: 31},
+	{Name: "local_phy_errors_threshold", Usual: "8", Class: Taken, Key: "fabric.ports.phy_errors", Form: Number, Least: 1, Most: 15},
+	{Name: "overrun_errors_threshold", Usual: "8", Class: Taken, Key: "fabric.ports.overrun_errors", Form: Number, Least: 1, Most: 15},
+	{Name: "use_mfttop", Usual: "TRUE", Class: NotNeeded, Text: "it is used where the device has it"},
+	{Name: "use_optimized_slvl", Usual: "FALSE", Class: NotNeeded, Text: "it is used where the device has it"},
+	{Name: "enable_quirks", Usual: "FALSE", Class: NotNeeded, Text: "values that a device does not keep are detected, reported, and not written again"},
+	{Name: "no_clients_rereg", Usual: "FALSE", Class: Taken, Key: "fabric.ports.reregister", Form: Inverse},
+	{Name: "client_rereg_mode", Usual: "2|1", Class: Changed, Key: "fabric.ports.reregister", Form: Planned, Text: "clients are asked once, when the port is about to carry traffic"},
+	{Name: "babbling_port_policy", Usual: "FALSE", Class: Changed, Key: "fabric.health.noisy", Text: "a port that sends too many traps is reported and not switched off: traps can be sent in the name of others"},
+	{Name: "reassign_lids", Usual: "FALSE", Class: Unsupported, Text: "LIDs stay; for new ones start with an empty state directory on a fabric that was switched off"},
+}
+
+const perPort = "not for all nodes of a type: a rule names each node, with its max_vls"
+
+// routingOptions are about unicast routes.
+var routingOptions = []Option{
+	{Name: "routing_engine", Class: Taken, Key: "fabric.routing.engine", Form: Planned},
+	{Name: "port_profile_switch_nodes", Usual: "FALSE", Class: Unsupported, Harmless: true, Text: "paths to switches count as no load of a link; only the balance of routes differs"},
+	{Name: "port_prof_ignore_file", Class: Taken, Key: "fabric.routing.ignore_guids_file", Form: File, Text: "links between switches are always counted"},
+	{Name: "hop_weights_file", Class: Taken, Key: "fabric.routing.hop_weights_file", Form: File},
+	{Name: "port_search_ordering_file", Class: Taken, Key: "fabric.routing.port_search_ordering_file", Form: File},
+	{Name: "dimn_ports_file", Class: Taken, Key: "fabric.routing.port_search_ordering_file", Form: File},
+	{Name: "avoid_throttled_links", Usual: "FALSE", Class: Unsupported, Text: "slow links between switches carry routes; they are reported as a problem"},
+	{Name: "connect_roots", Usual: "FALSE", Class: NotNeeded, Text: "tables by which a LID cannot be reached from everywhere are refused, roots included"},
+	{Name: "use_ucast_cache", Usual: "FALSE", Class: NotNeeded, Text: "routes that a change does not concern are kept"},
+	{Name: "lid_matrix_dump_file", Class: NotNeeded, Text: "hops follow from the fabric"},
+	{Name: "lfts_file", Class: Taken, Key: "fabric.routing.lfts_file", Form: File},
+	{Name: "root_guid_file", Class: Taken, Key: "fabric.routing.root_guid_file", Form: File},
+	{Name: "cn_guid_file", Class: Taken, Key: "fabric.routing.cn_guid_file", Form: File},
+	{Name: "io_guid_file", Class: Taken, Key: "fabric.routing.io_guid_file", Form: File},
+	{Name: "ids_guid_file", Class: Taken, Key: "fabric.routing.ids_guid_file", Form: File},
+	{Name: "guid_routing_order_file", Class: Taken, Key: "fabric.routing.guid_routing_order_file", Form: File},
+	{Name: "torus_config", Usual: "/etc/opensm/torus-2QoS.conf", Class: Taken, Key: "fabric.routing.torus_config", Form: File},
+	{Name: "max_reverse_hops", Usual: "0", Class: Taken, Key: "fabric.routing.max_reverse_hops", Form: Number, Most: 64, Here: "routes of I/O nodes go down as often as they must"},
+	{Name: "quasi_ftree_indexing", Usual: "FALSE", Class: Unsupported, Harmless: true, Text: "the order in which ftree numbers switches is its own; only the balance of routes differs"},
+	{Name: "guid_routing_order_no_scatter", Usual: "FALSE", Class: NotNeeded, Text: "ports are not scattered"},
+	{Name: "port_shifting", Usual: "FALSE", Class: Unsupported, Harmless: true, Text: "routes are balanced by the load of links, not by shifting; only the balance differs"},
+	{Name: "scatter_ports", Usual: "0", Class: Unsupported, Harmless: true, Text: "routes are the same each time, and not drawn; only the balance differs"},
+	{Name: "do_mesh_analysis", Usual: "FALSE", Class: Unsupported, Harmless: true, Text: "it is for the engine lash, which does not exist here"},
+	{Name: "lash_start_vl", Usual: "0", Class: Unsupported, Harmless: true, Text: "it is for the engine lash, which does not exist here"},
+	{Name: "nue_max_num_vls", Usual: "1", Class: Unsupported, Harmless: true, Key: "fabric.routing.max_lanes", Text: "it is for the engine nue, which does not exist here; the key bounds the lanes of other engines"},
+	{Name: "nue_include_switches", Usual: "FALSE", Class: Unsupported, Harmless: true, Text: "it is for the engine nue, which does not exist here"},
+	{Name: "pgrp_policy_file", Class: Unsupported, Text: "there are no port groups of routing"},
+	{Name: "topo_policy_file", Class: Unsupported, Text: "one engine routes the whole fabric: there are no topologies within it"},
+	{Name: "rch_policy_file", Class: Unsupported, Key: "fabric.routing.engine", Text: "there are no routing chains: the engines of the key are tried for the whole fabric, in order"},
+	{Name: "adv_routing_engine_name", Class: Unsupported, Text: noAdaptive},
+	{Name: "ar_*", Usual: "0|FALSE", Class: Unsupported, Text: noAdaptive},
+	{Name: "shield_mode", Usual: "0|FALSE", Class: Unsupported, Text: noAdaptive},
+	{Name: "pfrn_*", Usual: "0|FALSE", Class: Unsupported, Text: noAdaptive},
+	{Name: "hbf_*", Usual: "0|FALSE", Class: Unsupported, Text: noAdaptive},
+	{Name: "dfp_max_cas_on_spine", Usual: "0", Class: Unsupported, Key: "fabric.routing.group_file", Text: "leaves have hosts and spines have none, or the file of the key says the groups"},
+	{Name: "find_roots_color_algorithm", Class: NotNeeded, Key: "fabric.routing.root_guid_file", Text: "roots are found, or named by the file of the key"},
+	{Name: "updn_lid_tracking_*", Class: NotNeeded, Text: "routes that a change does not concern are kept"},
+	{Name: "calc_missing_routes", Class: NotNeeded, Text: "every LID is reached from everywhere, or the tables are refused"},
+	{Name: "improved_lmc_path_distribution", Class: NotNeeded, Text: "each LID of a port has another way, as far as there is one"},
+	{Name: "rtr_*", Usual: "0|FALSE", Class: Unsupported, Key: "fabric.sa.prefix_routes_file", Text: noRouters},
+	{Name: "global_flid_*", Usual: "0|FALSE", Class: Unsupported, Text: noRouters},
+	{Name: "local_flid_*", Usual: "0|FALSE", Class: Unsupported, Text: noRouters},
+	{Name: "router_policy_*", Usual: "0|FALSE", Class: Unsupported, Text: noRouters},
+}
+
+const (
+	noAdaptive = "switches route by their tables alone: adaptive routing is left off, and a broken link waits for new tables"
+	noRouters  = "routers are not configured; hosts find them by prefix routes"
+)
