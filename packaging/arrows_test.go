@@ -19,6 +19,17 @@ type arrow struct {
 // package is the one that counts.
 var arrows = []arrow{
 	{from: "fabricsm/strictyaml", why: "a reader of YAML knows no file of any part"},
+	{from: "fabricsm/opensmconf", why: "a reader of settings knows none of them"},
+	{from: "fabricsm/opensmconf/verdict", may: []string{"fabricsm/opensmconf", "fabricsm/ib", "fabricsm/strictyaml"}, why: "a table of options knows no file"},
+	{
+		from: "fabricsm/opensmconf/movein",
+		may: []string{
+			"fabricsm/opensmconf", "fabricsm/ib", "fabricsm/topo", "fabricsm/route", "fabricsm/partition", "fabricsm/qos", "fabricsm/keys",
+			"fabricsm/topospec", "fabricsm/sa", "fabricsm/driver/guid2lid",
+		},
+		not: []string{"net", "os", "log", "context", "time"},
+		why: "a plan is made of files that others read, by the readers of those files",
+	},
 	{from: "fabricsm/ib", why: "ib imports nothing of ours"},
 	{from: "fabricsm/mad", may: []string{"fabricsm/ib"}, why: "mad imports only ib"},
 	{from: "fabricsm/topo", may: []string{"fabricsm/ib"}, why: "topo imports only ib"},

@@ -74,7 +74,7 @@ fabric:
   ports:
     # opensm.conf:86 force_link_speed
     link_speed: supported
-    # opensm.conf:41 force_link_width
+    # opensm.conf:141 force_link_width
     link_width: supported
 `
 	if d := cmp.Diff(want, file(t, p, "portcullisd.yaml")); d != "" {

@@ -56,7 +56,7 @@ func (p *Plan) option(file string, s *opensmconf.Setting, o *verdict.Option) {
 		return
 	}
 	j := o.Judge(s.Value)
-	if o.Form == verdict.Planned && p.planned(s, o, &it) {
+	if o.Form == verdict.Planned && p.planned(s, &it) {
 		p.add(it)
 		return
 	}
@@ -75,7 +75,7 @@ func (p *Plan) option(file string, s *opensmconf.Setting, o *verdict.Option) {
 
 // planned decides on an option whose verdict depends on more than its value. It reports false for one at OpenSM's default
 // that the table judges.
-func (p *Plan) planned(s *opensmconf.Setting, o *verdict.Option, it *Item) bool {
+func (p *Plan) planned(s *opensmconf.Setting, it *Item) bool {
 	decide, ok := map[string]func(*opensmconf.Setting, *Item){
 		"guid": p.guid, "sm_key": p.smKey, "sa_key": p.saKey, "m_key": p.mKey, "m_key_protection_level": p.protection,
 		"allowed_sm_guids": p.allowed, "ignore_other_sm": p.ignoreOthers, "client_rereg_mode": p.reregister,

@@ -57,7 +57,7 @@ var accessOptions = []Option{
 	{Name: "virt_max_ports_in_process", Class: NotNeeded, Text: "virtual ports are not managed"},
 	{Name: "enable_virt_rec_ext", Class: NotNeeded, Text: "virtual ports are not managed"},
 	{Name: "suppress_mc_pkey_traps", Class: NotNeeded, Text: "violations are counted for each source, and reported once: docs/operate/violations.md"},
-	{Name: "validate_smps", Class: NotNeeded, Key: "fabric.health.illegal_answers", Text: "every answer is checked, always"},
+	{Name: "validate_smps", Class: NotNeeded, Key: "fabric.health", Text: "every answer is checked, always"},
 	{Name: "respond_unknown_lid_traps", Class: NotNeeded, Text: "traps of unknown LIDs are answered within bounds"},
 	{Name: "reply_lid_smps_in_dr", Class: NotNeeded, Text: "SMPs of hosts are answered the way they came"},
 

@@ -28,7 +28,7 @@ var portOptions = []Option{
 	{Name: "enable_quirks", Usual: "FALSE", Class: NotNeeded, Text: "values that a device does not keep are detected, reported, and not written again"},
 	{Name: "no_clients_rereg", Usual: "FALSE", Class: Taken, Key: "fabric.ports.reregister", Form: Inverse},
 	{Name: "client_rereg_mode", Usual: "2|1", Class: Changed, Key: "fabric.ports.reregister", Form: Planned, Text: "clients are asked once, when the port is about to carry traffic"},
-	{Name: "babbling_port_policy", Usual: "FALSE", Class: Changed, Key: "fabric.health.noisy", Text: "a port that sends too many traps is reported and not switched off: traps can be sent in the name of others"},
+	{Name: "babbling_port_policy", Usual: "FALSE", Class: Changed, Key: "fabric.health", Text: "a port that sends too many traps is reported and not switched off: traps can be sent in the name of others"},
 	{Name: "reassign_lids", Usual: "FALSE", Class: Unsupported, Text: "LIDs stay; for new ones start with an empty state directory on a fabric that was switched off"},
 }
 

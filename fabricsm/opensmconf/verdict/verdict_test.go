@@ -119,7 +119,7 @@ func TestJudge(t *testing.T) {
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"m_key_protection_levle": "m_key_protection_level", "smkey": "sm_key", "LMC": "lmc", "route_engine": "routing_engine",
+		"m_key_protecton_level": "m_key_protection_level", "smkey": "sm_key", "LMC": "lmc", "route_engine": "routing_engine",
 		"entirely_different_option": "", strings.Repeat("x", 5000): "",
 	} {
 		if got := verdict.Nearest(name); got != want {
