@@ -95,6 +95,7 @@ func TestMoveInFromOpenSM(t *testing.T) {
 	ibsimtest.Need(t, "opensm")
 	f := servedKeyFabric(t, sim.Modern())
 	cache := f.opensm(t, "m_key 0x5eed0c0ffee01234\nm_key_protection_level 2\nm_key_lease_period 60\n")
+	write(t, filepath.Join(cache, "partitions.conf"), "Default=0x7fff : ALL=limited, SELF=full;\n")
 	site := siteIn(t, cache)
 	site.Port = "ibsim:" + f.client.Socket + "/sm"
 	before := f.lids()

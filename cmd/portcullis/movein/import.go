@@ -62,6 +62,9 @@ func run(env *cli.Env, kind movein.Kind, dir string, in *importing) error {
 	if err != nil {
 		return err
 	}
+	if kind, _, ok := strings.Cut(in.port, ":"); in.port != "" && (!ok || kind != "umad" && kind != "ibsim" && kind != "sim") {
+		return &cli.UsageError{Msg: fmt.Sprintf("--port %q: want umad:DEVICE[:PORT]", in.port), Hint: "ibstat lists devices and ports"}
+	}
 	site.Port = in.port
 	plan, err := movein.Make(site)
 	if err != nil {

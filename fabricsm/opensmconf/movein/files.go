@@ -52,7 +52,7 @@ const partitionsName = "partitions.conf"
 func (p *Plan) partitionFile(s *opensmconf.Setting, it *Item) {
 	name, _, ok := p.found(s.Value)
 	if !ok {
-		it.Verdict, it.Text = verdict.NotNeeded, "there is no such file: the default partition alone, whose members are limited here"
+		it.Verdict, it.Text = verdict.Unsafe, "the file is not among those of the site: see "+partitionsName
 		return
 	}
 	it.Verdict, it.Key, it.To = verdict.Changed, "", partitionsName
@@ -68,6 +68,10 @@ func (p *Plan) partitions() {
 	}
 	name, data, ok := p.found(name)
 	if !ok {
+		p.add(Item{
+			File: partitionsName, Setting: "partitions", Verdict: verdict.Unsafe, Loses: true,
+			Text: "without the file OpenSM makes all ports full members of the default partition, so that all hosts reach each other; here they are limited ones, and do not. If there is a file, copy it into the directory; else write one with a partition for all: ALL_CAS=full",
+		})
 		return
 	}
 	adapted, refused, err := conf.Adapt(name, data)

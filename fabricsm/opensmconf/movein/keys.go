@@ -87,19 +87,24 @@ func (p *Plan) secret(it *Item, name string, n uint64) {
 // mKey decides on the M_Key; keys writes the file with it.
 func (p *Plan) mKey(s *opensmconf.Setting, it *Item) {
 	n, err := opensmconf.Number(s.Value, 64)
-	perPort, _ := opensmconf.Truth(p.last["m_key_per_port"].Value)
 	switch {
 	case err != nil:
 		it.Verdict, it.Loses, it.Text = verdict.Unknown, true, mistakenKey
-	case n == 0:
+	case n == 0 && !p.perPort():
 		it.Verdict, it.Key = verdict.Unsafe, "fabric.keys.root"
 		it.Text = "devices have no M_Key, and any host may reprogram them. Name a root, and each device gets one: portcullis keys root FILE"
-	case perPort || n == ^uint64(0):
+	case p.perPort() || n == ^uint64(0):
 		it.Verdict, it.Key, it.Text = verdict.NotNeeded, "fabric.keys.import", "it is a seed; the keys that devices have are in guid2mkey"
 	default:
 		p.single = keys.New(n)
 		it.Verdict, it.To, it.Text = verdict.Changed, quote(singleMKey), "it is taken over from all devices, and each gets one of its own"
 	}
+}
+
+// perPort reports whether the site has an M_Key for each port, which UFM has also where m_key is 0.
+func (p *Plan) perPort() bool {
+	on, _ := opensmconf.Truth(p.last["m_key_per_port"].Value)
+	return on
 }
 
 // protection decides on the protection level of M_Keys.
@@ -111,7 +116,7 @@ func (p *Plan) protection(s *opensmconf.Setting, it *Item) {
 	case n >= 2:
 		it.Verdict, it.To = verdict.Taken, fmt.Sprint(n)
 		p.set(it.Key, it.To, it.Place()+" "+s.Name)
-	case p.isOn("m_key"):
+	case p.isOn("m_key") || p.perPort():
 		it.Verdict, it.Text = verdict.Unsafe, "any host may read the fabric, and at 0 the keys; 2 here. Tools without the key no longer read devices: portcullis keys lend"
 	default:
 		it.Verdict, it.Text = verdict.NotNeeded, "it has no effect without M_Keys; with them it is 2 here"

@@ -61,7 +61,7 @@ func TestDefaultsOfOpenSM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := plan(t, map[string]string{"opensm.conf": string(text)})
+	p := plan(t, map[string]string{"opensm.conf": string(text), "partitions.conf": "Default=0x7fff : ALL=limited, SELF=full;"})
 	for i := range p.Items {
 		if it := &p.Items[i]; it.Loses || it.Verdict == verdict.Unknown || it.Verdict == verdict.Unsupported || it.Verdict == "" {
 			t.Errorf("%s %s: %s, %s", it.Place(), it.Setting, it.Verdict, it.Text)
@@ -267,6 +267,32 @@ func TestLinks(t *testing.T) {
 			if got := strings.Join(items(p, setting), ""); got != want {
 				t.Errorf("%q: %q, want %q", tt.options, got, want)
 			}
+		}
+	}
+}
+
+// TestNoPartitionFile: OpenSM makes all ports full members then, which is refused, and must not pass in silence.
+func TestNoPartitionFile(t *testing.T) {
+	t.Parallel()
+	p := plan(t, map[string]string{"opensm.conf": "partition_config_file /etc/opensm/partitions.conf\n"})
+	if got := strings.Join(items(p, "partitions"), ""); got != "partitions.conf unsafe " || p.Open() != 1 {
+		t.Errorf("%q, %d open", got, p.Open())
+	}
+}
+
+// TestSeeds: with a key for each port m_key is a seed, and no key that any device has.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	for options, want := range map[string]string{
+		"m_key 0x0":                "opensm.conf:1 unsafe fabric.keys.root",
+		"m_key 0x5eed0c0ffee01234": `opensm.conf:1 changed fabric.keys.import_options: "keys/opensm.conf"`,
+		"m_key 0x5eed0c0ffee01234\nm_key_per_port TRUE\n": "opensm.conf:1 not-needed fabric.keys.import",
+		"m_key 0x0\nm_key_per_port TRUE\n":                "opensm.conf:1 not-needed fabric.keys.import",
+		"m_key 0xffffffffffffffff":                        "opensm.conf:1 not-needed fabric.keys.import",
+		"m_key 0x123456789abcdef01":                       "opensm.conf:1 unknown fabric.keys.import_options",
+	} {
+		if got := strings.Join(items(plan(t, map[string]string{"opensm.conf": options}), "m_key"), ""); got != want {
+			t.Errorf("%q: %q, want %q", options, got, want)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (p *Plan) reportFiles(b *strings.Builder) {
 }
 
 // What returns the setting, with its value where that may be shown.
-func (i *Item) What() string { return strings.TrimSpace(i.Setting + " " + i.Value) }
+func (i *Item) What() string { return strings.TrimSpace(i.Setting + " " + short(i.Value)) }
 
 // Here returns the key and the value that is written there.
 func (i *Item) Here() string {
