@@ -16,10 +16,20 @@ import (
 // maxFiles bounds the files of one directory of a site.
 const maxFiles = 512
 
+// ufmFolders are the folders below UFM's directory that have files of its OpenSM.
+var ufmFolders = []string{"opensm", "conf", "conf/opensm"}
+
 // readSite reads the regular files of a directory and of the cache, without those below. The directory counts first.
 func readSite(env *cli.Env, kind movein.Kind, dir, cache string) (*movein.Site, error) {
 	site := &movein.Site{Kind: kind, Files: make(map[string][]byte)}
 	dirs := []string{dir}
+	if kind == movein.UFM {
+		for _, name := range ufmFolders {
+			if below := filepath.Join(dir, name); isFolder(below) {
+				dirs = append(dirs, below)
+			}
+		}
+	}
 	if cache != "" {
 		dirs = append(dirs, cache)
 	}
@@ -29,6 +39,11 @@ func readSite(env *cli.Env, kind movein.Kind, dir, cache string) (*movein.Site, 
 		}
 	}
 	return site, nil
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 func readFolder(env *cli.Env, dir string, files map[string][]byte) error {

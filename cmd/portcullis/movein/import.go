@@ -12,7 +12,7 @@ import (
 )
 
 func importCommand(env *cli.Env) *cobra.Command {
-	c := cli.Group("import", "Plan the move of a site that runs OpenSM", importOpenSM(env))
+	c := cli.Group("import", "Plan the move of a site that runs OpenSM or UFM", importOpenSM(env), importUFM(env))
 	c.Long = `Plan the move of a site that runs another Subnet Manager. No service is needed, nothing of the
 site is changed, and no key is shown.`
 	return c
@@ -44,6 +44,22 @@ and report.md. Keys are in files of mode 0600 only.`,
   portcullis import opensm /etc/opensm --port umad:mlx5_0 --accept perfmgr --write moved
   portcullisd sm --config moved/portcullisd.yaml --partitions moved/partitions.conf`,
 		RunE: func(_ *cobra.Command, args []string) error { return run(env, movein.OpenSM, args[0], &in) },
+	}
+	in.flags(cmd)
+	return cmd
+}
+
+func importUFM(env *cli.Env) *cobra.Command {
+	var in importing
+	cmd := &cobra.Command{
+		Use: "ufm DIR", Short: "Say what becomes of each setting of UFM, and write the configuration", Args: cli.Operands("DIR"),
+		Long: `Say what becomes of each setting of UFM, and write the configuration.
+
+DIR is /opt/ufm/files/conf or a copy: it has gv.cfg, and in its folder opensm the files of UFM's
+OpenSM. --cache names the directory with guid2lid, guid2mkey and other key files. Of gv.cfg only
+what concerns the fabric is taken. All else is as for "portcullis import opensm".`,
+		Example: `  portcullis import ufm /opt/ufm/files/conf --cache /var/cache/opensm --write moved`,
+		RunE:    func(_ *cobra.Command, args []string) error { return run(env, movein.UFM, args[0], &in) },
 	}
 	in.flags(cmd)
 	return cmd

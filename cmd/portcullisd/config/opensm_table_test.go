@@ -4,6 +4,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -82,7 +83,7 @@ func TestVerdictsNameKeys(t *testing.T) {
 	for _, k := range keysOf("fabric.", reflect.TypeFor[Fabric]()) {
 		keys[k] = true
 	}
-	for _, o := range verdict.Options() {
+	for _, o := range slices.Concat(verdict.Options(), verdict.UFM()) {
 		if o.Key != "" && !keys[o.Key] {
 			t.Errorf("%s: there is no key %s", o.Name, o.Key)
 		}

@@ -69,9 +69,11 @@ type Plan struct {
 	site    *Site
 	entries map[string]entry // of the configuration, by key
 	last    map[string]opensmconf.Setting
-	used    map[string]bool // files that were looked at
-	single  keys.Key        // the M_Key of all devices; zero: there is none
-	lanes   []string        // lines of the file of quality of service
+	// overrides are settings of UFM that count in place of those of opensm.conf.
+	overrides map[string]opensmconf.Setting
+	used      map[string]bool // files that were looked at
+	single    keys.Key        // the M_Key of all devices; zero: there is none
+	lanes     []string        // lines of the file of quality of service
 	// clusters are the partitions beside the default one.
 	clusters []conf.Partition
 }
@@ -83,17 +85,22 @@ const RootName = "keys.root"
 func Make(site *Site) (*Plan, error) {
 	p := &Plan{
 		Kind: site.Kind, site: site, entries: make(map[string]entry),
-		last: make(map[string]opensmconf.Setting), used: make(map[string]bool),
+		last: make(map[string]opensmconf.Setting), overrides: make(map[string]opensmconf.Setting), used: make(map[string]bool),
 	}
 	const name = "opensm.conf"
 	data, ok := site.Files[name]
 	if !ok {
-		return nil, fmt.Errorf("there is no %s: name the directory that has it, such as /etc/opensm", name)
+		return nil, fmt.Errorf("there is no %s: name the directory that has it, such as %s", name, map[Kind]string{OpenSM: "/etc/opensm", UFM: "/opt/ufm/files/conf"}[site.Kind])
 	}
 	p.used[name] = true
 	settings, err := opensmconf.Parse(name, data)
 	if err != nil {
 		return nil, err
+	}
+	if site.Kind == UFM {
+		if err := p.gvcfg(); err != nil {
+			return nil, err
+		}
 	}
 	p.options(name, settings)
 	p.partitions()

@@ -340,3 +340,77 @@ func FuzzMake(f *testing.F) {
 		}
 	})
 }
+
+func ufmPlan(t *testing.T, gv, conf string, more map[string]string) *movein.Plan {
+	t.Helper()
+	site := &movein.Site{Kind: movein.UFM, Port: "umad:mlx5_0", Files: map[string][]byte{"opensm.conf": []byte(conf)}}
+	if gv != "" {
+		site.Files["gv.cfg"] = []byte(gv)
+	}
+	for name, text := range more {
+		site.Files[name] = []byte(text)
+	}
+	p, err := movein.Make(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestUFM: gv.cfg overrides opensm.conf, and only its options about the fabric are judged.
+func TestUFM(t *testing.T) {
+	t.Parallel()
+	gv := `[Server]
+port = 8088
+monitoring_mode = no
+fabric_interface = ib0
+[SubnetManager]
+m_key_per_port = true
+global_m_key_seed = 0x5eed0c0ffee01234
+topoconfig_enabled = true
+default_membership = full
+new_option = 0x5eed0c0ffee05678
+[Sharp]
+sharp_enabled = false
+`
+	p := ufmPlan(t, gv, "m_key 0x0\nm_key_per_port FALSE\ntopo_config_enabled FALSE\n", map[string]string{
+		"partitions.conf":          "Default=0x7fff : ALL=limited, SELF=full;",
+		"partitions.conf.user_ext": "# none",
+		"topoconfig.conf":          "0x0002c90300000100,1,0x0002c90300000011,1,Any,Active\n",
+		"guid2mkey":                "0x0002c90300000011 0x5eed0c0ffee09999\n",
+	})
+	for setting, want := range map[string]string{
+		"port":                "gv.cfg:2 not-needed ",
+		"monitoring_mode":     "gv.cfg:3 not-needed ",
+		"fabric_interface":    "gv.cfg:4 changed fabric.port",
+		"m_key":               "opensm.conf:1 not-needed fabric.keys.import",
+		"m_key_per_port":      "gv.cfg:6 not-needed fabric.keys.m_key_enable; opensm.conf:2 not-needed ",
+		"global_m_key_seed":   "gv.cfg:7 not-needed fabric.keys.import",
+		"topoconfig_enabled":  "gv.cfg:8 taken fabric.topology.mode: enforce",
+		"topo_config_enabled": "opensm.conf:3 not-needed ",
+		"default_membership":  "gv.cfg:9 unsafe ",
+		"new_option":          "gv.cfg:10 unknown ",
+		"sharp_enabled":       "gv.cfg:12 not-needed ",
+		"topology":            `topoconfig.conf taken fabric.topology.file: "files/topoconfig.conf"`,
+	} {
+		if got := strings.Join(items(p, setting), "; "); got != want {
+			t.Errorf("%s: %q, want %q", setting, got, want)
+		}
+	}
+	if got := file(t, p, "portcullisd.yaml"); !strings.Contains(got, "mode: enforce") || !strings.Contains(got, `import: "keys"`) {
+		t.Errorf("portcullisd.yaml:\n%s", got)
+	}
+	if got := file(t, p, "report.md"); strings.Contains(got, "5eed") {
+		t.Errorf("the report shows a key:\n%s", got)
+	}
+	if p.Open() != 2 {
+		t.Errorf("%d items are open, want default_membership and new_option", p.Open())
+	}
+	without := ufmPlan(t, "", "", map[string]string{"partitions.conf": ""})
+	if got := strings.Join(items(without, "file"), ""); got != "gv.cfg unknown " {
+		t.Errorf("without gv.cfg: %q", got)
+	}
+	if _, err := movein.Make(&movein.Site{Kind: movein.UFM, Files: map[string][]byte{"opensm.conf": nil, "gv.cfg": []byte("no section = 1")}}); err == nil {
+		t.Error("a gv.cfg without sections was taken")
+	}
+}

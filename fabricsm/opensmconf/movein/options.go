@@ -15,11 +15,16 @@ func (p *Plan) options(file string, settings []opensmconf.Setting) {
 	for _, s := range settings {
 		p.last[s.Name] = s
 	}
+	for name, s := range p.overrides {
+		p.last[name] = s
+	}
 	for _, s := range settings {
 		o, known := verdict.Find(s.Name)
 		switch {
 		case !known:
 			p.add(Item{File: file, Line: s.Line, Setting: s.Name, Verdict: verdict.Unknown, Text: unknownText(s.Name), Loses: true})
+		case p.last[s.Name].Line < 0:
+			p.add(Item{File: file, Line: s.Line, Setting: s.Name, Verdict: verdict.NotNeeded, Text: "UFM overrides it: see " + gvName})
 		case p.last[s.Name].Line != s.Line && !repeats(s.Name):
 			p.add(Item{
 				File: file, Line: s.Line, Setting: s.Name, Verdict: verdict.NotNeeded,

@@ -74,6 +74,23 @@ func TestTableIsSound(t *testing.T) {
 	}
 }
 
+func TestUFMTableIsSound(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, o := range verdict.UFM() {
+		found, ok := verdict.FindUFM(strings.ToUpper(o.Name))
+		if seen[o.Name] || !ok || found.Name != o.Name || o.Text == "" && o.Form != verdict.Planned {
+			t.Errorf("%+v is found as %q", o, found.Name)
+		}
+		seen[o.Name] = true
+	}
+	for value, want := range map[string]string{"yes": "TRUE", "True": "TRUE", "off": "FALSE", "0x1": "0x1"} {
+		if got := verdict.UFMTruth(value); got != want {
+			t.Errorf("%s is %s, want %s", value, got, want)
+		}
+	}
+}
+
 func has(name string) bool {
 	o, ok := verdict.Find(name)
 	return ok && o.Name == name
