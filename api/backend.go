@@ -16,6 +16,7 @@ import (
 type Backend struct {
 	Attestation Attestation
 	Inventory   Inventory
+	Layout      Layout
 	Lifecycle   Lifecycle
 	Brakes      BrakeKeeper
 	Reviews     Reviewer
@@ -65,6 +66,18 @@ type Inventory interface {
 	CancelRepair(ctx context.Context, actor, host string, in v1.RepairCancel) (*v1.Repair, error)
 	// DeniedEKs lists the EKs that were replaced, the newest first.
 	DeniedEKs(ctx context.Context, q v1.PageQuery) (*v1.List[v1.DeniedEK], error)
+}
+
+// Layout shows what the inventory has where. Package inventory/layout implements it.
+type Layout interface {
+	Racks(ctx context.Context, q v1.RackQuery) (*v1.List[v1.Rack], error)
+	Rack(ctx context.Context, id string) (*v1.RackView, error)
+	Switches(ctx context.Context, q v1.SwitchQuery) (*v1.List[v1.Switch], error)
+	// Switch returns the switch with a name or a GUID.
+	Switch(ctx context.Context, id string) (*v1.SwitchView, error)
+	Cables(ctx context.Context, q v1.CableQuery) (*v1.List[v1.InventoryCable], error)
+	// Spares lists what is in stock.
+	Spares(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Spare], error)
 }
 
 // Lifecycle shows hosts, and has them be in clusters or not. Package admission implements it.

@@ -76,6 +76,7 @@ func (s *Server) routes(r chi.Router) *document {
 	a := newAPI(r)
 	s.attestRoutes(a)
 	s.inventoryRoutes(a)
+	s.layoutRoutes(a)
 	s.hostRoutes(a)
 	s.hostAuthorityRoutes(a)
 	s.tenancyRoutes(a)
@@ -130,7 +131,7 @@ func securitySchemes() map[string]*huma.SecurityScheme {
 func tags() []*huma.Tag {
 	return []*huma.Tag{
 		{Name: "attestation", Description: "For hosts. Refusals are uniform; reasons are in the host's status."},
-		{Name: "inventory", Description: "Which hosts exist, their HCAs and their cabling."},
+		{Name: "inventory", Description: "What exists and where it stands: sites, racks, switches, hosts, their HCAs, cables and stock."},
 		{Name: "reference", Description: "Reference values of measured boots, by class of hosts."},
 		{Name: "lock", Description: "Locks of adapters: epochs of their keys, and adapters that leave."},
 		{Name: "results", Description: "Attestation results: signed tokens about hosts, for parties who trust the service."},

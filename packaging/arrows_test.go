@@ -149,6 +149,12 @@ var arrows = []arrow{
 		why:  "inventory knows no HTTP, and asks who decides about hosts by an interface",
 	},
 	{
+		from: "api/inventory/layout",
+		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm"},
+		why:  "what stands where is read from the inventory alone",
+	},
+	{
 		from: "api/hostrecord",
 		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/ifmatch", "api/fabric/records"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},

@@ -124,7 +124,7 @@ func restored(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t, member.Open(t))
 	host := func(id string, g ib.GUID, port ib.PortNum) inventory.Host {
-		return inventory.Host{ID: id, Rack: "rack " + id, HCAs: []inventory.HCA{{NodeGUID: g << 8, Ports: []inventory.Port{{Num: 1, GUID: g, Cable: ib.Place{Switch: 0x10, Port: port}}}}}}
+		return inventory.Host{ID: id, Position: inventory.Position{Rack: "rack " + id}, HCAs: []inventory.HCA{{NodeGUID: g << 8, Ports: []inventory.Port{{Num: 1, GUID: g, Cable: ib.Place{Switch: 0x10, Port: port}}}}}}
 	}
 	key := records.Key{PKey: 5, GUID: 1, Place: ib.Place{Switch: 0x10, Port: 1}}
 	found := func(port ib.PortNum, g ib.GUID, k ib.PKey) review.Found {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/attestation"
+	"portcullis/api/inventory/layout"
 	"portcullis/api/inventory/register"
 	"portcullis/api/limit"
 	"portcullis/api/store"
@@ -107,6 +108,7 @@ type Service struct {
 	tenancy     *tenancy.Service
 	refusals    *tenancy.Refusals // of credentials that reach for another's object
 	inventory   *register.Service
+	layout      *layout.Service
 	attestation *attestation.Service
 	evidence    Evidence // the same, as far as decisions about hosts need it
 }
@@ -147,6 +149,7 @@ func New(o Options) *Service {
 		SourceRate: o.SourceRate, AttemptRate: o.AttemptRate, HostRate: o.HostRate, AuditRate: o.AuditRate, Now: s.now, Rand: o.Rand,
 	})
 	s.evidence = s.attestation
+	s.layout = layout.New(o.Store)
 	s.inventory = register.New(register.Options{
 		Store: o.Store, Log: o.Log, Admission: forInventory{s}, Declared: o.Declared, Approval: o.Approval, Now: s.now,
 	})
@@ -158,6 +161,9 @@ func (s *Service) Attestation() *attestation.Service { return s.attestation }
 
 // Inventory returns what keeps which hosts there are.
 func (s *Service) Inventory() *register.Service { return s.inventory }
+
+// Layout returns what shows where everything of the inventory is.
+func (s *Service) Layout() *layout.Service { return s.layout }
 
 // Tenancy returns what keeps the clusters that hosts are assigned to.
 func (s *Service) Tenancy() *tenancy.Service { return s.tenancy }

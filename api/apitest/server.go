@@ -16,7 +16,10 @@ import (
 	"portcullis/api"
 	"portcullis/api/admission"
 	"portcullis/api/ca"
+	"portcullis/api/inventory/layout"
 	"portcullis/api/limit"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
 )
 
 // Server is the real API over TLS on a loopback address.
@@ -45,13 +48,13 @@ type Real struct{ *admission.Service }
 // Parts implements Served.
 func (r Real) Parts() (api.Backend, api.Tenancy) {
 	return api.Backend{
-		Attestation: r.Attestation(), Inventory: r.Inventory(), Lifecycle: r.Service, Brakes: r.Service, Reviews: r.Service, State: r.Service,
+		Attestation: r.Attestation(), Inventory: r.Inventory(), Layout: r.Layout(), Lifecycle: r.Service, Brakes: r.Service, Reviews: r.Service, State: r.Service,
 	}, r.Tenancy()
 }
 
 // Parts implements Served.
 func (b *Backend) Parts() (api.Backend, api.Tenancy) {
-	return api.Backend{Attestation: b, Inventory: b, Lifecycle: b, Brakes: b, Reviews: b, State: b}, b
+	return api.Backend{Attestation: b, Inventory: b, Layout: layout.New(store.New(memory.New(time.Now), "")), Lifecycle: b, Brakes: b, Reviews: b, State: b}, b
 }
 
 // Options returns api.Options for b with a discarding log, one token for each role, and the default

@@ -20,6 +20,12 @@ const (
 	listDenied      operation = "GET /v1/inventory/denied"
 	importInventory operation = "POST /v1/inventory/import"
 	exportInventory operation = "GET /v1/inventory/export"
+	listRacks       operation = "GET /v1/inventory/racks"
+	getRack         operation = "GET /v1/inventory/racks/{id}"
+	listSwitches    operation = "GET /v1/inventory/switches"
+	getSwitch       operation = "GET /v1/inventory/switches/{id}"
+	listCables      operation = "GET /v1/inventory/cables"
+	listSpares      operation = "GET /v1/inventory/spares"
 
 	listTenants     operation = "GET /v1/tenants"
 	getTenant       operation = "GET /v1/tenants/{name}"

@@ -47,16 +47,29 @@ func (l *ledger) enter(c claim, r *report) {
 
 // checkClaims finds what two declarations in the files claim.
 func (d *Declaration) checkClaims(r *report) {
+	twice(r, KindSite, d.sites)
+	twice(r, KindRack, d.racks)
+	twice(r, KindSwitch, d.switches)
 	l := newLedger()
+	for i := range d.switches {
+		l.enterAll(switchClaims(&d.switches[i].value, d.switches[i].at), r)
+	}
 	for _, h := range d.hosts {
 		if first, twice := l.held[[2]string{"host id", h.host.ID}]; twice && h.host.ID != "" {
 			r.add(h.at, "host %s is declared twice, first at %v", quote(h.host.ID), first.at)
 			continue
 		}
 		l.enter(claim{"host id", h.host.ID, h.host.ID, h.at}, r)
-		for _, c := range h.claims() {
-			l.enter(c, r)
-		}
+		l.enterAll(h.claims(), r)
+	}
+	for i := range d.adapters {
+		l.enterAll(d.adapters[i].claims(), r)
+	}
+}
+
+func (l *ledger) enterAll(claims []claim, r *report) {
+	for _, c := range claims {
+		l.enter(c, r)
 	}
 }
 
@@ -68,23 +81,56 @@ func (h *hostDecl) claims() []claim {
 	if h.host.EK != "" {
 		out = append(out, claim{"EK", h.host.EK, owner, h.ekAt})
 	}
-	for i, a := range h.host.HCAs {
-		card := fmt.Sprintf("%s hca %v", owner, a.NodeGUID)
-		at := h.spotOfHCA(i)
-		if a.NodeGUID.Valid() {
-			out = append(out, claim{"GUID", a.NodeGUID.String(), card, at}, claim{"node GUID", a.NodeGUID.String(), fmt.Sprintf("%s (entry %d)", owner, i+1), at})
+	for i := range h.host.HCAs {
+		out = append(out, hcaClaims(owner, fmt.Sprintf("%s (entry %d)", owner, i+1), &h.host.HCAs[i], h.spotOfHCA(i), func(j int) spot { return h.spotOfPort(i, j) })...)
+	}
+	return out
+}
+
+// claims returns what the adapter in stock declares to be.
+func (a *adapterDecl) claims() []claim {
+	return hcaClaims("stock", "stock, "+a.places.at.String(), &a.adapter.HCA, a.places.at, func(j int) spot {
+		if j < len(a.places.ports) {
+			return a.places.ports[j].at
 		}
-		for j, p := range a.Ports {
-			at := h.spotOfPort(i, j)
-			if p.GUID.Valid() {
-				out = append(out, claim{"GUID", p.GUID.String(), card, at}, claim{"port GUID", p.GUID.String(), fmt.Sprintf("%s port %d", card, p.Num), at})
-			}
-			for _, g := range p.Aliases {
-				out = append(out, claim{"GUID", g.String(), fmt.Sprintf("%s port %d as an alias", card, p.Num), at})
-			}
+		return spot{}
+	})
+}
+
+// hcaClaims returns the GUIDs of an adapter. entry distinguishes it from the others of owner.
+func hcaClaims(owner, entry string, a *HCA, at spot, portAt func(j int) spot) (out []claim) {
+	card := fmt.Sprintf("%s hca %v", owner, a.NodeGUID)
+	if a.NodeGUID.Valid() {
+		out = append(out, claim{"GUID", a.NodeGUID.String(), card, at}, claim{"node GUID", a.NodeGUID.String(), entry, at})
+	}
+	for j, p := range a.Ports {
+		at := portAt(j)
+		if p.GUID.Valid() {
+			out = append(out, claim{"GUID", p.GUID.String(), card, at}, claim{"port GUID", p.GUID.String(), fmt.Sprintf("%s port %d", card, p.Num), at})
+		}
+		for _, g := range p.Aliases {
+			out = append(out, claim{"GUID", g.String(), fmt.Sprintf("%s port %d as an alias", card, p.Num), at})
 		}
 	}
 	return out
+}
+
+// switchClaims returns what a switch declares to be.
+func switchClaims(s *Switch, at spot) (out []claim) {
+	owner := "switch " + s.ID
+	if s.GUID.Valid() {
+		out = append(out, claim{"GUID", s.GUID.String(), owner, at})
+	}
+	if s.AggregationGUID.Valid() {
+		out = append(out, claim{"GUID", s.AggregationGUID.String(), owner + " aggregation node", at})
+	}
+	return out
+}
+
+// trunkClaims says that a cable occupies two switch ports.
+func trunkClaims(t *Trunk, at spot) []claim {
+	owner := fmt.Sprintf("the cable %v to %v", t.A, t.B)
+	return []claim{{"switch port", t.A.String(), owner, at}, {"switch port", t.B.String(), owner, at}}
 }
 
 func (h *hostDecl) spotOfHCA(i int) spot {

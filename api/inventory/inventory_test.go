@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"portcullis/fabricsm/ib"
 )
@@ -17,7 +18,7 @@ import (
 // or its problems, "stored" prints the inventory afterwards.
 func TestImport(t *testing.T) {
 	datadriven.Walk(t, "testdata/import", func(t *testing.T, path string) {
-		var stored []Host
+		stored := &Contents{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "import", "dry-run":
@@ -27,7 +28,7 @@ func TestImport(t *testing.T) {
 				}
 				return out
 			case "stored":
-				return printHosts(stored)
+				return printContents(stored)
 			default:
 				d.Fatalf(t, "unknown command %q", d.Cmd)
 				return ""
@@ -37,7 +38,7 @@ func TestImport(t *testing.T) {
 }
 
 // importText imports the files of a transcript: each begins with "-- name".
-func importText(stored []Host, input string) (string, []Host) {
+func importText(stored *Contents, input string) (string, *Contents) {
 	var files []File
 	for _, part := range strings.Split("\n"+input, "\n-- ")[1:] {
 		name, data, _ := strings.Cut(part, "\n")
@@ -51,25 +52,7 @@ func importText(stored []Host, input string) (string, []Host) {
 	if err != nil {
 		return err.Error(), stored
 	}
-	return printPlan(p), apply(stored, p)
-}
-
-func apply(stored []Host, p *Plan) []Host {
-	byID := map[string]Host{}
-	for _, h := range stored {
-		byID[h.ID] = h
-	}
-	for _, h := range p.Added {
-		byID[h.ID] = h
-	}
-	for _, c := range p.Changed {
-		byID[c.After.ID] = c.After
-	}
-	var out []Host
-	for _, h := range byID {
-		out = append(out, h)
-	}
-	return out
+	return printPlan(p), p.Contents()
 }
 
 func printPlan(p *Plan) string {
@@ -83,8 +66,25 @@ func printPlan(p *Plan) string {
 			fmt.Fprintf(&b, "  %s\n", f)
 		}
 	}
+	for _, c := range p.Things() {
+		fmt.Fprintf(&b, "%s %s %s\n", c.What, c.Kind, c.ID)
+		for _, f := range c.Fields {
+			fmt.Fprintf(&b, "  %s\n", f)
+		}
+	}
 	fmt.Fprintf(&b, "unchanged %d, not in file %v, total %d\n", p.Unchanged, p.NotInFile, p.Total)
 	return b.String()
+}
+
+// printContents prints hosts by port, and the rest as it is exported.
+func printContents(c *Contents) string {
+	rest := *c
+	rest.Hosts = nil
+	out := printHosts(c.Hosts)
+	if text := string(Write(&rest)); text != "hosts: []\n" {
+		out += "\n" + text
+	}
+	return out
 }
 
 func printHosts(hosts []Host) string {
@@ -153,7 +153,7 @@ func TestTenThousandHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewPlan(nil, d)
+	p, err := NewPlan(&Contents{}, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func planOf(t *testing.T, stored []Host, text string) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewPlan(stored, d)
+	p, err := NewPlan(&Contents{Hosts: stored}, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,12 +221,12 @@ func TestReplace(t *testing.T) {
 `).Added
 	next := hosts[0].clone()
 	next.EK = strings.Repeat("3", 64)
-	p, err := Replace(hosts, &next, "repair")
+	p, err := Replace(&Contents{Hosts: hosts}, &next, "repair")
 	if err != nil || len(p.Changed) != 1 || p.Changed[0].After.EK != next.EK || p.Total != 2 {
 		t.Errorf("got %+v, %v", p, err)
 	}
 	next.HCAs[0].Ports[0].GUID = 0x21
-	if _, err := Replace(hosts, &next, "repair RMA-7"); err == nil || !strings.Contains(err.Error(), "repair RMA-7: ") {
+	if _, err := Replace(&Contents{Hosts: hosts}, &next, "repair RMA-7"); err == nil || !strings.Contains(err.Error(), "repair RMA-7: ") {
 		t.Errorf("a port of another host: %v, want a problem that names the repair", err)
 	}
 }
@@ -237,7 +237,7 @@ func TestOnePortCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewPlan(nil, d)
+	p, err := NewPlan(&Contents{}, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,6 +255,9 @@ func FuzzParse(f *testing.F) {
 		"hosts: [{id: a, ek_sha256: " + strings.Repeat("ab", 32) + ", rack: r, hcas: [{node_guid: 0x10, system_image_guid: 0x9, ports: [{port: 1, guid: 0x11, cable: 0x5/1}]}]}]",
 		"hosts: [{id: a, hcas: [{node_guid: 0x10, ports: [{port: 1, guid: 0x11}]}]}]\ncables: [{guid: 0x11, switch: 0x5, port: 7}]",
 		"hosts: [{id: a, hcas: [{node_guid: 0x10, ports: [{port: 1, guid: 0x11}]}]}]\ncables: [{host: a, hca: 0x10, hca_port: 1, switch: 0x5, port: 7}]",
+		"sites: [{id: s}]\nracks: [{id: r, site: s, units: 9}]\nswitches: [{id: l, guid: 0x5, model: MQM9700, rack: r, unit: 9}, {id: k, guid: 0x6}]\n" +
+			"hosts: [{id: a, rack: r, unit: 1, hcas: [{node_guid: 0x10, rail: 1, ports: [{port: 1, guid: 0x11, cable: l/7, label: \"7\"}]}]}]\n" +
+			"adapters: [{node_guid: 0x20, location: shelf, ports: [{port: 1, guid: 0x21}]}]\ncables: [{a: l/1, b: k/2, label: x}]",
 	} {
 		f.Add([]byte(s))
 	}
@@ -264,19 +267,42 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p, err := NewPlan(nil, d)
+		p, err := NewPlan(&Contents{}, d)
 		if err != nil {
 			return
 		}
 		checkUnique(t, p.Added)
-		again, err := NewPlan(p.Added, d)
+		again, err := NewPlan(p.Contents(), d)
 		if err != nil {
 			t.Fatalf("second import: %v", err)
 		}
-		if len(again.Added)+len(again.Changed) != 0 {
+		if !again.Empty() {
 			t.Errorf("second import changes something: %s", printPlan(again))
 		}
+		checkWritten(t, p.Contents())
 	})
+}
+
+// checkWritten checks that an export of c is c, and imports without a change.
+func checkWritten(t *testing.T, c *Contents) {
+	t.Helper()
+	text := Write(c)
+	d, err := Parse([]File{{"export.yaml", text}})
+	if err != nil {
+		t.Fatalf("an export cannot be read: %v\n%s", err, text)
+	}
+	for _, stored := range []*Contents{c, {}} {
+		p, err := NewPlan(stored, d)
+		if err != nil {
+			t.Fatalf("an export cannot be imported: %v\n%s", err, text)
+		}
+		if stored == c && !p.Empty() {
+			t.Errorf("an export changes something: %s", printPlan(p))
+		}
+		if diff := cmp.Diff(c, p.Contents(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("an export is another inventory (-want +got):\n%s", diff)
+		}
+	}
 }
 
 func checkUnique(t *testing.T, hosts []Host) {

@@ -33,8 +33,13 @@ var hostID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 // Declaration is what files declare, with the place of each fact.
 type Declaration struct {
-	hosts  []hostDecl
-	cables []cableDecl
+	sites    []decl[Site]
+	racks    []decl[Rack]
+	switches []decl[Switch]
+	hosts    []hostDecl
+	adapters []adapterDecl
+	cables   []cableDecl
+	trunks   []trunkDecl
 }
 
 type hostDecl struct {
@@ -44,12 +49,20 @@ type hostDecl struct {
 	ekAt spot
 }
 
+type adapterDecl struct {
+	adapter Adapter
+	places  hcaDecl
+}
+
 type hcaDecl struct {
 	at    spot
 	ports []portDecl
 }
 
-type portDecl struct{ at, cableAt spot }
+type portDecl struct {
+	at, cableAt spot
+	to          string // name of the switch that the cable leads to, "": its GUID is known
+}
 
 type cableDecl struct {
 	at    spot
@@ -57,7 +70,9 @@ type cableDecl struct {
 	host  string
 	hca   ib.GUID
 	port  ib.PortNum
+	to    string // name of the switch, "": its GUID is known
 	place ib.Place
+	label string
 }
 
 // ValidHostID reports whether s can name a host: 1 to 63 lower-case letters,
@@ -83,9 +98,7 @@ func Parse(files []File) (*Declaration, error) {
 		}
 		rd.declare(d, f.Data)
 	}
-	if len(d.hosts) > maxHosts || len(d.cables) > maxCables {
-		r.add(spot{name: "import"}, "%d hosts and %d cables, at most %d and %d are allowed", len(d.hosts), len(d.cables), maxHosts, maxCables)
-	}
+	d.bound(r)
 	d.checkClaims(r)
 	if err := r.err(); err != nil {
 		return nil, err
@@ -98,25 +111,48 @@ func (r *reader) declare(d *Declaration, data []byte) {
 	if root == nil {
 		return
 	}
-	f := r.fields(root, "file", "hosts", "cables")
+	known := []string{"hosts", "cables", "sites", "racks", "switches", "adapters"}
+	f := r.fields(root, "file", known...)
+	r.equipment(d, f)
 	if n := f["hosts"]; n != nil {
 		for _, h := range r.items(n, "hosts", maxHosts) {
 			d.hosts = append(d.hosts, r.host(h))
 		}
 	}
 	if n := f["cables"]; n != nil {
-		for _, c := range r.items(n, "cables", maxCables) {
-			d.cables = append(d.cables, r.cable(c))
+		for _, c := range r.items(n, "cables", maxCables+maxTrunks) {
+			r.cable(d, c)
 		}
 	}
-	if f != nil && f["hosts"] == nil && f["cables"] == nil {
+	if f != nil && !slices.ContainsFunc(known, func(key string) bool { return f[key] != nil }) {
 		r.report.add(r.at(root), "neither hosts nor cables are declared")
+	}
+}
+
+// bound reports files that together declare too much.
+func (d *Declaration) bound(r *report) {
+	for _, n := range []struct {
+		what      string
+		has, most int
+	}{
+		{"sites", len(d.sites), maxSites},
+		{"racks", len(d.racks), maxRacks},
+		{"switches", len(d.switches), maxSwitches},
+		{"adapters", len(d.adapters), maxAdapters},
+		{"cables between switches", len(d.trunks), maxTrunks},
+	} {
+		if n.has > n.most {
+			r.add(spot{name: "import"}, "%d %s, at most %d are allowed", n.has, n.what, n.most)
+		}
+	}
+	if len(d.hosts) > maxHosts || len(d.cables) > maxCables {
+		r.add(spot{name: "import"}, "%d hosts and %d cables, at most %d and %d are allowed", len(d.hosts), len(d.cables), maxHosts, maxCables)
 	}
 }
 
 func (r *reader) host(n *yaml.Node) hostDecl {
 	h := hostDecl{at: r.at(n)}
-	f := r.fields(n, "host", "id", "ek_sha256", "rack", "class", "hcas")
+	f := r.fields(n, "host", "id", "ek_sha256", "rack", "class", "hcas", "unit", "height", "slot", "role", "spare")
 	if f == nil {
 		return h
 	}
@@ -129,12 +165,10 @@ func (r *reader) host(n *yaml.Node) hostDecl {
 	}
 	h.host.ID = id
 	h.host.EK, h.ekAt = r.ekDigest(f["ek_sha256"])
-	rack, at := r.text(f["rack"], "rack")
-	if len(rack) > maxLabel {
-		r.report.add(at, "rack has %d characters, at most %d are allowed", len(rack), maxLabel)
-	}
-	h.host.Rack = rack
+	h.host.Position = r.position(f)
 	h.host.Class = r.class(f["class"])
+	h.host.Role = r.role(f["role"], RoleCompute, RoleSM, RoleService)
+	h.host.Spare = r.truth(f["spare"], "spare")
 	r.hcas(f["hcas"], &h)
 	return h
 }
@@ -175,18 +209,23 @@ func (r *reader) hcas(n *yaml.Node, h *hostDecl) {
 		r.report.add(r.at(n), "host %s has no hcas", quote(h.host.ID))
 	}
 	for _, item := range list {
-		a, d := r.hca(item)
+		a, d := r.hca(item, r.fields(item, "hca", hcaKeys...), "hca")
 		h.host.HCAs, h.hcas = append(h.host.HCAs, a), append(h.hcas, d)
 	}
 }
 
-func (r *reader) hca(n *yaml.Node) (HCA, hcaDecl) {
+var hcaKeys = []string{"node_guid", "system_image_guid", "ports", "model", "serial", "psid", "pci_slot", "rail"}
+
+// hca reads an adapter, which has more keys than hcaKeys where it is in no host.
+func (r *reader) hca(n *yaml.Node, f map[string]*yaml.Node, what string) (HCA, hcaDecl) {
 	d := hcaDecl{at: r.at(n)}
-	f := r.fields(n, "hca", "node_guid", "system_image_guid", "ports")
 	if f == nil {
 		return HCA{}, d
 	}
-	a := HCA{NodeGUID: r.guid(f["node_guid"], "node_guid", n)}
+	a := HCA{
+		NodeGUID: r.guid(f["node_guid"], "node_guid", n), Model: r.label(f["model"], "model"), Serial: r.label(f["serial"], "serial"),
+		PSID: r.label(f["psid"], "psid"), PCISlot: r.label(f["pci_slot"], "pci_slot"), Rail: uint8(r.count(f["rail"], "rail", maxRail)),
+	}
 	if f["system_image_guid"] != nil {
 		a.SystemImageGUID = r.guid(f["system_image_guid"], "system_image_guid", n)
 	}
@@ -195,13 +234,13 @@ func (r *reader) hca(n *yaml.Node) (HCA, hcaDecl) {
 		ports = r.items(f["ports"], "ports", maxPorts)
 	}
 	if len(ports) == 0 {
-		r.report.add(d.at, "hca %v has no ports", a.NodeGUID)
+		r.report.add(d.at, "%s %v has no ports", what, a.NodeGUID)
 	}
 	nums := map[ib.PortNum]bool{}
 	for _, item := range ports {
 		p, pd := r.port(item)
 		if p.Num != 0 && nums[p.Num] {
-			r.report.add(pd.at, "hca %v: port %d is declared twice", a.NodeGUID, p.Num)
+			r.report.add(pd.at, "%s %v: port %d is declared twice", what, a.NodeGUID, p.Num)
 		}
 		nums[p.Num] = true
 		a.Ports, d.ports = append(a.Ports, p), append(d.ports, pd)
@@ -211,7 +250,7 @@ func (r *reader) hca(n *yaml.Node) (HCA, hcaDecl) {
 
 func (r *reader) port(n *yaml.Node) (Port, portDecl) {
 	d := portDecl{at: r.at(n)}
-	f := r.fields(n, "port", "port", "guid", "cable", "aliases")
+	f := r.fields(n, "port", "port", "guid", "cable", "aliases", "label")
 	if f == nil {
 		return Port{}, d
 	}
@@ -219,9 +258,10 @@ func (r *reader) port(n *yaml.Node) (Port, portDecl) {
 	text, at := r.text(f["cable"], "cable")
 	d.cableAt = at
 	if text != "" {
-		read(r, at, "cable", text, &p.Cable)
-		r.checkPlace(at, "cable", p.Cable)
+		e := r.endText(at, "cable", text)
+		d.to, p.Cable = e.name, e.place
 	}
+	p.Label = r.label(f["label"], "label")
 	if f["aliases"] != nil {
 		p.Aliases = r.aliases(f["aliases"])
 	}
@@ -240,11 +280,17 @@ func (r *reader) aliases(n *yaml.Node) (guids []ib.GUID) {
 	return guids
 }
 
-func (r *reader) cable(n *yaml.Node) cableDecl {
+// cable reads a cable of a host, or one between switches.
+func (r *reader) cable(d *Declaration, n *yaml.Node) {
+	f := r.fields(n, "cable", "guid", "host", "hca", "hca_port", "switch", "port", "label", "a", "b")
+	if f != nil && (f["a"] != nil || f["b"] != nil) {
+		d.trunks = append(d.trunks, r.trunk(f, n))
+		return
+	}
 	c := cableDecl{at: r.at(n)}
-	f := r.fields(n, "cable", "guid", "host", "hca", "hca_port", "switch", "port")
 	if f == nil {
-		return c
+		d.cables = append(d.cables, c)
+		return
 	}
 	named := f["host"] != nil || f["hca"] != nil || f["hca_port"] != nil
 	switch {
@@ -259,9 +305,14 @@ func (r *reader) cable(n *yaml.Node) cableDecl {
 		c.hca = r.guid(f["hca"], "hca", n)
 		c.port = r.portNum(f["hca_port"], "hca_port", n)
 	}
-	c.place.Switch = r.guid(f["switch"], "switch", n)
+	if s, _ := r.text(f["switch"], "switch"); s == "" || isGUID(s) || !ValidName(s) {
+		c.place.Switch = r.guid(f["switch"], "switch", n)
+	} else {
+		c.to = s
+	}
 	c.place.Port = r.portNum(f["port"], "port", n)
-	return c
+	c.label = r.label(f["label"], "label")
+	d.cables = append(d.cables, c)
 }
 
 // guid reads a GUID that must be there and able to identify a device.

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -15,6 +17,12 @@ type Plan struct {
 	NotInFile []string // stored hosts that no file names, left alone; sorted
 	Total     int      // hosts afterwards
 
+	Sites    Delta[Site]
+	Racks    Delta[Rack]
+	Switches Delta[Switch]
+	Adapters Delta[Adapter] // of those that are in a host now, Removed
+	Trunks   Delta[Trunk]   // of those with an end that the files cable otherwise, Removed
+
 	merge *merge
 	decls *Declaration
 }
@@ -26,12 +34,14 @@ type Change struct {
 	Identity      bool     // EK, GUIDs or cabling change, not labels only
 }
 
-// NewPlan compares d with the stored hosts. A host in the files replaces its stored record, but a port that keeps its GUID
-// and names no cable keeps the stored one. The error is Problems and lists every contradiction: an EK, GUID or switch port
-// that two hosts would have, a cable to a port that no host has.
-func NewPlan(stored []Host, d *Declaration) (*Plan, error) {
+// NewPlan compares d with the stored inventory. A host in the files replaces its stored record, but a port that keeps its
+// GUID and names no cable keeps the stored one; other objects replace the stored ones with their names. The error is
+// Problems and lists every contradiction: an EK, GUID or switch port that two objects would have, a cable to a port that
+// no host has, a rack unit with two devices.
+func NewPlan(stored *Contents, d *Declaration) (*Plan, error) {
 	m := newMerge(stored, d)
 	m.cable(d)
+	m.checkEquipment()
 	m.checkClaims(d)
 	if err := m.report.err(); err != nil {
 		return nil, err
@@ -42,7 +52,8 @@ func NewPlan(stored []Host, d *Declaration) (*Plan, error) {
 // Without returns the plan for the same files in which the hosts of ids are left as they are stored, or absent. They are in
 // none of its lists. The error is Problems: claims of the other hosts to what these still have.
 func (p *Plan) Without(ids ...string) (*Plan, error) {
-	d := &Declaration{cables: p.decls.cables}
+	d := *p.decls
+	d.hosts = nil
 	for _, h := range p.decls.hosts {
 		if !slices.Contains(ids, h.host.ID) {
 			d.hosts = append(d.hosts, h)
@@ -58,12 +69,37 @@ func (p *Plan) Without(ids ...string) (*Plan, error) {
 			m.next[id] = was
 		}
 	}
-	m.checkClaims(d)
+	m.checkEquipment()
+	m.checkClaims(&d)
 	if err := m.report.err(); err != nil {
 		return nil, err
 	}
-	return m.plan(d), nil
+	return m.plan(&d), nil
 }
+
+// Contents returns the whole inventory as it is after the import.
+func (p *Plan) Contents() *Contents {
+	return &Contents{
+		Sites: p.merge.sites.all(), Racks: p.merge.racks.all(), Switches: p.merge.switches.all(), Hosts: p.Hosts(),
+		Adapters: p.merge.adaptersLeft(), Trunks: p.merge.trunks.all(),
+	}
+}
+
+// Things lists what the import does to objects that are no hosts: sites, racks, switches, adapters in stock and cables
+// between switches, each kind by key.
+func (p *Plan) Things() []Thing {
+	was, now := p.merge.stored.Locator(), p.Locator()
+	return slices.Concat(
+		things(&p.Sites, KindSite, was, now), things(&p.Racks, KindRack, was, now), things(&p.Switches, KindSwitch, was, now),
+		things(&p.Adapters, KindAdapter, was, now), things(&p.Trunks, KindCable, was, now),
+	)
+}
+
+// Locator returns the locations as they are after the import.
+func (p *Plan) Locator() *Locator { return p.Contents().Locator() }
+
+// Empty reports whether the import changes nothing.
+func (p *Plan) Empty() bool { return len(p.Added)+len(p.Changed) == 0 && len(p.Things()) == 0 }
 
 // Hosts returns all hosts as they are after the import, by id.
 func (p *Plan) Hosts() []Host {
@@ -100,13 +136,13 @@ func (p *Plan) Cables() []Cable {
 
 // Replace returns the plan that has h in place of the stored host with its id, or adds it. name says in problems where h is
 // from.
-func Replace(stored []Host, h *Host, name string) (*Plan, error) {
+func Replace(stored *Contents, h *Host, name string) (*Plan, error) {
 	at := spot{name: name}
 	decl := hostDecl{at: at, host: h.clone(), ekAt: at}
 	for _, a := range h.HCAs {
 		hca := hcaDecl{at: at}
 		for range a.Ports {
-			hca.ports = append(hca.ports, portDecl{at, at})
+			hca.ports = append(hca.ports, portDecl{at: at, cableAt: at})
 		}
 		decl.hcas = append(decl.hcas, hca)
 	}
@@ -115,20 +151,30 @@ func Replace(stored []Host, h *Host, name string) (*Plan, error) {
 
 type merge struct {
 	report  *report
+	stored  *Contents
 	was     map[string]Host
 	next    map[string]Host
 	named   map[string]bool  // hosts the files name, by themselves or by a cable
 	cableAt map[ib.GUID]spot // where the cable of a port is declared
 	decls   map[string]hostDecl
 	held    map[string]bool // hosts that are left alone though the files have them otherwise
+
+	sites    kept[Site, *Site]
+	racks    kept[Rack, *Rack]
+	switches kept[Switch, *Switch]
+	adapters kept[Adapter, *Adapter]
+	trunks   kept[Trunk, *Trunk]
+	byName   map[string]ib.GUID  // switches
+	byGUID   map[ib.GUID]*Switch // switches
 }
 
-func newMerge(stored []Host, d *Declaration) *merge {
+func newMerge(stored *Contents, d *Declaration) *merge {
 	m := &merge{
-		report: &report{}, was: map[string]Host{}, next: map[string]Host{}, named: map[string]bool{},
+		report: &report{}, stored: stored, was: map[string]Host{}, next: map[string]Host{}, named: map[string]bool{},
 		cableAt: map[ib.GUID]spot{}, decls: map[string]hostDecl{},
 	}
-	for _, h := range stored {
+	m.equip(d)
+	for _, h := range stored.Hosts {
 		m.was[h.ID] = h
 		m.next[h.ID] = h.clone()
 	}
@@ -140,20 +186,22 @@ func newMerge(stored []Host, d *Declaration) *merge {
 
 // replace puts the declared host in the place of the stored one.
 func (m *merge) replace(d hostDecl) {
-	kept := map[ib.GUID]ib.Place{}
+	kept := map[ib.GUID]Port{}
 	before := m.was[d.host.ID]
 	for _, p := range before.Ports() {
-		kept[p.GUID] = p.Cable
+		kept[p.GUID] = p
 	}
 	h := d.host.clone()
 	for i := range h.HCAs {
 		for j := range h.HCAs[i].Ports {
 			p := &h.HCAs[i].Ports[j]
 			if p.Cable.IsZero() {
-				p.Cable = kept[p.GUID]
+				p.Cable, p.Label = kept[p.GUID].Cable, cmp.Or(p.Label, kept[p.GUID].Label)
 				continue
 			}
-			m.cableAt[p.GUID] = d.hcas[i].ports[j].cableAt
+			at := d.hcas[i].ports[j]
+			m.cableAt[p.GUID] = at.cableAt
+			p.Cable = m.resolve(end{at.to, p.Cable}, at.cableAt)
 		}
 	}
 	h.normal()
@@ -179,11 +227,15 @@ func (m *merge) cable(d *Declaration) {
 			continue
 		}
 		p := &m.next[at.host].HCAs[at.hca].Ports[at.num]
-		if first, twice := m.cableAt[p.GUID]; twice && p.Cable != c.place {
-			m.report.add(c.at, "port GUID %v of host %s is cabled to %v here and to %v at %v", p.GUID, at.host, c.place, p.Cable, first)
+		place := m.resolve(end{c.to, c.place}, c.at)
+		if first, twice := m.cableAt[p.GUID]; twice && p.Cable != place {
+			m.report.add(c.at, "port GUID %v of host %s is cabled to %v here and to %v at %v", p.GUID, at.host, place, p.Cable, first)
 			continue
 		}
-		p.Cable, m.cableAt[p.GUID], m.named[at.host] = c.place, c.at, true
+		if p.Cable != place || c.label != "" {
+			p.Label = c.label
+		}
+		p.Cable, m.cableAt[p.GUID], m.named[at.host] = place, c.at, true
 	}
 }
 
@@ -219,19 +271,20 @@ func (m *merge) ports() (map[ib.GUID]portAt, map[cableDecl]portAt) {
 // that the files leave alone claim first.
 func (m *merge) checkClaims(d *Declaration) {
 	l := newLedger()
+	m.enterEquipment(l, false)
 	ids := slices.Sorted(maps.Keys(m.next))
 	for _, id := range ids {
 		if _, declared := m.decls[id]; !declared {
 			stored := hostDecl{host: m.next[id]}
-			for _, c := range stored.claims() {
-				l.enter(c, m.report)
-			}
+			l.enterAll(stored.claims(), m.report)
 		}
 	}
+	m.enterEquipment(l, true)
 	for _, h := range d.hosts {
-		for _, c := range h.claims() {
-			l.enter(c, m.report)
-		}
+		l.enterAll(h.claims(), m.report)
+	}
+	for i := range d.adapters {
+		l.enterAll(d.adapters[i].claims(), m.report)
 	}
 	m.checkPlaces(l, ids)
 }
@@ -240,6 +293,7 @@ func (m *merge) checkPlaces(l *ledger, ids []string) {
 	owners := guidOwners(m.next)
 	// Declared cables come last, so that the blame falls on a line of a file.
 	for _, declared := range []bool{false, true} {
+		m.enterTrunks(l, declared)
 		for _, id := range ids {
 			h := m.next[id]
 			for _, p := range h.Ports() {
@@ -250,6 +304,7 @@ func (m *merge) checkPlaces(l *ledger, ids []string) {
 				if owner, taken := owners[p.Cable.Switch]; taken {
 					m.report.add(at, "cable of host %s port GUID %v: %v is a GUID of host %s, not of a switch", id, p.GUID, p.Cable.Switch, owner)
 				}
+				m.checkEnd(fmt.Sprintf("cable of host %s port GUID %v", id, p.GUID), p.Cable, at)
 				l.enter(placeClaim(id, p, at), m.report)
 			}
 		}
@@ -258,6 +313,8 @@ func (m *merge) checkPlaces(l *ledger, ids []string) {
 
 func (m *merge) plan(d *Declaration) *Plan {
 	p := &Plan{Total: len(m.next), merge: m, decls: d}
+	where := p.Contents().Locator().and(m.stored)
+	m.deltas(p, where)
 	for _, id := range slices.Sorted(maps.Keys(m.next)) {
 		if m.held[id] {
 			continue
@@ -272,7 +329,7 @@ func (m *merge) plan(d *Declaration) *Plan {
 			p.NotInFile = append(p.NotInFile, id)
 			continue
 		}
-		fields, identity := before.Diff(&after)
+		fields, identity := before.diff(&after, where)
 		if len(fields) == 0 {
 			p.Unchanged++
 			continue

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"portcullis/api/store"
@@ -20,26 +21,34 @@ type File struct {
 
 // Host is one machine.
 type Host struct {
-	ID   string `json:"id"`
-	EK   string `json:"ek,omitempty"` // SHA-256 of the EK's SubjectPublicKeyInfo, 64 lower-case hex digits
-	Rack string `json:"rack,omitempty"`
+	ID string `json:"id"`
+	EK string `json:"ek,omitempty"` // SHA-256 of the EK's SubjectPublicKeyInfo, 64 lower-case hex digits
+	Position
 	// Class names the reference values that a measured boot is compared with; empty: the default one.
 	Class string `json:"class,omitempty"`
-	HCAs  []HCA  `json:"hcas"` // by node GUID
+	Role  Role   `json:"role,omitempty"`
+	Spare bool   `json:"spare,omitempty"` // it is in stock
+	HCAs  []HCA  `json:"hcas"`            // by node GUID
 }
 
 // HCA is one adapter.
 type HCA struct {
 	NodeGUID        ib.GUID `json:"node_guid"`
 	SystemImageGUID ib.GUID `json:"system_image_guid,omitzero"`
-	Ports           []Port  `json:"ports"` // by number
+	Model           string  `json:"model,omitempty"`
+	Serial          string  `json:"serial,omitempty"`
+	PSID            string  `json:"psid,omitempty"`     // firmware parameter set
+	PCISlot         string  `json:"pci_slot,omitempty"` // in the host
+	Rail            uint8   `json:"rail,omitempty"`     // from 1; 0: not declared
+	Ports           []Port  `json:"ports"`              // by number
 }
 
 // Port is one InfiniBand port of an adapter.
 type Port struct {
 	Num   ib.PortNum `json:"port"`
 	GUID  ib.GUID    `json:"guid"`
-	Cable ib.Place   `json:"cable,omitzero"` // switch port it is cabled to; zero: not declared
+	Cable ib.Place   `json:"cable,omitzero"`  // switch port it is cabled to; zero: not declared
+	Label string     `json:"label,omitempty"` // of that cable
 	// Aliases are the alias GUIDs that the port may have beside its own, for its virtual functions, in the order in which
 	// subnet administration assigns them.
 	Aliases []ib.GUID `json:"aliases,omitempty"`
@@ -103,36 +112,80 @@ func (h *Host) clone() Host {
 
 // Diff names the fields that differ from h to n, one sentence each, in a fixed order; none means equal. identity reports
 // whether any of them identifies the host or its place, as opposed to a label.
-func (h *Host) Diff(n *Host) (fields []string, identity bool) {
+func (h *Host) Diff(n *Host) (fields []string, identity bool) { return h.diff(n, nil) }
+
+// diff is Diff with the locations of switch ports by l, which may be nil.
+func (h *Host) diff(n *Host, l *Locator) (fields []string, identity bool) {
 	if h.EK != n.EK {
 		fields = append(fields, changed("ek_sha256", h.EK, n.EK))
 	}
-	fields = append(fields, diffAttributes(h.attributes(), n.attributes())...)
+	fields = append(fields, diffAttributes(h.attributes(l), n.attributes(l))...)
 	identity = len(fields) > 0
-	if h.Rack != n.Rack {
-		fields = append(fields, changed("rack", h.Rack, n.Rack))
-	}
-	if h.Class != n.Class {
-		fields = append(fields, changed("class", h.Class, n.Class))
-	}
-	return append(fields, diffAttributes(h.aliases(), n.aliases())...), identity
+	return append(fields, diffAttributes(h.labels(), n.labels())...), identity
 }
 
-// aliases returns the GUIDs that ports may have beside their own. They are no identity: no grant depends on them.
-func (h *Host) aliases() []attribute {
-	var out []attribute
+// labels returns what is no identity: no grant depends on it.
+func (h *Host) labels() []attribute {
+	out := attributesOf("rack", h.Rack, "class", h.Class)
 	for _, p := range h.Ports() {
 		if len(p.Aliases) > 0 {
 			out = append(out, attribute{fmt.Sprintf("port %v aliases", p.GUID), fmt.Sprint(p.Aliases)})
 		}
 	}
+	out = append(out, h.Position.within()...)
+	out = append(out, attributesOf("role", string(h.Role), "spare", yes(h.Spare))...)
+	for _, a := range h.HCAs {
+		out = append(out, a.labels()...)
+	}
 	return out
 }
 
-// attribute is one leaf of a host's record under a path for people.
+// labels returns what is known of an adapter beside its GUIDs and cables.
+func (a *HCA) labels() []attribute {
+	hca := fmt.Sprintf("hca %v", a.NodeGUID)
+	out := attributesOf(hca+" model", a.Model, hca+" serial", a.Serial, hca+" psid", a.PSID, hca+" pci_slot", a.PCISlot, hca+" rail", number(a.Rail))
+	for _, p := range a.Ports {
+		out = append(out, attributesOf(fmt.Sprintf("%s port %d label", hca, p.Num), p.Label)...)
+	}
+	return out
+}
+
+// attribute is one leaf of a record under a path for people.
 type attribute struct{ path, value string }
 
-func (h *Host) attributes() []attribute {
+// attributesOf returns the attributes with a value of pairs of path and value.
+func attributesOf(pairs ...string) (out []attribute) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			out = append(out, attribute{pairs[i], pairs[i+1]})
+		}
+	}
+	return out
+}
+
+// number returns a number in decimal, "" for 0.
+func number[T ~uint8](n T) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(n))
+}
+
+func yes(b bool) string {
+	if b {
+		return "true"
+	}
+	return ""
+}
+
+func guidText(g ib.GUID) string {
+	if g == 0 {
+		return ""
+	}
+	return g.String()
+}
+
+func (h *Host) attributes(l *Locator) []attribute {
 	var out []attribute
 	for _, a := range h.HCAs {
 		hca := fmt.Sprintf("hca %v", a.NodeGUID)
@@ -144,7 +197,7 @@ func (h *Host) attributes() []attribute {
 			port := fmt.Sprintf("%s port %d", hca, p.Num)
 			out = append(out, attribute{port + " guid", p.GUID.String()})
 			if !p.Cable.IsZero() {
-				out = append(out, attribute{port + " cable", p.Cable.String()})
+				out = append(out, attribute{port + " cable", l.place(p.Cable)})
 			}
 		}
 	}

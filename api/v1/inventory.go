@@ -6,14 +6,15 @@ import "time"
 // An import is all or nothing, and it never removes a host: hosts that the
 // files leave out are listed, not touched.
 type ImportReport struct {
-	DryRun    bool         `json:"dry_run"`
-	Revision  int64        `json:"revision,omitzero"` // store revision of the import; 0 in a dry run and when nothing changed
-	Added     []string     `json:"added"`             // host ids, sorted
-	Changed   []HostChange `json:"changed"`           // sorted by host
-	Unchanged int          `json:"unchanged"`         // hosts in the files that already are so
-	NotInFile []string     `json:"not_in_file"`       // hosts in the store that no file names, left alone; sorted
-	Warnings  []string     `json:"warnings" nullable:"false" doc:"what was taken and may be a mistake: each with its place, the object, and what to do; at most 100, the last of which says how many more there are"`
-	Staged    []Repair     `json:"staged" doc:"rows that were not taken: they wait for a second person"`
+	DryRun    bool              `json:"dry_run"`
+	Revision  int64             `json:"revision,omitzero"` // store revision of the import; 0 in a dry run and when nothing changed
+	Added     []string          `json:"added"`             // host ids, sorted
+	Changed   []HostChange      `json:"changed"`           // sorted by host
+	Unchanged int               `json:"unchanged"`         // hosts in the files that already are so
+	NotInFile []string          `json:"not_in_file"`       // hosts in the store that no file names, left alone; sorted
+	Warnings  []string          `json:"warnings" nullable:"false" doc:"what was taken and may be a mistake: each with its place, the object, and what to do; at most 100, the last of which says how many more there are"`
+	Equipment []EquipmentChange `json:"equipment" doc:"what it does to sites, racks, switches, adapters in stock and cables between switches"`
+	Staged    []Repair          `json:"staged" doc:"rows that were not taken: they wait for a second person"`
 }
 
 // RepairTicket names the repair for which known hosts get another EK in inventory.
@@ -68,5 +69,14 @@ type HostRemoval struct {
 // HostChange is one host whose record an import changes.
 type HostChange struct {
 	Host   string   `json:"host"`
+	Where  string   `json:"where,omitempty" doc:"site, room, rack and unit of the host, in words"`
 	Fields []string `json:"fields"` // "ek_sha256: was X, now Y", one sentence each
+}
+
+// EquipmentChange is what an import does to an object that is no host.
+type EquipmentChange struct {
+	Kind   string   `json:"kind" enum:"site,rack,switch,adapter,cable"`
+	What   string   `json:"what" enum:"added,changed,removed"`
+	Object string   `json:"object" doc:"its name, and site, rack and unit in words; of a cable both ends"`
+	Fields []string `json:"fields,omitempty" doc:"what changes, one sentence each"`
 }

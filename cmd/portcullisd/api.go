@@ -148,7 +148,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 	replace := rma.Options{Store: s.store, Log: s.log, Now: s.clock.Now, Revisions: s.declared.Revisions(), Proofs: adm.Attestation(), Hosts: adm.Inventory()}
 	believed := &tamper.Conditions{Clock: s.clock, Anchors: s.anchors, TellAfter: s.config.Audit.TellAfter, Store: s.store}
 	o := api.Options{
-		Backend: api.Backend{Attestation: adm.Attestation(), Inventory: adm.Inventory(), Lifecycle: adm, Brakes: adm, Reviews: adm, State: adm},
+		Backend: api.Backend{Attestation: adm.Attestation(), Inventory: adm.Inventory(), Layout: adm.Layout(), Lifecycle: adm, Brakes: adm, Reviews: adm, State: adm},
 		Tenancy: adm.Tenancy(), Tokens: s.parts.Tokens, Ended: &expiry.Refusals{Store: s.store, Log: s.log}, ChannelBinding: s.config.ChannelBinding, Limits: s.config.Rates(),
 		Version: version.Short(), Log: s.log, Topospec: s.declared.Revisions(), Reference: references,
 		Ready: func(ctx context.Context) []v1.Condition {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,17 +131,13 @@ func (s *Service) repairPlan(ctx context.Context, tx *store.Tx, r *Repair) (*inv
 	if err != nil {
 		return nil, err
 	}
-	recs, _, err := inventory.Hosts().List(ctx, snap, "")
+	stored, err := inventory.Load(ctx, snap)
 	if err != nil {
 		return nil, err
 	}
-	var stored []inventory.Host
 	var now *inventory.Host
-	for i := range recs {
-		stored = append(stored, recs[i].Value)
-		if recs[i].Key == r.After.ID {
-			now = &recs[i].Value
-		}
+	if i := slices.IndexFunc(stored.Hosts, func(h inventory.Host) bool { return h.ID == r.After.ID }); i >= 0 {
+		now = &stored.Hosts[i]
 	}
 	if !same(now, r.Before) {
 		return nil, refusal.New(refusal.Conflict, "repair_stale", "cancel it, and import the inventory again", "inventory has changed for host %s since its change was staged", r.After.ID)
@@ -174,6 +171,7 @@ func (s *Service) replaceEK(ctx context.Context, tx *store.Tx, actor, why string
 	Repairs().Delete(tx, id)
 	if err := errors.Join(
 		inventory.Hosts().Put(tx, id, r.After),
+		putEquipment(tx, p),
 		inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: s.now(), Actor: actor, Hosts: p.Total}),
 		s.log(ctx, tx, &audit.Change{
 			Actor: actor, Action: "inventory.repair.confirm", Object: "host/" + id, Code: r.Ticket, Before: r.Before, After: r.After,

@@ -7,16 +7,17 @@ import (
 	"portcullis/api/refusal"
 )
 
-// ExportInventory returns the stored inventory as a file that ImportInventory reads: hosts by id, with their cables.
+// ExportInventory returns the stored inventory as a file that ImportInventory reads: sites, racks, switches, hosts
+// with their cables, adapters in stock, and cables between switches.
 // Importing it changes nothing.
 func (s *Service) ExportInventory(ctx context.Context) ([]byte, error) {
-	recs, _, err := inventory.Hosts().List(ctx, s.o.Store, "")
+	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	hosts := make([]inventory.Host, len(recs))
-	for i := range recs {
-		hosts[i] = recs[i].Value
+	all, err := inventory.Load(ctx, snap)
+	if err != nil {
+		return nil, refusal.Explain(err)
 	}
-	return inventory.Write(hosts), nil
+	return inventory.Write(all), nil
 }

@@ -44,7 +44,7 @@ func (s *Service) ImportInventory(ctx context.Context, actor string, files []inv
 			return err
 		}
 		fresh := slices.ContainsFunc(rows, func(r staged) bool { return r.fresh })
-		if dryRun || !fresh && len(plan.Added)+len(plan.Changed) == 0 {
+		if dryRun || !fresh && plan.Empty() {
 			return nil
 		}
 		return errors.Join(s.putStaged(ctx, tx, rows), s.importPlan(ctx, tx, actor, files, plan))
@@ -78,13 +78,9 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declarati
 	if err != nil {
 		return nil, nil, err
 	}
-	recs, _, err := inventory.Hosts().List(ctx, snap, "")
+	stored, err := inventory.Load(ctx, snap)
 	if err != nil {
 		return nil, nil, err
-	}
-	stored := make([]inventory.Host, 0, len(recs))
-	for _, r := range recs {
-		stored = append(stored, r.Value)
 	}
 	plan, err := inventory.NewPlan(stored, d)
 	if err != nil {
@@ -193,13 +189,19 @@ func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, fi
 	for _, f := range files {
 		names = append(names, refusal.Clip(f.Name))
 	}
-	if err := inventory.Heads().Put(tx, inventory.HeadKey, head); err != nil || len(p.Added)+len(p.Changed) == 0 {
+	if err := inventory.Heads().Put(tx, inventory.HeadKey, head); err != nil || p.Empty() {
 		return err
 	}
+	after, equipment := []any{p.Added, p.Changed}, ""
+	if things := p.Things(); len(things) > 0 {
+		after = append(after, p.Sites, p.Racks, p.Switches, p.Adapters, p.Trunks)
+		equipment = fmt.Sprintf(", and %d other objects", len(things))
+	}
 	return errors.Join(
+		putEquipment(tx, p),
 		s.log(ctx, tx, &audit.Change{
-			Actor: actor, Action: "inventory.import", Object: "inventory", After: []any{p.Added, p.Changed},
-			Detail: fmt.Sprintf("%d hosts added, %d changed, from %s", len(p.Added), len(p.Changed), refusal.Some(names)),
+			Actor: actor, Action: "inventory.import", Object: "inventory", After: after,
+			Detail: fmt.Sprintf("%d hosts added, %d changed%s, from %s", len(p.Added), len(p.Changed), equipment, refusal.Some(names)),
 		}),
 	)
 }
@@ -207,13 +209,17 @@ func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, fi
 func (s *Service) importReport(ctx context.Context, tx *store.Tx, p *inventory.Plan, rows []staged, dryRun bool) (*v1.ImportReport, error) {
 	r := &v1.ImportReport{
 		DryRun: dryRun, Added: []string{}, Changed: []v1.HostChange{}, Staged: []v1.Repair{},
-		Unchanged: p.Unchanged, NotInFile: append([]string{}, p.NotInFile...),
+		Unchanged: p.Unchanged, NotInFile: append([]string{}, p.NotInFile...), Equipment: []v1.EquipmentChange{},
 	}
+	for _, c := range p.Things() {
+		r.Equipment = append(r.Equipment, v1.EquipmentChange{Kind: string(c.Kind), What: c.What, Object: c.ID, Fields: c.Fields})
+	}
+	l := p.Locator()
 	for _, h := range p.Added {
 		r.Added = append(r.Added, h.ID)
 	}
 	for _, c := range p.Changed {
-		r.Changed = append(r.Changed, v1.HostChange{Host: c.After.ID, Fields: slices.Clone(c.Fields)})
+		r.Changed = append(r.Changed, v1.HostChange{Host: c.After.ID, Where: l.Device(c.After.ID, c.After.Position), Fields: slices.Clone(c.Fields)})
 	}
 	for i := range rows {
 		v, err := s.repairView(ctx, tx, &rows[i].repair)

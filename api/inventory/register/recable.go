@@ -12,8 +12,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// MoveCables changes inventory so that the cables at one switch are at another, port by port. It is for a switch that was
-// replaced; the caller knows that the old one is gone. It returns the number of hosts concerned. Evidence stays: it says
+// MoveCables changes inventory so that the cables at one switch are at another, port by port, and the other switch stands
+// where the one stood. It is for a switch that was replaced; the caller knows that the old one is gone. It returns the number of hosts concerned. Evidence stays: it says
 // what is in a host, not where its cables end. Grants follow: those at the old switch are withdrawn, and those at the new
 // one are made when the fabric shows each host there.
 func (s *Service) MoveCables(ctx context.Context, actor string, from, to ib.GUID, why string) (hosts int, err error) {
@@ -31,7 +31,11 @@ func (s *Service) MoveCables(ctx context.Context, actor string, from, to ib.GUID
 			return err
 		}
 		moved, err := recabled(recs, from, to)
-		if hosts = len(moved); err != nil || hosts == 0 {
+		if err != nil {
+			return err
+		}
+		replaced, err := replaceSwitch(ctx, tx, snap, from, to)
+		if hosts = len(moved); err != nil || hosts == 0 && !replaced {
 			return err
 		}
 		return s.putMoved(ctx, tx, actor, moved, len(recs), fmt.Sprintf("%d hosts from switch %v to %v, %s", hosts, from, to, why))

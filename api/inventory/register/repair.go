@@ -189,10 +189,10 @@ func setAside(p *inventory.Plan, rows []staged) (*inventory.Plan, error) {
 	if err != nil {
 		return nil, invalidInventory(err)
 	}
-	hosts := rest.Hosts()
+	all := rest.Contents()
 	for i := range rows {
 		r := &rows[i].repair
-		if _, err := inventory.Replace(hosts, &r.After, "host "+r.After.ID+", which is staged by itself"); err != nil {
+		if _, err := inventory.Replace(all, &r.After, "host "+r.After.ID+", which is staged by itself"); err != nil {
 			return nil, invalidInventory(err)
 		}
 	}

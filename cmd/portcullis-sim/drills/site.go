@@ -111,7 +111,7 @@ func (v *site) restartService() {
 func (v *site) serveAPI(log *slog.Logger) {
 	v.api = api.New(api.Options{
 		Backend: api.Backend{
-			Attestation: v.admission.Attestation(), Inventory: v.admission.Inventory(), Lifecycle: v.admission, Brakes: v.admission, Reviews: v.admission, State: v.admission,
+			Attestation: v.admission.Attestation(), Inventory: v.admission.Inventory(), Layout: v.admission.Layout(), Lifecycle: v.admission, Brakes: v.admission, Reviews: v.admission, State: v.admission,
 		},
 		Tenancy: v.admission.Tenancy(), Fabric: v.seen, Operator: v.operator(log), Tokens: v.known, ChannelBinding: api.ChannelOff,
 		Limits: v.limits, Version: "drill", Log: log, Registry: prometheus.NewRegistry(),

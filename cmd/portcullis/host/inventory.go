@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,7 @@ import (
 const maxFiles = 24 << 20
 
 func inventoryCommand(env *cli.Env) *cobra.Command {
-	return cli.Group("inventory", "Import and export the inventory of hosts and their cables", inventoryImport(env), inventoryExport(env), inventoryRepair(env), inventoryDenied(env))
+	return cli.Group("inventory", "Import, export and show the inventory of racks, switches, hosts and cables", inventoryImport(env), inventoryExport(env), inventoryShow(env), inventoryRepair(env), inventoryDenied(env))
 }
 
 func inventoryImport(env *cli.Env) *cobra.Command {
@@ -99,9 +100,20 @@ func showImport(w *cli.Columns, r *v1.ImportReport) {
 		w.Text("warning: %s", text)
 	}
 	listHosts(w, "new", r.Added)
+	for i := range r.Equipment {
+		e := &r.Equipment[i]
+		if i == mostListed {
+			w.Row("and more", fmt.Sprintf("%d changes of sites, racks, switches, stock and cables; -o json lists all", len(r.Equipment)-i))
+			break
+		}
+		w.Row(e.What, e.Kind, e.Object)
+		for _, f := range e.Fields {
+			w.Row("", "", f)
+		}
+	}
 	for _, c := range r.Changed {
 		for _, f := range c.Fields {
-			w.Row("changed", c.Host, f)
+			w.Row("changed", cmp.Or(c.Where, c.Host), f)
 		}
 	}
 	for i := range r.Staged {
