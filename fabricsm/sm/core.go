@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/sm/confirm"
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/discovery"
+	"portcullis/fabricsm/sm/failures"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/forwarding"
 	"portcullis/fabricsm/sm/health"
@@ -82,7 +83,7 @@ type Core struct {
 	timers     work.Timers
 	idleWork   background
 	throttled  []work.Ref // work on subtrees that hang by one cable, while too many answers are late
-	failures   map[work.Ref]failure
+	failures   failures.List
 	auditing   bool // requests made now are part of the audit
 	auditAt    topo.PortID
 	refusals   refusals
@@ -138,14 +139,13 @@ func New(cfg Config) *Core {
 			master: topo.None, waitFor: topo.None, mandate: topo.None,
 			asking: make(map[topo.PortID]struct{}), commands: make(map[topo.PortID]command),
 		},
-		nodes:    make([]node, 0, fewNodes),
-		byPort:   make(map[ib.GUID]topo.PortID),
-		failures: make(map[work.Ref]failure),
-		others:   make(map[ib.GUID]*otherSM),
-		faults:   fault.New(),
-		notKept:  notkept.New(),
-		members:  members.New(),
-		wire:     work.NewWindow(cfg.Window),
+		nodes:   make([]node, 0, fewNodes),
+		byPort:  make(map[ib.GUID]topo.PortID),
+		others:  make(map[ib.GUID]*otherSM),
+		faults:  fault.New(),
+		notKept: notkept.New(),
+		members: members.New(),
+		wire:    work.NewWindow(cfg.Window),
 	}
 	c.refusals = newRefusals()
 	c.rest = settling.NewRest(restFabric{desk{c}}, &c.q, &c.wire, &c.timers)
@@ -172,6 +172,7 @@ func New(cfg Config) *Core {
 		Fabric: quarantineFabric{desk{c}}, Actions: quarantineActions{desk{c}}, Topo: &c.topo, Tree: c.tree, Queue: &c.q, Health: c.health,
 	})
 	c.traps = newTraps(c)
+	c.failures = newFailures(c)
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
 	c.changes = statechange.New(changeFabric{c}, &c.topo, &c.q, cfg.AuditPeriod > 0)
 	c.contests = identity.New(identityFabric{desk{c}}, identityActions{desk{c}}, &c.topo, &c.q)

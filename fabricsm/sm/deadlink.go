@@ -14,8 +14,9 @@ import (
 // that leads to the wrong device, or back to us, shows nothing but silence. An event can report which device was looked for
 // there, and which other link fell silent at about the same time.
 
-// tellUnreachable reports, once, that no device answers behind a link.
-func (c *Core) tellUnreachable(p topo.PortID) {
+// ReportDead reports, once, that no device answers behind a link.
+func (f failureActions) ReportDead(p topo.PortID) {
+	c := f.Core
 	if c.ports[p].told {
 		return
 	}

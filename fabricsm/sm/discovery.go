@@ -54,7 +54,7 @@ func (d desk) foundAt(p topo.PortID, ni *mad.NodeInfo) subtree.Found {
 
 func (f finderActions) Link(p, q topo.PortID)     { f.link(p, q) }
 func (f finderActions) Unlink(p topo.PortID)      { f.unlink(p) }
-func (f finderActions) Heard(id topo.NodeID)      { f.heard(id) }
+func (f finderActions) Heard(id topo.NodeID)      { f.failures.Heard(id) }
 func (f finderActions) LeaveUnread(p topo.PortID) { f.unread.Leave(p) }
 func (f finderActions) Describe(id topo.NodeID)   { f.inBackground(work.OnNode(work.Desc, id)) }
 
@@ -125,13 +125,13 @@ func (c *Core) workProbe(x work.Ref) {
 	}
 	if c.subtrees.IsTooFar(p) {
 		if pt.told || !c.subtrees.HoldChain(p) { // a chain that hangs by one cable is held there
-			c.tellUnreachable(p)
+			failureActions{desk{c}}.ReportDead(p)
 		}
 		return
 	}
 	route, ok := c.tree.RouteTo(pt.node).Append(pt.num)
 	if !ok {
-		c.tellUnreachable(p)
+		failureActions{desk{c}}.ReportDead(p)
 		return
 	}
 	// A link known to be dead is asked now and then like an audit would.

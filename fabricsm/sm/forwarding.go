@@ -16,7 +16,7 @@ var _ forwarding.Fabric = forwardingFabric{}
 
 func (f forwardingFabric) IsWriting() bool              { return f.writing() }
 func (f forwardingFabric) Wanted() *route.Tables        { return f.routing.tables }
-func (f forwardingFabric) IsPaused(x work.Ref) bool     { return f.failures[x].rounds != 0 }
+func (f forwardingFabric) IsPaused(x work.Ref) bool     { return f.failures.IsPaused(x) }
 func (f forwardingFabric) MustWait(id topo.NodeID) bool { return f.lanes.Delays(id) }
 
 func (f forwardingFabric) SwitchOf(id topo.NodeID) forwarding.Switch {

@@ -29,7 +29,7 @@ func (f laneFabric) VLs(p topo.PortID) ib.VLCap {
 }
 
 func (f laneFabric) MayWrite() bool                       { return f.writing() }
-func (f laneFabric) IsPaused(x work.Ref) bool             { return f.failures[x].rounds != 0 }
+func (f laneFabric) IsPaused(x work.Ref) bool             { return f.failures.IsPaused(x) }
 func (f laneFabric) Refuse(r work.Request, reason string) { f.refused(&r, reason) }
 func (f laneFabric) Show(p topo.PortID)                   { f.devices.NotePort(p) }
 func (f laneFabric) AuditLater(p topo.PortID)             { f.inBackground(work.OnPort(work.SLtoVL, p)) }

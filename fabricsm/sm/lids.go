@@ -32,7 +32,7 @@ func (f lidFabric) MayYetForward(sp topo.PortID, l ib.LID) bool {
 	case !n.alive || n.silent:
 		return false
 	case !n.sw.IsKnown():
-		return f.failures[work.OnNode(work.Switch, id)].rounds == 0
+		return !f.failures.IsPaused(work.OnNode(work.Switch, id))
 	default:
 		return f.lfts.WillRead(id, l)
 	}

@@ -101,7 +101,7 @@ func (c *Core) gotMFT(id topo.NodeID, r *work.Request, m *mad.MAD, status mad.St
 		return
 	}
 	if first, rounds := c.groups.Refuse(id, r); first {
-		c.failures[r.Ref] = failure{rounds: rounds}
+		c.failures.SetRounds(r.Ref, rounds)
 		c.refused(r, reason)
 	}
 }

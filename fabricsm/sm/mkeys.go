@@ -95,7 +95,7 @@ func (f keyCore) IsWriting() bool              { return f.writing() }
 func (f keyCore) IsReady() bool                { return f.members.IsReady() }
 func (f keyCore) HasBackground() bool          { return f.idleWork.armed }
 func (f keyCore) Entry(x work.Ref) topo.PortID { return f.ownEntry(x) }
-func (f keyCore) Tries(x work.Ref) int         { return f.failures[x].tries }
+func (f keyCore) Tries(x work.Ref) int         { return f.failures.Tries(x) }
 func (f keyCore) MaxTries() int                { return f.cfg.Tries }
 
 func (f keyActions) After(d time.Duration, a work.Alarm, x work.Ref) { f.after(d, a, x) }
@@ -106,7 +106,7 @@ func (f keyActions) HasNoKey(p topo.PortID)                          { f.reopene
 func (f keyActions) Refused(p topo.PortID, shown bool)               { f.refuses(p, shown) }
 
 func (f keyActions) ProbeAnew(p topo.PortID) {
-	delete(f.failures, work.OnPort(work.Probe, p))
+	f.failures.Forget(work.OnPort(work.Probe, p))
 	f.ports[p].pause = 0
 	f.q.MarkPort(work.Probe, p)
 }

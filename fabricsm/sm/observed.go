@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/confirm"
 	"portcullis/fabricsm/sm/discovery"
+	"portcullis/fabricsm/sm/failures"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/hostwrites"
 	"portcullis/fabricsm/sm/notkept"
@@ -29,17 +30,15 @@ type node struct {
 
 	out       uint16     // requests out to it
 	parked    []work.Ref // work that waits for requests to come back
-	answers   uint32     // answers received from it
 	silent    bool
 	described bool
-	returned  time.Time     // when it came back, if its LID was known; else zero
-	pause     time.Duration // before it is asked again while silent
-	back      time.Time     // when it last answered again
+	returned  time.Time // when it came back, if its LID was known; else zero
 	device    notkept.Device
 	notKept   PortFields
 	sw        switchinfo.State // of a switch
 	look      traps.Look       // because of its traps
 	doubt     confirm.Switch   // of a switch
+	failures  failures.Node
 }
 
 // port is what the core keeps of a port besides topo.Port. There are many: fields

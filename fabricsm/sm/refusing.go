@@ -177,7 +177,7 @@ func (c *Core) portCounted(in *PortCounted) {
 	if !here || r == nil || r.stopped {
 		return
 	}
-	if !c.mayRefuse(p) || !c.stranded(p) && !c.nodes[c.ports[p].node].silent && c.failures[work.OnPort(work.Info, p)].rounds == 0 {
+	if !c.mayRefuse(p) || !c.stranded(p) && !c.nodes[c.ports[p].node].silent && !c.failures.IsPaused(work.OnPort(work.Info, p)) {
 		c.obeys(p)
 		return
 	}

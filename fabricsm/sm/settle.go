@@ -62,7 +62,7 @@ func (f restFabric) HasTries(x work.Ref, n topo.NodeID) bool {
 	if n == topo.None {
 		tries = f.mkeys.ProbeTries(x)
 	}
-	return f.failures[x].tries < tries
+	return f.failures.Tries(x) < tries
 }
 
 // sent returns how many requests were sent so far.
@@ -224,7 +224,7 @@ func (c *Core) progress() settling.Progress {
 		Forwarding: c.lfts.Pending() > 0, Waiting: !c.q.IsEmpty() || len(r.waiting) > 0,
 	}
 	p := settling.Progress{
-		Phase: at.Phase(), Fresh: c.wire.Fresh(), Window: c.cfg.Window, Silent: len(c.failures),
+		Phase: at.Phase(), Fresh: c.wire.Fresh(), Window: c.cfg.Window, Silent: c.failures.Len(),
 		Routing: routing, RouteTook: c.tally.RouteTook(),
 		LFTSwitches: c.lfts.Pending(), Activating: len(r.waiting),
 		Background: c.idleWork.Len(),

@@ -48,7 +48,7 @@ func (c *Core) send(x work.Ref, n topo.NodeID, epoch uint32, method mad.Method, 
 	if x.Class != work.LFT && x.Class != work.MFT {
 		c.q.Begin(x)
 	}
-	repeats := len(c.failures) > 0 && c.failures[x].tries > 0 && x.Class != work.SMInfo
+	repeats := c.failures.Tries(x) > 0 && x.Class != work.SMInfo
 	if repeats {
 		c.tally.Repeated++
 	}
@@ -93,9 +93,9 @@ func (c *Core) reply(in *Reply) {
 	}
 	switch {
 	case outcome != Answered:
-		c.failed(&r, outcome)
+		c.failures.Failed(&r, outcome != TimedOut)
 	case in.MAD.Status().IsBusy():
-		c.failed(&r, Undelivered)
+		c.failures.Failed(&r, true)
 	default:
 		c.answered(&r, &in.MAD)
 	}
@@ -119,11 +119,9 @@ func (c *Core) current(r *work.Request) bool {
 
 // answered hands an answer to the code that asked.
 func (c *Core) answered(r *work.Request, m *mad.MAD) {
-	if len(c.failures) > 0 {
-		c.spoke(r, m.Status())
-	}
+	c.failures.Spoke(r, m.Status())
 	if r.Node != topo.None {
-		c.heard(r.Node)
+		c.failures.Heard(r.Node)
 	}
 	status := m.Status()
 	p, n := r.Ref.Port(), r.Ref.Node()

@@ -22,6 +22,11 @@ func (k *Keeper) StrikeNode(id topo.NodeID, cond health.Condition) {
 	}
 }
 
+// StrikePort records that what is at a place misbehaved: that of a port. The GUID is that of the node, or 0.
+func (k *Keeper) StrikePort(p topo.PortID, guid ib.GUID, cond health.Condition) {
+	k.health.Strike(k.topo.PlaceOf(p), guid, cond)
+}
+
 // StrikeFlapping records that a link between two ports went down; the second may be None.
 func (k *Keeper) StrikeFlapping(p, q topo.PortID) {
 	at := k.nearer(p, q)
