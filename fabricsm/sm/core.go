@@ -29,6 +29,7 @@ import (
 	"portcullis/fabricsm/sm/quarantine"
 	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/smrank"
+	"portcullis/fabricsm/sm/smtrust"
 	"portcullis/fabricsm/sm/statechange"
 	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/traps"
@@ -92,6 +93,7 @@ type Core struct {
 
 	// others
 	others     map[ib.GUID]*otherSM
+	trust      smtrust.Trust
 	election   election
 	actCount   uint32
 	dropped    uint64
@@ -151,6 +153,7 @@ func New(cfg Config) *Core {
 	c.rest = settling.NewRest(restFabric{desk{c}}, &c.q, &c.wire, &c.timers)
 	c.devices = portview.New(shownSource{desk{c}}, &c.topo)
 	c.tree = tree.New(treeFabric{desk{c}}, &c.topo)
+	c.trust = newTrust(c)
 	c.pkeys = c.newKeeper()
 	c.lfts = forwarding.New(forwardingFabric{desk{c}}, &c.topo, &c.q)
 	c.lids = lids.New(lidFabric{desk{c}}, &c.topo, c.members, lids.Options{LMC: cfg.LMC, Port0: cfg.Ports.LMCPort0})

@@ -284,13 +284,13 @@ func (c *Core) askOthers() bool {
 	any := false
 	for _, guid := range slices.Sorted(maps.Keys(c.others)) {
 		o := c.others[guid]
-		if p, seen := c.byPort[guid]; seen && p == o.port && !c.gone(p) && (o.Trusted || c.listed(p)) {
+		if p, seen := c.byPort[guid]; seen && p == o.port && !c.gone(p) && (o.Trusted || c.trust.IsListed(p)) {
 			c.askSM(p)
 			any = true
 		}
 	}
-	for _, a := range c.cfg.Election.Allowed {
-		if p, seen := c.byPort[a.GUID]; seen && p != c.own() && c.listed(p) && !c.gone(p) && c.otherAt(p) == nil {
+	for _, a := range c.trust.Allowed() {
+		if p, seen := c.byPort[a.GUID]; seen && p != c.own() && c.trust.IsListed(p) && !c.gone(p) && c.otherAt(p) == nil {
 			c.background(p)
 		}
 	}

@@ -346,20 +346,6 @@ func TestPinnedPeer(t *testing.T) {
 	}
 }
 
-func TestAllowedSMText(t *testing.T) {
-	for _, s := range []string{"0x0020000000000101", "0x0020000000000101@0x0010000100000001/7"} {
-		a, err := sm.ParseAllowedSM(s)
-		if err != nil || a.String() != s {
-			t.Errorf("%s: %v, %v", s, a, err)
-		}
-	}
-	for _, s := range []string{"", "0", "x", "0x20@", "0x20@0x10", "0x20@0x10/x", "@0x10/1"} {
-		if a, err := sm.ParseAllowedSM(s); err == nil {
-			t.Errorf("%q is taken for %v", s, a)
-		}
-	}
-}
-
 // FuzzSMInfo: whatever arrives as SMInfo from a host neither stops the SM nor
 // changes its state nor brings out the key.
 func FuzzSMInfo(f *testing.F) {

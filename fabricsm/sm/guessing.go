@@ -24,7 +24,7 @@ func (f guessFabric) Own() topo.PortID                 { return f.own() }
 func (f guessFabric) PlaceOf(end topo.PortID) ib.Place { return f.topo.PlaceOf(end) }
 func (f guessFabric) LeadsOn(p topo.PortID) bool       { return f.tree.Probes(p) }
 func (f guessFabric) IsDeclared(at ib.Place) bool      { return f.law.IsLawful(at) }
-func (f guessFabric) IsManager(end topo.PortID) bool   { return f.listed(end) }
+func (f guessFabric) IsManager(end topo.PortID) bool   { return f.trust.IsListed(end) }
 func (f guessFabric) Accuse(at ib.Place, node ib.GUID) { f.health.Strike(at, node, health.Guessing) }
 
 func (f guessFabric) VouchesFor(sw topo.NodeID) bool {

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/smrank"
+	"portcullis/fabricsm/sm/smtrust"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/violationlog"
 	"portcullis/fabricsm/sm/work"
@@ -28,21 +29,8 @@ func (c *Core) judgeCommand(in *Received, from topo.PortID) (status mad.Status, 
 	if mad.Decode(in.MAD.Data(), &si) != nil {
 		return mad.StatusOK, false
 	}
-	reason := ""
-	switch {
-	case c.cfg.SMKey.IsZero():
-		reason = "no SM_Key is configured, so nobody may command this subnet manager"
-	case !c.cfg.Controls.Managers.AcceptsKey(c.cfg.SMKey, si.SMKey):
-		reason = "its SM_Key is not ours"
-	case from == topo.None:
-		reason = "where it comes from is not known"
-	case si.GUID != c.topo.GUIDOf(from):
-		reason = "another port has the GUID it gives"
-	case !c.cfg.Controls.Managers.Obeys(c.listed(from)):
-		reason = "no subnet manager is allowed there"
-	}
-	if reason != "" {
-		c.tellRefused(in, from, &si, reason)
+	if why := c.trust.Judge(from, si.GUID, si.SMKey); why != smtrust.NoObjection {
+		c.tellRefused(in, from, &si, objections[why])
 		return mad.StatusOK, false
 	}
 	if !smrank.IsLegal(control, si.SMState, c.self.State) {
@@ -50,6 +38,15 @@ func (c *Core) judgeCommand(in *Received, from topo.PortID) (status mad.Status, 
 		return mad.StatusInvalidField, true
 	}
 	return mad.StatusOK, true
+}
+
+// objections says why commands are not obeyed.
+var objections = [...]string{
+	smtrust.NoKey:      "no SM_Key is configured, so nobody may command this subnet manager",
+	smtrust.WrongKey:   "its SM_Key is not ours",
+	smtrust.NoSender:   "where it comes from is not known",
+	smtrust.WrongGUID:  "another port has the GUID it gives",
+	smtrust.NotAllowed: "no subnet manager is allowed there",
 }
 
 // tellRefused reports a command that was not obeyed, ever more rarely for each

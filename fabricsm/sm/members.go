@@ -15,7 +15,7 @@ type pkeyFabric struct{ desk }
 var _ pkeys.Fabric = pkeyFabric{}
 
 func (f pkeyFabric) IsWriting() bool                 { return f.writing() }
-func (f pkeyFabric) IsManager(p topo.PortID) bool    { return f.managerPort(p) }
+func (f pkeyFabric) IsManager(p topo.PortID) bool    { return f.trust.IsManager(p) }
 func (f pkeyFabric) MayBelong(sp topo.PortID) bool   { return f.law.MayBelong(sp) }
 func (f pkeyFabric) IsRetired(guid ib.GUID) bool     { return f.law.IsRetired(guid) }
 func (f pkeyFabric) IsConfirmed(sp topo.PortID) bool { return f.hosts.IsConfirmed(sp) }

@@ -45,6 +45,7 @@ func (c *Core) setPolicy(in *Policy) {
 		return
 	}
 	c.cfg = now
+	c.trust.SetAllowed(now.Election.Allowed)
 	c.disturb()
 	if !was.Ports.Equal(&now.Ports) {
 		c.newPortPolicy()

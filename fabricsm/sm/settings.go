@@ -31,10 +31,11 @@ func (f settingFabric) Switch(id topo.NodeID) (*mad.SwitchInfo, bool) {
 	return n.sw.Info(), n.sw.IsKnown()
 }
 
-func (f settingFabric) NotKept(id topo.NodeID) portset.Fields          { return f.nodes[id].notKept }
-func (f settingFabric) LMC(p topo.PortID) ib.LMC                       { return f.lids.LMC(p) }
-func (f settingFabric) SMLID() ib.LID                                  { return f.smLID() }
-func (f settingFabric) IsSibling(l ib.LID) bool                        { return f.siblingLID(l) }
+func (f settingFabric) NotKept(id topo.NodeID) portset.Fields { return f.nodes[id].notKept }
+func (f settingFabric) LMC(p topo.PortID) ib.LMC              { return f.lids.LMC(p) }
+func (f settingFabric) SMLID() ib.LID                         { return f.smLID() }
+func (f settingFabric) IsSibling(l ib.LID) bool               { return f.trust.IsSibling(f.lids.At(l)) }
+
 func (f settingFabric) HighLimit(p topo.PortID) (limit uint8, ok bool) { return f.lanes.HighLimit(p) }
 func (f settingFabric) CanMap(p topo.PortID) bool                      { return f.lanes.CanMap(p) }
 func (f settingFabric) HasKeys(p topo.PortID) bool                     { return f.pkeys.IsDone(p) }

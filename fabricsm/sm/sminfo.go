@@ -38,7 +38,7 @@ func (c *Core) otherAt(p topo.PortID) *otherSM {
 // askedSMInfo answers another SM, or a diagnostic.
 func (c *Core) askedSMInfo(in *Received) {
 	m := &in.MAD
-	from := c.senderOf(in)
+	from := c.trust.Sender(m, in.LID)
 	status := mad.StatusOK
 	obey := false
 	if m.Method() == mad.MethodSet {
@@ -58,7 +58,7 @@ func (c *Core) askedSMInfo(in *Received) {
 	r.SetMKey(ib.MKey{})
 	r.Respond(status)
 	clear(r.Data())
-	c.describe(r, c.self.Shown(), c.shows(from))
+	c.describe(r, c.self.Shown(), c.trust.ShowsKey(from))
 	if obey {
 		c.obey(from, mad.SMInfoControl(m.Mod()))
 	}
@@ -92,7 +92,7 @@ func (c *Core) askSM(p topo.PortID) {
 	if c.self.State == ib.SMDiscovering && p == c.election.mandate {
 		return
 	}
-	if c.self.State == ib.SMDiscovering && c.mayTrust(p) {
+	if c.self.State == ib.SMDiscovering && c.trust.MayTrust(p) {
 		c.election.asking[p] = struct{}{}
 	}
 	c.q.MarkPort(work.SMInfo, p)
@@ -132,7 +132,7 @@ func (c *Core) gotSMInfo(p topo.PortID, r *work.Request, m *mad.MAD, status mad.
 	}
 	was := *o
 	o.Rank, o.State, o.actCount = smrank.Rank{Priority: si.Priority, GUID: guid}, si.SMState, si.ActCount
-	o.port, o.Trusted, o.stale = p, c.trusts(p, &si), false
+	o.port, o.Trusted, o.stale = p, c.trust.Trusts(p, si.SMKey), false
 	c.tellForeign(p, &was, o, known)
 	c.weigh(p, o)
 }

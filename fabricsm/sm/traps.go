@@ -86,7 +86,7 @@ func (c *Core) received(in *Received) {
 		// An honest device sends none, except to a subnet manager that was here before.
 		from := topo.PortID(topo.None)
 		if !p.MAD.Returning() { // else no switch wrote its way
-			from = c.senderOf(in)
+			from = c.trust.Sender(&in.MAD, in.LID)
 		}
 		if s, loud := c.reports.NoteStray(p.MAD, in.LID, from); loud {
 			c.event(&StrayAnswer{LID: in.LID, GUID: s.GUID, Place: s.Place, Attr: p.MAD.Attr(), Count: s.Count})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/smtrust"
 )
 
 // Election decides which of several subnet managers is master.
@@ -44,7 +45,7 @@ func (e *Election) flags(f *smFlags, key string) {
 			e.AllowedSMs, first = nil, false
 		}
 		for one := range strings.SplitSeq(s, ",") {
-			a, err := sm.ParseAllowedSM(one)
+			a, err := smtrust.Parse(one)
 			if err != nil {
 				return err
 			}

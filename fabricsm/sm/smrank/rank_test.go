@@ -67,7 +67,7 @@ func TestLegal(t *testing.T) {
 	}
 }
 
-// TestYieldsTo checks to whom discovery leaves the fabric, and who comes first.
+// TestYieldsTo checks which Subnet Managers discovery leaves the fabric to, and which comes first.
 func TestYieldsTo(t *testing.T) {
 	above, below := smrank.Rank{Priority: 7, GUID: 5}, smrank.Rank{Priority: 3, GUID: 5}
 	for _, tt := range []struct {
