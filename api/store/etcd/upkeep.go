@@ -58,7 +58,7 @@ func (u *upkeep) turn(ctx context.Context) {
 	}
 }
 
-// leaderless says so when a member knows no leader, which tells a lost majority or network from a slow disk.
+// leaderless says that a member knows no leader, where that is the cause. A slow disk is another one.
 func leaderless(status *clientv3.StatusResponse) string {
 	if status.Leader == 0 {
 		return ", and its member has no connection to a leader of a majority"
