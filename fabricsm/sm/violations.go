@@ -21,7 +21,7 @@ func (f violationFabric) ByLID(l ib.LID) topo.PortID     { return f.byLID(l) }
 func (f violationFabric) LIDOf(p topo.PortID) ib.LID     { return f.ports[p].lid }
 func (f violationFabric) PlaceOf(p topo.PortID) ib.Place { return f.topo.PlaceOf(p) }
 func (f violationFabric) ReadCounters(p topo.PortID)     { f.background(p) }
-func (f violationFabric) ReadNotices(p topo.PortID)      { notices{desk{f.Core}}.read(p) }
+func (f violationFabric) ReadNotices(p topo.PortID)      { notices{desk(f)}.read(p) }
 func (f violationFabric) Report(e violation.Event)       { f.event(e) }
 func (f violationFabric) ReportLater(d time.Duration)    { f.after(d, work.Violations, work.Ref{}) }
 func (f violationFabric) CheckLater(p topo.PortID, d time.Duration) {

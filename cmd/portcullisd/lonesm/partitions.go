@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/partition"
 	"portcullis/fabricsm/partition/conf"
 	"portcullis/fabricsm/sm"
 )
@@ -127,7 +126,7 @@ func (p *partitions) update() bool {
 		return false
 	}
 	p.number++
-	change := &sm.IntentChanged{Revision: p.number, Grant: grants(granted), Withdraw: grants(withdrawn)}
+	change := &sm.IntentChanged{Revision: p.number, Grant: granted, Withdraw: withdrawn}
 	select {
 	case in := <-p.inputs: // the one before was not taken
 		if before, ok := in.(*sm.IntentChanged); ok {
@@ -137,14 +136,6 @@ func (p *partitions) update() bool {
 	}
 	p.inputs <- change
 	return true
-}
-
-func grants(members []partition.Member) []sm.Grant {
-	out := make([]sm.Grant, len(members))
-	for i, m := range members {
-		out[i] = sm.Grant(m)
-	}
-	return out
 }
 
 // inForce reports whether the latest intent is what a view was made under.
