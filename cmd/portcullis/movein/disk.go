@@ -13,8 +13,10 @@ import (
 	"portcullis/fabricsm/vault"
 )
 
-// maxFiles bounds the files of one directory of a site.
-const maxFiles = 512
+const (
+	maxFiles = 512       // of one directory of a site
+	maxTotal = 256 << 20 // of all files of a site, in bytes
+)
 
 // ufmFolders are the folders below UFM's directory that have files of its OpenSM.
 var ufmFolders = []string{"opensm", "conf", "conf/opensm"}
@@ -47,6 +49,10 @@ func isFolder(name string) bool {
 }
 
 func readFolder(env *cli.Env, dir string, files map[string][]byte) error {
+	total := int64(0)
+	for _, data := range files {
+		total += int64(len(data))
+	}
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -66,7 +72,11 @@ func readFolder(env *cli.Env, dir string, files map[string][]byte) error {
 		if _, twice := files[e.Name()]; twice || !info.Mode().IsRegular() {
 			continue
 		}
+		if total += info.Size(); total > maxTotal {
+			return cli.Hint(fmt.Errorf("the files in %s and those before have more than %d bytes", dir, maxTotal), "copy the files of the manager into a directory of their own")
+		}
 		if info.Size() > movein.MaxFile {
+			total -= info.Size()
 			fmt.Fprintf(env.Err, "portcullis: left out: %s: more than %d bytes\n", cli.Plain(name), movein.MaxFile)
 			continue
 		}

@@ -106,6 +106,8 @@ qos_max_vls 4
 qos_ca_max_lanes 4
 qos_policy_file /etc/opensm/qos-policy.conf
 prefix_routes_file /etc/opensm/prefix-routes.conf
+node_name_map_name /etc/opensm/names
+sa_enhanced_trust_model FALSE
 perfmgr TRUE
 perfmgr_sweep_time_s 60
 smkey 0x5eed0c0ffee0aaaa
@@ -117,6 +119,7 @@ part_enforce off
 	"guid2mkey":       "0x0002c90300a1b2c3 0x5eed0c0ffee01234\n\n",
 	"neighbors":       "0x0002c90300a1b2c3:1 0x0002c90300a1b2d0:2\n\n",
 	"roots":           "0x0002c90300a1b2d0\n",
+	"names":           "0x0002c90300a1b2d0 \"leaf 1\"\n",
 	"notes.txt":       "m_key is 0x5eed0c0ffee01234\n",
 }
 
@@ -168,22 +171,24 @@ fabric:
 		t.Errorf("portcullisd.yaml (-want +got):\n%s", d)
 	}
 	for setting, want := range map[string]string{
-		"lmc":                    "opensm.conf:9 not-needed ; opensm.conf:10 taken fabric.lmc: 2",
-		"sa_key":                 "opensm.conf:7 unsafe fabric.sa.key_file",
-		"m_key_protection_level": "opensm.conf:4 unsafe fabric.keys.m_key_protection_level",
-		"routing_engine":         `opensm.conf:15 unsupported fabric.routing.engine: "dfsssp,updn,no_fallback"`,
-		"cn_guid_file":           "opensm.conf:17 unsupported fabric.routing.cn_guid_file",
-		"qos_ca_max_lanes":       "opensm.conf:21 unknown fabric.qos.options",
-		"qos_policy_file":        "opensm.conf:22 not-needed fabric.qos.policy",
-		"perfmgr":                "opensm.conf:24 unsupported ",
-		"perfmgr_sweep_time_s":   "opensm.conf:25 not-needed ",
-		"smkey":                  "opensm.conf:26 unknown ",
-		"sweep_on_trap":          "opensm.conf:27 changed fabric.smps.trap_hold",
-		"part_enforce":           "opensm.conf:28 unsafe fabric.enforcement",
-		"member":                 "partitions.conf:2 unsupported ",
-		"LID":                    "guid2lid:3 unknown ",
-		"LIDs":                   `guid2lid taken fabric.lids.guid2lid: "guid2lid"`,
-		"file":                   "notes.txt not-needed ",
+		"lmc":                     "opensm.conf:9 not-needed ; opensm.conf:10 taken fabric.lmc: 2",
+		"sa_key":                  "opensm.conf:7 unsafe fabric.sa.key_file",
+		"m_key_protection_level":  "opensm.conf:4 unsafe fabric.keys.m_key_protection_level",
+		"routing_engine":          `opensm.conf:15 unsupported fabric.routing.engine: "dfsssp,updn,no_fallback"`,
+		"cn_guid_file":            "opensm.conf:17 unsupported fabric.routing.cn_guid_file",
+		"qos_ca_max_lanes":        "opensm.conf:21 unknown fabric.qos.options",
+		"qos_policy_file":         "opensm.conf:22 not-needed fabric.qos.policy",
+		"perfmgr":                 "opensm.conf:26 unsupported ",
+		"perfmgr_sweep_time_s":    "opensm.conf:27 not-needed ",
+		"node_name_map_name":      "opensm.conf:24 unsupported ",
+		"sa_enhanced_trust_model": "opensm.conf:25 changed fabric.sa.sa_enhanced_trust_model",
+		"smkey":                   "opensm.conf:28 unknown ",
+		"sweep_on_trap":           "opensm.conf:29 changed fabric.smps.trap_hold",
+		"part_enforce":            "opensm.conf:30 unsafe fabric.enforcement",
+		"member":                  "partitions.conf:2 unsupported ",
+		"LID":                     "guid2lid:3 unknown ",
+		"LIDs":                    `guid2lid taken fabric.lids.guid2lid: "guid2lid"`,
+		"file":                    "notes.txt not-needed ",
 	} {
 		if got := strings.Join(items(p, setting), "; "); got != want {
 			t.Errorf("%s: %q, want %q", setting, got, want)

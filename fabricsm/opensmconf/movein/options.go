@@ -60,6 +60,7 @@ func (p *Plan) option(file string, s *opensmconf.Setting, o *verdict.Option) {
 		p.add(it)
 		return
 	}
+	p.found(s.Value) // a file that is named is none that no setting names
 	j := o.Judge(s.Value)
 	if o.Form == verdict.Planned && p.planned(s, &it) {
 		p.add(it)

@@ -30,10 +30,23 @@ func (p *Plan) report() []byte {
 			}
 		}
 	}
+	b.WriteString(everySite)
 	p.reportPartitions(&b)
 	p.reportFiles(&b)
 	return []byte(b.String())
 }
+
+// everySite says what no setting asks for.
+const everySite = `
+## For every site
+
+- Hosts are limited members of the default partition, and reach each other in partitions of their own only.
+- Subnet administration drops requests without the SA_Key outside a short list, and those with the source GID of another
+  port; a host sees its own records and those of ports that it shares a partition with.
+- Requests and reports of each host are bounded.
+- Routes by which packets could wait for each other in a circle, or a LID cannot be reached, are refused.
+- Links and switches that misbehave too often are isolated or reported, see fabric.health.
+`
 
 // reportPartitions says what a service needs in place of the partitions.
 func (p *Plan) reportPartitions(b *strings.Builder) {
