@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/opensmconf/movein"
 	"portcullis/fabricsm/opensmconf/verdict"
 	"portcullis/fabricsm/sim"
@@ -126,5 +129,76 @@ func TestMoveInFromOpenSM(t *testing.T) {
 	f.held(t, opensmKey)
 	if d := cmp.Diff(before, f.lids()); d != "" {
 		t.Errorf("LIDs (-before +after):\n%s", d)
+	}
+}
+
+// TestMoveInGrantsNoMore: the real OpenSM has ruled with a partition file that ours cannot apply as written. After the move
+// no port has a P_Key that OpenSM did not have it have, and lost are only those that the plan says are lost.
+func TestMoveInGrantsNoMore(t *testing.T) {
+	ibsimtest.Need(t, "opensm")
+	f := servedKeyFabric(t, sim.Modern())
+	var hosts []keyedPort
+	for _, p := range f.endPorts() {
+		if node, _, _ := strings.Cut(p.at, "/"); f.list.Find(node).Type == ib.NodeCA && node != "sm" {
+			hosts = append(hosts, p)
+		}
+	}
+	if len(hosts) < 3 {
+		t.Fatalf("%d hosts", len(hosts))
+	}
+	rules := filepath.Join(t.TempDir(), "partitions.conf")
+	write(t, rules, fmt.Sprintf(`Default=0x7fff, ipoib : ALL=full, SELF=full;
+A=0x1, defmember=full : %v, %v, %v=limited;
+B=0x2 : ALL=full;
+C=0x3 : %v=full, ALL_SWITCHES=full;
+D=0x4 : ALL_CAS=full;
+`, hosts[0].guid, hosts[1].guid, hosts[2].guid, hosts[1].guid))
+	keysOf := func() map[string][]ib.PKey {
+		out := make(map[string][]ib.PKey)
+		for _, p := range f.endPorts() {
+			if node, _, _ := strings.Cut(p.at, "/"); f.list.Find(node).Type == ib.NodeCA {
+				out[p.at] = f.PKeys(node, 1)
+			}
+		}
+		return out
+	}
+	cache := f.opensm(t, "partition_config_file "+rules+"\n")
+	before := keysOf()
+	site := siteIn(t, cache, filepath.Dir(rules))
+	site.Port = "ibsim:" + f.client.Socket + "/sm"
+	dir := t.TempDir()
+	p := moved(t, dir, site)
+	var lost []string
+	for i := range p.Items {
+		if it := &p.Items[i]; it.Loses {
+			lost = append(lost, it.Place()+" "+string(it.Verdict))
+		}
+	}
+	if want := "partitions.conf:1 unsafe, partitions.conf:2 unsupported"; strings.Join(lost, ", ") != want {
+		t.Errorf("lost are %q, want %s", lost, want)
+	}
+	var out, errs strings.Builder
+	args := []string{"sm", "--config", filepath.Join(dir, "portcullisd.yaml"), "--partitions", filepath.Join(dir, "partitions.conf"), "--state-dir", filepath.Join(dir, "state"), "--once"}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if code := run(ctx, args, time.Now, nil, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
+	}
+	after := keysOf()
+	for at, had := range before {
+		for _, k := range after[at] {
+			if !slices.Contains(had, k) && !slices.Contains(had, k.Full()) {
+				t.Errorf("%s has %v, and OpenSM had it have %v", at, k, had)
+			}
+		}
+		for _, k := range had {
+			if slices.Contains(after[at], k) || at == hosts[2].at && k.Base() == 1 || k.Base() == ib.DefaultPKeyLimited && at != "sm/1" {
+				continue
+			}
+			t.Errorf("%s lost %v, and has %v", at, k, after[at])
+		}
+	}
+	if !slices.Contains(after["sm/1"], ib.DefaultPKeyLimited.Full()) || slices.Contains(after[hosts[0].at], ib.DefaultPKeyLimited.Full()) {
+		t.Errorf("P_Keys of the manager %v, of a host %v", after["sm/1"], after[hosts[0].at])
 	}
 }
