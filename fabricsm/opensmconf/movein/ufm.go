@@ -46,6 +46,9 @@ func (p *Plan) gvSetting(s *opensmconf.Setting) {
 		if s.Section == subnetGroup {
 			it.Verdict, it.Loses = verdict.Unknown, true
 			it.Text = "it is not known what this option does to the fabric; check it by UFM's manual"
+			if near := verdict.NearestUFM(s.Name); near != "" {
+				it.Text += "; did you mean " + near + "?"
+			}
 		}
 		p.add(it)
 		return

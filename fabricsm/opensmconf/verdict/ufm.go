@@ -19,6 +19,9 @@ func FindUFM(name string) (Option, bool) {
 	return Option{}, false
 }
 
+// NearestUFM returns the option of gv.cfg that a name was most likely meant to be, "" if none is near.
+func NearestUFM(name string) string { return nearest(ufmOptions, name) }
+
 // UFMTruth returns a truth value of gv.cfg, which has several words for it, as one of opensm.conf; others stay.
 func UFMTruth(value string) string {
 	switch strings.ToLower(value) {

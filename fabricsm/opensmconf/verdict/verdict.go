@@ -98,10 +98,12 @@ func Find(name string) (Option, bool) {
 }
 
 // Nearest returns the option that a name was most likely meant to be, "" if none is near.
-func Nearest(name string) string {
+func Nearest(name string) string { return nearest(table, name) }
+
+func nearest(rows []Option, name string) string {
 	best, least := "", max(2, len(name)/4)+1
-	for i := range table {
-		o := &table[i]
+	for i := range rows {
+		o := &rows[i]
 		if o.Prefix() || len(name) > 2*len(o.Name) {
 			continue
 		}

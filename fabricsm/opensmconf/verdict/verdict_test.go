@@ -145,6 +145,15 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+func TestNearestUFM(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"topoconfig_enable": "topoconfig_enabled", "m_key_perport": "m_key_per_port", "max_hosts_in_the_room": ""} {
+		if got := verdict.NearestUFM(name); got != want {
+			t.Errorf("%s is near %q, want %q", name, got, want)
+		}
+	}
+}
+
 func FuzzJudge(f *testing.F) {
 	f.Add("m_key", "0x1")
 	f.Add("hm_x", "TRUE")
