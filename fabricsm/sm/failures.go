@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/failures"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -22,13 +23,18 @@ var (
 	_ failures.Actions = failureActions{}
 )
 
+// failureKeys are the keys of devices as package failures asks for them.
+type failureKeys struct{ *mkeys.Keeper }
+
+func (k failureKeys) TriesNext(r work.Request) bool { return k.Keeper.TriesNext(&r) }
+
 // nearRetry is the first pause after a request that was not delivered.
 const nearRetry = failures.NearRetry
 
 // newFailures returns the list of what went wrong, of a core that has all that it asks.
 func newFailures(c *Core) failures.List {
 	return failures.New(&failures.Parts{
-		Fabric: failureFabric{desk{c}}, Actions: failureActions{desk{c}}, Keys: c.mkeys, Law: c.law, Health: &c.quarantine,
+		Fabric: failureFabric{desk{c}}, Actions: failureActions{desk{c}}, Keys: failureKeys{c.mkeys}, Law: c.law, Health: &c.quarantine,
 		Topo: &c.topo, Tree: c.tree, Queue: &c.q,
 	}, failures.Limits{Tries: c.cfg.Tries, Min: c.cfg.RetryMin, Max: c.cfg.RetryMax})
 }
@@ -42,7 +48,7 @@ func (f failureFabric) IsSilent(id topo.NodeID) bool { return f.nodes[id].silent
 func (f failureFabric) Node(id topo.NodeID) *failures.Node               { return &f.nodes[id].failures }
 func (f failureFabric) Entry(x work.Ref) topo.PortID                     { return f.ownEntry(x) }
 func (f failureFabric) IsContested(p topo.PortID) bool                   { return f.contests.IsOpen(p) }
-func (f failureFabric) ManagerTries(r *work.Request) int                 { return f.smTries(r) }
+func (f failureFabric) ManagerTries(r work.Request) int                  { return f.smTries(&r) }
 func (f failureFabric) MayRefuse(p topo.PortID) bool                     { return f.mayRefuse(p) }
 func (f failureActions) Unlink(p topo.PortID)                            { f.unlink(p) }
 func (f failureActions) Refuse(p topo.PortID)                            { f.refuses(p, false) }
@@ -53,24 +59,24 @@ func (f failureFabric) Port(p topo.PortID) failures.Port {
 	return failures.Port{Pause: &pt.pause, Verify: &pt.verify, Num: pt.num, IsUp: linkUp(&pt.info)}
 }
 
-func (f failureActions) Lost(r *work.Request) {
+func (f failureActions) Lost(r work.Request) {
 	switch r.Ref.Class {
 	case work.LFT:
-		f.lfts.Lost(r.Ref.Node(), r)
+		f.lfts.Lost(r.Ref.Node(), &r)
 	case work.MFT:
-		f.groups.Lost(r.Ref.Node(), r)
+		f.groups.Lost(r.Ref.Node(), &r)
 	case work.Set:
 		f.mkeys.SetLost(r.Ref.Port())
 	default:
 	}
 }
 
-func (f failureActions) Unanswered(r *work.Request) {
+func (f failureActions) Unanswered(r work.Request) {
 	switch r.Ref.Class {
 	case work.Vendor:
-		linkFabric(f).answered(r, nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
+		linkFabric(f).answered(&r, nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
 	case work.SMInfo:
-		f.noSMInfo(r.Ref.Port(), r)
+		f.noSMInfo(r.Ref.Port(), &r)
 	default: // it is asked again when there is a reason
 	}
 }

@@ -27,7 +27,7 @@ type Port struct {
 	IsUp   bool // it has a link
 }
 
-// Fabric is what a List asks of the core.
+// Fabric is what a List asks of the core. Requests are passed by value here and below, so that none has to be allocated.
 type Fabric interface {
 	// Now returns the time of the step.
 	Now() time.Time
@@ -46,7 +46,7 @@ type Fabric interface {
 	// IsContested reports whether two devices claim the cable of a port.
 	IsContested(topo.PortID) bool
 	// ManagerTries returns how often a request to another subnet manager is sent.
-	ManagerTries(*work.Request) int
+	ManagerTries(work.Request) int
 	// MayRefuse reports whether an adapter may be one that refuses its M_Key.
 	MayRefuse(topo.PortID) bool
 }
@@ -56,9 +56,9 @@ type Actions interface {
 	// After has an alarm go off after a time.
 	After(time.Duration, work.Alarm, work.Ref)
 	// Lost takes that a request was not answered, and may be sent again.
-	Lost(*work.Request)
+	Lost(work.Request)
 	// Unanswered takes that a request was not answered although its node may live.
-	Unanswered(*work.Request)
+	Unanswered(work.Request)
 	// Unlink takes the cable of a port away, and what could be reached over it alone.
 	Unlink(topo.PortID)
 	// Refuse takes that an adapter may refuse its M_Key.
@@ -80,7 +80,7 @@ type Keys interface {
 	// ProbeTries returns how often a node that is not known is asked.
 	ProbeTries(work.Ref) int
 	// TriesNext reports whether a request is sent again under another key.
-	TriesNext(*work.Request) bool
+	TriesNext(work.Request) bool
 	// Unanswered takes that no device answers behind a port.
 	Unanswered(topo.PortID)
 }
@@ -154,7 +154,7 @@ func (l *List) Failed(r *work.Request, undelivered bool) {
 	l.suspect(r)
 	lives := r.Node != topo.None && l.p.Fabric.Node(r.Node).answers != f.answers
 	tries := l.tries(r, lives)
-	l.p.Actions.Lost(r)
+	l.p.Actions.Lost(*r)
 	switch {
 	case f.tries < tries && !undelivered:
 		l.p.Queue.Mark(r.Ref)
@@ -162,13 +162,13 @@ func (l *List) Failed(r *work.Request, undelivered bool) {
 		l.p.Actions.After(f.near(), work.Near, r.Ref)
 	case r.Ref.Class == work.Vendor || r.Ref.Class == work.Notice:
 		l.Forget(r.Ref)
-		l.p.Actions.Unanswered(r)
-	case l.p.Keys.TriesNext(r):
+		l.p.Actions.Unanswered(*r)
+	case l.p.Keys.TriesNext(*r):
 		l.Forget(r.Ref)
 		l.p.Queue.Mark(r.Ref)
 	case r.Ref.Class == work.SMInfo:
 		l.Forget(r.Ref)
-		l.p.Actions.Unanswered(r)
+		l.p.Actions.Unanswered(*r)
 	case r.Node == topo.None:
 		l.noProbe(r)
 	case lives:
@@ -185,7 +185,7 @@ func (l *List) Failed(r *work.Request, undelivered bool) {
 func (l *List) tries(r *work.Request, lives bool) int {
 	switch {
 	case r.Ref.Class == work.SMInfo:
-		return l.p.Fabric.ManagerTries(r) // that its node lives says nothing of the SM
+		return l.p.Fabric.ManagerTries(*r) // that its node lives says nothing of the SM
 	case r.Node == topo.None:
 		return l.p.Keys.ProbeTries(r.Ref)
 	case lives:

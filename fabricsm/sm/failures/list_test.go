@@ -84,12 +84,12 @@ func (f *fabric) IsSilent(id topo.NodeID) bool               { return f.silent[i
 func (f *fabric) Node(id topo.NodeID) *failures.Node         { return f.nodes[id] }
 func (f *fabric) Entry(work.Ref) topo.PortID                 { return f.entry }
 func (f *fabric) IsContested(topo.PortID) bool               { return f.moved }
-func (f *fabric) ManagerTries(*work.Request) int             { return 1 }
+func (f *fabric) ManagerTries(work.Request) int              { return 1 }
 func (f *fabric) MayRefuse(topo.PortID) bool                 { return f.refuse }
 func (f *fabric) Rerouted(topo.NodeID, topo.PortID)          {}
 func (f *fabric) Drop(topo.NodeID)                           {}
-func (f *fabric) Lost(*work.Request)                         {}
-func (f *fabric) Unanswered(r *work.Request)                 { f.note("unanswered %d", r.Ref.Class) }
+func (f *fabric) Lost(work.Request)                          {}
+func (f *fabric) Unanswered(r work.Request)                  { f.note("unanswered %d", r.Ref.Class) }
 func (f *fabric) Refuse(topo.PortID)                         { f.note("refuse") }
 func (f *fabric) Silence(id topo.NodeID)                     { f.silent[id] = true; f.note("silence") }
 func (f *fabric) Silenced(topo.NodeID)                       { f.note("silenced") }
@@ -131,7 +131,7 @@ type keyring struct{ *fabric }
 func (k keyring) ProbeTries(work.Ref) int { return limits.Tries }
 func (k keyring) Unanswered(topo.PortID)  {}
 
-func (k keyring) TriesNext(*work.Request) bool {
+func (k keyring) TriesNext(work.Request) bool {
 	k.fabric.keys--
 	return k.fabric.keys >= 0
 }
