@@ -7,7 +7,6 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/failures"
 	"portcullis/fabricsm/sm/fault"
-	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -23,18 +22,13 @@ var (
 	_ failures.Actions = failureActions{}
 )
 
-// failureKeys are the keys of devices as package failures asks for them.
-type failureKeys struct{ *mkeys.Keeper }
-
-func (k failureKeys) TriesNext(r work.Request) bool { return k.Keeper.TriesNext(&r) }
-
 // nearRetry is the first pause after a request that was not delivered.
 const nearRetry = failures.NearRetry
 
 // newFailures returns the list of what went wrong, of a core that has all that it asks.
 func newFailures(c *Core) failures.List {
 	return failures.New(&failures.Parts{
-		Fabric: failureFabric{desk{c}}, Actions: failureActions{desk{c}}, Keys: failureKeys{c.mkeys}, Law: c.law, Health: &c.quarantine,
+		Fabric: failureFabric{desk{c}}, Actions: failureActions{desk{c}}, Keys: c.mkeys, Law: c.law, Health: &c.quarantine,
 		Topo: &c.topo, Tree: c.tree, Queue: &c.q,
 	}, failures.Limits{Tries: c.cfg.Tries, Min: c.cfg.RetryMin, Max: c.cfg.RetryMax})
 }

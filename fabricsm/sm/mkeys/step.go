@@ -229,7 +229,7 @@ func (m *Keeper) judge(p topo.PortID, r *keys.Ring) {
 
 // TriesNext handles that the Get which is to find out the key of a device had no answer after all tries. It reports whether
 // there is another key to try.
-func (m *Keeper) TriesNext(r *work.Request) bool {
+func (m *Keeper) TriesNext(r work.Request) bool {
 	if !m.IsOn() || r.Ref.Class != work.Info || r.Node == topo.None {
 		return false
 	}
