@@ -16,7 +16,7 @@ const auditTick = time.Second
 func (c *Core) audit() {
 	c.after(auditTick, work.Audit, work.Ref{})
 	n := len(c.ports)
-	if n == 0 || c.self.State != ib.SMStandby && (!c.writing() || !c.tally.IsSettled()) {
+	if n == 0 || c.election.State() != ib.SMStandby && (!c.writing() || !c.tally.IsSettled()) {
 		return // a standby keeps its picture up to date, which it may need soon
 	}
 	c.changes.Audit()

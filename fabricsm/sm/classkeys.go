@@ -50,7 +50,7 @@ func (c *Core) KeyPort(p topo.PortID) (KeyPort, bool) {
 	}
 	tp := c.topo.Port(p)
 	k := KeyPort{
-		GUID: guid, LID: tp.LID, Switch: c.ports[p].num == 0, Verified: c.mkeys.Places().IsVerified(p) && !c.self.Barred,
+		GUID: guid, LID: tp.LID, Switch: c.ports[p].num == 0, Verified: c.mkeys.Places().IsVerified(p) && !c.election.IsBarred(),
 		Active: tp.State == ib.PortActive && tp.LID.IsUnicast(), Doubts: uint64(c.nodes[c.ports[p].node].epoch)<<32 | uint64(c.ports[p].doubts),
 	}
 	if !k.Switch {

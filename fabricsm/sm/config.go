@@ -142,7 +142,7 @@ func (c Config) withDefaults() Config {
 		def(&c.LIDPeriod, 2*time.Second)
 	}
 	def(&c.ViewEvery, 200*time.Millisecond)
-	c.Election.setDefaults(c.Priority)
+	c.Election.SetDefaults(c.Priority)
 	c.Health.SetDefaults()
 	c.Growth = c.Growth.WithDefaults()
 	c.ClassKeys.SetDefaults()

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/sm/confirm"
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/discovery"
+	"portcullis/fabricsm/sm/election"
 	"portcullis/fabricsm/sm/failures"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/forwarding"
@@ -28,7 +29,6 @@ import (
 	"portcullis/fabricsm/sm/portview"
 	"portcullis/fabricsm/sm/quarantine"
 	"portcullis/fabricsm/sm/settling"
-	"portcullis/fabricsm/sm/smrank"
 	"portcullis/fabricsm/sm/smtrust"
 	"portcullis/fabricsm/sm/statechange"
 	"portcullis/fabricsm/sm/subtree"
@@ -49,7 +49,6 @@ type Core struct {
 	started bool
 	// toldMute: mute switches were reported.
 	toldMute bool
-	self     smrank.Own
 
 	// observed
 	topo       topo.Builder
@@ -92,10 +91,8 @@ type Core struct {
 	auditRound int         // how often it has seen all ports
 
 	// others
-	others     map[ib.GUID]*otherSM
 	trust      smtrust.Trust
-	election   election
-	actCount   uint32
+	election   election.Election
 	dropped    uint64
 	reports    *violation.Log
 	traps      traps.Judge
@@ -131,29 +128,22 @@ const fewNodes = 128
 func New(cfg Config) *Core {
 	cfg = cfg.withDefaults()
 	c := &Core{
-		cfg: cfg,
-		self: smrank.Own{
-			GUID: cfg.PortGUID, Priority: cfg.Priority, MasterPriority: cfg.Election.MasterPriority, State: ib.SMDiscovering,
-		},
+		cfg:      cfg,
 		root:     topo.None,
 		rootPort: topo.None,
-		election: election{
-			master: topo.None, waitFor: topo.None, mandate: topo.None,
-			asking: make(map[topo.PortID]struct{}), commands: make(map[topo.PortID]command),
-		},
-		nodes:   make([]node, 0, fewNodes),
-		byPort:  make(map[ib.GUID]topo.PortID),
-		others:  make(map[ib.GUID]*otherSM),
-		faults:  fault.New(),
-		notKept: notkept.New(),
-		members: members.New(),
-		wire:    work.NewWindow(cfg.Window),
+		nodes:    make([]node, 0, fewNodes),
+		byPort:   make(map[ib.GUID]topo.PortID),
+		faults:   fault.New(),
+		notKept:  notkept.New(),
+		members:  members.New(),
+		wire:     work.NewWindow(cfg.Window),
 	}
 	c.refusals = newRefusals()
 	c.rest = settling.NewRest(restFabric{desk{c}}, &c.q, &c.wire, &c.timers)
 	c.devices = portview.New(shownSource{desk{c}}, &c.topo)
 	c.tree = tree.New(treeFabric{desk{c}}, &c.topo)
 	c.trust = newTrust(c)
+	c.election = newElection(c)
 	c.pkeys = c.newKeeper()
 	c.lfts = forwarding.New(forwardingFabric{desk{c}}, &c.topo, &c.q)
 	c.lids = lids.New(lidFabric{desk{c}}, &c.topo, c.members, lids.Options{LMC: cfg.LMC, Port0: cfg.Ports.LMCPort0})
@@ -226,7 +216,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	case *TablesReady:
 		c.gotTables(in)
 	case *TopologySet:
-		c.law.Set(&declared.Order{Spec: in.Spec, Mode: in.Mode, By: in.By, Back: in.Back}, c.self.State != ib.SMDiscovering)
+		c.law.Set(&declared.Order{Spec: in.Spec, Mode: in.Mode, By: in.By, Back: in.Back}, c.election.State() != ib.SMDiscovering)
 	case *TopologyRelease:
 		c.law.Release(in.Place, in.By, in.Why)
 	case *PortCounted:
@@ -252,9 +242,9 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	case *LendKey:
 		c.mkeys.Leases().Lend(in.GUID, in.Until, in.To)
 	case *Resign:
-		c.resign()
+		c.election.Resign()
 	case *Mandate:
-		c.setMandate(in)
+		c.election.SetMandate(in.Held)
 	}
 	c.plant()
 	c.lids.SettleOpen()
@@ -264,7 +254,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	}
 	c.wire.Trim()
 	c.out.Wake = c.wake(late)
-	c.out.Resigned = c.resigned()
+	c.out.Resigned = c.election.HasResigned()
 	return c.out
 }
 
@@ -275,7 +265,7 @@ func (c *Core) start(s *Started) {
 	c.startKeys(s.Facts)
 	c.startTopology(s.Facts)
 	c.lids.PreferAll(&c.cfg.LIDs)
-	c.event(&StateChanged{State: c.self.State, Reason: "started"})
+	c.event(&StateChanged{State: c.election.State(), Reason: "started"})
 	// The marks of work.Root live in node 0, so its slot must exist before the node has answered.
 	c.nodes = append(c.nodes, node{})
 	c.q.Extend(1, 0)
@@ -286,10 +276,7 @@ func (c *Core) start(s *Started) {
 	} else {
 		c.members.StopWaiting()
 	}
-	c.after(watchEvery, work.Watch, work.Ref{})
-	if !c.cfg.SMKey.IsZero() {
-		c.after(c.cfg.Election.PollEvery, work.Poll, work.Ref{})
-	}
+	c.election.Start()
 	if c.mkeys.IsOn() && c.cfg.MKey.Lease > 0 && c.cfg.Controls.Keys.KeepsLeasesFirst() {
 		c.after(leaseTick, work.KeepLeases, work.Ref{})
 	}
@@ -352,4 +339,4 @@ func (c *Core) wake(late time.Time) time.Time {
 }
 
 // writing reports whether this SM may change devices.
-func (c *Core) writing() bool { return c.self.State == ib.SMMaster && !c.self.Barred }
+func (c *Core) writing() bool { return c.election.IsWriting() }

@@ -43,5 +43,5 @@
 //	traps violations                         reports of devices, with packages violation and statechange
 //	health quarantine                        misbehaving devices, with package health
 //	audit notkept inherit                    changes by other managers, and values that devices forget
-//	election handover resign sminfo smtrust  other subnet managers
+//	election handover smtrust                other subnet managers, with packages election and smtrust
 package sm

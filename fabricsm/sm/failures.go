@@ -39,10 +39,11 @@ func (f failureFabric) IsAlive(id topo.NodeID) bool { return f.nodes[id].alive }
 
 func (f failureFabric) IsSilent(id topo.NodeID) bool { return f.nodes[id].silent }
 
-func (f failureFabric) Node(id topo.NodeID) *failures.Node               { return &f.nodes[id].failures }
-func (f failureFabric) Entry(x work.Ref) topo.PortID                     { return f.ownEntry(x) }
-func (f failureFabric) IsContested(p topo.PortID) bool                   { return f.contests.IsOpen(p) }
-func (f failureFabric) ManagerTries(r work.Request) int                  { return f.smTries(&r) }
+func (f failureFabric) Node(id topo.NodeID) *failures.Node { return &f.nodes[id].failures }
+func (f failureFabric) Entry(x work.Ref) topo.PortID       { return f.ownEntry(x) }
+func (f failureFabric) IsContested(p topo.PortID) bool     { return f.contests.IsOpen(p) }
+
+func (f failureFabric) ManagerTries(r work.Request) int                  { return f.election.Tries(&r) }
 func (f failureFabric) MayRefuse(p topo.PortID) bool                     { return f.mayRefuse(p) }
 func (f failureActions) Unlink(p topo.PortID)                            { f.unlink(p) }
 func (f failureActions) Refuse(p topo.PortID)                            { f.refuses(p, false) }
@@ -70,7 +71,7 @@ func (f failureActions) Unanswered(r work.Request) {
 	case work.Vendor:
 		linkFabric(f).answered(&r, nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
 	case work.SMInfo:
-		f.noSMInfo(r.Ref.Port(), &r)
+		f.election.Unanswered(&r)
 	default: // it is asked again when there is a reason
 	}
 }

@@ -34,9 +34,9 @@ func (c *Core) doubtAll() {
 }
 
 // adoptRoutes has the routes that were found kept as far as they are right, so
-// that neither a takeover nor a restart moves traffic.
-func (f forwardingFabric) adoptRoutes() {
-	if !f.election.foreign && f.routing.tables != nil {
+// that neither a takeover nor a restart moves traffic. foreign: another SM ruled since we last did.
+func (f forwardingFabric) adoptRoutes(foreign bool) {
+	if !foreign && f.routing.tables != nil {
 		return
 	}
 	found, some := make([][]ib.PortNum, len(f.nodes)), false

@@ -81,6 +81,6 @@ func (c *Core) leave(p topo.PortID) {
 		c.groups.Reseat(guid)
 	}
 	c.aliases.AllotRefused()
-	c.forgetSM(guid)
+	c.election.Forget(guid)
 	c.pkeys.Judge.Gone(guid)
 }

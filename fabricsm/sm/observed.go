@@ -46,11 +46,9 @@ type node struct {
 type port struct {
 	info mad.PortInfo
 
-	place       ib.Place      // where it was last reported as placed
-	pause       time.Duration // before the device behind it is looked at again
-	host        confirm.Host  // behind it
-	foreignSeen uint64        // times that another SM here reported something new about itself
-	refusals    uint64        // commands from here that were refused
+	place ib.Place      // where it was last reported as placed
+	pause time.Duration // before the device behind it is looked at again
+	host  confirm.Host  // behind it
 
 	node  topo.NodeID
 	set   portset.State
@@ -137,6 +135,7 @@ func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.devices.NotePort(p)
 	c.law.Acquit(p)
 	c.contests.Forget(p)
+	c.election.ForgetPort(p)
 	c.pkeys.Reset(p)
 	c.mkeys.Clear(p)
 }

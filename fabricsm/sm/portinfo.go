@@ -73,7 +73,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		c.mkeys.FindLapse(p, pi) // it ran out before this manager started
 	}
 	c.looked = c.looked || pt.node != c.root
-	if c.self.State == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {
+	if c.election.State() == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {
 		c.configured = true
 	}
 	c.hosts.See(p)
@@ -111,7 +111,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if c.topo.IsEndPort(p) {
 		c.lids.Settle(p)
 		if byGet || guessed {
-			c.lookForSM(p, pi)
+			c.election.Look(p, pi.CapabilityMask.Has(mad.IsSM))
 		}
 	}
 	if hasLink {

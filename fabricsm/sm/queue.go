@@ -108,7 +108,7 @@ func (c *Core) workOn(x work.Ref) {
 	case work.Root, work.Probe:
 		c.workProbe(x)
 	case work.SMInfo:
-		c.workSMInfo(x.Port())
+		c.election.Work(x.Port())
 	case work.PKey:
 		c.workPKeys(x.Port())
 	case work.LFT:

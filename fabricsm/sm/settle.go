@@ -17,8 +17,8 @@ import (
 func (c *Core) settle() bool {
 	// Where no link was ever configured there is nothing to lose by an answer that is late.
 	mayLose := c.configured || !c.looked
-	if c.self.State == ib.SMDiscovering && c.rest.IsQuiet() && !(mayLose && c.rest.MayShowMore()) && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
-		if c.law.Falls() || c.law.MayElect() && (unreadFabric{desk{c}}.readEnds() || c.elect()) {
+	if c.election.State() == ib.SMDiscovering && c.rest.IsQuiet() && !(mayLose && c.rest.MayShowMore()) && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
+		if c.law.Falls() || c.law.MayElect() && (unreadFabric{desk{c}}.readEnds() || c.election.Elect()) {
 			return true
 		}
 	}
@@ -116,19 +116,14 @@ func (c *Core) tellSettled() {
 	})
 }
 
-// becomeMaster begins to configure the fabric that was discovered. LIDs are assigned all at once: those that were saved,
-// then those found on ports, then new ones.
-func (c *Core) becomeMaster() {
-	c.self.State = ib.SMMaster
-	c.self.Claims, c.self.Stubborn, c.election.asked = false, false, false
-	c.actCount++
+// configure begins to configure the fabric that was discovered. foreign: another SM ruled since we last did. LIDs are
+// assigned all at once: those that were saved, then those found on ports, then new ones.
+func (c *Core) configure(foreign bool) {
 	c.tally.Masterships++
-	c.event(&StateChanged{State: c.self.State, Reason: "discovery is complete and no subnet manager of higher rank is master"})
 	f := c.topo.Freeze()
 	ports := f.EndPorts()
-	forwardingFabric{desk{c}}.adoptRoutes()
-	if c.election.foreign {
-		c.election.foreign = false
+	forwardingFabric{desk{c}}.adoptRoutes(foreign)
+	if foreign {
 		c.lids.Adopt(ports)
 	}
 	c.out.Save = slices.Grow(c.out.Save, max(0, len(ports)-c.lids.Owners())) // one for each new LID
@@ -186,8 +181,8 @@ func (c *Core) publish() {
 func (c *Core) publishAll() {
 	c.viewDue, c.disturbed, c.viewAt = false, false, c.now
 	v := &View{
-		Time: c.now, Fabric: c.topo.Freeze(), State: c.self.State, GUID: c.cfg.PortGUID, LID: c.smLID(),
-		Priority: c.self.Rank().Priority, ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: c.tally.IsSettled() && c.writing(), Pending: c.wire.Out(),
+		Time: c.now, Fabric: c.topo.Freeze(), State: c.election.State(), GUID: c.cfg.PortGUID, LID: c.smLID(),
+		Priority: c.election.Priority(), ActCount: c.election.ActCount(), Others: c.election.Others(), Managers: c.election.Peers(), Settled: c.tally.IsSettled() && c.writing(), Pending: c.wire.Out(),
 		Revision: c.members.Revision(), Intent: c.members.HasIntent(), SMPs: smps(&c.wire), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables,
 	}
@@ -220,7 +215,7 @@ func (c *Core) progress() settling.Progress {
 	r := &c.routing
 	routing := r.need || r.running
 	at := settling.Stage{
-		State: c.self.State, Settled: c.tally.IsSettled(), Routed: r.tables != nil, Routing: routing,
+		State: c.election.State(), Settled: c.tally.IsSettled(), Routed: r.tables != nil, Routing: routing,
 		Forwarding: c.lfts.Pending() > 0, Waiting: !c.q.IsEmpty() || len(r.waiting) > 0,
 	}
 	p := settling.Progress{

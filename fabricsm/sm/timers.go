@@ -63,9 +63,9 @@ func (c *Core) fire() {
 		case work.Audit:
 			c.audit()
 		case work.Watch:
-			c.watch()
+			c.election.Watch()
 		case work.Poll:
-			c.poll()
+			c.election.Poll()
 		case work.Health:
 			c.health.Recover()
 		case work.Background:

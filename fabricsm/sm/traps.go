@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/election"
 	"portcullis/fabricsm/sm/traps"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -64,9 +65,7 @@ func (f trapActions) Identify(p topo.PortID) {
 }
 
 func (f trapActions) AskManager(p topo.PortID) {
-	if f.otherAt(p) != nil {
-		f.askSM(p)
-	}
+	f.election.AskAgain(p)
 }
 
 // received handles a MAD that does not answer a request of ours.
@@ -81,7 +80,7 @@ func (c *Core) received(in *Received) {
 	case traps.Repressed:
 		// The master took our trap. It will look at us.
 	case traps.OfManager:
-		c.askedSMInfo(in)
+		taken = c.election.Receive(election.Asked{MAD: p.MAD, LID: in.LID, QP: in.QP})
 	case traps.Stray:
 		// An honest device sends none, except to a subnet manager that was here before.
 		from := topo.PortID(topo.None)

@@ -133,7 +133,7 @@ func (c *Core) answered(r *work.Request, m *mad.MAD) {
 	case work.Info:
 		c.gotPortInfo(p, m, status)
 	case work.SMInfo:
-		c.gotSMInfo(p, r, m, status)
+		c.election.Answered(r, m)
 	case work.PKey:
 		c.gotPKeys(p, r, m, status)
 	case work.LFT:

@@ -95,8 +95,8 @@ func (t *Trust) Trusts(p topo.PortID, shown ib.SMKey) bool {
 	return t.MayTrust(p) && t.o.Controls.AcceptsKey(t.o.Key, shown)
 }
 
-// ShowsKey reports whether the answer to a request from an end port may hold the SM_Key. Where ports have M_Keys, a protected
-// PortInfo requires more: the request must show ours.
+// ShowsKey reports whether the answer to a request from an end port may hold the SM_Key. Where ports have M_Keys, a
+// protected PortInfo requires more: the request must show ours.
 func (t *Trust) ShowsKey(to topo.PortID) bool {
 	return !t.o.Key.IsZero() && to != topo.None && t.o.Controls.ShowsKey(t.IsListed(to))
 }
