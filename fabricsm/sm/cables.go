@@ -64,7 +64,7 @@ func (c *Core) cut(p topo.PortID) {
 		pt.unread = false
 		pt.obeyed = false
 		pt.wrote.Forget()
-		c.obeys(x)
+		c.refusing.Obeys(x)
 		if c.topo.IsExternal(x) {
 			c.pkeys.Doubt(x) // the switch may have rebooted
 		}

@@ -28,6 +28,7 @@ import (
 	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/portview"
 	"portcullis/fabricsm/sm/quarantine"
+	"portcullis/fabricsm/sm/refusing"
 	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/smtrust"
 	"portcullis/fabricsm/sm/statechange"
@@ -86,7 +87,7 @@ type Core struct {
 	failures   failures.List
 	auditing   bool // requests made now are part of the audit
 	auditAt    topo.PortID
-	refusals   refusals
+	refusing   refusing.Adapters
 	leaseAt    topo.PortID // end port that was read last to keep its lease
 	auditRound int         // how often it has seen all ports
 
@@ -138,7 +139,6 @@ func New(cfg Config) *Core {
 		members:  members.New(),
 		wire:     work.NewWindow(cfg.Window),
 	}
-	c.refusals = newRefusals()
 	c.rest = settling.NewRest(restFabric{desk{c}}, &c.q, &c.wire, &c.timers)
 	c.devices = portview.New(shownSource{desk{c}}, &c.topo)
 	c.tree = tree.New(treeFabric{desk{c}}, &c.topo)
@@ -165,6 +165,7 @@ func New(cfg Config) *Core {
 		Fabric: quarantineFabric{desk{c}}, Actions: quarantineActions{desk{c}}, Topo: &c.topo, Tree: c.tree, Queue: &c.q, Health: c.health,
 	})
 	c.traps = newTraps(c)
+	c.refusing = newRefusing(c)
 	c.failures = newFailures(c)
 	c.guessing = bruteforce.New(guessFabric{c}, &c.topo)
 	c.changes = statechange.New(changeFabric{c}, &c.topo, &c.q, cfg.AuditPeriod > 0)
@@ -220,7 +221,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	case *TopologyRelease:
 		c.law.Release(in.Place, in.By, in.Why)
 	case *PortCounted:
-		c.portCounted(in)
+		c.refusing.Count(in.GUID, in.Packets)
 	case *ClassTrapJudged:
 		p, known := c.byPort[in.GUID]
 		if !known {

@@ -43,10 +43,11 @@ func (f failureFabric) Node(id topo.NodeID) *failures.Node { return &f.nodes[id]
 func (f failureFabric) Entry(x work.Ref) topo.PortID       { return f.ownEntry(x) }
 func (f failureFabric) IsContested(p topo.PortID) bool     { return f.contests.IsOpen(p) }
 
-func (f failureFabric) ManagerTries(r work.Request) int                  { return f.election.Tries(&r) }
-func (f failureFabric) MayRefuse(p topo.PortID) bool                     { return f.mayRefuse(p) }
+func (f failureFabric) ManagerTries(r work.Request) int { return f.election.Tries(&r) }
+
+func (f failureFabric) MayRefuse(p topo.PortID) bool                     { return f.refusing.MayRefuse(p) }
 func (f failureActions) Unlink(p topo.PortID)                            { f.unlink(p) }
-func (f failureActions) Refuse(p topo.PortID)                            { f.refuses(p, false) }
+func (f failureActions) Refuse(p topo.PortID)                            { f.refusing.Refuses(p, false) }
 func (f failureActions) After(d time.Duration, a work.Alarm, x work.Ref) { f.after(d, a, x) }
 
 func (f failureFabric) Port(p topo.PortID) failures.Port {
@@ -89,7 +90,7 @@ func (f failureActions) Silence(id topo.NodeID) {
 }
 
 func (f failureActions) Silenced(id topo.NodeID) {
-	f.topo.EachEndPort(id, func(p topo.PortID) { f.refuses(p, false) })
+	f.topo.EachEndPort(id, func(p topo.PortID) { f.refusing.Refuses(p, false) })
 	f.topo.EachEndPort(id, f.mkeys.Rotation().Turned)
 	f.lfts.Recount(id)
 	f.pkeys.Judge.Node(id)

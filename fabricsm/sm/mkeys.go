@@ -102,8 +102,8 @@ func (f keyActions) After(d time.Duration, a work.Alarm, x work.Ref) { f.after(d
 func (f keyActions) InBackground(x work.Ref)                         { f.inBackground(x) }
 func (f keyActions) ShowSoon()                                       { f.viewDue = true }
 func (f keyActions) Disturb()                                        { f.disturb() }
-func (f keyActions) HasNoKey(p topo.PortID)                          { f.reopened(p) }
-func (f keyActions) Refused(p topo.PortID, shown bool)               { f.refuses(p, shown) }
+func (f keyActions) HasNoKey(p topo.PortID)                          { f.refusing.Reopen(p) }
+func (f keyActions) Refused(p topo.PortID, shown bool)               { f.refusing.Refuses(p, shown) }
 
 func (f keyActions) ProbeAnew(p topo.PortID) {
 	f.failures.Forget(work.OnPort(work.Probe, p))
@@ -113,8 +113,8 @@ func (f keyActions) ProbeAnew(p topo.PortID) {
 
 func (f keyActions) Obeyed(p topo.PortID, keyed bool) {
 	f.ports[p].obeyed = f.ports[p].obeyed || keyed
-	f.obeys(p)
-	f.reopened(p)
+	f.refusing.Obeys(p)
+	f.refusing.Reopen(p)
 }
 
 func (f keyActions) NoteTakenOff(p topo.PortID, lid ib.LID) {

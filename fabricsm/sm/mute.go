@@ -51,16 +51,16 @@ func (e *SwitchesMute) String() string {
 }
 
 // muteSwitches returns the warning of mute switches, nil if there are none.
-func (d desk) muteSwitches() *SwitchesMute {
-	e := &SwitchesMute{Read: d.cfg.Counters.Mute > 0}
-	for i := range d.nodes {
+func muteSwitches(c *Core) *SwitchesMute {
+	e := &SwitchesMute{Read: c.cfg.Counters.Mute > 0}
+	for i := range c.nodes {
 		id := topo.NodeID(i)
-		if !d.nodes[id].alive || d.topo.Node(id).Type != ib.NodeSwitch {
+		if !c.nodes[id].alive || c.topo.Node(id).Type != ib.NodeSwitch {
 			continue
 		}
 		e.All++
-		if p := d.topo.Node(id).FirstPort; d.ports[p].known && mute(&d.ports[p].info) {
-			e.Switches = append(e.Switches, d.topo.NodeGUID(id))
+		if p := c.topo.Node(id).FirstPort; c.ports[p].known && mute(&c.ports[p].info) {
+			e.Switches = append(e.Switches, c.topo.NodeGUID(id))
 		}
 	}
 	if len(e.Switches) == 0 {

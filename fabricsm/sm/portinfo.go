@@ -116,7 +116,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	if hasLink {
 		c.links.Judge(p)
-		c.keepClosed(p)
+		c.refusing.KeepClosed(p)
 	}
 	if was && *pi == old && pt.set.IsProven() == proven {
 		c.q.MarkPort(work.Set, p)
@@ -174,7 +174,7 @@ func (c *Core) copyPort(p topo.PortID) {
 func (c *Core) linkDown(p topo.PortID) {
 	pt := &c.ports[p]
 	c.law.Down(p, true)
-	c.closedLinkDown(p)
+	c.refusing.LinkDown(p)
 	c.contests.Unfence(p)
 	c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: c.topo.PlaceOf(p)})
 	c.faults.Clear(fault.Key{Kind: fault.SwitchForHost, Place: c.topo.PlaceOf(p)})

@@ -95,7 +95,7 @@ func (g portGate) IsWritten(p topo.PortID) bool   { return g.pkeys.IsDone(p) && 
 func (g portGate) MayActivate(p topo.PortID) bool { return g.hosts.MayActivate(p) }
 
 func (g portGate) IsHeld(p topo.PortID) bool {
-	if g.isClosed(p) || g.topo.IsExternal(p) && g.hasOtherKey(g.topo.Peer(p)) {
+	if g.refusing.IsHeld(p) {
 		return true // in Armed the first packet of the host would open it
 	}
 	// The intent says whether a host belongs there.

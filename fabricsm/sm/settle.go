@@ -104,7 +104,7 @@ func (c *Core) tellSettled() {
 	w := c.tally.Settle(c.now, sent(&c.wire))
 	c.mkeys.SetSettled()
 	if !c.toldMute {
-		if e := (desk{c}).muteSwitches(); e != nil {
+		if e := muteSwitches(c); e != nil {
 			c.toldMute = true
 			c.event(e)
 		}
@@ -191,7 +191,7 @@ func (c *Core) publishAll() {
 	v.MKeys, rest.MKeys = c.mkeys.Show()
 	v.Devices, v.Health = c.devices.Show(&rest), c.health.States()
 	v.Topology, v.Violations = c.law.Show(), c.reports.Snapshot()
-	v.Refusing = c.refusing()
+	v.Refusing = c.refusing.List()
 	if c.writing() {
 		v.Multicast = c.groups.View()
 	}

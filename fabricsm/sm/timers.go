@@ -79,7 +79,7 @@ func (c *Core) fire() {
 		case work.KeepLeases:
 			c.keepLeases()
 		case work.Closed:
-			c.askClosed()
+			c.refusing.AskClosed()
 		case work.LIDs:
 			hostFabric{desk{c}}.readLIDs()
 		case work.Route:

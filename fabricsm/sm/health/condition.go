@@ -24,7 +24,7 @@ const (
 	Marked                         // an operator says that it is unhealthy
 	Overgrown                      // more is found behind it than GrowthConfig allows
 	Guessing                       // it tries M_Keys or SM_Keys; see package bruteforce
-	RefusesKey                     // its host set another M_Key several times; see refusing.go
+	RefusesKey                     // its host set another M_Key several times; see package refusing
 	numConditions
 )
 
