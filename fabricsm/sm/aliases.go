@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/aliases"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/violation"
@@ -84,47 +83,5 @@ func (f aliasFabric) Refuse(k fault.Key, guid, alias ib.GUID, reason string) {
 func (f aliasFabric) ShowsStrange(p topo.PortID, g ib.GUID) {
 	if f.wrote.IsAdapter(p) && f.wrote.BelongsTo(g, p) {
 		f.reports.NoteHostWrite(p, violation.HostWrite{Field: violation.HostAlias, LID: f.ports[p].lid, Victim: g})
-	}
-}
-
-// workGUIDs makes GUIDInfo of a port right, one block at a time.
-func (c *Core) workGUIDs(p topo.PortID) {
-	pt := &c.ports[p]
-	if !c.aliases.Has(c.topo.GUIDOf(p)) {
-		hostFabric{desk{c}}.askGUIDs(p)
-		return
-	}
-	if !pt.placed || !pt.known || !c.writing() {
-		return
-	}
-	x := work.OnPort(work.GUID, p)
-	switch s := c.aliases.Next(p); s.Method {
-	case mad.MethodGet:
-		c.auditing = s.Audit
-		c.ask(x, pt.node, mad.MethodGet, mad.AttrGUIDInfo, uint32(s.Block))
-		c.auditing = false
-	case mad.MethodSet:
-		m := c.ask(x, pt.node, mad.MethodSet, mad.AttrGUIDInfo, uint32(s.Block))
-		want := s.Want
-		c.encode(mad.Encode(m.Data(), &want))
-	default:
-	}
-}
-
-// gotGUIDs takes a block.
-func (c *Core) gotGUIDs(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
-	var got mad.GUIDInfo
-	ok := status == mad.StatusOK && mad.Decode(m.Data(), &got) == nil
-	switch {
-	case !c.aliases.Has(c.topo.GUIDOf(p)):
-		if ok {
-			hostFabric{desk{c}}.gotGUIDs(p, r, &got)
-		}
-	case !c.aliases.Knows(p, r.Mod):
-	case !ok:
-		c.aliases.Reject(p, r.Method, status)
-		c.refused(r, status.String())
-	case c.aliases.Answer(p, r, &got):
-		c.disturb()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm/attributes"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
@@ -33,8 +34,8 @@ func (c *Core) audit() {
 		c.auditIdentity(c.auditAt)
 		c.aliases.Audit(c.auditAt)
 		c.wrote.ReadGUIDs(c.auditAt)
-		laneFabric{c}.auditMaps(c.auditAt)
-		laneFabric{c}.step(work.OnPort(work.VLArb, c.auditAt), c.lanes.AuditShares(c.auditAt, c.auditRound))
+		attributes.Lanes{Parts: &c.parts}.AuditMaps(c.auditAt)
+		attributes.Lanes{Parts: &c.parts}.AuditShares(c.auditAt, c.auditRound)
 		if pt.num == 0 {
 			c.groups.Audit(pt.node)
 		}

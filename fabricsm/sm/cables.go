@@ -24,7 +24,7 @@ func (c *Core) link(p, q topo.PortID) {
 		}
 	}
 	if c.topo.IsExternal(p) && c.topo.IsExternal(q) {
-		c.wantRoutes()
+		c.routing.Want()
 		for _, x := range [2]topo.PortID{p, q} {
 			// Perhaps not the cable was away, but the switch: it is asked whether it still has its configuration. Its port 0
 			// has lost its LID then, also if a Set of SwitchInfo has reached it since.
@@ -80,7 +80,7 @@ func (c *Core) cut(p topo.PortID) {
 		c.touch(x)
 	}
 	if c.topo.IsExternal(p) && c.topo.IsExternal(q) {
-		c.wantRoutes()
+		c.routing.Want()
 	}
 }
 

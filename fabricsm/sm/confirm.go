@@ -1,8 +1,6 @@
 package sm
 
 import (
-	"time"
-
 	"portcullis/fabricsm/sm/confirm"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -19,12 +17,11 @@ func (f confirmFabric) Port(p topo.PortID) confirm.Port {
 }
 
 func (f confirmFabric) Switch(id topo.NodeID) *confirm.Switch { return &f.nodes[id].doubt }
-func (f confirmFabric) Age() time.Duration                    { return f.now.Sub(f.born) }
 func (f confirmFabric) IsWriting() bool                       { return f.writing() }
 func (f confirmFabric) Enforces() bool                        { return f.law.Enforces() }
 func (f confirmFabric) Concerns(p topo.PortID) bool           { return f.pkeys.Concerns(p) }
 func (f confirmFabric) IsKeySettled(p topo.PortID) bool       { return f.mkeys.IsSettled(p) }
 func (f confirmFabric) Verify(p topo.PortID)                  { f.ports[p].verify = true }
-func (f confirmFabric) AskLater(p topo.PortID)                { f.inBackground(work.OnPort(work.Probe, p)) }
+func (f confirmFabric) AskLater(p topo.PortID)                { f.idleWork.Add(work.OnPort(work.Probe, p)) }
 func (f confirmFabric) JudgePort(p topo.PortID)               { f.pkeys.Judge.Port(p) }
 func (f confirmFabric) JudgeNode(id topo.NodeID)              { f.pkeys.Judge.Node(id) }

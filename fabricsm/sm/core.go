@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/aliases"
+	"portcullis/fabricsm/sm/attributes"
 	"portcullis/fabricsm/sm/bruteforce"
 	"portcullis/fabricsm/sm/confirm"
 	"portcullis/fabricsm/sm/declared"
@@ -23,12 +24,14 @@ import (
 	"portcullis/fabricsm/sm/mkeys"
 	"portcullis/fabricsm/sm/multicast"
 	"portcullis/fabricsm/sm/notkept"
+	"portcullis/fabricsm/sm/pacing"
 	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/portpolicy"
 	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/portview"
 	"portcullis/fabricsm/sm/quarantine"
 	"portcullis/fabricsm/sm/refusing"
+	"portcullis/fabricsm/sm/rerouting"
 	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/smtrust"
 	"portcullis/fabricsm/sm/statechange"
@@ -70,7 +73,7 @@ type Core struct {
 	groups   *multicast.Groups
 	aliases  *aliases.Table
 	mkeys    *mkeys.Keeper
-	routing  routing
+	routing  rerouting.Routing
 	lanes    *lanes.Lanes
 	settings portset.Settings
 	links    *linkspeed.Links
@@ -82,8 +85,12 @@ type Core struct {
 	q          work.Queue
 	wire       work.Window
 	timers     work.Timers
-	idleWork   background
-	throttled  []work.Ref // work on subtrees that hang by one cable, while too many answers are late
+	idleWork   pacing.Background
+	throttle   pacing.Throttle
+	budget     pacing.Budget
+	parts      attributes.Parts
+	handlers   [work.NumClasses]attributes.Handler // by work.Class
+	ended      work.Request                        // the one whose answer is looked at
 	failures   failures.List
 	auditing   bool // requests made now are part of the audit
 	auditAt    topo.PortID
@@ -140,11 +147,12 @@ func New(cfg Config) *Core {
 		wire:     work.NewWindow(cfg.Window),
 	}
 	c.rest = settling.NewRest(restFabric{desk{c}}, &c.q, &c.wire, &c.timers)
+	c.routing = rerouting.New(routingFabric{desk{c}}, &c.topo)
 	c.devices = portview.New(shownSource{desk{c}}, &c.topo)
 	c.tree = tree.New(treeFabric{desk{c}}, &c.topo)
 	c.trust = newTrust(c)
 	c.election = newElection(c)
-	c.pkeys = c.newKeeper()
+	c.pkeys = newTables(c)
 	c.lfts = forwarding.New(forwardingFabric{desk{c}}, &c.topo, &c.q)
 	c.lids = lids.New(lidFabric{desk{c}}, &c.topo, c.members, lids.Options{LMC: cfg.LMC, Port0: cfg.Ports.LMCPort0})
 	c.aliases = aliases.New(aliasFabric{desk{c}}, &c.topo, &c.q, aliases.Pauses{Min: cfg.RetryMin, Max: cfg.RetryMax})
@@ -171,7 +179,11 @@ func New(cfg Config) *Core {
 	c.changes = statechange.New(changeFabric{c}, &c.topo, &c.q, cfg.AuditPeriod > 0)
 	c.contests = identity.New(identityFabric{desk{c}}, identityActions{desk{c}}, &c.topo, &c.q)
 	c.finder = discovery.New(finderFabric{desk{c}}, finderActions{desk{c}}, &c.topo, &c.q, c.contests, cfg.Controls.Ports)
-	c.subtrees = subtree.New(growthFabric{c}, &c.topo, cfg.Growth)
+	c.subtrees = subtree.New(growthFabric{desk{c}}, &c.topo, cfg.Growth)
+	c.idleWork = pacing.NewBackground(idle{desk{c}}, &c.q, &c.wire)
+	c.throttle = pacing.NewThrottle(c.subtrees, &c.topo, &c.q, &c.wire, cfg.Window)
+	c.budget = pacing.NewBudget(allowances{desk{c}}, &c.topo, &c.q, pacing.Pauses{Min: cfg.RetryMin, Max: cfg.RetryMax})
+	c.handle()
 	return c
 }
 
@@ -215,7 +227,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.viewDue = true
 		c.groups.Change(in.Gone, in.Made, in.Joins)
 	case *TablesReady:
-		c.gotTables(in)
+		routingFabric{desk{c}}.ended(&in.result)
 	case *TopologySet:
 		c.law.Set(&declared.Order{Spec: in.Spec, Mode: in.Mode, By: in.By, Back: in.Back}, c.election.State() != ib.SMDiscovering)
 	case *TopologyRelease:
@@ -263,8 +275,8 @@ func (c *Core) start(s *Started) {
 	c.started, c.born = true, c.now
 	c.tally.Start(c.now, sent(&c.wire))
 	c.load(s.Facts)
-	c.startKeys(s.Facts)
-	c.startTopology(s.Facts)
+	keyStore{desk{c}}.start(s.Facts)
+	lawActions{desk{c}}.start(s.Facts)
 	c.lids.PreferAll(&c.cfg.LIDs)
 	c.event(&StateChanged{State: c.election.State(), Reason: "started"})
 	// The marks of work.Root live in node 0, so its slot must exist before the node has answered.

@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/fault"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -13,6 +14,12 @@ type desk struct{ *Core }
 
 // Now returns the time of the step.
 func (d desk) Now() time.Time { return d.now }
+
+// Age returns the time since the core began.
+func (d desk) Age() time.Duration { return d.now.Sub(d.born) }
+
+// After has an alarm raised after a time.
+func (d desk) After(t time.Duration, a work.Alarm, x work.Ref) { d.after(t, a, x) }
 
 // PortByGUID returns the end port that shows a GUID.
 func (d desk) PortByGUID(guid ib.GUID) (topo.PortID, bool) {

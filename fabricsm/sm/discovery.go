@@ -1,10 +1,9 @@
 package sm
 
 import (
-	"fmt"
-
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/attributes"
 	"portcullis/fabricsm/sm/discovery"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/subtree"
@@ -56,7 +55,7 @@ func (f finderActions) Link(p, q topo.PortID)     { f.link(p, q) }
 func (f finderActions) Unlink(p topo.PortID)      { f.unlink(p) }
 func (f finderActions) Heard(id topo.NodeID)      { f.failures.Heard(id) }
 func (f finderActions) LeaveUnread(p topo.PortID) { f.unread.Leave(p) }
-func (f finderActions) Describe(id topo.NodeID)   { f.inBackground(work.OnNode(work.Desc, id)) }
+func (f finderActions) Describe(id topo.NodeID)   { f.idleWork.Add(work.OnNode(work.Desc, id)) }
 
 func (f finderActions) AddRoot(ni mad.NodeInfo) (topo.NodeID, topo.PortID) {
 	f.law.FoundOwn(&ni)
@@ -107,86 +106,54 @@ func (f finderActions) Resized(id topo.NodeID) {
 // rootRef is the work of looking at the node we are attached to.
 var rootRef = work.OnNode(work.Root, 0)
 
-// workProbe asks what is at the other end of the cable of a port, unless that is
-// known, or for the node that we are attached to.
-func (c *Core) workProbe(x work.Ref) {
-	if x == rootRef {
-		c.send(x, topo.None, 0, mad.MethodGet, mad.AttrNodeInfo, 0, &mad.Route{})
-		return
-	}
-	p := x.Port()
-	pt := &c.ports[p]
-	n := &c.nodes[pt.node]
-	if !n.alive || n.silent || !c.tree.Probes(p) || c.dark(p) || !linkUp(&pt.info) || c.law.Holds(p) {
-		return
-	}
-	if peer := c.topo.Peer(p); peer != topo.None && !pt.verify && !pt.host.IsAsked() && !c.nodes[c.ports[peer].node].silent {
-		return
-	}
-	if c.subtrees.IsTooFar(p) {
-		if pt.told || !c.subtrees.HoldChain(p) { // a chain that hangs by one cable is held there
-			failureActions{desk{c}}.ReportDead(p)
-		}
-		return
-	}
-	route, ok := c.tree.RouteTo(pt.node).Append(pt.num)
-	if !ok {
-		failureActions{desk{c}}.ReportDead(p)
-		return
-	}
-	// A link known to be dead is asked now and then like an audit would.
-	c.auditing = pt.told || c.topo.Peer(p) != topo.None && !pt.verify
-	c.send(x, topo.None, n.epoch, mad.MethodGet, mad.AttrNodeInfo, 0, &route)
-	c.auditing = false
-}
-
 // linkUp reports whether a port has a link. A port that was disabled has none, even if it reports another state.
 func linkUp(pi *mad.PortInfo) bool {
 	return pi.PortState >= ib.PortInit && pi.PortPhysicalState != ib.PhysDisabled
 }
 
-// gotNodeInfo handles the answer to a probe.
-func (c *Core) gotNodeInfo(r *work.Request, m *mad.MAD, status mad.Status) {
-	var ni mad.NodeInfo
-	if status != mad.StatusOK || mad.Decode(m.Data(), &ni) != nil {
-		c.refused(r, status.String())
-		return
+// probes is the core as the handler of NodeInfo uses it.
+type probes struct{ desk }
+
+var _ attributes.Probes = probes{}
+
+func (f probes) IsDark(p topo.PortID) bool     { return f.dark(p) }
+func (f probes) TellUnreachable(p topo.PortID) { failureActions(f).ReportDead(p) }
+func (f probes) Confirm(r *work.Request)       { f.hosts.Answered(r.Ref.Port(), r.Sent.Sub(f.born)) }
+
+func (f probes) Probe(p topo.PortID) attributes.Probe {
+	pt := &f.ports[p]
+	n := &f.nodes[pt.node]
+	peer := f.topo.Peer(p)
+	return attributes.Probe{
+		Node: pt.node, Num: pt.num, Epoch: n.epoch, Answers: n.alive && !n.silent, IsUp: linkUp(&pt.info), IsTold: pt.told,
+		Verifies: pt.verify, AsksHost: pt.host.IsAsked(), PeerAnswers: peer != topo.None && !f.nodes[f.ports[peer].node].silent,
 	}
-	if r.Ref.Class == work.Probe && (c.dark(r.Ref.Port()) || !c.law.Allows(r.Ref.Port(), r.Sent, &ni)) {
-		return
-	}
-	if reason := discovery.Check(&ni); reason != "" {
-		c.refused(r, reason)
-		return
-	}
-	if r.Ref.Class == work.Root {
-		c.finder.FoundRoot(&ni)
-		return
-	}
-	p := r.Ref.Port()
-	if c.dark(p) {
-		return
-	}
-	if ni.NodeType == ib.NodeSwitch && c.quarantine.IsShunned(p, ni.NodeGUID) {
-		return
-	}
-	pt, place := &c.ports[p], c.topo.PlaceOf(p)
-	pt.verify, pt.told = false, false
-	c.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: place})
-	posed := fault.Key{Kind: fault.SwitchForHost, Place: place}
-	if c.finder.IsPoser(p, &ni) {
-		identityActions{desk{c}}.Close(p)
-		c.problem(posed, &BadAnswer{
-			GUID: ni.NodeGUID, Request: "Get NodeInfo",
-			Reason: fmt.Sprintf("a switch answers behind %v, where a host belongs; its port stays closed", place),
-		})
-		c.pauseWork(r.Ref)
-		return
-	}
-	c.faults.Clear(posed)
-	pt.pause = 0
-	c.mkeys.Answered(p, &ni)
-	if c.finder.Found(p, &ni) {
-		c.hosts.Answered(p, r.Sent.Sub(c.born))
-	}
+}
+
+func (f probes) Send(x work.Ref, epoch uint32, route mad.Route, aside bool) {
+	f.auditing = aside
+	f.send(x, topo.None, epoch, mad.MethodGet, mad.AttrNodeInfo, 0, &route)
+	f.auditing = false
+}
+
+func (f probes) Answered(p topo.PortID) {
+	f.ports[p].verify, f.ports[p].told = false, false
+	f.faults.Clear(fault.Key{Kind: fault.LinkDead, Place: f.topo.PlaceOf(p)})
+}
+
+func (f probes) Close(r *work.Request, guid ib.GUID, reason string) {
+	posed := f.posed(r.Ref.Port()) // the port may go with its link
+	identityActions(f).Close(r.Ref.Port())
+	f.problem(posed, &BadAnswer{GUID: guid, Request: "Get NodeInfo", Reason: reason})
+	f.pauseWork(r.Ref)
+}
+
+func (f probes) Admit(p topo.PortID) {
+	f.faults.Clear(f.posed(p))
+	f.ports[p].pause = 0
+}
+
+// posed names the problem of a port behind which a switch answers where a host belongs.
+func (f probes) posed(p topo.PortID) fault.Key {
+	return fault.Key{Kind: fault.SwitchForHost, Place: f.topo.PlaceOf(p)}
 }

@@ -138,7 +138,7 @@ func (e electionEffects) Renew()            { settingFabric{e.desk}.renewAll() }
 func (e electionEffects) Disturb()          { e.disturb() }
 
 func (e electionEffects) Doubt() {
-	e.routing.reign++
+	e.routing.OtherRuled()
 	e.doubtAll()
 }
 

@@ -16,4 +16,4 @@ func (c *Core) ShowsAllKeys(v *View) bool {
 func (c *Core) Hops(id topo.NodeID) int { return c.tree.Hops(id) }
 
 // Adopts reports whether a job looks for routes to keep in tables that were found.
-func (j *RouteJob) Adopts() bool { return j.found != nil }
+func (j *RouteJob) Adopts() bool { return j.job.Adopts() }

@@ -70,7 +70,7 @@ func (f failureActions) Lost(r work.Request) {
 func (f failureActions) Unanswered(r work.Request) {
 	switch r.Ref.Class {
 	case work.Vendor:
-		linkFabric(f).answered(&r, nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
+		f.handlers[work.Vendor].Got(&r, nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
 	case work.SMInfo:
 		f.election.Unanswered(&r)
 	default: // it is asked again when there is a reason
@@ -81,10 +81,7 @@ func (f failureActions) Silence(id topo.NodeID) {
 	n := &f.nodes[id]
 	n.silent = true
 	f.lids.Spoke()
-	for _, x := range n.parked {
-		f.q.Unmark(x)
-	}
-	n.parked = nil
+	n.turns.Drop(&f.q)
 	guid := f.topo.NodeGUID(id)
 	f.problem(fault.Key{Kind: fault.NodeSilent, GUID: guid}, &NodeUnreachable{GUID: guid, Place: f.topo.PlaceOf(f.tree.Up(id))})
 }

@@ -2,7 +2,6 @@ package sm
 
 import (
 	"slices"
-	"time"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm/health"
@@ -15,11 +14,10 @@ import (
 type GrowthConfig = subtree.Limits
 
 // growthFabric is the core as package subtree uses it, which bounds how much of a fabric one port may show.
-type growthFabric struct{ *Core }
+type growthFabric struct{ desk }
 
 var _ subtree.Fabric = growthFabric{}
 
-func (f growthFabric) Age() time.Duration               { return f.now.Sub(f.born) }
 func (f growthFabric) Root() (topo.NodeID, topo.PortID) { return f.root, f.rootPort }
 func (f growthFabric) IsAlive(id topo.NodeID) bool      { return f.nodes[id].alive }
 func (f growthFabric) Up(id topo.NodeID) topo.PortID    { return f.tree.Up(id) }

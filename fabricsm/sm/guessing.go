@@ -41,8 +41,9 @@ func (n notices) read(p topo.PortID) {
 	}
 }
 
-// work reads the oldest notice of a device, or takes it away.
-func (n notices) work(p topo.PortID) {
+// Work reads the oldest notice of a device, or takes it away.
+func (n notices) Work(x work.Ref) {
+	p := x.Port()
 	if !n.writing() {
 		return
 	}
@@ -50,7 +51,7 @@ func (n notices) work(p topo.PortID) {
 	if !due {
 		return
 	}
-	x, id := work.OnPort(work.Notice, p), n.ports[p].node
+	id := n.ports[p].node
 	n.auditing = true // nothing that is wanted depends on it
 	defer func() { n.auditing = false }()
 	if taking == nil {
@@ -61,8 +62,9 @@ func (n notices) work(p topo.PortID) {
 	n.encode(mad.Encode(m.Data(), taking))
 }
 
-// got handles the answer of a device about its oldest notice.
-func (n notices) got(p topo.PortID, r *work.Request, m *mad.MAD, status mad.Status) {
+// Got handles the answer of a device about its oldest notice.
+func (n notices) Got(r *work.Request, m *mad.MAD, status mad.Status) {
+	p := r.Ref.Port()
 	var oldest mad.Notice
 	if status != mad.StatusOK || mad.Decode(m.Data(), &oldest) != nil {
 		n.guessing.Forget(p)

@@ -2,7 +2,6 @@ package sm
 
 import (
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/hostwrites"
 	"portcullis/fabricsm/sm/violation"
 	"portcullis/fabricsm/sm/work"
@@ -37,24 +36,4 @@ func (f hostFabric) Note(p topo.PortID, what violation.HostWrite) { f.reports.No
 func (f hostFabric) readLIDs() {
 	f.after(hostwrites.LIDTick, work.LIDs, work.Ref{})
 	f.wrote.ReadLIDs(len(f.ports), len(f.byPort), f.cfg.LIDPeriod)
-}
-
-// askGUIDs asks for a block of GUIDs of an adapter that is to have no aliases.
-func (f hostFabric) askGUIDs(p topo.PortID) {
-	pt := &f.ports[p]
-	block, due := pt.wrote.Due()
-	if !due {
-		return
-	}
-	f.auditing = true
-	f.ask(work.OnPort(work.GUID, p), pt.node, mad.MethodGet, mad.AttrGUIDInfo, uint32(block))
-	f.auditing = false
-}
-
-// gotGUIDs takes the answer, and writes the block without the GUIDs of others.
-func (f hostFabric) gotGUIDs(p topo.PortID, r *work.Request, got *mad.GUIDInfo) {
-	if f.wrote.TakeGUIDs(p, r, got) {
-		m := f.ask(work.OnPort(work.GUID, p), f.ports[p].node, mad.MethodSet, mad.AttrGUIDInfo, r.Mod)
-		f.encode(mad.Encode(m.Data(), got))
-	}
 }

@@ -30,13 +30,13 @@ func (c *Core) doubtAll() {
 		pt.lid, pt.fresh, pt.unread = 0, false, false
 		c.lanes.DoubtForeign(topo.PortID(p))
 	}
-	c.wantRoutes()
+	c.routing.Want()
 }
 
 // adoptRoutes has the routes that were found kept as far as they are right, so
 // that neither a takeover nor a restart moves traffic. foreign: another SM ruled since we last did.
 func (f forwardingFabric) adoptRoutes(foreign bool) {
-	if !foreign && f.routing.tables != nil {
+	if !foreign && f.routing.Tables() != nil {
 		return
 	}
 	found, some := make([][]ib.PortNum, len(f.nodes)), false
@@ -45,6 +45,6 @@ func (f forwardingFabric) adoptRoutes(foreign bool) {
 		some = some || found[id] != nil
 	}
 	if some { // to look for what can be kept in tables without an entry is a second routing
-		f.routing.found = found
+		f.routing.Adopt(found)
 	}
 }

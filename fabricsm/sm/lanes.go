@@ -2,7 +2,6 @@ package sm
 
 import (
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/lanes"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
@@ -32,28 +31,10 @@ func (f laneFabric) MayWrite() bool                       { return f.writing() }
 func (f laneFabric) IsPaused(x work.Ref) bool             { return f.failures.IsPaused(x) }
 func (f laneFabric) Refuse(r work.Request, reason string) { f.refused(&r, reason) }
 func (f laneFabric) Show(p topo.PortID)                   { f.devices.NotePort(p) }
-func (f laneFabric) AuditLater(p topo.PortID)             { f.inBackground(work.OnPort(work.SLtoVL, p)) }
+func (f laneFabric) AuditLater(p topo.PortID)             { f.idleWork.Add(work.OnPort(work.SLtoVL, p)) }
 
 func (f laneFabric) Save(written string) {
 	f.save(Fact{Kind: FactLanes, GUID: f.cfg.PortGUID, Mark: written})
-}
-
-// step sends the next request for the tables of virtual lanes of a port, if there is one.
-func (f laneFabric) step(x work.Ref, s lanes.Step) {
-	if s.Method == 0 {
-		return
-	}
-	f.auditing = s.Audit
-	m := f.ask(x, f.ports[x.ID].node, s.Method, s.Attr, s.Mod)
-	if s.Method == mad.MethodSet {
-		f.encode(s.Encode(m.Data()))
-	}
-	f.auditing = false
-}
-
-// auditMaps reads one of the SL-to-VL tables of a port in the background.
-func (f laneFabric) auditMaps(p topo.PortID) {
-	f.step(work.OnPort(work.SLtoVL, p), f.lanes.AuditMaps(p))
 }
 
 // recap looks at the lanes of a switch's ports again when its port 0 says

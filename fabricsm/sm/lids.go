@@ -12,8 +12,7 @@ type lidFabric struct{ desk }
 
 var _ lids.Fabric = lidFabric{}
 
-func (f lidFabric) IsWriting() bool                   { return f.writing() }
-func (f lidFabric) Place(p topo.PortID, guid ib.GUID) { f.tellPlace(p, guid) }
+func (f lidFabric) IsWriting() bool { return f.writing() }
 
 func (f lidFabric) PortOf(p topo.PortID) lids.Port {
 	pt := &f.ports[p]
@@ -46,7 +45,7 @@ func (f lidFabric) Assigned(p topo.PortID, l ib.LID) {
 	if p == f.own() {
 		f.touchAll()
 	}
-	f.needRoute(p)
+	f.routing.WantFor(p)
 }
 
 func (f lidFabric) Save(guid ib.GUID, l ib.LID, lmc ib.LMC) {
@@ -57,17 +56,18 @@ func (f lidFabric) Refuse(guid ib.GUID, l ib.LID, owner ib.GUID) {
 	f.event(&LIDRefused{GUID: guid, LID: l, Owner: owner})
 }
 
-func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {
-	pt := &c.ports[p]
-	if pt.num == 0 || pt.lid == 0 || pt.placed || c.topo.Peer(p) == topo.None {
+// Place reports an end port at its place, once.
+func (f lidFabric) Place(p topo.PortID, guid ib.GUID) {
+	pt := &f.ports[p]
+	if pt.num == 0 || pt.lid == 0 || pt.placed || f.topo.Peer(p) == topo.None {
 		return
 	}
-	pt.placed, pt.place = true, c.topo.PlaceOf(p)
-	c.groups.Reseat(guid)
-	c.aliases.Seat(guid)
-	c.event(&PortPlaced{GUID: guid, Place: pt.place, LID: pt.lid, NodeGUID: c.topo.NodeGUID(pt.node)})
-	c.needRoute(p)
-	c.pkeys.Judge.GUID(guid)
+	pt.placed, pt.place = true, f.topo.PlaceOf(p)
+	f.groups.Reseat(guid)
+	f.aliases.Seat(guid)
+	f.event(&PortPlaced{GUID: guid, Place: pt.place, LID: pt.lid, NodeGUID: f.topo.NodeGUID(pt.node)})
+	f.routing.WantFor(p)
+	f.pkeys.Judge.GUID(guid)
 }
 
 // leave records that an end port is no longer where it was.

@@ -16,7 +16,7 @@ var _ linkspeed.Fabric = linkFabric{}
 
 func (f linkFabric) Info(p topo.PortID) *mad.PortInfo { return &f.ports[p].info }
 func (f linkFabric) IsRead(p topo.PortID) bool        { return f.ports[p].known }
-func (f linkFabric) AskLater(p topo.PortID)           { f.inBackground(work.OnPort(work.Vendor, p)) }
+func (f linkFabric) AskLater(p topo.PortID)           { f.idleWork.Add(work.OnPort(work.Vendor, p)) }
 
 func (f linkFabric) Show(p topo.PortID) {
 	f.copyPort(p)
@@ -57,35 +57,4 @@ func (f linkFabric) retrain(p topo.PortID) {
 	if f.links.Train(p, q) {
 		f.takeDown(p, ib.PhysNop)
 	}
-}
-
-// look reads MlnxExtendedPortInfo, for the work that asked for it: the rotation of keys, or the speed of the link.
-func (f linkFabric) look(p topo.PortID) {
-	pt := &f.ports[p]
-	if !f.mkeys.Rotation().IsAsked(p) && !f.links.AsksFDR10(p) {
-		return
-	}
-	if enable, due := f.links.DueFDR10(p, f.writing()); due {
-		want := mad.MlnxExtendedPortInfo{StateChangeEnable: mad.MlnxSetSpeedEnabled}
-		if enable {
-			want.LinkSpeedEnabled = mad.MlnxSpeedFDR10
-		}
-		m := f.ask(work.OnPort(work.Vendor, p), pt.node, mad.MethodSet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
-		f.encode(mad.Encode(m.Data(), &want))
-		return
-	}
-	f.auditing = true // what is asked for later unsettles nothing
-	f.ask(work.OnPort(work.Vendor, p), pt.node, mad.MethodGet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
-	f.auditing = false
-}
-
-// answered takes the answer. An error is the answer of a device that knows no such
-// attribute.
-func (f linkFabric) answered(r *work.Request, m *mad.MAD, status mad.Status) {
-	var e mad.MlnxExtendedPortInfo
-	if status != mad.StatusOK || mad.Decode(m.Data(), &e) != nil {
-		e = mad.MlnxExtendedPortInfo{}
-	}
-	f.mkeys.Rotation().Answered(r.Ref.Port(), &e)
-	f.links.Answer(r.Ref.Port(), r.Method, &e)
 }

@@ -2,10 +2,7 @@ package sm
 
 import (
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/multicast"
-	"portcullis/fabricsm/sm/portset"
-	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -61,68 +58,10 @@ func (c *Core) plant() {
 	if !c.groups.HasRoutes() {
 		return
 	}
-	if c.lanes.Follow(c.routing.tables, c.groups.Ground()) {
+	if c.lanes.Follow(c.routing.Tables(), c.groups.Ground()) {
 		settingFabric{desk{c}}.renewSMSL()
 	}
 	if c.groups.Plan() {
 		c.viewDue = true
 	}
-}
-
-// workMFT reads and writes blocks, several at a time.
-func (c *Core) workMFT(id topo.NodeID) {
-	x := work.OnNode(work.MFT, id)
-	s := c.groups.Next(id, c.writing())
-	switch {
-	case s.Method == 0:
-		return
-	case s.Audit:
-		c.auditing = true
-		c.ask(x, id, s.Method, mad.AttrMulticastForwardingTable, s.Mod)
-		c.auditing = false
-		return
-	case s.Method == mad.MethodSet:
-		m := c.ask(x, id, s.Method, mad.AttrMulticastForwardingTable, s.Mod)
-		c.encode(mad.Encode(m.Data(), &mad.MulticastForwardingTable{PortMask: s.Masks}))
-	default:
-		c.ask(x, id, s.Method, mad.AttrMulticastForwardingTable, s.Mod)
-	}
-	c.q.Mark(x)
-}
-
-// gotMFT takes one block.
-func (c *Core) gotMFT(id topo.NodeID, r *work.Request, m *mad.MAD, status mad.Status) {
-	got := &mad.MulticastForwardingTable{}
-	if status != mad.StatusOK || mad.Decode(m.Data(), got) != nil {
-		got = nil
-	}
-	reason, refused := c.groups.Answer(id, r, got, status.String())
-	if !refused {
-		return
-	}
-	if first, rounds := c.groups.Refuse(id, r); first {
-		c.failures.SetRounds(r.Ref, rounds)
-		c.refused(r, reason)
-	}
-}
-
-// wantMulticast fills in the fields of SwitchInfo that are about multicast.
-func (c *Core) wantMulticast(id topo.NodeID, want *mad.SwitchInfo) {
-	n := &c.nodes[id]
-	p0 := &c.ports[c.topo.Node(id).FirstPort]
-	hasTop := p0.known && p0.info.CapabilityMask.Has(mad.IsMulticastFDBTopSupported) && n.notKept&portset.MulticastFDBTop == 0
-	c.groups.Want(want, hasTop, n.notKept&portset.DefaultMulticastPorts == 0)
-}
-
-// learnMulticast remembers which of those fields a switch did not keep in a Set.
-func (c *Core) learnMulticast(id topo.NodeID) {
-	var missed PortFields
-	top, ports := c.nodes[id].sw.MissedMulticast()
-	if top {
-		missed |= portset.MulticastFDBTop
-	}
-	if ports {
-		missed |= portset.DefaultMulticastPorts
-	}
-	c.learn(id, 0, missed)
 }

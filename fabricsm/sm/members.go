@@ -19,7 +19,8 @@ func (f pkeyFabric) IsManager(p topo.PortID) bool    { return f.trust.IsManager(
 func (f pkeyFabric) MayBelong(sp topo.PortID) bool   { return f.law.MayBelong(sp) }
 func (f pkeyFabric) IsRetired(guid ib.GUID) bool     { return f.law.IsRetired(guid) }
 func (f pkeyFabric) IsConfirmed(sp topo.PortID) bool { return f.hosts.IsConfirmed(sp) }
-func (f pkeyFabric) PutOff(x work.Ref)               { f.inBackground(x) }
+func (f pkeyFabric) Expel(at ib.Place)               { f.expel(at) }
+func (f pkeyFabric) PutOff(x work.Ref)               { f.idleWork.Add(x) }
 
 func (f pkeyFabric) PortOf(p topo.PortID) pkeys.Port {
 	pt := &f.ports[p]
@@ -63,8 +64,8 @@ func (e keyEvents) Refused(ms *members.Membership, reason string) {
 	e.problem(ms.Refused(), &MembershipRefused{GUID: ms.GUID, PKey: ms.PKey, Place: ms.Place, Revision: e.members.Revision(), Reason: reason})
 }
 
-// newKeeper returns what keeps P_Key tables.
-func (c *Core) newKeeper() *pkeys.Keeper {
+// newTables returns what keeps P_Key tables.
+func newTables(c *Core) *pkeys.Keeper {
 	o := pkeys.Options{Controls: c.cfg.Controls.Partitions, Rules: partition.Rules{FullSwitches: c.cfg.ClassKeys.FullSwitches}}
 	if c.cfg.Enforcement == Accepted {
 		o.Rules.Enforcement = partition.EnforceCapacity

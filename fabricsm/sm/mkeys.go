@@ -87,23 +87,21 @@ func (f keyFabric) SaveBehind(at ib.Place, guid ib.GUID) {
 	f.save(Fact{Kind: FactBehind, GUID: at.Switch, Port: at.Port, Behind: guid})
 }
 
-func (f keyCore) Age() time.Duration           { return f.now.Sub(f.born) }
 func (f keyCore) IsAlive(id topo.NodeID) bool  { return f.nodes[id].alive }
 func (f keyCore) IsSilent(id topo.NodeID) bool { return f.nodes[id].silent }
 func (f keyCore) Hops(id topo.NodeID) int      { return f.tree.RouteTo(id).Len() }
 func (f keyCore) IsWriting() bool              { return f.writing() }
 func (f keyCore) IsReady() bool                { return f.members.IsReady() }
-func (f keyCore) HasBackground() bool          { return f.idleWork.armed }
+func (f keyCore) HasBackground() bool          { return f.idleWork.IsArmed() }
 func (f keyCore) Entry(x work.Ref) topo.PortID { return f.ownEntry(x) }
 func (f keyCore) Tries(x work.Ref) int         { return f.failures.Tries(x) }
 func (f keyCore) MaxTries() int                { return f.cfg.Tries }
 
-func (f keyActions) After(d time.Duration, a work.Alarm, x work.Ref) { f.after(d, a, x) }
-func (f keyActions) InBackground(x work.Ref)                         { f.inBackground(x) }
-func (f keyActions) ShowSoon()                                       { f.viewDue = true }
-func (f keyActions) Disturb()                                        { f.disturb() }
-func (f keyActions) HasNoKey(p topo.PortID)                          { f.refusing.Reopen(p) }
-func (f keyActions) Refused(p topo.PortID, shown bool)               { f.refusing.Refuses(p, shown) }
+func (f keyActions) InBackground(x work.Ref)           { f.idleWork.Add(x) }
+func (f keyActions) ShowSoon()                         { f.viewDue = true }
+func (f keyActions) Disturb()                          { f.disturb() }
+func (f keyActions) HasNoKey(p topo.PortID)            { f.refusing.Reopen(p) }
+func (f keyActions) Refused(p topo.PortID, shown bool) { f.refusing.Refuses(p, shown) }
 
 func (f keyActions) ProbeAnew(p topo.PortID) {
 	f.failures.Forget(work.OnPort(work.Probe, p))
@@ -142,8 +140,8 @@ func (f keyStore) SaveReleased(released bool) {
 	f.save(s)
 }
 
-// startKeys takes the saved records of keys and cycles of their rotation, once all else is loaded.
-func (c *Core) startKeys(facts []Fact) {
+// start takes the saved records of keys and cycles of their rotation, once all else is loaded.
+func (f keyStore) start(facts []Fact) {
 	var records []keys.Record
 	for _, r := range KeyRecords(facts) {
 		if r.Kind == keys.MKey {
@@ -156,7 +154,7 @@ func (c *Core) startKeys(facts []Fact) {
 			cycles = []keys.Cycle{*y}
 		}
 	}
-	c.mkeys.Start(records, cycles)
+	f.mkeys.Start(records, cycles)
 }
 
 // keyDoubted records that a device may have been restarted: it was silent, or its link was away.

@@ -11,9 +11,9 @@ import (
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/hostwrites"
 	"portcullis/fabricsm/sm/notkept"
+	"portcullis/fabricsm/sm/pacing"
 	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/quarantine"
-	"portcullis/fabricsm/sm/subtree"
 	"portcullis/fabricsm/sm/switchinfo"
 	"portcullis/fabricsm/sm/traps"
 	"portcullis/fabricsm/sm/tree"
@@ -28,8 +28,7 @@ type node struct {
 	alive bool
 	due   bool // noted in Core.devices
 
-	out       uint16     // requests out to it
-	parked    []work.Ref // work that waits for requests to come back
+	turns     work.Turns
 	silent    bool
 	described bool
 	returned  time.Time // when it came back, if its LID was known; else zero
@@ -52,7 +51,7 @@ type port struct {
 
 	node  topo.NodeID
 	set   portset.State
-	turns allowance
+	turns pacing.Allowance
 
 	doubts     uint32 // times that its device may have been restarted
 	lid        ib.LID
@@ -119,8 +118,9 @@ func (f finderActions) Add(ni mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.subtrees.Add(id, &found)
 	c.quarantine.Restore(id)
 	c.pkeys.Moved()
-	if c.lids.Of(ni.PortGUID) != 0 && c.routing.tables != nil {
-		c.routing.back, c.nodes[id].returned = c.now, c.now
+	if c.lids.Of(ni.PortGUID) != 0 && c.routing.Tables() != nil {
+		c.routing.CameBack()
+		c.nodes[id].returned = c.now
 	}
 	return id
 }
@@ -174,31 +174,8 @@ func (f treeFabric) Drop(id topo.NodeID) {
 	c.tree.Remove(id)
 	if tn.Type == ib.NodeSwitch {
 		c.law.Forget(tn.GUID)
-		c.wantRoutes()
+		c.routing.Want()
 	}
-	c.routing.bury(&c.topo, id)
+	c.routing.Gone(id)
 	c.pkeys.Moved()
 }
-
-// bury keeps the slots of nodes that went, so that ids stay. Their number is bounded, as a device behind a port may
-// come back under ever new GUIDs.
-func (r *routing) bury(t *topo.Builder, id topo.NodeID) {
-	r.tombs = append(r.tombs, id)
-	r.tombSize += subtree.Size(t.Node(id).NumPorts)
-	for tries := 4; r.tombSize > maxTombstones && tries > 0 && !r.running; tries-- {
-		oldest := r.tombs[0]
-		r.tombs = r.tombs[1:]
-		switch {
-		case t.Node(oldest).Type != 0: // it came back
-		case r.tables.LFT(oldest) != nil:
-			r.tombs = append(r.tombs, oldest) // the next tables are made from these
-			continue
-		default:
-			t.Forget(oldest)
-		}
-		r.tombSize -= subtree.Size(t.Node(oldest).NumPorts)
-	}
-}
-
-// maxTombstones is the size of the nodes that are gone and have a slot.
-const maxTombstones = 4096

@@ -5,51 +5,9 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm/fault"
 	"portcullis/fabricsm/sm/portchange"
-	"portcullis/fabricsm/sm/portset"
 	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
-
-func (c *Core) workInfo(p topo.PortID) {
-	pt := &c.ports[p]
-	if c.mkeys.IsSetOut(p) {
-		return // it is read when that is answered, see mkeys.Keeper.SetAnswered
-	}
-	c.sure.Ask(p)
-	c.auditing, pt.background = pt.background, false
-	c.ask(work.OnPort(work.Info, p), pt.node, mad.MethodGet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
-	c.auditing = false
-}
-
-func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
-	var pi mad.PortInfo
-	if status != mad.StatusOK || mad.Decode(m.Data(), &pi) != nil {
-		c.changes.Answer(p, true)
-		if c.contests.IsOpen(p) && c.topo.Peer(p) == topo.None && !c.topo.IsExternal(p) {
-			c.ports[p].mute = true
-			c.contests.Release(p)
-			return
-		}
-		c.refused(&work.Request{Ref: work.OnPort(work.Info, p), Node: c.ports[p].node, Method: mad.MethodGet, Attr: mad.AttrPortInfo}, status.String())
-		return
-	}
-	c.changes.Answer(p, !c.ports[p].known || pi.PortState != c.ports[p].info.PortState)
-	c.sure.Answered(p, pi.LID)
-	was := ib.PortNop
-	if pt := &c.ports[p]; pt.known {
-		was = pt.info.PortState
-	}
-	c.mkeys.Found(p, &pi, was)
-	if lost := c.settings.LostBits(p, &pi); lost != 0 {
-		c.learn(c.ports[p].node, 0, lost)
-	}
-	if pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound && c.nodes[c.ports[p].node].notKept&portset.Enforcement != 0 {
-		// It does keep them: the observation to the contrary was a mistake.
-		c.learn(c.ports[p].node, portset.Enforcement, 0)
-		c.touchNode(c.ports[p].node)
-	}
-	c.observe(p, &pi, true)
-}
 
 // observe takes the PortInfo of a port from the answer to a Get, or to a Set.
 func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
@@ -96,7 +54,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		c.law.Reread(p)
 	}
 	if !was {
-		c.lawFirst(p)
+		lawActions{desk{c}}.first(p)
 	}
 	if hasLink && !was && (byGet || !guessed) {
 		pt.fresh = pi.PortState == ib.PortInit

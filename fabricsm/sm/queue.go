@@ -7,14 +7,14 @@ import (
 
 // pump takes work from the queue while the window has room.
 func (c *Core) pump() {
-	c.resumeThrottled()
+	c.throttle.Resume()
 	for c.wire.HasRoom(c.cfg.Window) {
 		c.unread.ReadLevel()
 		x, ok := c.q.Pop()
 		if !ok {
 			return
 		}
-		target, ok := c.targetOf(x)
+		target, ok := work.TargetOf(lives{desk{c}}, x)
 		if c.q.IsVoid(x) {
 			c.passTurn(target, ok)
 			continue
@@ -23,7 +23,7 @@ func (c *Core) pump() {
 			c.q.Unmark(x)
 			continue
 		}
-		if c.throttle(x, target) {
+		if c.throttle.Delays(x, target) {
 			c.passTurn(target, ok)
 			continue
 		}
@@ -39,24 +39,23 @@ func (c *Core) pump() {
 			c.passTurn(target, ok)
 			continue
 		}
-		if target != topo.None && int(c.nodes[target].out) >= c.cfg.PerTarget {
-			n := &c.nodes[target]
-			n.parked = append(n.parked, x)
+		if target != topo.None && c.nodes[target].turns.Out() >= c.cfg.PerTarget {
+			c.nodes[target].turns.Park(x)
 			continue
 		}
 		c.q.Unmark(x)
-		if c.overdrawn(x) {
+		if c.budget.IsOverdrawn(x) {
 			c.passTurn(target, ok)
 			continue
 		}
 		if target == topo.None {
-			c.workOn(x)
+			c.handlers[x.Class].Work(x)
 			continue
 		}
-		before := c.nodes[target].out
-		c.workOn(x)
-		if n := &c.nodes[target]; n.out == before {
-			c.unpark(n) // its turn was not used
+		before := c.nodes[target].turns.Out()
+		c.handlers[x.Class].Work(x)
+		if t := &c.nodes[target].turns; t.Out() == before {
+			t.PassOn(&c.q, c.cfg.PerTarget) // its turn was not used
 		}
 	}
 }
@@ -65,67 +64,6 @@ func (c *Core) pump() {
 // turn of a node, and nothing else would pass it on.
 func (c *Core) passTurn(target topo.NodeID, ok bool) {
 	if ok && target != topo.None {
-		c.unpark(&c.nodes[target])
-	}
-}
-
-// targetOf returns the node that a piece of work is to ask, None if it is not known yet. Work on nodes that are gone or
-// silent is dropped: all work of a node is marked when it comes back.
-func (c *Core) targetOf(x work.Ref) (topo.NodeID, bool) {
-	switch {
-	case x.Class == work.Root, x.Class == work.Probe:
-		return topo.None, true
-	case x.Class.IsOnNode():
-		n := &c.nodes[x.ID]
-		return x.Node(), n.alive && !n.silent
-	default:
-		id := c.ports[x.ID].node
-		return id, c.nodes[id].alive && !c.nodes[id].silent
-	}
-}
-
-// unpark puts one piece of work back that waited for its node.
-func (c *Core) unpark(n *node) {
-	for len(n.parked) > 0 && int(n.out) < c.cfg.PerTarget {
-		x := n.parked[0]
-		n.parked = n.parked[1:]
-		if len(n.parked) == 0 {
-			n.parked = nil
-		}
-		if c.q.PutBack(x) {
-			return
-		}
-	}
-}
-
-// work looks at one item and sends the next request for it, if any.
-func (c *Core) workOn(x work.Ref) {
-	switch x.Class {
-	case work.Switch:
-		switchFabric{desk{c}}.look(x.Node())
-	case work.Info:
-		c.workInfo(x.Port())
-	case work.Root, work.Probe:
-		c.workProbe(x)
-	case work.SMInfo:
-		c.election.Work(x.Port())
-	case work.PKey:
-		c.workPKeys(x.Port())
-	case work.LFT:
-		c.workLFT(x.Node())
-	case work.SLtoVL, work.VLArb:
-		laneFabric{c}.step(x, c.lanes.Next(x))
-	case work.Set:
-		c.workSet(x.Port())
-	case work.Desc:
-		c.workDescription(x.Node())
-	case work.GUID:
-		c.workGUIDs(x.Port())
-	case work.MFT:
-		c.workMFT(x.Node())
-	case work.Vendor:
-		linkFabric{desk{c}}.look(x.Port())
-	case work.Notice:
-		notices{desk{c}}.work(x.Port())
+		c.nodes[target].turns.PassOn(&c.q, c.cfg.PerTarget)
 	}
 }

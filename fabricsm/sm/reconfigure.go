@@ -55,8 +55,7 @@ func (c *Core) setPolicy(in *Policy) {
 		c.touchAll()
 	}
 	if in.Engines != nil {
-		c.routing.fresh = true
-		c.wantRoutes()
+		c.routing.Renew()
 	}
 }
 
@@ -87,6 +86,6 @@ func (c *Core) newPortPolicy() {
 		}
 	}
 	if lanes {
-		c.wantRoutes()
+		c.routing.Want()
 	}
 }

@@ -44,12 +44,12 @@ func (f settingFabric) HasKeys(p topo.PortID) bool                     { return 
 // are routes it stays as it was found.
 func (f settingFabric) SMSL(p topo.PortID) ib.SL {
 	switch {
-	case f.routing.tables == nil:
+	case f.routing.Tables() == nil:
 		return f.ports[p].info.MasterSMSL
-	case f.routing.tables.Layers() == 1:
+	case f.routing.Tables().Layers() == 1:
 		return f.cfg.Ports.MasterSMSL
 	}
-	return f.routing.tables.SL(f.ports[p].lid, f.smLID())
+	return f.routing.Tables().SL(f.ports[p].lid, f.smLID())
 }
 
 // renewSMSL writes the service level towards this SM where it changed.
@@ -106,6 +106,6 @@ func (g portGate) MayForward(p topo.PortID) bool {
 	if g.forwarding() {
 		return true
 	}
-	g.routing.waiting = append(g.routing.waiting, work.OnPort(work.Set, p))
+	g.routing.Await(work.OnPort(work.Set, p))
 	return false
 }

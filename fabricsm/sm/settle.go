@@ -1,7 +1,6 @@
 package sm
 
 import (
-	"cmp"
 	"slices"
 
 	"portcullis/fabricsm/ib"
@@ -23,17 +22,13 @@ func (c *Core) settle() bool {
 		}
 	}
 	if c.out.Job == nil {
-		c.out.Job = c.routeJob()
+		c.out.Job = routingFabric{desk{c}}.job()
 	}
 	if c.lanes.Release() {
 		return true
 	}
-	if c.forwarding() && len(c.routing.waiting) > 0 {
-		waiting := c.routing.waiting
-		c.routing.waiting = nil
-		for _, x := range waiting {
-			c.q.Mark(x)
-		}
+	if c.forwarding() && c.routing.Waiting() > 0 {
+		c.routing.Release(&c.q)
 		return true
 	}
 	if !c.tally.IsSettled() && c.rest.IsIdle() && c.writing() && !c.alone() {
@@ -53,9 +48,9 @@ var _ settling.Fabric = restFabric{}
 
 func (f restFabric) IsFinding() bool { return f.unread.IsFinding() || f.subtrees.IsPending() }
 
-func (f restFabric) IsRouting() bool                      { return f.routing.need || f.routing.running }
+func (f restFabric) IsRouting() bool                      { return f.routing.IsDue() }
 func (f restFabric) IsReady() bool                        { return f.members.IsReady() }
-func (f restFabric) DelaysThrottled(r *work.Request) bool { return f.delaysThrottled(r) }
+func (f restFabric) DelaysThrottled(r *work.Request) bool { return f.throttle.Affects(r) }
 
 func (f restFabric) HasTries(x work.Ref, n topo.NodeID) bool {
 	tries := f.cfg.Tries
@@ -129,7 +124,7 @@ func (c *Core) configure(foreign bool) {
 	c.out.Save = slices.Grow(c.out.Save, max(0, len(ports)-c.lids.Owners())) // one for each new LID
 	c.lids.SettleAll(ports)
 	c.mkeys.SetMaster()
-	c.routing.need, c.routing.since = true, c.now
+	c.routing.Begin()
 	for _, id := range f.Switches() {
 		c.lfts.Compare(id)
 	}
@@ -169,7 +164,7 @@ func (c *Core) publish() {
 		c.disturbed = false
 		v := *c.shown
 		v.Time, v.Repeats, v.Settled, v.Pending = c.now, true, false, c.wire.Out()
-		v.SMPs, v.Progress, v.Counters = smps(&c.wire), c.progress(), c.tally.Counters
+		v.SMPs, v.Progress, v.Counters = c.wire.Counts(), c.progress(), c.tally.Counters
 		v.Faults, v.Problems = c.faults.Snapshot()
 		v.Violations = c.reports.Snapshot()
 		c.out.View, c.shown = &v, &v
@@ -183,8 +178,8 @@ func (c *Core) publishAll() {
 	v := &View{
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.election.State(), GUID: c.cfg.PortGUID, LID: c.smLID(),
 		Priority: c.election.Priority(), ActCount: c.election.ActCount(), Others: c.election.Others(), Managers: c.election.Peers(), Settled: c.tally.IsSettled() && c.writing(), Pending: c.wire.Out(),
-		Revision: c.members.Revision(), Intent: c.members.HasIntent(), SMPs: smps(&c.wire), Dropped: c.dropped,
-		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables,
+		Revision: c.members.Revision(), Intent: c.members.HasIntent(), SMPs: c.wire.Counts(), Dropped: c.dropped,
+		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.Tables(),
 	}
 	v.Faults, v.Problems = c.faults.Snapshot()
 	rest := portview.Rest{Fabric: v.Fabric, Routes: v.Tables, PKeys: c.pkeys.Show(), Lanes: c.lanes.View(), Aliases: c.aliases.Show()}
@@ -198,30 +193,16 @@ func (c *Core) publishAll() {
 	c.out.View, c.shown = v, v
 }
 
-// smps counts the requests that were sent by kind.
-func smps(w *work.Window) []SMPCount {
-	sent := w.Sent()
-	out := make([]SMPCount, 0, len(sent))
-	for k, n := range sent {
-		out = append(out, SMPCount{Method: k.Method, Attr: k.Attr, Sent: n})
-	}
-	slices.SortFunc(out, func(a, b SMPCount) int {
-		return cmp.Or(cmp.Compare(a.Attr, b.Attr), cmp.Compare(a.Method, b.Method))
-	})
-	return out
-}
-
 func (c *Core) progress() settling.Progress {
 	r := &c.routing
-	routing := r.need || r.running
 	at := settling.Stage{
-		State: c.election.State(), Settled: c.tally.IsSettled(), Routed: r.tables != nil, Routing: routing,
-		Forwarding: c.lfts.Pending() > 0, Waiting: !c.q.IsEmpty() || len(r.waiting) > 0,
+		State: c.election.State(), Settled: c.tally.IsSettled(), Routed: r.Tables() != nil, Routing: r.IsDue(),
+		Forwarding: c.lfts.Pending() > 0, Waiting: !c.q.IsEmpty() || r.Waiting() > 0,
 	}
 	p := settling.Progress{
 		Phase: at.Phase(), Fresh: c.wire.Fresh(), Window: c.cfg.Window, Silent: c.failures.Len(),
-		Routing: routing, RouteTook: c.tally.RouteTook(),
-		LFTSwitches: c.lfts.Pending(), Activating: len(r.waiting),
+		Routing: r.IsDue(), RouteTook: c.tally.RouteTook(),
+		LFTSwitches: c.lfts.Pending(), Activating: r.Waiting(),
 		Background: c.idleWork.Len(),
 	}
 	p.Urgent = c.q.Urgent()

@@ -1,13 +1,8 @@
 package sm
 
 import (
-	"maps"
-	"slices"
-
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
-	"portcullis/fabricsm/sm/aliases"
-	"portcullis/fabricsm/sm/pkeys"
 	"portcullis/fabricsm/sm/portview"
 	"portcullis/fabricsm/topo"
 )
@@ -15,34 +10,9 @@ import (
 // Sketch makes views without a core, for tests and measurements of those that read
 // views. Views made one after the other share what did not change, as those of a
 // core do. The zero Sketch knows nothing.
-type Sketch struct {
-	pkeys   topo.OwnPages[*pkeys.Table]
-	aliases *aliases.Shown
-}
-
-// SetPKeys sets the P_Key table of a port, read and proven; nil: it was not read.
-func (s *Sketch) SetPKeys(p topo.PortID, keys ...ib.PKey) {
-	s.pkeys.Grow(int(p) + 1)
-	if keys == nil {
-		s.pkeys.Set(int32(p), nil)
-		return
-	}
-	s.pkeys.Set(int32(p), pkeys.NewTable(keys))
-}
-
-// SetAliases sets alias GUIDs of a port.
-func (s *Sketch) SetAliases(p topo.PortID, guids ...ib.GUID) {
-	next := &aliases.Shown{ByPort: make(map[topo.PortID][]ib.GUID)}
-	if s.aliases != nil {
-		maps.Copy(next.ByPort, s.aliases.ByPort)
-	}
-	next.ByPort[p] = slices.Clone(guids)
-	s.aliases = next
-}
+type Sketch struct{ portview.Sketch }
 
 // View returns the view of a master whose fabric is settled.
 func (s *Sketch) View(f *topo.Fabric, t *route.Tables) *View {
-	s.pkeys.Grow(f.NumPorts())
-	rest := portview.Rest{Fabric: f, Routes: t, PKeys: s.pkeys.Snapshot(), Aliases: s.aliases}
-	return &View{Fabric: f, Tables: t, State: ib.SMMaster, Settled: true, Devices: rest.Devices()}
+	return &View{Fabric: f, Tables: t, State: ib.SMMaster, Settled: true, Devices: s.Devices(f, t)}
 }

@@ -4,99 +4,92 @@ import (
 	"time"
 
 	"portcullis/fabricsm/sm/work"
+	"portcullis/fabricsm/topo"
 )
+
+// lives is the core as package work asks it how nodes are.
+type lives struct{ desk }
+
+var _ work.Lives = lives{}
+
+func (l lives) NodeOf(p topo.PortID) topo.NodeID { return l.ports[p].node }
+
+func (l lives) Life(id topo.NodeID) work.Life {
+	n := &l.nodes[id]
+	return work.Life{Epoch: n.epoch, IsAlive: n.alive, IsSilent: n.silent}
+}
 
 func (c *Core) after(d time.Duration, alarm work.Alarm, x work.Ref) {
 	t := work.Timer{At: c.now.Add(d), Alarm: alarm, Ref: x}
 	if alarm <= work.Report {
-		t.Epoch = c.epochOf(x)
+		t.Epoch = work.EpochOf(lives{desk{c}}, x)
 	}
 	c.timers.Add(t)
 }
 
-func (c *Core) epochOf(x work.Ref) uint32 {
-	switch {
-	case x.Class == work.Root:
-		return 0
-	case x.Class.IsOnNode():
-		return c.nodes[x.ID].epoch
-	default:
-		return c.nodes[c.ports[x.ID].node].epoch
-	}
-}
-
-// fire does the work that is due.
+// fire does the work that is due. What is about a node that is gone is not done.
 func (c *Core) fire() {
 	for {
 		t, due := c.timers.Due(c.now)
 		if !due {
 			return
 		}
-		switch t.Alarm {
-		case work.Near:
-			if c.epochOf(t.Ref) == t.Epoch {
-				c.q.Mark(t.Ref)
-			}
-		case work.Retry:
-			if c.epochOf(t.Ref) == t.Epoch {
-				c.pausedFor(t.Ref)
-				c.q.Mark(t.Ref)
-			}
-		case work.Unhold:
+		if t.Alarm == work.Unhold {
 			c.q.Free(t.Ref)
-			if c.epochOf(t.Ref) == t.Epoch {
-				c.q.Mark(t.Ref)
-			}
-		case work.Verify:
-			if c.epochOf(t.Ref) == t.Epoch {
-				c.traps.LookDue(t.Ref.Node())
-			}
-		case work.Report:
-			if c.epochOf(t.Ref) == t.Epoch {
-				c.reports.CheckDue(t.Ref.Port())
-			}
-		case work.Violations:
-			c.reports.ReportDue()
-			c.viewDue = true
-		case work.Intent:
-			c.stopWaiting()
-		case work.Audit:
-			c.audit()
-		case work.Watch:
-			c.election.Watch()
-		case work.Poll:
-			c.election.Poll()
-		case work.Health:
-			c.health.Recover()
-		case work.Background:
-			c.backgroundDue()
-		case work.Rotate:
-			c.mkeys.Rotation().Due()
-		case work.Turn:
-			c.mkeys.Rotation().TurnOver(t.Ref.Port())
-		case work.Lease:
-			c.mkeys.Leases().Due()
-		case work.KeepLeases:
-			c.keepLeases()
-		case work.Closed:
-			c.refusing.AskClosed()
-		case work.LIDs:
-			hostFabric{desk{c}}.readLIDs()
-		case work.Route:
-			if wait := c.routesBy().Sub(c.now); c.routing.need && !c.routing.running && wait > 0 {
-				c.after(wait, work.Route, work.Ref{})
-			}
 		}
+		if t.Alarm <= work.Report && work.EpochOf(lives{desk{c}}, t.Ref) != t.Epoch {
+			continue
+		}
+		c.alarm(t.Alarm, t.Ref)
 	}
 }
 
-// pausedFor forgets which blocks of a table were refused before a pause.
-func (c *Core) pausedFor(x work.Ref) {
-	switch x.Class {
-	case work.LFT:
-		c.lfts.Resume(x.Node())
-	case work.MFT:
-		c.groups.Resume(x.Node())
-	default:
+// alarm does what is due.
+func (c *Core) alarm(a work.Alarm, x work.Ref) {
+	switch a {
+	case work.Near, work.Unhold:
+		c.q.Mark(x)
+	case work.Retry:
+		switch x.Class { // which blocks of a table were refused before a pause is forgotten
+		case work.LFT:
+			c.lfts.Resume(x.Node())
+		case work.MFT:
+			c.groups.Resume(x.Node())
+		default:
+		}
+		c.q.Mark(x)
+	case work.Verify:
+		c.traps.LookDue(x.Node())
+	case work.Report:
+		c.reports.CheckDue(x.Port())
+	case work.Violations:
+		c.reports.ReportDue()
+		c.viewDue = true
+	case work.Intent:
+		c.stopWaiting()
+	case work.Audit:
+		c.audit()
+	case work.Watch:
+		c.election.Watch()
+	case work.Poll:
+		c.election.Poll()
+	case work.Health:
+		c.health.Recover()
+	case work.Background:
+		c.idleWork.Due()
+	case work.Rotate:
+		c.mkeys.Rotation().Due()
+	case work.Turn:
+		c.mkeys.Rotation().TurnOver(x.Port())
+	case work.Lease:
+		c.mkeys.Leases().Due()
+	case work.KeepLeases:
+		c.keepLeases()
+	case work.Closed:
+		c.refusing.AskClosed()
+	case work.LIDs:
+		hostFabric{desk{c}}.readLIDs()
+	case work.Route:
+		c.routing.Look()
 	}
 }

@@ -71,7 +71,6 @@ func (f lawFabric) IsProtected(p topo.PortID) bool   { return f.quarantine.IsPro
 func (f lawFabric) IsDark(p topo.PortID) bool        { return f.dark(p) }
 
 func (f lawActions) Impose(p topo.PortID) { f.quarantine.PutLaw(p, f.law.ActionOn(p)) }
-func (f lawActions) ImposeEverywhere()    { f.lawEverywhere() }
 func (f lawActions) Disturb()             { f.disturb() }
 func (f lawActions) Pause(p topo.PortID)  { f.pauseWork(work.OnPort(work.Probe, p)) }
 func (f lawActions) Retired()             { f.pkeys.Judge.Retired() }
@@ -117,44 +116,44 @@ func (f lawActions) Doubt(p topo.PortID, tries int) {
 	f.after(nearRetry<<min(tries, 6), work.Near, work.OnPort(work.Probe, p))
 }
 
-// startTopology takes the configured topology and the saved state.
-func (c *Core) startTopology(facts []Fact) {
+// start takes the configured topology and the saved state.
+func (f lawActions) start(facts []Fact) {
 	var saved []declared.Saved
 	for i := range facts {
-		f := &facts[i]
-		if f.Kind == FactTopology || f.Kind == FactTopologyMode {
+		x := &facts[i]
+		if x.Kind == FactTopology || x.Kind == FactTopologyMode {
 			saved = append(saved, declared.Saved{
-				IsMode: f.Kind == FactTopologyMode, Place: ib.Place{Switch: f.GUID, Port: f.Port}, Mark: f.Mark, Seen: f.Seen, Since: f.Since,
+				IsMode: x.Kind == FactTopologyMode, Place: ib.Place{Switch: x.GUID, Port: x.Port}, Mark: x.Mark, Seen: x.Seen, Since: x.Since,
 			})
 		}
 	}
-	cfg := &c.cfg.Topology
-	c.law.Start(&declared.Order{Spec: cfg.Spec, Mode: cfg.Mode, Back: cfg.Back}, saved)
+	cfg := &f.cfg.Topology
+	f.law.Start(&declared.Order{Spec: cfg.Spec, Mode: cfg.Mode, Back: cfg.Back}, saved)
 }
 
-// lawFirst takes that a port of a switch was read for the first time.
-func (c *Core) lawFirst(p topo.PortID) {
-	if !c.topo.IsExternal(p) {
+// first takes that a port of a switch was read for the first time.
+func (f lawActions) first(p topo.PortID) {
+	if !f.topo.IsExternal(p) {
 		return
 	}
-	if c.law.IsLetGo(c.topo.PlaceOf(p)) {
-		c.ports[p].quarantine.Reopen()
-		c.q.MarkPort(work.Set, p)
+	if f.law.IsLetGo(f.topo.PlaceOf(p)) {
+		f.ports[p].quarantine.Reopen()
+		f.q.MarkPort(work.Set, p)
 	}
-	c.quarantine.PutLaw(p, c.law.ActionOn(p))
+	f.Impose(p)
 }
 
-// lawEverywhere looks again at what the declared topology does to each port.
-func (c *Core) lawEverywhere() {
-	for p := range c.ports {
+// ImposeEverywhere looks again at what the declared topology does to each port.
+func (f lawActions) ImposeEverywhere() {
+	for p := range f.ports {
 		id := topo.PortID(p)
-		if c.nodes[c.ports[p].node].alive && c.topo.IsExternal(id) && c.ports[p].known {
-			c.quarantine.PutLaw(id, c.law.ActionOn(id))
-			if c.topo.Peer(id) == topo.None && linkUp(&c.ports[p].info) {
-				c.q.MarkPort(work.Probe, id)
+		if f.nodes[f.ports[p].node].alive && f.topo.IsExternal(id) && f.ports[p].known {
+			f.Impose(id)
+			if f.topo.Peer(id) == topo.None && linkUp(&f.ports[p].info) {
+				f.q.MarkPort(work.Probe, id)
 			}
 		}
 	}
-	c.touchAll()
-	c.disturb()
+	f.touchAll()
+	f.disturb()
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/sm/declared"
 	"portcullis/fabricsm/sm/fault"
@@ -15,6 +14,7 @@ import (
 	"portcullis/fabricsm/sm/portview"
 	"portcullis/fabricsm/sm/settling"
 	"portcullis/fabricsm/sm/violation"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -70,11 +70,7 @@ type View struct {
 }
 
 // SMPCount says how many requests of a kind were sent.
-type SMPCount struct {
-	Method mad.Method
-	Attr   mad.AttrID
-	Sent   uint64
-}
+type SMPCount = work.Count
 
 // ChangedPKeys visits the ports whose P_Key tables may differ from those of an
 // older view, nil for none.

@@ -10,7 +10,7 @@ import (
 // ask makes a request to a known node and returns its MAD, for the attribute of a Set to be written.
 func (c *Core) ask(x work.Ref, n topo.NodeID, method mad.Method, attr mad.AttrID, mod uint32) *mad.MAD {
 	m := c.send(x, n, c.nodes[n].epoch, method, attr, mod, c.routeFor(x, n))
-	c.nodes[n].out++
+	c.nodes[n].turns.Begin()
 	if method == mad.MethodSet {
 		c.nodes[n].doubt.NoteSet()
 	}
@@ -56,7 +56,7 @@ func (c *Core) send(x work.Ref, n topo.NodeID, epoch uint32, method mad.Method, 
 		c.disturb()
 	}
 	id := c.wire.Add(&r, repeats)
-	c.spend(x)
+	c.budget.Spend(x)
 
 	c.out.Send = append(c.out.Send, Request{ID: RequestID(id), LID: ib.PermissiveLID})
 	m := &c.out.Send[len(c.out.Send)-1].MAD
@@ -67,18 +67,19 @@ func (c *Core) send(x work.Ref, n topo.NodeID, epoch uint32, method mad.Method, 
 
 // reply takes the end of a request.
 func (c *Core) reply(in *Reply) {
-	r, ok := c.wire.End(uint32(in.ID))
-	if !ok {
+	r := &c.ended
+	var ok bool
+	if *r, ok = c.wire.End(uint32(in.ID)); !ok {
 		c.dropped++
 		return
 	}
 	countReply(&c.tally.Counters, in.Outcome, &in.MAD)
 	if r.Node != topo.None && c.nodes[r.Node].epoch == r.Epoch {
-		n := &c.nodes[r.Node]
-		n.out--
-		defer c.unpark(n)
+		t := &c.nodes[r.Node].turns
+		t.End()
+		defer t.PassOn(&c.q, c.cfg.PerTarget)
 	}
-	if !c.current(&r) {
+	if !work.IsCurrent(lives{desk{c}}, r) {
 		return
 	}
 	again := c.q.End(r.Ref)
@@ -93,27 +94,15 @@ func (c *Core) reply(in *Reply) {
 	}
 	switch {
 	case outcome != Answered:
-		c.failures.Failed(&r, outcome != TimedOut)
+		c.failures.Failed(r, outcome != TimedOut)
 	case in.MAD.Status().IsBusy():
-		c.failures.Failed(&r, true)
+		c.failures.Failed(r, true)
 	default:
-		c.answered(&r, &in.MAD)
+		c.answered(r, &in.MAD)
 	}
 	c.auditing = false
-	if again && c.current(&r) {
+	if again && work.IsCurrent(lives{desk{c}}, r) {
 		c.q.Mark(r.Ref)
-	}
-}
-
-// current reports whether what a request was about is still there.
-func (c *Core) current(r *work.Request) bool {
-	switch {
-	case r.Ref.Class == work.Root:
-		return true
-	case r.Ref.Class.IsOnNode():
-		return c.nodes[r.Ref.ID].epoch == r.Epoch
-	default:
-		return c.nodes[c.ports[r.Ref.ID].node].epoch == r.Epoch
 	}
 }
 
@@ -123,34 +112,5 @@ func (c *Core) answered(r *work.Request, m *mad.MAD) {
 	if r.Node != topo.None {
 		c.failures.Heard(r.Node)
 	}
-	status := m.Status()
-	p, n := r.Ref.Port(), r.Ref.Node()
-	switch r.Ref.Class {
-	case work.Root, work.Probe:
-		c.gotNodeInfo(r, m, status)
-	case work.Switch:
-		switchFabric{desk{c}}.answered(n, r, m, status)
-	case work.Info:
-		c.gotPortInfo(p, m, status)
-	case work.SMInfo:
-		c.election.Answered(r, m)
-	case work.PKey:
-		c.gotPKeys(p, r, m, status)
-	case work.LFT:
-		c.gotLFT(n, r, m, status)
-	case work.GUID:
-		c.gotGUIDs(p, r, m, status)
-	case work.MFT:
-		c.gotMFT(n, r, m, status)
-	case work.Vendor:
-		linkFabric{desk{c}}.answered(r, m, status)
-	case work.Notice:
-		notices{desk{c}}.got(p, r, m, status)
-	case work.SLtoVL, work.VLArb:
-		c.lanes.Answer(r, m, status)
-	case work.Set:
-		c.gotSet(p, r, m, status)
-	case work.Desc:
-		c.gotDescription(n, m, status)
-	}
+	c.handlers[r.Ref.Class].Got(r, m, m.Status())
 }

@@ -20,6 +20,11 @@ func (w *Watcher) ReadGUIDs(p topo.PortID) {
 	w.queue.MarkPort(work.GUID, p)
 }
 
+// DueGUIDs reports whether a block of GUIDInfo of a port is to be read, and which, and takes it as asked for.
+func (w *Watcher) DueGUIDs(p topo.PortID) (block uint8, due bool) {
+	return w.fabric.Port(p).State.Due()
+}
+
 // TakeGUIDs takes a block of GUIDs of an adapter that is to have no aliases. A GUID of another port is reported, and taken
 // out of got; other entries are left. It reports whether got is to be written.
 func (w *Watcher) TakeGUIDs(p topo.PortID, r *work.Request, got *mad.GUIDInfo) (write bool) {

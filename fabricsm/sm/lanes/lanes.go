@@ -216,13 +216,12 @@ type Step struct {
 }
 
 // Encode writes the table of a Set.
-func (s *Step) Encode(data []byte) error {
+func (s *Step) Encode(data []byte) {
 	if s.Attr == mad.AttrVLArbitration {
-		half := s.half
-		return mad.Encode(data, &half)
+		mad.MustEncode(data, &s.half)
+		return
 	}
-	lanes := s.lanes
-	return mad.Encode(data, &lanes)
+	mad.MustEncode(data, &s.lanes)
 }
 
 // Next returns the next step of a piece of work on a port: of class work.SLtoVL, or work.VLArb.

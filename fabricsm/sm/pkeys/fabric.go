@@ -57,6 +57,8 @@ type Fabric interface {
 	IsConfirmed(topo.PortID) bool
 	// ReadFirst reports whether PortInfo of a port has to be read before its tables are written. If so, it has that read.
 	ReadFirst(topo.PortID) bool
+	// Expel takes away a switch that was linked to a place before it was known to be for a host.
+	Expel(ib.Place)
 	// PutOff has work looked at in the background.
 	PutOff(work.Ref)
 }

@@ -117,3 +117,24 @@ func (k *Keeper) ReadRest(p topo.PortID) {
 		k.queue.MarkPort(work.PKey, p)
 	}
 }
+
+// Changed marks the ports that a membership concerns for work, at once if access is removed.
+func (k *Keeper) Changed(ms *members.Membership) {
+	mark := k.queue.Mark
+	if ms.Leaving {
+		mark = k.queue.MarkUrgent
+	}
+	k.Judge.events.Solved(ms.Refused())
+	t := k.planner.topo
+	if sp := t.SwitchPortAt(ms.Place); sp != topo.None {
+		k.planner.fabric.Expel(ms.Place)
+		mark(work.OnPort(work.PKey, sp))
+	}
+	if h, ok := k.planner.fabric.PortByGUID(ms.GUID); ok {
+		if sp := t.Peer(h); sp != topo.None {
+			mark(work.OnPort(work.PKey, sp))
+		}
+		mark(work.OnPort(work.PKey, h))
+	}
+	k.Judge.GUID(ms.GUID)
+}

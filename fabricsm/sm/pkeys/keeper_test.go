@@ -31,6 +31,7 @@ type core struct {
 
 func (*core) IsWriting() bool                          { return true }
 func (c *core) PortByGUID(ib.GUID) (topo.PortID, bool) { return c.host, true }
+func (*core) Expel(ib.Place)                           {}
 func (*core) IsManager(topo.PortID) bool               { return false }
 func (*core) MayBelong(topo.PortID) bool               { return true }
 func (*core) IsRetired(ib.GUID) bool                   { return false }

@@ -1,6 +1,8 @@
 package work
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/mad"
@@ -154,5 +156,21 @@ func (w *Window) All() uint64 { return w.all }
 // Sets returns how many of them were Sets.
 func (w *Window) Sets() uint64 { return w.sets }
 
-// Sent returns how many requests were sent, by kind. It must not be written to.
-func (w *Window) Sent() map[Kind]uint64 { return w.sent }
+// Count says how many requests of a kind were sent.
+type Count struct {
+	Method mad.Method
+	Attr   mad.AttrID
+	Sent   uint64
+}
+
+// Counts returns how many requests were sent of each kind, by attribute and method.
+func (w *Window) Counts() []Count {
+	out := make([]Count, 0, len(w.sent))
+	for k, n := range w.sent {
+		out = append(out, Count{Method: k.Method, Attr: k.Attr, Sent: n})
+	}
+	slices.SortFunc(out, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(a.Attr, b.Attr), cmp.Compare(a.Method, b.Method))
+	})
+	return out
+}

@@ -1,0 +1,60 @@
+package rerouting
+
+import (
+	"errors"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/topo"
+)
+
+// Job is a routing computation: a pure function of an immutable snapshot.
+type Job struct {
+	fabric  *topo.Fabric
+	prev    *route.Tables
+	found   [][]ib.PortNum // by topo.NodeID: tables that another SM wrote; nil: prev counts
+	ruled   uint32
+	engines []route.Engine
+}
+
+// Result is how a Job ended.
+type Result struct {
+	Fabric *topo.Fabric
+	Tables *route.Tables // nil: none were accepted
+	Report *route.Report // of the tables
+	Err    error         // why engines were passed over
+	ruled  uint32
+}
+
+// Run computes the tables and judges them. It may run in any goroutine.
+func (j *Job) Run() Result {
+	prev := j.prev
+	if t := j.adopted(); t != nil {
+		prev = t
+	}
+	choice, err := route.First(j.fabric, prev, j.engines...)
+	if err != nil {
+		return Result{ruled: j.ruled, Err: err}
+	}
+	return Result{ruled: j.ruled, Fabric: j.fabric, Tables: choice.Tables, Report: &choice.Report, Err: errors.Join(choice.Refused...)}
+}
+
+// Adopts reports whether a job looks for routes to keep in tables that were found.
+func (j *Job) Adopts() bool { return j.found != nil }
+
+// adopted returns the tables that another SM left, nil when there are none, or none that fit the fabric.
+func (j *Job) adopted() *route.Tables {
+	if !j.Adopts() {
+		return nil
+	}
+	t, err := route.Found(j.fabric, func(id topo.NodeID) []ib.PortNum {
+		if int(id) >= len(j.found) {
+			return nil
+		}
+		return j.found[id]
+	})
+	if err != nil {
+		return nil // routing meets the same error, and reports it
+	}
+	return t
+}
