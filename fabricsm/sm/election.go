@@ -134,7 +134,7 @@ func (e electionEffects) Problem(k fault.Key, s ib.SMState, reason string) {
 
 func (e electionEffects) Rule(foreign bool) { e.configure(foreign) }
 func (e electionEffects) Unprove()          { e.members.Unprove() }
-func (e electionEffects) Renew()            { settingFabric{e.desk}.renewAll() }
+func (e electionEffects) Renew()            { settingFabric(e).renewAll() }
 func (e electionEffects) Disturb()          { e.disturb() }
 
 func (e electionEffects) Doubt() {

@@ -15,9 +15,11 @@ import (
 
 const (
 	// formerFor bounds for how long the Subnet Manager of an ended term answers.
-	formerFor = 30 * time.Second
+	formerFor = 2 * time.Minute
 	// formerAtEnd bounds for how long the end of the service waits for that.
-	formerAtEnd = 10 * time.Second
+	formerAtEnd = 40 * time.Second
+	// formerAlone bounds it where the store does not answer, so that no other instance can lead.
+	formerAlone = 10 * time.Second
 	// formerLooks is how often it is asked whether another instance could lead.
 	formerLooks = time.Second
 )
@@ -92,7 +94,7 @@ func (r *Role) drive(ctx context.Context, o driver.Options, intents <-chan sm.In
 }
 
 // awaitNext returns when the Subnet Manager at another port has settled the fabric, no other instance could, formerFor is
-// over, or ctx ends.
+// over, or ctx ends. When the service ends, it also returns once the store has not answered for formerAlone.
 func (r *Role) awaitNext(ctx context.Context, own ib.GUID) {
 	ctx, cancel := context.WithTimeout(ctx, formerFor)
 	defer cancel()
@@ -106,8 +108,14 @@ func (r *Role) awaitNext(ctx context.Context, own ib.GUID) {
 			}
 		}
 	}()
+	known := time.Now() // when the store last answered
 	for {
-		if others, err := r.Candidate.Others(ctx); err == nil && len(others) == 0 {
+		switch others, err := r.Candidate.Others(ctx); {
+		case err == nil && len(others) == 0:
+			cancel()
+		case err == nil:
+			known = time.Now()
+		case r.ends() && time.Since(known) >= formerAlone:
 			cancel()
 		}
 		select {

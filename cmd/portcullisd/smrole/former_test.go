@@ -52,6 +52,7 @@ func TestFormerAnswers(t *testing.T) {
 	const (
 		stepsDown = iota
 		stops
+		stopsStoreless
 	)
 	for _, test := range []struct {
 		name  string
@@ -65,6 +66,7 @@ func TestFormerAnswers(t *testing.T) {
 		{"end of the service", stops, 3 * time.Second, false, 3 * time.Second},
 		{"end of the service, the next one does not settle the fabric", stops, 0, false, formerAtEnd},
 		{"end of the service, no other instance", stops, 0, true, 0},
+		{"end of the service, the store does not answer", stopsStoreless, 0, false, formerAlone},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -94,7 +96,12 @@ func TestFormerAnswers(t *testing.T) {
 						t.Fatal(err)
 					}
 				} else {
-					cancel()
+					if cancel(); test.how == stopsStoreless {
+						synctest.Wait()
+						if err := s.Store.Close(); err != nil {
+							t.Fatal(err)
+						}
+					}
 				}
 				const begins, ends = "answers the queries of hosts until", "no longer answers the queries of hosts"
 				for !strings.Contains(s.log.String(), ends) {
