@@ -29,6 +29,10 @@ type RotationConfig struct {
 // them have new ones. Answers that were on their way have come by then.
 const SuccessionGrace = 10 * time.Second
 
+// SuccessionPatience is how long an instance that takes over waits for devices to drop the keys of the instance before,
+// until it counts what it reads of them: a device that takes no new key holds up no removal for ever.
+const SuccessionPatience = 5 * time.Minute
+
 // DefaultRotation is a change every day.
 func DefaultRotation() RotationConfig {
 	return RotationConfig{Period: 24 * time.Hour, Grace: time.Hour, Window: 16}

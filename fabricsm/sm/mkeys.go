@@ -121,8 +121,14 @@ func (f keyActions) NoteTakenOff(p topo.PortID, lid ib.LID) {
 	}
 }
 
-func (f keyStore) SaveKey(r keys.Record)  { f.save(KeyFactOf(r)) }
-func (f keyStore) SaveCycle(y keys.Cycle) { f.save(RotationFactOf(y)) }
+func (f keyStore) SaveKey(r keys.Record) { f.save(KeyFactOf(r)) }
+
+func (f keyStore) SaveCycle(y keys.Cycle) {
+	f.save(RotationFactOf(y))
+	if y.Succession && !y.Ended.IsZero() && !y.Began.Before(f.born) {
+		f.pkeys.Judge.KeysDropped()
+	}
+}
 
 func (f keyStore) SaveExposed(guid ib.GUID, mark string) {
 	f.save(Fact{Kind: FactExposed, GUID: guid, Mark: mark})
@@ -155,6 +161,10 @@ func (f keyStore) start(facts []Fact) {
 		}
 	}
 	f.mkeys.Start(records, cycles)
+	if m := &f.cfg.MKey; m.IsOn() && !m.Release && m.Rotation.Succeeds && m.Rotation.Period > 0 {
+		f.pkeys.Judge.AwaitKeys()
+		f.after(keys.SuccessionPatience, work.Succession, work.Ref{})
+	}
 }
 
 // keyDoubted records that a device may have been restarted: it was silent, or its link was away.

@@ -8,6 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
@@ -17,17 +18,12 @@ import (
 // which Sets it sends until the fabric is settled.
 func (e *env) managedBy(node string, siblings ...sm.Sibling) map[string]int {
 	e.t.Helper()
-	e.st.Close()
-	var err error
-	if e.st, err = e.fab.Station(node, true); err != nil {
-		e.t.Fatal(err)
-	}
-	e.cfg.PortGUID, e.cfg.Siblings = e.st.GUID(), siblings
+	e.cfg.Siblings = siblings
 	before := make(map[string]int)
 	for kind, n := range e.smps {
 		before[kind] = n
 	}
-	e.start()
+	e.moveTo(node)
 	e.mustSettle(10 * time.Second)
 	sets := make(map[string]int)
 	for kind, n := range e.smps {
@@ -158,4 +154,79 @@ func hasFull(table []ib.PKey) bool {
 		}
 	}
 	return false
+}
+
+// TestLatePacketOfTheInstanceBefore: an instance that led before is stopped between its look at the lease and a packet, and
+// sends it after the next one has read back that a P_Key is gone. The removal is reported only when no device obeys
+// such a packet, of tables that were read after that.
+func TestLatePacketOfTheInstanceBefore(t *testing.T) {
+	l := tree(t, 16, 8)
+	hs := hosts(l)
+	first, second, far := hs[0].node.Name, hs[9].node.Name, hs[5]
+	at := siblingAt(l, far.node.Name)
+	p := l.Find(far.node.Name).Ports[1]
+	cfg := keyed(t)
+	cfg.MKey.Rotation = keys.DefaultRotation()
+	cfg.AuditPeriod = -1
+	e := newEnv(t, l, dual, cfg, 1)
+	e.start()
+	g := sm.Grant{GUID: at.GUID, PKey: 0x8011, Place: at.Place}
+	e.want(sm.Intent{Revision: 10, Grants: []sm.Grant{g}})
+	e.mustSettle(time.Minute)
+	holds := func() bool { return slices.Contains(e.fab.PKeyTable(p.Peer, p.PeerPort), g.PKey) }
+	if !holds() {
+		t.Fatal("the switch port does not have the P_Key")
+	}
+	old, table := e.mkeysNow()[at.Place.Switch], e.fab.PKeyTable(p.Peer, p.PeerPort)
+
+	e.cfg.MKey.Rotation.Succeeds = true
+	e.managedBy(second)
+	e.takeEvents()
+	e.want(sm.Intent{Revision: 20, Absent: []sm.Grant{g}})
+	e.mustSettle(time.Minute)
+	if holds() {
+		t.Fatal("the switch port still has the P_Key")
+	}
+	removed := func() bool {
+		_, ok := find(e.takeEvents(), func(r *sm.MembershipRemoved) bool { return r.GUID == g.GUID })
+		return ok
+	}
+	if removed() {
+		t.Error("the removal is reported before devices drop the keys of the instance before")
+	}
+	setPKeys(e, first, at.Place, old, table)
+	if !holds() {
+		t.Fatal("the late packet was refused, so this test shows nothing")
+	}
+	began := e.now
+	for !removed() {
+		if e.run(100 * time.Millisecond); e.now.Sub(began) > 2*keys.SuccessionGrace {
+			t.Fatal("the removal is never reported")
+		}
+	}
+	if holds() {
+		t.Error("the removal is reported of a switch port that has the P_Key")
+	}
+	if setPKeys(e, first, at.Place, old, table); holds() {
+		t.Error("the switch obeys the instance before after the removal was reported")
+	}
+}
+
+// setPKeys has a node send a Set of the P_Key table of a switch port, under an M_Key of that switch.
+func setPKeys(e *env, from string, at ib.Place, key ib.MKey, table []ib.PKey) {
+	e.t.Helper()
+	var lid ib.LID
+	for _, p := range managementPorts(e.list) {
+		if p.guid == at.Switch {
+			lid = e.fab.PortInfo(p.node, p.num).LID
+		}
+	}
+	late := &sim.Forged{SLID: e.fab.PortInfo(from, 1).LID, DLID: lid}
+	mad.NewSMP(&late.MAD, mad.Header{Method: mad.MethodSet, Attr: mad.AttrPKeyTable, Mod: mad.PKeyTableMod(at.Port, 0), TID: 7}, nil, key)
+	var block mad.PKeyTable
+	copy(block.PKey[:], table)
+	if err := mad.Encode(late.MAD.Data(), &block); err != nil {
+		e.t.Fatal(err)
+	}
+	e.forge(from, late)
 }

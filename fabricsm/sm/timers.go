@@ -85,6 +85,8 @@ func (c *Core) alarm(a work.Alarm, x work.Ref) {
 		c.mkeys.Leases().Due()
 	case work.KeepLeases:
 		c.keepLeases()
+	case work.Succession:
+		c.pkeys.Judge.KeysDropped()
 	case work.Closed:
 		c.refusing.AskClosed()
 	case work.LIDs:

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/partition"
 	"portcullis/fabricsm/sm/members"
+	"portcullis/fabricsm/sm/work"
 	"portcullis/fabricsm/topo"
 )
 
@@ -15,6 +16,43 @@ import (
 type Judge struct {
 	*planner
 	events Events
+	queue  *work.Queue
+	awaits bool // devices may still obey an instance that led before
+}
+
+// AwaitKeys has no absence counted until KeysDropped: an instance that led before may be stopped between its look at the
+// lease and a packet that puts a P_Key back, and devices accept that as long as they obey its keys.
+func (j *Judge) AwaitKeys() { j.awaits = true }
+
+// KeysDropped takes that no device obeys an instance that led before any more. Tables from which a removal is to be proven
+// are read again: what was read so far may have been written since.
+func (j *Judge) KeysDropped() {
+	if !j.awaits {
+		return
+	}
+	j.awaits = false
+	for _, guid := range j.members.GUIDs() {
+		for _, ms := range j.members.Of(guid) {
+			if ms.Leaving {
+				j.readAgain(j.topo.SwitchPortAt(ms.Place))
+				if h, ok := j.fabric.PortByGUID(guid); ok {
+					j.readAgain(h)
+				}
+			}
+		}
+		j.leaving(guid)
+	}
+}
+
+// readAgain has the table of a port read.
+func (j *Judge) readAgain(p topo.PortID) {
+	if p == topo.None {
+		return
+	}
+	if t := j.known.table(p); t != nil {
+		j.known.set(p, t.doubted())
+	}
+	j.queue.MarkPort(work.PKey, p)
 }
 
 // Port judges the memberships that a port has to do with.
@@ -151,7 +189,7 @@ func (j *Judge) leaving(guid ib.GUID) {
 			continue
 		}
 		sp := j.topo.SwitchPortAt(ms.Place)
-		if !j.wentWithSwitch(ms) && (sp == topo.None || !j.isGoneFrom(sp, ms)) {
+		if !j.wentWithSwitch(ms) && (sp == topo.None || j.awaits || !j.isGoneFrom(sp, ms)) {
 			continue
 		}
 		hca, wait := j.isGoneFromHCA(ms)

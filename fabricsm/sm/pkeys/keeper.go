@@ -39,7 +39,7 @@ func New(f Fabric, e Events, t *topo.Builder, q *work.Queue, m *members.Register
 		fabric: f, topo: t, members: m, known: &k.known, rules: o.Rules, switchFirst: o.Controls.SwitchFirst(),
 		onlyDefault: partition.Table{ib.DefaultPKeyLimited},
 	}
-	k.Judge = Judge{planner: &k.planner, events: e}
+	k.Judge = Judge{planner: &k.planner, events: e, queue: q}
 	return k
 }
 

@@ -160,3 +160,32 @@ func TestDoubt(t *testing.T) {
 		t.Error("a table in doubt is proven, or not known")
 	}
 }
+
+// TestKeysDropped checks that no removal is reported before devices have dropped the keys of the instance before, and then
+// of tables that were read after that.
+func TestKeysDropped(t *testing.T) {
+	c, m := newCore()
+	grant := partition.Member{GUID: 0x21, PKey: tenant, Place: ib.Place{Switch: 0x10, Port: 1}}
+	c.run()
+	m.Grant(grant)
+	c.run()
+	c.events = nil
+	c.keeper.Judge.AwaitKeys()
+	m.Withdraw(grant)
+	if d := cmp.Diff([]string{"switch [0x7fff 0x0000]", "host [0x7fff 0x0000]"}, c.run()); d != "" {
+		t.Errorf("the P_Key is not removed at once (-want +got):\n%s", d)
+	}
+	if c.keeper.Judge.Retired(); len(c.events) != 0 {
+		t.Errorf("reported %v while devices obey the instance before", c.events)
+	}
+	if c.keeper.Judge.KeysDropped(); len(c.events) != 0 {
+		t.Errorf("reported %v of tables that were read before", c.events)
+	}
+	c.run()
+	if d := cmp.Diff([]string{"removed 0x8001, HCA true"}, c.events); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if c.keeper.Judge.KeysDropped(); !c.keeper.Table(c.leaf).IsProven() {
+		t.Error("a second call has tables read again")
+	}
+}

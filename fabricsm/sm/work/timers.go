@@ -26,6 +26,7 @@ const (
 	KeepLeases              // read devices before the leases of their keys run out
 	LIDs                    // read LIDs of adapters
 	Closed                  // ask behind switch ports that are closed
+	Succession              // devices had long enough to drop the keys of the instance before
 )
 
 // Timer is something that becomes due.
