@@ -45,8 +45,10 @@ func newAPI(r chi.Router) huma.API {
 			Info: &huma.Info{
 				Title: "Portcullis", Version: "v1",
 				Description: "Attests bare-metal hosts and admits their InfiniBand ports to partitions.",
+				Contact:     &huma.Contact{Name: "Portcullis authors"},
 				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 			},
+			Servers: []*huma.Server{{URL: "/", Description: "The instance that served this document."}},
 			Components: &huma.Components{
 				Schemas:         huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
 				SecuritySchemes: securitySchemes(),
@@ -141,6 +143,7 @@ func tags() []*huma.Tag {
 		{Name: "topospec", Description: "Revisions of the declared topology, from draft to rollback."},
 		{Name: "audit", Description: "The log of all that was changed, refused and decided, chained entry by entry."},
 		{Name: "backup", Description: "Backups of the store, encrypted to recipients whose identities are offline."},
+		{Name: "event", Description: "What happened to locks and evidence without a request."},
 		{Name: "fabric", Description: "What the subnet manager sees and does."},
 	}
 }
@@ -213,7 +216,7 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 
 func (s *Server) describe(a huma.API, op operation) huma.Operation {
 	o := huma.Operation{
-		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary,
+		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary, Description: op.description(s.local),
 		DefaultStatus: op.status, MaxBodyBytes: op.maxBody, BodyReadTimeout: readTimeout,
 		Middlewares: huma.Middlewares{s.authorize(op.access), mediaTypes, s.leads(op), s.answeredOnce(&op), conditions(op.honours)},
 		Responses: map[string]*huma.Response{"default": {

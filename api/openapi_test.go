@@ -32,6 +32,7 @@ func TestOpenAPIDocument(t *testing.T) {
 	}
 }
 
+// TestOpenAPIDocumentIsComplete checks what linters of OpenAPI documents ask for, and that problems are described.
 func TestOpenAPIDocumentIsComplete(t *testing.T) {
 	f := newFixture(t)
 	var doc struct {
@@ -39,9 +40,21 @@ func TestOpenAPIDocumentIsComplete(t *testing.T) {
 		Paths   map[string]map[string]struct {
 			OperationID string         `json:"operationId"`
 			Summary     string         `json:"summary"`
+			Description string         `json:"description"`
 			Tags        []string       `json:"tags"`
 			Responses   map[string]any `json:"responses"`
+			Parameters  []struct {
+				Name        string `json:"name"`
+				Description string `json:"description"`
+			} `json:"parameters"`
 		} `json:"paths"`
+		Tags []struct {
+			Name        string `json:"name"`
+			Description string `json:"description"`
+		} `json:"tags"`
+		Servers []struct {
+			URL string `json:"url"`
+		} `json:"servers"`
 		Components struct {
 			Schemas map[string]any `json:"schemas"`
 		} `json:"components"`
@@ -55,8 +68,28 @@ func TestOpenAPIDocumentIsComplete(t *testing.T) {
 	if len(doc.Paths) == 0 {
 		t.Error("no paths")
 	}
+	if len(doc.Servers) == 0 {
+		t.Error("no servers")
+	}
+	described := make(map[string]bool)
+	for _, tag := range doc.Tags {
+		described[tag.Name] = tag.Description != ""
+	}
+	ids := make(map[string]bool)
 	for path, methods := range doc.Paths {
 		for method, op := range methods {
+			if ids[op.OperationID] {
+				t.Errorf("two operations are called %s", op.OperationID)
+			}
+			ids[op.OperationID] = true
+			if op.Description == "" || len(op.Tags) == 1 && !described[op.Tags[0]] {
+				t.Errorf("%s %s has no description, or its tag %q has none", method, path, op.Tags)
+			}
+			for _, p := range op.Parameters {
+				if p.Description == "" {
+					t.Errorf("%s %s: parameter %s has no description", method, path, p.Name)
+				}
+			}
 			if op.OperationID == "" || op.Summary == "" || len(op.Tags) != 1 || op.Responses["default"] == nil || len(op.Responses) < 2 {
 				t.Errorf("%s %s: %+v: want id, summary, one tag, a success and the problem", method, path, op)
 			}

@@ -34,22 +34,22 @@ type (
 	newReferenceInput struct{ Body v1.NewReference }
 	newWaiverInput    struct{ Body v1.NewWaiver }
 	referenceInput    struct {
-		Class   string `path:"class" maxLength:"64"`
-		Version uint64 `path:"version"`
+		Class   string `path:"class" maxLength:"64" doc:"class of hosts, by name"`
+		Version uint64 `path:"version" doc:"version of the set"`
 	}
 	referenceApproveInput struct {
-		Class   string `path:"class" maxLength:"64"`
-		Version uint64 `path:"version"`
+		Class   string `path:"class" maxLength:"64" doc:"class of hosts, by name"`
+		Version uint64 `path:"version" doc:"version of the set"`
 		Body    v1.ReferenceApprove
 	}
 	referenceExpireInput struct {
-		Class   string `path:"class" maxLength:"64"`
-		Version uint64 `path:"version"`
+		Class   string `path:"class" maxLength:"64" doc:"class of hosts, by name"`
+		Version uint64 `path:"version" doc:"version of the set"`
 		Body    v1.ReferenceExpire
 	}
 	referenceDiffInput struct {
-		Class   string `path:"class" maxLength:"64"`
-		Version uint64 `path:"version"`
+		Class   string `path:"class" maxLength:"64" doc:"class of hosts, by name"`
+		Version uint64 `path:"version" doc:"version of the set"`
 		Host    string `query:"host" maxLength:"63" doc:"compare with the last boot of this host"`
 		With    uint64 `query:"with" doc:"or with this version of the class"`
 	}

@@ -25,7 +25,7 @@ type (
 	servicesInput   struct{ v1.ServiceQuery }
 	registeredInput struct{ v1.RegisteredQuery }
 	membersInput    struct {
-		MGID string `path:"mgid" maxLength:"64"`
+		MGID string `path:"mgid" maxLength:"64" doc:"MGID of the group"`
 		v1.RegisteredQuery
 	}
 )

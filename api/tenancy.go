@@ -28,12 +28,12 @@ type Tenancy interface {
 }
 
 type nameInput struct {
-	Name string `path:"name" maxLength:"63"`
+	Name string `path:"name" maxLength:"63" doc:"name of the tenant or cluster"`
 }
 
 // changeNameInput names an object, and maybe the version of it that is meant.
 type changeNameInput struct {
-	Name string `path:"name" maxLength:"63"`
+	Name string `path:"name" maxLength:"63" doc:"name of the tenant or cluster"`
 	MatchInput
 }
 
@@ -45,15 +45,15 @@ type clusterInput struct{ Body v1.NewCluster }
 
 type useInput struct {
 	MatchInput
-	Name   string `path:"name" maxLength:"63"`
-	Shared string `path:"shared" maxLength:"63"`
+	Name   string `path:"name" maxLength:"63" doc:"name of the tenant or cluster"`
+	Shared string `path:"shared" maxLength:"63" doc:"name of the shared cluster"`
 	Body   *v1.ClusterUse
 }
 
 type stopUseInput struct {
 	MatchInput
-	Name   string `path:"name" maxLength:"63"`
-	Shared string `path:"shared" maxLength:"63"`
+	Name   string `path:"name" maxLength:"63" doc:"name of the tenant or cluster"`
+	Shared string `path:"shared" maxLength:"63" doc:"name of the shared cluster"`
 }
 
 // taggedTenant answers a tenant with its version.

@@ -34,15 +34,15 @@ type TopospecKeeper interface {
 type (
 	revisionsInput struct{ v1.TopospecQuery }
 	revisionInput  struct {
-		Number uint64 `path:"number" minimum:"1"`
+		Number uint64 `path:"number" minimum:"1" doc:"number of the revision"`
 	}
 	contentInput struct {
-		Number uint64 `path:"number" minimum:"1"`
+		Number uint64 `path:"number" minimum:"1" doc:"number of the revision"`
 		Form   string `query:"form" maxLength:"32" doc:"json, yaml, topoconfig, topoconfig-types, ibnetdiscover, slurm, ndt, root-guids, cn-guids, io-guids or allowed-guids; none: json"`
 	}
 	draftInput    struct{ Body v1.NewTopospec }
 	simulateInput struct {
-		Number uint64 `path:"number" minimum:"1"`
+		Number uint64 `path:"number" minimum:"1" doc:"number of the revision"`
 		Body   v1.TopospecSimulate
 	}
 	rollbackInput struct {
@@ -53,7 +53,7 @@ type (
 
 // stepInput is a step in the life of a revision.
 type stepInput[T any] struct {
-	Number  uint64 `path:"number" minimum:"1"`
+	Number  uint64 `path:"number" minimum:"1" doc:"number of the revision"`
 	IfMatch string `header:"If-Match" maxLength:"64" doc:"version of the revision that was looked at; none: any"`
 	Body    T
 }

@@ -23,14 +23,14 @@ type Replacer interface {
 type (
 	newRMAInput struct{ Body v1.NewRMA }
 	rmaInput    struct {
-		Ticket string `path:"ticket" maxLength:"64"`
+		Ticket string `path:"ticket" maxLength:"64" doc:"ticket of the replacement"`
 	}
 	rmaConfirmInput struct {
-		Ticket string `path:"ticket" maxLength:"64"`
+		Ticket string `path:"ticket" maxLength:"64" doc:"ticket of the replacement"`
 		Body   *v1.RMAConfirm
 	}
 	rmaCancelInput struct {
-		Ticket string `path:"ticket" maxLength:"64"`
+		Ticket string `path:"ticket" maxLength:"64" doc:"ticket of the replacement"`
 		Body   v1.RMACancel
 	}
 )

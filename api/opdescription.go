@@ -1,0 +1,43 @@
+package api
+
+import (
+	"slices"
+	"strings"
+)
+
+// mayCall says who may call an operation.
+var mayCall = map[access]string{
+	accessPublic:  "No credential is asked.",
+	accessHost:    "For the agent of a host: its evidence or its ticket speaks for it, and no credential is asked.",
+	accessStatus:  "For the agent of a host, about that host alone: with the certificate of its key, or with its status token.",
+	accessView:    "Any credential may call it: a viewer's, or an operator's. One with ranges of P_Keys sees its own tenants alone.",
+	accessAudit:   "Any credential may call it that has no ranges of P_Keys: the answer is about all tenants.",
+	accessOperate: "An operator's credential without ranges of P_Keys may call it.",
+	accessTenancy: "An operator's credential may call it, within its ranges of P_Keys.",
+}
+
+// description says what the summary does not: who may call an operation, what its headers do, and when it is refused
+// whatever it says. It is made of what the operation is registered with.
+func (op *operation) description(local bool) string {
+	var says []string
+	say := func(holds bool, text string) {
+		if holds {
+			says = append(says, text)
+		}
+	}
+	if local {
+		says = append(says, "Each user that the file system lets connect to the socket may call it.")
+	} else {
+		says = append(says, mayCall[op.access])
+	}
+	changes := op.method != "GET"
+	say(!changes, "It changes nothing.")
+	say(op.honours, "With `If-Match` it is refused (412) if the object has another version than the one named.")
+	say(op.repeatable() && !local, "With `Idempotency-Key`, a repeat within a day is answered as the first request was.")
+	say(op.leader, "The instance that leads answers; the others pass the request on to it.")
+	say(slices.Contains(granting, op.id), "It is refused (503) while the clock of the machine is not believed.")
+	say(slices.Contains(growing, op.id), "It is refused (503) while the store is short of room, so that removals can still be recorded.")
+	say(op.status == 202, "The answer comes before the effect (202): the object that is answered shows when it has taken place.")
+	say(op.long, "It takes as long as the whole store takes to be read.")
+	return strings.Join(says, " ")
+}
