@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/credential"
 	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 )
@@ -20,7 +21,7 @@ type principalKey struct{}
 
 // actor names the credential of an authenticated request, for the audit log.
 func actor(ctx context.Context) string {
-	p, _ := ctx.Value(principalKey{}).(Principal)
+	p, _ := ctx.Value(principalKey{}).(credential.Principal)
 	return p.Name
 }
 
@@ -60,14 +61,14 @@ func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		noteActor(ctx.Context(), who.Name)
-		confined := huma.WithContext(ctx, tenancy.Within(ctx.Context(), who.scope()))
+		confined := huma.WithContext(ctx, tenancy.Within(ctx.Context(), scopeOf(&who)))
 		next(huma.WithValue(confined, principalKey{}, who))
 	}
 }
 
 // whileGood returns a context that ends when the credential of the request does, for streams.
 func whileGood(ctx context.Context) (context.Context, context.CancelFunc) {
-	if p, _ := ctx.Value(principalKey{}).(Principal); !p.Expires.IsZero() {
+	if p, _ := ctx.Value(principalKey{}).(credential.Principal); !p.Expires.IsZero() {
 		return context.WithDeadline(ctx, p.Expires)
 	}
 	return context.WithCancel(ctx)
@@ -87,8 +88,8 @@ func (s *Server) noteEnded(r *http.Request) {
 	}
 }
 
-// scope returns what a credential may have to do with, nil: everything.
-func (p *Principal) scope() *tenancy.Scope {
+// scopeOf returns what a credential may have to do with, nil: everything.
+func scopeOf(p *credential.Principal) *tenancy.Scope {
 	if p.PKeys == nil {
 		return nil
 	}
@@ -96,7 +97,7 @@ func (p *Principal) scope() *tenancy.Scope {
 }
 
 // authenticate returns the owner of the credential in header, or why it does not open a.
-func (s *Server) authenticate(header string, a access) (Principal, *problem) {
+func (s *Server) authenticate(header string, a access) (credential.Principal, *problem) {
 	token, now := bearer(header), time.Now()
 	who, ok := s.tokens.Load().Find(token, now)
 	was, ended := s.tokens.Load().Ended(token, now)
@@ -111,7 +112,7 @@ func (s *Server) authenticate(header string, a access) (Principal, *problem) {
 		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
 			"the token that was sent is not known here", "compare it with the tokens file of the service, which a reload reads again")
 	}
-	if !who.Role.allows(a) {
+	if !a.allows(who.Role) {
 		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
 			"token "+who.Name+" has the role "+string(who.Role)+", which may not do this",
 			"use a token with the role operator")

@@ -16,6 +16,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/apitest"
+	"portcullis/api/credential"
 	"portcullis/api/limit"
 	v1 "portcullis/api/v1"
 )
@@ -211,8 +212,8 @@ func unlimited(o *api.Options) {
 // of every tenant.
 func TestRangesOfPKeysConfine(t *testing.T) {
 	f := newFixture(t, unlimited)
-	token, digest := api.NewToken()
-	confined, err := api.ParseTokens("tokens.yaml", fmt.Appendf(nil, "tokens:\n- {name: slurm, role: operator, sha256: %s, p_keys: [0x0100-0x01ff]}\n", digest))
+	token, digest := credential.New()
+	confined, err := credential.Parse("tokens.yaml", fmt.Appendf(nil, "tokens:\n- {name: slurm, role: operator, sha256: %s, p_keys: [0x0100-0x01ff]}\n", digest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,13 +282,13 @@ func (s *shown) RefusedToken(_ context.Context, token, source string, ended time
 
 // A token that has ended is refused everywhere, with a sentence that says so; that is reported once a minute.
 func TestEndedToken(t *testing.T) {
-	token, digest := api.NewToken()
+	token, digest := credential.New()
 	past := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 	told := &shown{}
 	f := newFixture(t, func(o *api.Options) {
 		var err error
 		o.Ended = told
-		o.Tokens, err = api.ParseTokens("t.yaml", fmt.Appendf(nil, "tokens:\n- {name: old, role: operator, sha256: %s, expires: %s}\n", digest, past.Format(time.RFC3339)))
+		o.Tokens, err = credential.Parse("t.yaml", fmt.Appendf(nil, "tokens:\n- {name: old, role: operator, sha256: %s, expires: %s}\n", digest, past.Format(time.RFC3339)))
 		fatal(t, err)
 	})
 	for _, path := range []string{"/v1/hosts", "/v1/audit", "/metrics/fabric", "/metrics"} {
@@ -309,9 +310,9 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 	site.Register("host-1")
 	s := apitest.Start(t, site)
 	for life := 2 * time.Second; ; life *= 2 {
-		token, digest := api.NewToken()
+		token, digest := credential.New()
 		ends := time.Now().Add(life).UTC().Truncate(time.Second)
-		tokens, err := api.ParseTokens("t.yaml", fmt.Appendf(nil, "tokens:\n- {name: short, role: viewer, sha256: %s, expires: %s}\n", digest, ends.Format(time.RFC3339)))
+		tokens, err := credential.Parse("t.yaml", fmt.Appendf(nil, "tokens:\n- {name: short, role: viewer, sha256: %s, expires: %s}\n", digest, ends.Format(time.RFC3339)))
 		fatal(t, err)
 		s.API.SetTokens(tokens)
 		r := dialRaw(t, s, "127.0.0.1")

@@ -22,6 +22,7 @@ import (
 	"portcullis/api/backup"
 	"portcullis/api/backup/archive"
 	"portcullis/api/client"
+	"portcullis/api/credential"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	v1 "portcullis/api/v1"
@@ -125,8 +126,8 @@ func TestBackupOverHTTP(t *testing.T) {
 
 // A token with ranges of P_Keys reads nothing about all tenants.
 func TestScopedTokenReadsNoAuditLog(t *testing.T) {
-	token, digest := api.NewToken()
-	tokens, err := api.ParseTokens("tokens.yaml", []byte("tokens:\n- {name: sched, role: operator, sha256: "+digest+`, p_keys: ["0x0001-0x0002"]}`+"\n"))
+	token, digest := credential.New()
+	tokens, err := credential.Parse("tokens.yaml", []byte("tokens:\n- {name: sched, role: operator, sha256: "+digest+`, p_keys: ["0x0001-0x0002"]}`+"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

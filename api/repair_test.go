@@ -11,6 +11,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/admission/admissiontest"
 	"portcullis/api/apitest"
+	"portcullis/api/credential"
 	"portcullis/api/hostrecord"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
@@ -28,11 +29,11 @@ func TestRepairsOverTheAPI(t *testing.T) {
 	f := newFixture(t, unlimited, func(o *api.Options) { o.Backend, o.Tenancy = apitest.Real{Service: svc}.Parts() })
 	tokens, file := map[string]string{}, "tokens:\n"
 	for _, name := range []string{"olga", "peter"} {
-		token, digest := api.NewToken()
+		token, digest := credential.New()
 		tokens[name] = token
 		file += fmt.Sprintf("- {name: %s, role: operator, sha256: %s}\n", name, digest)
 	}
-	known, err := api.ParseTokens("tokens.yaml", []byte(file))
+	known, err := credential.Parse("tokens.yaml", []byte(file))
 	fatal(t, err)
 	f.server.SetTokens(known)
 	upload := func(who, ek, query, more string) (int, string) {

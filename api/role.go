@@ -1,26 +1,6 @@
 package api
 
-import "fmt"
-
-// Role is what a credential was made for.
-type Role string
-
-// Roles. Each may do all that the ones before it may.
-const (
-	RoleViewer   Role = "viewer"   // reads everything
-	RoleOperator Role = "operator" // imports inventory, makes tenants and clusters, assigns and releases hosts
-)
-
-// UnmarshalText accepts the known roles only.
-func (r *Role) UnmarshalText(b []byte) error {
-	switch got := Role(b); got {
-	case RoleViewer, RoleOperator:
-		*r = got
-		return nil
-	default:
-		return fmt.Errorf("role %q: want viewer or operator", b)
-	}
-}
+import "portcullis/api/credential"
 
 // access is what a route demands of its caller. The zero value admits no caller, so that a route without a setting is
 // closed.
@@ -38,14 +18,14 @@ const (
 )
 
 // allows reports whether a credential of role r may use a route of access a.
-func (r Role) allows(a access) bool {
+func (a access) allows(r credential.Role) bool {
 	switch a {
 	case accessPublic:
 		return true
 	case accessView, accessAudit:
-		return r == RoleViewer || r == RoleOperator
+		return r == credential.Viewer || r == credential.Operator
 	case accessOperate, accessTenancy:
-		return r == RoleOperator
+		return r == credential.Operator
 	default:
 		return false
 	}

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"portcullis/api"
+	"portcullis/api/credential"
 	v1 "portcullis/api/v1"
 )
 
@@ -13,9 +13,9 @@ import (
 // whose ids begin with gpu-. The function that it returns restores the credential without a scope.
 func (f *fixture) confine(t *testing.T) (back func()) {
 	t.Helper()
-	token, digest := api.NewToken()
-	all, allDigest := api.NewToken()
-	tokens, err := api.ParseTokens("tokens.yaml", fmt.Appendf(nil, `tokens:
+	token, digest := credential.New()
+	all, allDigest := credential.New()
+	tokens, err := credential.Parse("tokens.yaml", fmt.Appendf(nil, `tokens:
 - {name: slurm, role: operator, sha256: %s, p_keys: [0x0100-0x01ff], hosts: ['gpu-*']}
 - {name: olga, role: operator, sha256: %s}
 `, digest, allDigest))
@@ -162,9 +162,9 @@ func (f *fixture) all(t *testing.T) string {
 
 // TestHostsOfATokenGoWithItsPKeys: hosts in the file of tokens confine nothing by themselves, so that is refused.
 func TestHostsOfATokenGoWithItsPKeys(t *testing.T) {
-	_, digest := api.NewToken()
+	_, digest := credential.New()
 	for _, wrong := range []string{"hosts: [a]", "p_keys: [0x0100], hosts: ['[']", "p_keys: [0x0100], hosts: ['']"} {
-		if _, err := api.ParseTokens("tokens.yaml", fmt.Appendf(nil, "tokens:\n- {name: x, role: operator, sha256: %s, %s}\n", digest, wrong)); err == nil {
+		if _, err := credential.Parse("tokens.yaml", fmt.Appendf(nil, "tokens:\n- {name: x, role: operator, sha256: %s, %s}\n", digest, wrong)); err == nil {
 			t.Errorf("%s is taken", wrong)
 		}
 	}

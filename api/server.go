@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"portcullis/api/credential"
 	"portcullis/api/limit"
 	v1 "portcullis/api/v1"
 )
@@ -74,7 +75,7 @@ type Options struct {
 	Ended          EndedTokens     // nil: tokens that have ended are not recorded
 	Clock          Clock           // nil: the time is believed
 	Answers        FirstAnswers    // nil: a request that has an Idempotency-Key is refused
-	Tokens         *Tokens
+	Tokens         *credential.Tokens
 	ChannelBinding ChannelBinding
 	Limits         Limits
 	Version        string
@@ -124,7 +125,7 @@ type Server struct {
 	handler      http.Handler
 	document     *document
 
-	tokens atomic.Pointer[Tokens]
+	tokens atomic.Pointer[credential.Tokens]
 }
 
 // New builds the routes. It panics when two of them clash, which a test finds.
@@ -170,7 +171,7 @@ func New(o Options) *Server {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // SetTokens replaces the known operator tokens, for a reload.
-func (s *Server) SetTokens(t *Tokens) { s.tokens.Store(t) }
+func (s *Server) SetTokens(t *credential.Tokens) { s.tokens.Store(t) }
 
 // OpenAPI returns the OpenAPI 3.1 document of the API in YAML.
 func (s *Server) OpenAPI() []byte { return s.document.yaml() }

@@ -137,6 +137,12 @@ var arrows = []arrow{
 		why:  "judges the version that a caller means",
 	},
 	{
+		from: "api/credential",
+		may:  []string{"fabricsm/ib", "fabricsm/strictyaml"},
+		not:  []string{"net/http"},
+		why:  "a credential is the same whatever it is used for",
+	},
+	{
 		from: "api/idempotency",
 		may:  []string{"api/limit", "api/refusal", "api/store"},
 		not:  []string{"net/http"},

@@ -16,6 +16,7 @@ import (
 	"portcullis/api"
 	"portcullis/api/admission"
 	"portcullis/api/ca"
+	"portcullis/api/credential"
 	"portcullis/api/inventory/layout"
 	"portcullis/api/limit"
 	"portcullis/api/store"
@@ -60,9 +61,9 @@ func (b *Backend) Parts() (api.Backend, api.Tenancy) {
 // Options returns api.Options for b with a discarding log, one token for each role, and the default
 // limits but that of refusals: a test is refused as often as it likes.
 func Options(b Served) (o api.Options, operator, viewer string, err error) {
-	operator, operatorDigest := api.NewToken()
-	viewer, viewerDigest := api.NewToken()
-	tokens, err := api.ParseTokens("tokens.yaml", fmt.Appendf(nil, `tokens:
+	operator, operatorDigest := credential.New()
+	viewer, viewerDigest := credential.New()
+	tokens, err := credential.Parse("tokens.yaml", fmt.Appendf(nil, `tokens:
   - {name: olga, role: operator, sha256: %s}
   - {name: vic, role: viewer, sha256: %s}
 `, operatorDigest, viewerDigest))

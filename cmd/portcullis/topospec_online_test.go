@@ -11,6 +11,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/apitest"
+	"portcullis/api/credential"
 	"portcullis/api/store/storetest"
 	"portcullis/api/topology"
 	"portcullis/cmd/portcullis/cli"
@@ -56,13 +57,13 @@ func revisionSetup(t *testing.T) func(*testscript.Env) error {
 		var tokens []byte
 		tokens = append(tokens, "tokens:\n"...)
 		for _, name := range []string{"olga", "bob"} {
-			token, digest := api.NewToken()
+			token, digest := credential.New()
 			tokens = fmt.Appendf(tokens, "- {name: %s, role: operator, sha256: %s}\n", name, digest)
 			if err := os.WriteFile(filepath.Join(e.WorkDir, name+".token"), []byte(token+"\n"), 0o600); err != nil {
 				return err
 			}
 		}
-		known, err := api.ParseTokens("tokens.yaml", tokens)
+		known, err := credential.Parse("tokens.yaml", tokens)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/backup"
+	"portcullis/api/credential"
 	"portcullis/api/events"
 	"portcullis/api/fabric/owed"
 	"portcullis/api/fabric/query"
@@ -40,7 +41,7 @@ import (
 // apiRole is what the role api consists of.
 type apiRole struct {
 	service  *service
-	tokens   atomic.Pointer[api.Tokens]
+	tokens   atomic.Pointer[credential.Tokens]
 	reloaded chan struct{} // has a token after the files were read again
 	server   *api.Server
 

@@ -23,8 +23,8 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api"
 	"portcullis/api/client"
+	"portcullis/api/credential"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
@@ -64,9 +64,9 @@ func newUnderAttack(t *testing.T, settings ...string) *underAttack {
 	at := simtest.Serve(t, sim.NewWith(l, sim.Options{Device: sim.Modern()}))
 	a := &underAttack{t: t}
 	a.dir, a.address = install(t, "--fabric-port", "ibsim:"+at.Socket+"/sm")
-	operatorToken, operatorDigest := api.NewToken()
-	viewer, viewerDigest := api.NewToken()
-	scoped, scopedDigest := api.NewToken()
+	operatorToken, operatorDigest := credential.New()
+	viewer, viewerDigest := credential.New()
+	scoped, scopedDigest := credential.New()
 	a.tokens = map[string]string{"": "", "wrong": "pcop_" + strings.Repeat("0", 43), "operator": operatorToken, "viewer": viewer, "scoped": scoped}
 	write(t, filepath.Join(a.dir, "tokens.yaml"), fmt.Sprintf(`tokens:
   - {name: olga, role: operator, sha256: %s}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api"
+	"portcullis/api/credential"
 	v1 "portcullis/api/v1"
 )
 
@@ -23,9 +23,9 @@ func TestTokenEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, shortDigest := api.NewToken()
-	over, overDigest := api.NewToken()
-	endless, endlessDigest := api.NewToken()
+	short, shortDigest := credential.New()
+	over, overDigest := credential.New()
+	endless, endlessDigest := credential.New()
 	ends, ended := time.Now().Add(time.Hour).UTC().Truncate(time.Second), time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 	write(t, file, string(old)+fmt.Sprintf("- {name: short, role: viewer, sha256: %s, expires: %s}\n- {name: over, role: viewer, sha256: %s, expires: %s}\n- {name: endless, role: viewer, sha256: %s}\n",
 		shortDigest, ends.Format(time.RFC3339), overDigest, ended.Format(time.RFC3339), endlessDigest))

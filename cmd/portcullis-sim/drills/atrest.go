@@ -35,7 +35,7 @@ func readKeys(s *drill.Scene) {
 		fabric: drill.SiteOptions{SM: sm.Config{MKey: mkeys.Config{
 			Rotation: keys.RotationConfig{Period: time.Hour, Grace: 5 * time.Minute, Window: 4},
 		}}},
-		credentials: []credential{{name: "ops"}},
+		credentials: []account{{name: "ops"}},
 	})
 	acme := v.cluster("ops", "acme", "h1", "h5")
 	v.VictimOf("h1", "h5", acme)

@@ -52,7 +52,7 @@ type auditSite struct {
 }
 
 func newAuditSite(s *drill.Scene) *auditSite {
-	v := newSite(s, options{credentials: []credential{{name: "ann"}, {name: "mallory"}}})
+	v := newSite(s, options{credentials: []account{{name: "ann"}, {name: "mallory"}}})
 	red := v.cluster("ann", "red", "h1", "h5", "h4")
 	v.VictimOf("h1", "h5", red)
 	v.must("mallory", "POST", "/v1/hosts/h4/release", "")

@@ -15,7 +15,7 @@ func chosenPKey(s *drill.Scene) {
 	if s.Off(PKeyScopes) {
 		scope = []string{"0x0001-0x7ffe"}
 	}
-	v := newSite(s, options{credentials: []credential{{name: "ops"}, {name: "slurm", pkeys: scope}}})
+	v := newSite(s, options{credentials: []account{{name: "ops"}, {name: "slurm", pkeys: scope}}})
 	acme := v.cluster("ops", "acme", "h1", "h5")
 	v.VictimOf("h1", "h5", acme)
 	v.must("ops", "POST", "/v1/tenants", `{"name":"batch","p_keys":["0x0100-0x01ff"]}`)
@@ -43,7 +43,7 @@ func chosenPKey(s *drill.Scene) {
 
 // reservedKeys is the part of T3 that asks the service.
 func reservedKeys(s *drill.Scene) {
-	v := newSite(s, options{credentials: []credential{{name: "ops"}, {name: "all", pkeys: []string{"0x0001-0x7ffe"}}}})
+	v := newSite(s, options{credentials: []account{{name: "ops"}, {name: "all", pkeys: []string{"0x0001-0x7ffe"}}}})
 	v.must("ops", "POST", "/v1/tenants", `{"name":"acme","p_keys":["0x0001-0x7ffe"]}`)
 	s.Tried("a credential with every P_Key there is asks the service for the default partition, in each form, and in ways in which no P_Key is written")
 	v.mark()

@@ -69,7 +69,7 @@ func newEvidenceSite(s *drill.Scene, o evidenceOptions) *evidenceSite {
 		o.policy(policy)
 	}
 	e.site = newSite(s, options{
-		eks: eks, limits: o.limits, credentials: []credential{{name: "ops"}},
+		eks: eks, limits: o.limits, credentials: []account{{name: "ops"}},
 		admission: func(ao *admission.Options) {
 			ao.Policy = policy
 			if o.admission != nil {

@@ -18,7 +18,7 @@ func deletedPartition(s *drill.Scene) {
 	device.KeepsPKeys = true
 	v := newSite(s, options{
 		fabric:      drill.SiteOptions{Fabric: sim.Options{Device: device}},
-		credentials: []credential{{name: "ann"}, {name: "bob"}},
+		credentials: []account{{name: "ann"}, {name: "bob"}},
 		admission: func(o *admission.Options) {
 			o.PKeyFirst, o.PKeyLast, o.PKeyMinAge = 0x0001, 0x0002, time.Minute
 			o.Tenant = loose{s.Off(DeleteGuard), s.Off(PKeyQuarantine)}

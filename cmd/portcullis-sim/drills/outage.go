@@ -73,7 +73,7 @@ func storeAway(s *drill.Scene) {
 	dir, err := os.MkdirTemp("", "drill-")
 	s.Must(err)
 	defer os.RemoveAll(dir)
-	v := newSite(s, options{credentials: []credential{{name: "ann"}}})
+	v := newSite(s, options{credentials: []account{{name: "ann"}}})
 	v.openJournal(dir)
 	red := v.cluster("ann", "red", "h1", "h5", "h4", "h8")
 	blue := v.cluster("ann", "blue", "h2", "h6")

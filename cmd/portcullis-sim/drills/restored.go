@@ -27,7 +27,7 @@ import (
 func restoredBackup(s *drill.Scene) {
 	v := newSite(s, options{
 		fabric:      drill.SiteOptions{SM: sm.Config{IntentWait: time.Minute}}, // tables are left as they are until the intent comes
-		credentials: []credential{{name: "ann"}},
+		credentials: []account{{name: "ann"}},
 	})
 	id, err := age.GenerateX25519Identity()
 	s.Must(err)

@@ -6,7 +6,7 @@ import (
 
 // fullUse is the part of T15 that asks the service.
 func fullUse(s *drill.Scene) {
-	v := newSite(s, options{credentials: []credential{{name: "ops"}, {name: "acme", pkeys: []string{"0x0001-0x0001"}}}})
+	v := newSite(s, options{credentials: []account{{name: "ops"}, {name: "acme", pkeys: []string{"0x0001-0x0001"}}}})
 	acme := v.cluster("ops", "acme", "h1", "h5")
 	other := v.cluster("ops", "other", "h2", "h6")
 	v.must("ops", "POST", "/v1/tenants", `{"name":"storage"}`)

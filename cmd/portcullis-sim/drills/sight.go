@@ -14,7 +14,7 @@ import (
 // outOfSight is T117: a port that the Subnet Manager does not see keeps its P_Keys, and no other port gets them.
 func outOfSight(s *drill.Scene) {
 	v := newSite(s, options{
-		credentials: []credential{{name: "ann"}},
+		credentials: []account{{name: "ann"}},
 		admission: func(o *admission.Options) {
 			if s.Off(SightRule) {
 				o.Judge = withdrawing{}

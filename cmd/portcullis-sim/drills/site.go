@@ -14,6 +14,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/admission"
+	"portcullis/api/credential"
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/owed"
@@ -33,8 +34,8 @@ import (
 	"portcullis/fabricsm/vault"
 )
 
-// credential is a credential for the API.
-type credential struct {
+// account is a credential for the API.
+type account struct {
 	name  string
 	pkeys []string // ranges; nil: none
 }
@@ -43,7 +44,7 @@ type credential struct {
 type options struct {
 	fabric      drill.SiteOptions
 	admission   func(*admission.Options) // nil: nothing differs from the defaults
-	credentials []credential
+	credentials []account
 	eks         map[string]string // digests of EKs that inventory has, by host
 	limits      api.Limits        // zero: those of a service
 	rails       map[string]string // hosts whose adapter is a second one of another host of the inventory
@@ -61,8 +62,8 @@ type site struct {
 	owed      *owed.Keeper // what the store is owed; nil: the turn keeps that in memory
 	seen      *query.Observer
 	api       *api.Server
-	tokens    map[string]string // of credentials, by name
-	known     *api.Tokens       // the same, as the API knows them
+	tokens    map[string]string  // of credentials, by name
+	known     *credential.Tokens // the same, as the API knows them
 	limits    api.Limits
 	said      strings.Builder   // all that was logged and answered
 	told      int               // events that the service knows
@@ -166,11 +167,11 @@ func (o *operator) ReleaseKeys(ctx context.Context, actor string, r v1.KeyReleas
 }
 
 // credentials makes a token for each credential.
-func (v *site) credentials(list []credential) *api.Tokens {
+func (v *site) credentials(list []account) *credential.Tokens {
 	var file strings.Builder
 	file.WriteString("tokens:\n")
 	for _, c := range list {
-		token, digest := api.NewToken()
+		token, digest := credential.New()
 		v.tokens[c.name] = token
 		fmt.Fprintf(&file, "- {name: %s, role: operator, sha256: %s", c.name, digest)
 		if c.pkeys != nil {
@@ -178,7 +179,7 @@ func (v *site) credentials(list []credential) *api.Tokens {
 		}
 		file.WriteString("}\n")
 	}
-	t, err := api.ParseTokens("tokens.yaml", []byte(file.String()))
+	t, err := credential.Parse("tokens.yaml", []byte(file.String()))
 	v.scene.Must(err)
 	return t
 }

@@ -19,7 +19,7 @@ import (
 // not cut loses a packet, and all tables and LIDs are as before when the cables are back.
 func splitFabric(s *drill.Scene) {
 	v := newSite(s, options{
-		credentials: []credential{{name: "ann"}},
+		credentials: []account{{name: "ann"}},
 		rails:       map[string]string{"h8": "h7"},
 		fabric:      drill.SiteOptions{SM: sm.Config{IntentWait: 30 * time.Second}},
 		admission: func(o *admission.Options) {

@@ -12,6 +12,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/audit/anchor"
+	"portcullis/api/credential"
 	"portcullis/api/hostca"
 	"portcullis/api/locks"
 	"portcullis/api/results"
@@ -28,7 +29,7 @@ type Files struct {
 	Etcd    etcd.Remote  // without endpoints: the store is below the state directory
 	Cluster etcd.Cluster // without name: the embedded store is alone
 	Cert    *api.Certificate
-	Tokens  *api.Tokens
+	Tokens  *credential.Tokens
 	Policy  *attest.Policy
 	Core    sm.Config        // of the Subnet Manager
 	Locks   *locks.Options   // of adapters; nil: none are locked
@@ -100,13 +101,13 @@ func (p *Files) SessionRoot() vault.Root {
 }
 
 // LoadTokens reads the operator tokens.
-func LoadTokens(c *Config) (*api.Tokens, error) {
+func LoadTokens(c *Config) (*credential.Tokens, error) {
 	file := c.Path(c.Tokens)
 	data, err := input.ReadFile(file, input.Small)
 	if err != nil {
 		return nil, fmt.Errorf("read tokens: %w", err)
 	}
-	return api.ParseTokens(file, data)
+	return credential.Parse(file, data)
 }
 
 // loadPolicy makes the attestation policy. Without roots, a mode that needs a chain yields a policy that refuses every

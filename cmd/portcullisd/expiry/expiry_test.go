@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api"
 	"portcullis/api/audit"
+	"portcullis/api/credential"
 	"portcullis/api/events"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
@@ -92,16 +92,16 @@ func TestTellCertificate(t *testing.T) {
 func TestTokensEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, short := api.NewToken()
-		_, endless := api.NewToken()
-		_, later := api.NewToken()
+		_, short := credential.New()
+		_, endless := credential.New()
+		_, later := credential.New()
 		ends := time.Now().Add(20 * 24 * time.Hour).UTC()
 		entry := func(name, digest string, ends time.Time) string {
 			return fmt.Sprintf("- {name: %s, role: viewer, sha256: %s, expires: %s}\n", name, digest, ends.Format(time.RFC3339))
 		}
 		text := "tokens:\n- {name: endless, role: viewer, sha256: " + endless + "}\n"
-		read := func(more string) *api.Tokens {
-			tokens, err := api.ParseTokens("tokens.yaml", []byte(text+more))
+		read := func(more string) *credential.Tokens {
+			tokens, err := credential.Parse("tokens.yaml", []byte(text+more))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestTokensEnd(t *testing.T) {
 		tokens := read(entry("short", short, ends))
 		reloaded := make(chan struct{}, 1)
 		w := &Watcher{
-			Cert: certificate{time.Now().Add(10 * 365 * 24 * time.Hour)}, Tokens: func() *api.Tokens { return tokens }, Reloaded: reloaded,
+			Cert: certificate{time.Now().Add(10 * 365 * 24 * time.Hour)}, Tokens: func() *credential.Tokens { return tokens }, Reloaded: reloaded,
 			Store: store.New(memory.New(time.Now), ""), Log: slog.New(slog.DiscardHandler), Ended: func(string) {},
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"portcullis/api"
+	"portcullis/api/credential"
 	"portcullis/api/store"
 	"portcullis/cmd/portcullisd/metrics"
 )
@@ -24,8 +24,8 @@ type Certificate interface {
 // Watcher records what ends.
 type Watcher struct {
 	Cert     Certificate
-	Tokens   func() *api.Tokens // that are taken now
-	Reloaded <-chan struct{}    // has a token after certificate and tokens were read again
+	Tokens   func() *credential.Tokens // that are taken now
+	Reloaded <-chan struct{}           // has a token after certificate and tokens were read again
 	Store    *store.Store
 	Log      *slog.Logger
 	Ended    func(detail string) // called with that the certificate has ended; "" while it has not

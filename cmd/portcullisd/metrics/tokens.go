@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api"
+	"portcullis/api/credential"
 )
 
 // NewCertificateEnd makes the metric of when the TLS certificate ends.
@@ -17,7 +18,7 @@ func NewCertificateEnd(cert *api.Certificate) prometheus.Collector {
 }
 
 // NextTokenEnd returns when what tokensEvent says changes next, zero for never.
-func NextTokenEnd(t *api.Tokens, now time.Time) (next time.Time) {
+func NextTokenEnd(t *credential.Tokens, now time.Time) (next time.Time) {
 	for _, p := range t.All() {
 		if p.Expires.After(now) && (next.IsZero() || p.Expires.Before(next)) {
 			next = p.Expires
@@ -28,12 +29,12 @@ func NextTokenEnd(t *api.Tokens, now time.Time) (next time.Time) {
 
 // tokenMetrics says how many tokens there are and when the next one ends. No series names one.
 type tokenMetrics struct {
-	of          func() *api.Tokens
+	of          func() *credential.Tokens
 	count, ends *prometheus.Desc
 }
 
 // NewTokens creates the metrics of the operator tokens that of returns.
-func NewTokens(of func() *api.Tokens) prometheus.Collector {
+func NewTokens(of func() *credential.Tokens) prometheus.Collector {
 	return &tokenMetrics{
 		of:    of,
 		count: prometheus.NewDesc("portcullis_tokens", "Operator tokens, by whether they are good for long (valid), end soon, have ended, or have no end.", []string{"state"}, nil),

@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api"
 	"portcullis/api/ca"
+	"portcullis/api/credential"
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/cmd/portcullisd/config"
 	"portcullis/cmd/portcullisd/newfile"
@@ -189,9 +189,9 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 	if err != nil {
 		return nil, err
 	}
-	token, digest := api.NewToken()
+	token, digest := credential.New()
 	tokens := bytes.NewBufferString("# Operator tokens. \"portcullisd token\" makes another entry.\ntokens:\n")
-	tokens.WriteString(tokenEntry("operator", api.RoleOperator, digest, now, firstTokenDays))
+	tokens.WriteString(tokenEntry("operator", credential.Operator, digest, now, firstTokenDays))
 	return []newFile{
 		{"tls/ca.pem", rootPair.Cert, 0o644},
 		{"tls/ca.key", rootPair.Key, 0o600},

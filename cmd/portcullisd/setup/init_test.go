@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api"
+	"portcullis/api/credential"
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/cmd/portcullisd/config"
 )
@@ -38,7 +38,7 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who, ok := p.Tokens.Find(strings.TrimSpace(string(token)), time.Now()); !ok || who.Name != "operator" || who.Role != api.RoleOperator || who.PKeys != nil {
+	if who, ok := p.Tokens.Find(strings.TrimSpace(string(token)), time.Now()); !ok || who.Name != "operator" || who.Role != credential.Operator || who.PKeys != nil {
 		t.Errorf("the operator token belongs to %+v, %v", who, ok)
 	}
 	if strings.Contains(out.String(), strings.TrimSpace(string(token))) {
@@ -130,11 +130,11 @@ func TestToken(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	_, entry, _ := strings.Cut(errs.String(), "\n")
-	tokens, err := api.ParseTokens("t", []byte("tokens:\n"+entry))
+	tokens, err := credential.Parse("t", []byte("tokens:\n"+entry))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who, ok := tokens.Find(strings.TrimSpace(out.String()), time.Now()); !ok || who.Name != "vic" || who.Role != api.RoleViewer {
+	if who, ok := tokens.Find(strings.TrimSpace(out.String()), time.Now()); !ok || who.Name != "vic" || who.Role != credential.Viewer {
 		t.Errorf("token belongs to %+v, %v", who, ok)
 	}
 	for _, args := range [][]string{
@@ -158,7 +158,7 @@ func TestTokenThatIsConfined(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	_, entry, _ := strings.Cut(errs.String(), "\n")
-	tokens, err := api.ParseTokens("tokens.yaml", []byte("tokens:\n"+entry))
+	tokens, err := credential.Parse("tokens.yaml", []byte("tokens:\n"+entry))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, entry)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api"
+	"portcullis/api/credential"
 	"portcullis/cmd/portcullisd/command"
 )
 
@@ -42,7 +42,7 @@ func TestTokenCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, lines, _ := strings.Cut(entry.String(), "\n")
-		tokens, err := api.ParseTokens("t", []byte("tokens:\n"+lines))
+		tokens, err := credential.Parse("t", []byte("tokens:\n"+lines))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api"
+	"portcullis/api/credential"
 	"portcullis/cmd/portcullisd/command"
 )
 
@@ -23,7 +23,7 @@ func Token(args []string, stdout, stderr io.Writer) error {
 	if err := command.Parse(fs, "", args, stdout, stderr); err != nil {
 		return err
 	}
-	var r api.Role
+	var r credential.Role
 	if err := r.UnmarshalText([]byte(*roleName)); err != nil || *name == "" {
 		fmt.Fprintf(stderr, "portcullisd: token: want --name NAME and --role viewer or operator\n")
 		return command.ErrUsage
@@ -32,9 +32,9 @@ func Token(args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "portcullisd: token: --days %d: want 0 to %d\n", *days, maxTokenDays)
 		return command.ErrUsage
 	}
-	token, digest := api.NewToken()
+	token, digest := credential.New()
 	entry := tokenEntry(*name, r, digest, time.Now(), *days) + scopeEntry(*keys, *hosts)
-	if _, err := api.ParseTokens("of this command", []byte("tokens:\n"+entry)); err != nil {
+	if _, err := credential.Parse("of this command", []byte("tokens:\n"+entry)); err != nil {
 		fmt.Fprintf(stderr, "portcullisd: token: %v\n", err)
 		return command.ErrUsage
 	}
@@ -51,7 +51,7 @@ const (
 )
 
 // tokenEntry returns the lines of an entry for a token that is made now. With no days it has no end.
-func tokenEntry(name string, r api.Role, digest string, now time.Time, days int) string {
+func tokenEntry(name string, r credential.Role, digest string, now time.Time, days int) string {
 	entry := fmt.Sprintf("- name: %q\n  role: %s\n  sha256: %s\n  created: %s\n", name, r, digest, stamp(now))
 	if days > 0 {
 		entry += fmt.Sprintf("  expires: %s\n", stamp(now.AddDate(0, 0, days)))

@@ -1,4 +1,4 @@
-package api_test
+package credential_test
 
 import (
 	"fmt"
@@ -7,22 +7,22 @@ import (
 	"testing"
 	"time"
 
-	"portcullis/api"
+	"portcullis/api/credential"
 	"portcullis/fabricsm/ib"
 )
 
 func TestTokens(t *testing.T) {
-	token, digest := api.NewToken()
-	other, otherDigest := api.NewToken()
-	tokens, err := api.ParseTokens("t.yaml", fmt.Appendf(nil, "tokens:\n- name: a\n  role: viewer\n  sha256: %s\n- name: b\n  role: operator\n  sha256: %s\n  p_keys: [0x0100-0x01ff, 0x0300]\n",
+	token, digest := credential.New()
+	other, otherDigest := credential.New()
+	tokens, err := credential.Parse("t.yaml", fmt.Appendf(nil, "tokens:\n- name: a\n  role: viewer\n  sha256: %s\n- name: b\n  role: operator\n  sha256: %s\n  p_keys: [0x0100-0x01ff, 0x0300]\n",
 		digest, strings.ToUpper(otherDigest)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, ok := tokens.Find(token, time.Now()); !ok || !reflect.DeepEqual(p, api.Principal{Name: "a", Role: api.RoleViewer}) {
+	if p, ok := tokens.Find(token, time.Now()); !ok || !reflect.DeepEqual(p, credential.Principal{Name: "a", Role: credential.Viewer}) {
 		t.Errorf("Find(first) = %v %v", p, ok)
 	}
-	if p, ok := tokens.Find(other, time.Now()); !ok || !reflect.DeepEqual(p, api.Principal{Name: "b", Role: api.RoleOperator, PKeys: []ib.PKeyRange{{First: 0x100, Last: 0x1FF}, {First: 0x300, Last: 0x300}}}) {
+	if p, ok := tokens.Find(other, time.Now()); !ok || !reflect.DeepEqual(p, credential.Principal{Name: "b", Role: credential.Operator, PKeys: []ib.PKeyRange{{First: 0x100, Last: 0x1FF}, {First: 0x300, Last: 0x300}}}) {
 		t.Errorf("Find(second) = %v %v", p, ok)
 	}
 	for _, wrong := range []string{"", digest, token + " ", token[1:]} {
@@ -30,14 +30,14 @@ func TestTokens(t *testing.T) {
 			t.Errorf("Find(%q) = %v, want nobody", wrong, p)
 		}
 	}
-	var none *api.Tokens
+	var none *credential.Tokens
 	if _, ok := none.Find(token, time.Now()); ok {
 		t.Error("no tokens file admits a token")
 	}
 }
 
 func TestParseTokensReportsEveryProblem(t *testing.T) {
-	_, digest := api.NewToken()
+	_, digest := credential.New()
 	for _, tt := range []struct {
 		name, in string
 		want     []string
@@ -65,7 +65,7 @@ func TestParseTokensReportsEveryProblem(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := api.ParseTokens("t.yaml", []byte(tt.in))
+			_, err := credential.Parse("t.yaml", []byte(tt.in))
 			if err == nil {
 				t.Fatal("accepted")
 			}
@@ -82,7 +82,7 @@ func TestParseTokensReportsEveryProblem(t *testing.T) {
 func TestTokensEnd(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	entry := func(name, more string) (string, string) {
-		token, digest := api.NewToken()
+		token, digest := credential.New()
 		return token, fmt.Sprintf("- {name: %s, role: viewer, sha256: %s%s}\n", name, digest, more)
 	}
 	at := func(d time.Duration) string { return now.Add(d).Format(time.RFC3339) }
@@ -95,7 +95,7 @@ func TestTokensEnd(t *testing.T) {
 		token, line := entry(name, more)
 		text, byName[name] = text+line, token
 	}
-	tokens, err := api.ParseTokens("t.yaml", []byte(text))
+	tokens, err := credential.Parse("t.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

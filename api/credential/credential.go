@@ -1,4 +1,8 @@
-package api
+// Package credential holds the credentials of operators: who owns a token, what its role is, with which P_Keys and hosts it may have to
+// do, and when it ends.
+//
+// The service keeps digests alone, which it reads from the tokens file. What a role may do is decided by package api.
+package credential
 
 import (
 	"crypto/rand"
@@ -20,9 +24,9 @@ import (
 	"portcullis/fabricsm/strictyaml"
 )
 
-// TokenPrefix begins every operator token, so that one that leaked into a log
+// Prefix begins every operator token, so that one that leaked into a log
 // or a repository is found by a scanner.
-const TokenPrefix = "pcop_"
+const Prefix = "pcop_"
 
 // Bounds of the tokens file.
 const (
@@ -30,13 +34,33 @@ const (
 	maxTokensFile = 1 << 20 // bytes
 )
 
-// NewToken draws an operator token of 256 random bits and returns it with the digest that belongs in the tokens file.
-func NewToken() (token, sha256Hex string) {
+// New draws an operator token of 256 random bits and returns it with the digest that belongs in the tokens file.
+func New() (token, sha256Hex string) {
 	var b [32]byte
 	rand.Read(b[:]) // never fails: crypto/rand aborts the program instead
-	token = TokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+	token = Prefix + base64.RawURLEncoding.EncodeToString(b[:])
 	sum := sha256.Sum256([]byte(token))
 	return token, hex.EncodeToString(sum[:])
+}
+
+// Role is what a credential was made for.
+type Role string
+
+// Roles. Each may do all that the ones before it may.
+const (
+	Viewer   Role = "viewer"   // reads everything
+	Operator Role = "operator" // imports inventory, makes tenants and clusters, assigns and releases hosts
+)
+
+// UnmarshalText accepts the known roles only.
+func (r *Role) UnmarshalText(b []byte) error {
+	switch got := Role(b); got {
+	case Viewer, Operator:
+		*r = got
+		return nil
+	default:
+		return fmt.Errorf("role %q: want viewer or operator", b)
+	}
 }
 
 // Principal is the owner of a credential.
@@ -85,9 +109,9 @@ type tokenFile struct {
 	} `yaml:"tokens"`
 }
 
-// ParseTokens reads a tokens file. Unknown keys, doubled names and doubled
+// Parse reads a tokens file. Unknown keys, doubled names and doubled
 // digests are refused; every problem is reported with its place in the file.
-func ParseTokens(file string, data []byte) (*Tokens, error) {
+func Parse(file string, data []byte) (*Tokens, error) {
 	var f tokenFile
 	if err := strictyaml.Load("tokens file "+file, data, maxTokensFile, &f); err != nil {
 		return nil, err
@@ -257,3 +281,5 @@ func (t *Tokens) owner(token string) (Principal, bool) {
 	who, known := t.entries[sha256.Sum256([]byte(token))]
 	return who, known
 }
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
