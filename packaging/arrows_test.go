@@ -161,8 +161,13 @@ var arrows = []arrow{
 		why:  "what stands where is read from the inventory alone",
 	},
 	{
+		from: "api/lifecycle",
+		not:  []string{"net", "os", "log", "context", "time"},
+		why:  "the life of a host is one table of values",
+	},
+	{
 		from: "api/hostrecord",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/ifmatch", "api/fabric/records"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/ifmatch", "api/lifecycle", "api/fabric/records"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "what is on record of a host is the same whichever part writes it",
 	},
@@ -174,13 +179,13 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/attestation",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/events", "api/tenancy", "api/fabric/records", "fabricsm/vault"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/refusal", "api/inventory", "api/hostrecord", "api/lifecycle", "api/audit", "api/events", "api/tenancy", "api/fabric/records", "fabricsm/vault"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "attestation knows no HTTP, and asks who decides about hosts by an interface",
 	},
 	{
 		from: "api/admission",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/records", "fabricsm/vault", "fabricsm/topospec/approval"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/lifecycle", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/records", "fabricsm/vault", "fabricsm/topospec/approval"},
 		not: []string{
 			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
 			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",
