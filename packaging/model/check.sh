@@ -76,7 +76,7 @@ holds() {
 violates() {
   kind=$1 name=$2 text=$3; shift 3
   expected=some optimize=-O0
-  pan "$kind" "$@"
+  pan "$kind" "$@" -DFAULTY
   grep -q 'errors: 1$' "$out" || die "$name is not found: the model does not check what it is to check"
   grep -qF "$text" "$out" || { grep 'pan:' "$out" >&2; die "$name is found by another check than by: $text"; }
   say "$name is found: $text"

@@ -26,6 +26,8 @@
 #define LOSSES 1   /* SMPs, or answers to them, that are lost */
 #endif
 
+#include "lifecycle.pml" /* the steps that the rules in api/lifecycle allow */
+
 mtype:ledger = { none, given, withdrawn };      /* the grant, as the ledger has it */
 mtype:found  = { unread, applied, absent };     /* what was read back since its last change */
 mtype:packet = { idle, setKey, setPKey, shutPort, learn, record };
@@ -99,7 +101,7 @@ inline settle() {
   :: else
   fi;
   if
-  :: grant == none && assigned && PROOFS && !HELD && !fenced ->
+  :: (grant == none || grant == withdrawn && grantEpoch == epoch) && assigned && PROOFS && !HELD && !fenced ->
      grant = given; grantEpoch = epoch; found = unread; revision++
   :: grant == given && (!assigned || grantEpoch != epoch || !PROOFS || fenced || HELD && !admitted) ->
      grant = withdrawn; found = unread; revision++
@@ -120,7 +122,6 @@ inline settle() {
 /* Commands. Each names the assignment that its sender has read, and changes nothing when it is refused. */
 
 inline forgetProofs() {
-  admitted = false;
 #ifndef FAULT_KEEPS_PROOFS
   attested = false; lockProven = false; sealed = false;
   attestedEpoch = 0; sealedEpoch = 0
@@ -135,7 +136,7 @@ inline assign(e) {
 #else
   :: MEANT(e) && epoch < EPOCHS && !held && grant == none ->
 #endif
-     epoch++; assigned = true; window = true; forgetProofs()
+     epoch++; assigned = true; window = true; admitted = false; forgetProofs()
   :: else
   fi
 }
@@ -143,7 +144,7 @@ inline assign(e) {
 inline release(e) {
   if
   :: MEANT(e) && assigned ->
-     assigned = false; window = false; ended = ended | (1 << epoch);
+     assigned = false; window = false; admitted = false; ended = ended | (1 << epoch);
      forgetProofs()
   :: else
   fi
@@ -154,7 +155,7 @@ inline fence(e) {
   :: MEANT(e) ->
      fenced = true;
      if
-     :: assigned -> assigned = false; window = false; ended = ended | (1 << epoch); forgetProofs()
+     :: assigned -> assigned = false; window = false; admitted = false; ended = ended | (1 << epoch); forgetProofs()
      :: else
      fi
   :: else
@@ -204,28 +205,51 @@ inline readBack(n) {
 
 /* Actors. Each command is sent to the store, which carries it out as one transaction. */
 
-mtype:command = { toAssign, toRelease, toFence, toReplace, toResolve, toAttest, toSeal, toClaim, toRecord };
+mtype:command = { toAssign, toRelease, toFence, toReplace, toResolve, toReopen, toAttest, toSeal, toClaim, toRecord };
 
 chan store = [0] of { mtype:command, byte, bool };  /* command, assignment, whether the adapter was locked */
 hidden byte e;       /* of the command that is carried out: no part of a state */
 hidden byte locked;
+
+/* The state of the host, as api/lifecycle has it (Of). */
+#define AWAY (grant == withdrawn -> IN_RELEASING : (held -> IN_QUARANTINED : (fenced -> IN_FENCED : (epoch > 0 -> IN_RELEASED : IN_REGISTERED))))
+#define AWAITING (held && !admitted -> IN_SUSPENDED : (window && !admitted -> IN_WINDOW_OPEN : IN_WINDOW_SHUT))
+#define MEMBER (grant == given -> (found == applied -> IN_ADMITTED : IN_GRANTING) : (sealed -> IN_PROVEN : IN_ATTESTED))
+#define STATE (!assigned -> AWAY : (attested && !(held && !admitted) -> MEMBER : AWAITING))
+hidden byte was, is; /* the state before and after the command */
+hidden byte carried;    /* the command */
+#define NOW(command) was = STATE; carried = command
+#ifdef FAULTY
+#define ALLOWED true
+#else
+#define ALLOWED ( \
+  carried == toAssign && MAY_ASSIGN(was, is) || carried == toRelease && MAY_RELEASE(was, is) || carried == toFence && MAY_FENCE(was, is) || \
+  carried == toReplace && MAY_REPLACE(was, is) || carried == toResolve && MAY_RESOLVE(was, is) || \
+  carried == toReopen && (MAY_REOPEN(was, is) || MAY_APPEAR(was, is)) || carried == toAttest && MAY_ATTEST(was, is) || \
+  carried == toSeal && MAY_SEAL(was, is) || carried == toClaim && MAY_CLAIM(was, is) || carried == toRecord && MAY_READ_BACK(was, is))
+#endif
 
 active proctype Store() {
 end:
   do
   :: atomic {
        if
-       :: store ? toAssign(e, _) -> assign(e)
-       :: store ? toRelease(e, _) -> release(e)
-       :: store ? toFence(e, _) -> fence(e)
-       :: store ? toReplace(e, _) -> replace(e)
-       :: store ? toResolve(_, _) -> held = false; fenced = false
-       :: store ? toAttest(e, locked) -> attest(e, locked)
-       :: store ? toSeal(e, _) -> seal(e)
-       :: store ? toClaim(_, _) -> held = true
-       :: store ? toRecord(e, _) -> readBack(e)
+       :: store ? toAssign(e, _) -> NOW(toAssign); assign(e)
+       :: store ? toRelease(e, _) -> NOW(toRelease); release(e)
+       :: store ? toFence(e, _) -> NOW(toFence); fence(e)
+       :: store ? toReplace(e, _) -> NOW(toReplace); replace(e)
+       :: store ? toResolve(_, _) -> NOW(toResolve); held = false
+       :: store ? toReopen(_, _) -> NOW(toReopen); fenced = false
+       :: store ? toAttest(e, locked) -> NOW(toAttest); attest(e, locked)
+       :: store ? toSeal(e, _) -> NOW(toSeal); seal(e)
+       :: store ? toClaim(_, _) -> NOW(toClaim); held = true
+       :: store ? toRecord(e, _) -> NOW(toRecord); readBack(e)
        fi;
-       settle(); check()
+       settle();
+       is = STATE;
+       /* life-cycle: the step is one that the rules allow */
+       assert(ALLOWED);
+       check()
      }
   od
 }
@@ -243,7 +267,8 @@ end:
        :: store ! toRelease(e, false)
        :: store ! toFence(e, false)
        :: store ! toReplace(e, false)
-       :: held || fenced -> store ! toResolve(0, false)
+       :: held -> store ! toResolve(0, false)
+       :: fenced -> store ! toReopen(0, false)
        :: !assigned && grant == none -> adapterLocked = false                 /* opened for service */
        fi
      }
