@@ -9,6 +9,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/hostrecord"
+	"portcullis/api/lifecycle"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/tenancy"
@@ -72,13 +73,13 @@ func (s *Service) window(seconds int) (time.Duration, error) {
 func assignable(f *facts, cluster string) error {
 	d := decide(f)
 	id := f.host.ID
-	switch {
-	case len(f.rec.Conflicts) > 0:
+	switch lifecycle.Refuses(&d.life, lifecycle.Asked{Command: lifecycle.Assign, Other: f.rec.Cluster != cluster}) {
+	case lifecycle.GuardNotHeld:
 		return refusal.New(refusal.Conflict, "host_held", f.rec.Conflicts[0].Remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].Fact())
-	case d.phase == v1.PhaseReleasing:
+	case lifecycle.GuardAbsent:
 		return refusal.New(refusal.Conflict, "host_releasing", "wait until the host is quarantined",
 			"host %s is being released: %s", id, d.guards[len(d.guards)-1].Detail)
-	case f.rec.Cluster != "" && (f.rec.Cluster != cluster || f.rec.Granted):
+	case lifecycle.GuardNotBound:
 		return refusal.New(refusal.Conflict, "host_assigned", "release the host first",
 			"host %s is assigned to cluster %s (%s)", id, f.rec.Cluster, hostrecord.PhaseOf(f.rec))
 	default:
@@ -141,9 +142,11 @@ func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, er
 		if err := f.rec.SameTenancy(ctx, f.host.ID); err != nil {
 			return err
 		}
-		if f.rec.Cluster != "" {
+		life := f.rec.Life(f.now)
+		switch no := lifecycle.Refuses(&life, lifecycle.Asked{Command: lifecycle.Release}); {
+		case no == "" && life.Assigned:
 			err = s.release(ctx, tx, f, actor)
-		} else if hostrecord.PhaseOf(f.rec) != v1.PhaseReleasing {
+		case no != "":
 			err = refusal.New(refusal.Conflict, "host_not_assigned", "nothing is left to do; a release that was asked for before is done", "host %s is not assigned to a cluster", host)
 		}
 		if err != nil {

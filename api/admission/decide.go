@@ -10,6 +10,7 @@ import (
 	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
+	"portcullis/api/lifecycle"
 	"portcullis/api/review"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -40,6 +41,7 @@ type facts struct {
 // decision is where a host stands and which grants it shall have.
 type decision struct {
 	phase  v1.Phase
+	life   lifecycle.Facts // from which the phase follows
 	guards []v1.Guard
 	want   []records.Key // sorted; empty: none
 
@@ -82,22 +84,9 @@ func decide(f *facts) decision {
 	case f.rec.Cluster != "" && (d.met(ordered) || d.keeps[BrakeEvidence] != "") && f.keepsUnseen:
 		d.want = f.kept(d.keeps[BrakePlace] != "")
 	}
-	programmed := guard(v1.GuardProgrammed, checkProgrammed(f, d.want))
-	d.guards = append(d.guards, programmed)
-	switch {
-	case f.rec.Cluster == "" && f.present():
-		d.phase = v1.PhaseReleasing
-	case f.rec.Cluster == "":
-		d.phase = v1.PhaseQuarantined
-	case !d.guards[1].Met && d.keeps[BrakeEvidence] == "":
-		d.phase = v1.PhaseAwaiting
-	case len(d.want) == 0:
-		d.phase = v1.PhaseVerified
-	case !programmed.Met:
-		d.phase = v1.PhaseGranting
-	default:
-		d.phase = v1.PhaseAdmitted
-	}
+	d.guards = append(d.guards, guard(v1.GuardProgrammed, checkProgrammed(f, d.want)))
+	d.life = f.life(&d)
+	d.phase = phaseOf(lifecycle.Of(d.life))
 	return d
 }
 

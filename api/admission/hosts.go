@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
+	"portcullis/api/lifecycle"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -38,14 +39,16 @@ func hostView(f *facts, d decision) *v1.Host {
 	h := &v1.Host{
 		ID: f.host.ID, EK: f.host.EK, Class: f.host.ReferenceClass(), HCAs: make([]v1.HCA, 0, len(f.host.HCAs)),
 		Cluster: f.rec.Cluster, Tenant: f.rec.Tenant, Epoch: f.rec.Epoch, Rack: f.host.Rack,
-		Status: v1.HostStatus{Phase: d.phase, Guards: d.guards, Since: f.rec.Since, LastDenial: f.rec.LastDenial()},
+		Status: v1.HostStatus{Guards: d.guards, Since: f.rec.Since, LastDenial: f.rec.LastDenial()},
 	}
+	state := lifecycle.Of(d.life)
 	switch recorded := hostrecord.PhaseOf(f.rec); {
 	case d.phase == v1.PhaseAdmitted && recorded != v1.PhaseAdmitted:
-		h.Status.Phase = v1.PhaseGranting
+		state = lifecycle.Granting
 	case d.phase == v1.PhaseQuarantined && recorded == v1.PhaseReleasing:
-		h.Status.Phase = v1.PhaseReleasing
+		state = lifecycle.Releasing
 	}
+	h.Status.Phase, h.Status.State = phaseOf(state), v1.HostState(state.String())
 	if len(d.want) > 0 {
 		h.Status.PKey = f.rec.PKey
 	}

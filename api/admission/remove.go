@@ -10,6 +10,7 @@ import (
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/inventory/register"
+	"portcullis/api/lifecycle"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -57,10 +58,11 @@ func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.Host
 // removable refuses to remove a host that has, or may have, anything.
 func removable(f *facts) error {
 	id := f.host.ID
-	switch {
-	case f.rec.Cluster != "":
+	life := f.rec.Life(f.now)
+	switch lifecycle.Refuses(&life, lifecycle.Asked{Command: lifecycle.Remove}) {
+	case lifecycle.GuardAway:
 		return refusal.New(refusal.Conflict, "host_assigned", "release the host first", "host %s is assigned to cluster %s (%s)", id, f.rec.Cluster, hostrecord.PhaseOf(f.rec))
-	case len(f.rec.Grants) > 0:
+	case lifecycle.GuardTraceless:
 		var left []string
 		for _, k := range f.sortedGrants() {
 			where := "its adapter"
@@ -71,7 +73,7 @@ func removable(f *facts) error {
 		}
 		return refusal.New(refusal.Conflict, "host_granted", "wait until it is; of an adapter that is gone permanently: portcullis fabric keys retire, or topospec rma",
 			"host %s cannot be removed: %s", id, refusal.Some(left))
-	case len(f.rec.Conflicts) > 0:
+	case lifecycle.GuardNotHeld:
 		return refusal.New(refusal.Conflict, "host_held", f.rec.Conflicts[0].Remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].Fact())
 	default:
 		return nil

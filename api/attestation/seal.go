@@ -10,6 +10,7 @@ import (
 	"portcullis/api/attestation/session"
 	"portcullis/api/audit"
 	"portcullis/api/hostrecord"
+	"portcullis/api/lifecycle"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -121,7 +122,9 @@ func (s *Service) acceptSeal(ctx context.Context, rec hostrecord.SealRecord, boo
 		if err != nil {
 			return err
 		}
-		if ev := f.rec.Evidence; f.rec.Epoch != rec.Epoch || ev == nil || ev.Session != session.Number(rec.Challenge.Session) {
+		life := f.rec.Life(f.now)
+		life.Evidence = life.Evidence && f.rec.Evidence.Session == session.Number(rec.Challenge.Session)
+		if lifecycle.Refuses(&life, lifecycle.Asked{Command: lifecycle.Seal, Late: f.rec.Epoch != rec.Epoch}) != "" {
 			return &attest.Refusal{Code: ReasonChanged, Detail: "the evidence does not count any more: inventory, assignment or a newer session replaced it"}
 		}
 		history, err := store.Optional(Boots().Get(ctx, tx, rec.Challenge.EKDigest))

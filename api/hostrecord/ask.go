@@ -9,6 +9,7 @@ import (
 
 	"portcullis/api/fabric/records"
 	"portcullis/api/ifmatch"
+	"portcullis/api/lifecycle"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -21,14 +22,24 @@ func PhaseOf(r Record) v1.Phase {
 	return r.Phase
 }
 
+// Life returns the facts that the record has of a host in inventory. Those of grants are as they were last recorded.
+func (r *Record) Life(now time.Time) lifecycle.Facts {
+	return lifecycle.Facts{
+		Known: true, Before: r.Epoch > 0, Assigned: r.Cluster != "", Window: now.Before(r.Window),
+		Evidence: r.Evidence != nil, Sealed: !r.Sealed.IsZero(), Granted: r.Granted, Admitted: r.Admitted,
+		Left: PhaseOf(*r) == v1.PhaseReleasing, Traces: len(r.Grants) > 0, Held: len(r.Conflicts) > 0,
+	}
+}
+
 // WindowClosed says why the host may not attest now, "" if it may.
 func (r *Record) WindowClosed(now time.Time) string {
-	switch {
-	case r.Cluster == "":
+	life := r.Life(now)
+	switch lifecycle.Refuses(&life, lifecycle.Asked{Command: lifecycle.Attest}) {
+	case lifecycle.GuardAssigned:
 		return "the host is not assigned to a cluster: assign it to open a provisioning window"
-	case r.Admitted:
+	case lifecycle.GuardNotAdmitted:
 		return "the host was admitted, which closed its provisioning window: release it and assign it again"
-	case !now.Before(r.Window):
+	case lifecycle.GuardWindow:
 		return fmt.Sprintf("the provisioning window closed at %s: assign the host again to open one", r.Window.Format(time.RFC3339))
 	default:
 		return ""

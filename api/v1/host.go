@@ -19,6 +19,9 @@ const (
 	PhaseReleasing   Phase = "releasing"   // grant withdrawn, absence not yet read back
 )
 
+// HostState is a state of the life of a host, which docs/understand/life-cycle.md describes.
+type HostState string
+
 // Host is one host: what inventory declares and where it stands.
 type Host struct {
 	ID      string     `json:"id"`
@@ -51,6 +54,7 @@ type HCAPort struct {
 // HostStatus is where a host stands and, when not admitted, why not.
 type HostStatus struct {
 	Phase      Phase      `json:"phase"`
+	State      HostState  `json:"state,omitempty" doc:"where the host is in its life, finer than phase (life-cycle.md); absent where the store is away"`
 	PKey       ib.PKey    `json:"p_key,omitzero"` // granted partition
 	Guards     []Guard    `json:"guards"`         // every condition of admission, in order
 	Since      time.Time  `json:"since"`

@@ -39,3 +39,20 @@ func TestPhaseSince(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestStateNamesItsGuard(t *testing.T) {
+	met, unmet := v1.Guard{Name: v1.GuardAssigned, Met: true}, v1.Guard{Name: v1.GuardSeen, Detail: "port 1 is not seen"}
+	for _, tt := range []struct {
+		state v1.HostState
+		of    []v1.Guard
+		want  string
+	}{
+		{"proven", []v1.Guard{met, unmet}, "proven; seen: port 1 is not seen"},
+		{"admitted", []v1.Guard{met}, "admitted"},
+		{"", []v1.Guard{unmet}, ""}, // the store is away
+	} {
+		if got := state(&v1.HostStatus{State: tt.state, Guards: tt.of}); got != tt.want {
+			t.Errorf("state of %q is shown as %q, want %q", tt.state, got, tt.want)
+		}
+	}
+}
