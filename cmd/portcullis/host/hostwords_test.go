@@ -41,6 +41,7 @@ func TestPhaseSince(t *testing.T) {
 }
 
 func TestStateNamesItsGuard(t *testing.T) {
+	t.Parallel()
 	met, unmet := v1.Guard{Name: v1.GuardAssigned, Met: true}, v1.Guard{Name: v1.GuardSeen, Detail: "port 1 is not seen"}
 	for _, tt := range []struct {
 		state v1.HostState
