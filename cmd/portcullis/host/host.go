@@ -47,10 +47,10 @@ func phaseSince(s *v1.HostStatus) string {
 	return fmt.Sprintf("%s since %s", s.Phase, cli.Stamp(s.Since))
 }
 
-// state returns the state of a host, and the first guard that holds it there.
+// state returns the state of a host, which is known, and the first guard that holds it there.
 func state(s *v1.HostStatus) string {
 	i := slices.IndexFunc(s.Guards, func(g v1.Guard) bool { return !g.Met })
-	if s.State == "" || i < 0 {
+	if i < 0 {
 		return string(s.State)
 	}
 	return fmt.Sprintf("%s; %s: %s", s.State, s.Guards[i].Name, s.Guards[i].Detail)
@@ -63,7 +63,9 @@ func showHost(w *cli.Columns, h *v1.Host) {
 	w.Row("Cluster", h.Cluster)
 	w.Row("P_Key", cli.PKey(s.PKey))
 	w.Row("Phase", phaseSince(s))
-	w.Row("State", state(s))
+	if s.State != "" {
+		w.Row("State", state(s))
+	}
 	w.Row("Window until", cli.Stamp(s.Window))
 	w.Row("Attested", cli.Stamp(s.Attested))
 	w.Row("Handed over", cli.Stamp(s.Sealed))

@@ -50,7 +50,6 @@ func TestStateNamesItsGuard(t *testing.T) {
 	}{
 		{"proven", []v1.Guard{met, unmet}, "proven; seen: port 1 is not seen"},
 		{"admitted", []v1.Guard{met}, "admitted"},
-		{"", []v1.Guard{unmet}, ""}, // the store is away
 	} {
 		if got := state(&v1.HostStatus{State: tt.state, Guards: tt.of}); got != tt.want {
 			t.Errorf("state of %q is shown as %q, want %q", tt.state, got, tt.want)
