@@ -122,7 +122,9 @@ inline settle() {
 /* Commands. Each names the assignment that its sender has read, and changes nothing when it is refused. */
 
 inline forgetProofs() {
-#ifndef FAULT_KEEPS_PROOFS
+#ifdef FAULT_KEEPS_PROOFS
+  skip
+#else
   attested = false; lockProven = false; sealed = false;
   attestedEpoch = 0; sealedEpoch = 0
 #endif
