@@ -37,6 +37,7 @@ var arrows = []arrow{
 	{from: "fabricsm/partition", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
 	{from: "fabricsm/mcast", may: []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/route"}, why: "trees grow beside unicast routes"},
 	{from: "fabricsm/qos", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
+	{from: "fabricsm/proof", may: []string{"fabricsm/ib"}, not: []string{"net", "os", "log", "context", "time"}, why: "a proof knows only what devices were read to hold"},
 	{from: "fabricsm/topospec", may: []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/strictyaml"}, why: "the declared fabric is read from files, and else a planner"},
 	{from: "fabricsm/keys", may: []string{"fabricsm/ib"}, why: "keys knows values, and neither packets nor stores"},
 	{from: "fabricsm/vault", may: []string{"fabricsm/ib", "fabricsm/keys"}, why: "a vault seals keys and knows nobody who uses them"},

@@ -1,0 +1,63 @@
+package proof
+
+import "portcullis/fabricsm/ib"
+
+// shared finds parties that meet without a switch: a GUID of one at the port of another, and adapters cabled to each other.
+func (p *pass) shared() {
+	for i := range p.f.Devices {
+		d := &p.f.Devices[i]
+		for num := range d.Ports {
+			at, port := Place{i, ib.PortNum(num)}, &d.Ports[num]
+			mine := p.known(port.Owner)
+			for k := range port.Aliases {
+				if other := p.known(port.Aliases[k].Owner); p.crosses(mine, other) {
+					p.meet(mine, other, witness{at: at, alias: &port.Aliases[k]})
+				}
+			}
+			if num > 0 && d.Type != ib.NodeSwitch {
+				p.direct(at)
+			}
+		}
+	}
+}
+
+// known returns the party of an owner that was added before.
+func (w *wiring) known(o Owner) party {
+	if at, ok := w.parties[o.canonical()]; ok {
+		return at
+	}
+	return noParty
+}
+
+func (p *pass) meet(a, b party, w witness) {
+	if !p.settled(a, b) {
+		p.found[[2]party{a, b}] = w
+	}
+}
+
+// direct examines the packets of an adapter's port to another that it is cabled to.
+func (p *pass) direct(at Place) {
+	far, agreed := p.f.far(at)
+	if !agreed || p.f.Devices[far.Device].Type == ib.NodeSwitch || !p.carries(at) && !p.carries(far) {
+		return
+	}
+	a, b := p.known(p.f.port(at).Owner), p.known(p.f.port(far).Owner)
+	if !p.crosses(a, b) {
+		return
+	}
+	k := p.adapter(at, exact).and(p.adapter(far, ib.PKey.Matches))
+	if k.raw = k.raw && p.assume != Adapters; !k.empty() {
+		w := witness{at: at, direct: true}
+		w.key, w.raw = p.pick(k)
+		p.meet(a, b, w)
+	}
+}
+
+// adapter returns the packets that an adapter's port lets pass by a rule, without a switch.
+func (p *pass) adapter(at Place, r rule) keys {
+	port := p.f.port(at)
+	if p.assume == Switches || port.Owner.Kind != Tenant {
+		return everything
+	}
+	return p.table(port.PKeys, r)
+}

@@ -1,0 +1,213 @@
+package proof
+
+import "portcullis/fabricsm/ib"
+
+// source is a class that sends at a switch, with one of its edges there.
+type source struct{ class, edge int32 }
+
+// sources returns the open classes that send at each switch, one edge for each.
+func (p *pass) sources() [][]source {
+	at := make([][]source, len(p.f.Devices))
+	for i, rows := range p.open {
+		if rows == nil {
+			continue
+		}
+		for _, e := range p.send[i].edges {
+			sw := p.edges[e].at.Device
+			n := len(at[sw])
+			switch {
+			case n == 0 || at[sw][n-1].class != int32(i):
+				at[sw] = append(at[sw], source{int32(i), e})
+			case p.edges[at[sw][n-1].edge].at.Port == p.f.Devices[sw].MulticastDefaults.Value.Primary:
+				at[sw][n-1].edge = e // multicast from the other one may go elsewhere
+			}
+		}
+	}
+	return at
+}
+
+// findTransit finds the checks at ports between switches.
+func (p *pass) findTransit() {
+	for dev, ports := range p.next {
+		for num, far := range ports {
+			if far.Port == 0 {
+				continue
+			}
+			at := Place{dev, ib.PortNum(num)}
+			if k := [2]keys{p.inbound(at), p.outbound(at)}; !k[0].same(everything) || !k[1].same(everything) {
+				p.transit[at] = k
+			}
+		}
+	}
+}
+
+// cross returns the packets of a set that pass a link between switches.
+func (p *pass) cross(k keys, out, in Place) keys {
+	if len(p.transit) == 0 {
+		return k
+	}
+	if t, ok := p.transit[out]; ok {
+		k = k.and(t[1])
+	}
+	if t, ok := p.transit[in]; ok {
+		k = k.and(t[0])
+	}
+	return k
+}
+
+// unicast follows every unicast LID from every switch with an open class. A table has one egress port for a LID, so each
+// switch has one end for it, and the ends are found together.
+func (p *pass) unicast() {
+	sources, top := p.sources(), 0
+	for i := range p.f.Devices {
+		top = max(top, len(p.f.Devices[i].LFT.Value))
+	}
+	ends := ends{w: p.wiring, of: make([]int32, len(p.f.Devices)), when: make([]ib.LID, len(p.f.Devices))}
+	for lid := ib.MinUnicastLID; int(lid) < top && lid <= ib.MaxUnicastLID; lid++ {
+		for sw, list := range sources {
+			if len(list) == 0 {
+				continue
+			}
+			if to := ends.find(sw, lid); to >= 0 && p.recvOf[to] >= 0 {
+				p.arrives(list, to, lid)
+			}
+		}
+	}
+}
+
+// arrives examines the classes that send at one switch packets to a LID that ends at an edge.
+func (p *pass) arrives(list []source, to int32, lid ib.LID) {
+	j := p.recvOf[to]
+	for _, s := range list {
+		if !p.open[s.class].has(j) || p.settled(p.send[s.class].party, p.recv[j].party) {
+			continue
+		}
+		k := p.send[s.class].keys.and(p.recv[j].keys)
+		if len(p.transit) > 0 {
+			k = p.along(p.edges[s.edge].at.Device, lid, k)
+		}
+		p.hit(s.edge, to, k, lid)
+	}
+}
+
+// along returns the packets of a set that pass every link on the way of a LID, which ends at an edge.
+func (p *pass) along(sw int, lid ib.LID, k keys) keys {
+	for !k.empty() {
+		out := Place{sw, p.egress(sw, lid)}
+		in := p.next[sw][out.Port]
+		if in.Port == 0 {
+			break
+		}
+		k = p.cross(k, out, in)
+		sw = in.Device
+	}
+	return k
+}
+
+// ends finds the edge where a LID leaves the switches.
+type ends struct {
+	w    *wiring
+	of   []int32  // by switch: the edge, -1: none
+	when []ib.LID // the LID that it is for
+	path []int
+}
+
+// find returns the edge that a LID reaches from a switch; -1: it is dropped, goes in circles, or ends in a switch.
+func (e *ends) find(sw int, lid ib.LID) int32 {
+	e.path = e.path[:0]
+	end := int32(-1)
+	for {
+		if e.when[sw] == lid {
+			end = e.of[sw]
+			break
+		}
+		e.when[sw], e.of[sw] = lid, -1 // which stays where the way comes back here
+		e.path = append(e.path, sw)
+		out := e.w.egress(sw, lid)
+		if out == 0 || out == ib.NoPort {
+			break
+		}
+		if end = e.w.edgeAt[sw][out]; end >= 0 {
+			break
+		}
+		next := e.w.next[sw][out]
+		if next.Port == 0 {
+			break
+		}
+		sw = next.Device
+	}
+	for _, s := range e.path {
+		e.of[s] = end
+	}
+	return end
+}
+
+// multicast follows every multicast LID from every switch with an open class. The port that packets come in by matters only
+// if it is the default multicast port: otherwise a sender at most gets its own packet.
+func (p *pass) multicast() {
+	sources, lids := p.sources(), p.mlids()
+	for _, lid := range lids {
+		for sw, list := range sources {
+			if len(list) == 0 {
+				continue
+			}
+			p.spread(Place{sw, 0}, lid, list)
+			d := p.f.Devices[sw].MulticastDefaults
+			if !d.known() || int(d.Value.Primary) >= len(p.edgeAt[sw]) {
+				continue
+			}
+			if e := p.edgeAt[sw][d.Value.Primary]; e >= 0 && p.sendOf[e] >= 0 {
+				p.spread(p.edges[e].at, lid, []source{{p.sendOf[e], e}})
+			}
+		}
+	}
+}
+
+// spread examines the copies of packets that classes send to a multicast LID from one switch.
+func (p *pass) spread(from Place, lid ib.LID, list []source) {
+	if len(p.transit) == 0 {
+		p.copies(from, lid, everything, func(_ Place, to int32, k keys) { p.arrivesCopy(list, to, lid, k) })
+		return
+	}
+	for _, s := range list {
+		p.copies(from, lid, p.send[s.class].keys, func(_ Place, to int32, k keys) { p.arrivesCopy([]source{s}, to, lid, k) })
+	}
+}
+
+func (p *pass) arrivesCopy(list []source, to int32, lid ib.LID, k keys) {
+	j := p.recvOf[to]
+	if j < 0 {
+		return
+	}
+	for _, s := range list {
+		if p.open[s.class].has(j) && !p.settled(p.send[s.class].party, p.recv[j].party) {
+			p.hit(s.edge, to, p.send[s.class].keys.and(p.recv[j].keys).and(k), lid)
+		}
+	}
+}
+
+// copies follows the copies of packets that entered a switch by a port. It calls reached for each edge, with the ingress
+// port of the last switch and the packets that get there, and returns the link by which each ingress port was reached first:
+// from the ingress port of the switch before. A port is followed again only for packets that are new there.
+func (p *pass) copies(from Place, lid ib.LID, k keys, reached func(in Place, to int32, k keys)) map[Place]Place {
+	seen, came := map[Place]keys{from: k}, map[Place]Place{}
+	for queue := []Place{from}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		for _, num := range p.fan(at.Device, at.Port, lid) {
+			out := Place{at.Device, num}
+			if to := p.edgeAt[out.Device][num]; to >= 0 {
+				reached(at, to, seen[at])
+				continue
+			}
+			in := p.next[out.Device][num]
+			on := p.cross(seen[at], out, in)
+			if before, known := seen[in]; in.Port != 0 && !on.empty() && !(known && before.or(on).same(before)) {
+				if seen[in] = before.or(on); !known {
+					came[in] = at
+				}
+				queue = append(queue, in)
+			}
+		}
+	}
+	return came
+}
