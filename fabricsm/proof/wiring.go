@@ -144,6 +144,12 @@ func (w *wiring) findUnread() {
 	for i := range w.f.Devices {
 		d := &w.f.Devices[i]
 		if !d.trusted() {
+			for num := range d.Ports {
+				at := Place{i, ib.PortNum(num)}
+				far, agreed := w.f.far(at)
+				note(!agreed || d.Ports[num].PKeys.known(), "P_Key table", w.f.name(at))
+				note(!agreed || w.f.Devices[far.Device].trusted() || d.Ports[num].State.known(), "state", w.f.name(at))
+			}
 			continue
 		}
 		note(d.LFT.known(), "LFT", d.Name)
@@ -159,11 +165,6 @@ func (w *wiring) findUnread() {
 			checks := !p.Check.known() || p.Check.Value.Inbound || p.Check.Value.Outbound
 			note(p.PKeys.known() || !checks, "P_Key table", w.f.name(at))
 			note(d.Inbound != InboundUnknown || p.Check.known() && !p.Check.Value.Inbound, "inbound rule", w.f.name(at))
-		}
-	}
-	for _, e := range w.edges {
-		if e.adapter.Port != 0 && e.party != noParty {
-			note(w.f.port(e.adapter).PKeys.known(), "P_Key table", w.f.name(e.adapter))
 		}
 	}
 }
