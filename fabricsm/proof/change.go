@@ -64,11 +64,12 @@ type trial struct {
 
 // change returns the smallest change that closes the way of a packet.
 func (p *pass) change(w witness) Change {
-	switch {
-	case w.alias != nil:
-		return Change{Action: RemoveAlias, Port: p.f.name(w.at), GUID: w.alias.GUID}
-	case w.direct:
-		return Change{Action: Disable, Port: p.f.name(w.at)}
+	switch m := w.meeting; {
+	case m == nil:
+	case m.alias != nil:
+		return Change{Action: RemoveAlias, Port: p.f.name(m.at), GUID: m.alias.GUID}
+	default:
+		return Change{Action: Disable, Port: p.f.name(m.at)}
 	}
 	from, to := &p.edges[w.from], &p.edges[w.to]
 	for _, e := range []*edge{from, to} {

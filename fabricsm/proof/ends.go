@@ -11,7 +11,7 @@ func (p *pass) shared() {
 			mine := p.known(port.Owner)
 			for k := range port.Aliases {
 				if other := p.known(port.Aliases[k].Owner); p.crosses(mine, other) {
-					p.meet(mine, other, witness{at: at, alias: &port.Aliases[k]})
+					p.settle(mine, other, witness{meeting: &meeting{at, &port.Aliases[k]}})
 				}
 			}
 			if num > 0 && d.Type != ib.NodeSwitch {
@@ -29,12 +29,6 @@ func (w *wiring) known(o Owner) party {
 	return noParty
 }
 
-func (p *pass) meet(a, b party, w witness) {
-	if !p.settled(a, b) {
-		p.found[[2]party{a, b}] = w
-	}
-}
-
 // direct examines the packets of an adapter's port to another that it is cabled to.
 func (p *pass) direct(at Place) {
 	far, agreed := p.f.far(at)
@@ -47,9 +41,9 @@ func (p *pass) direct(at Place) {
 	}
 	k := p.adapter(at, exact).and(p.adapter(far, ib.PKey.Matches))
 	if k.raw = k.raw && p.assume != Adapters; !k.empty() {
-		w := witness{at: at, direct: true}
+		w := witness{meeting: &meeting{at: at}}
 		w.key, w.raw = p.pick(k)
-		p.meet(a, b, w)
+		p.settle(a, b, w)
 	}
 }
 

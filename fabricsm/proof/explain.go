@@ -27,15 +27,15 @@ type Hop struct {
 
 func (p *pass) explain(pair Pair, w witness, certain bool) CounterExample {
 	c := CounterExample{Pair: pair, Certain: certain, Key: w.key, Raw: w.raw, DLID: w.lid, Change: p.change(w)}
-	switch {
-	case w.alias != nil:
-		c.Hops = []Hop{{Device: p.f.Devices[w.at.Device].Name, Out: w.at.Port, Passed: []string{
-			fmt.Sprintf("the port of %v has GUID %v, which was issued to %v", p.f.port(w.at).Owner, w.alias.GUID, w.alias.Owner),
+	switch m := w.meeting; {
+	case m != nil && m.alias != nil:
+		c.Hops = []Hop{{Device: p.f.Devices[m.at.Device].Name, Out: m.at.Port, Passed: []string{
+			fmt.Sprintf("the port of %v has GUID %v, which was issued to %v", p.f.port(m.at).Owner, m.alias.GUID, m.alias.Owner),
 		}}}
-	case w.direct:
-		far, _ := p.f.far(w.at)
+	case m != nil:
+		far, _ := p.f.far(m.at)
 		c.Hops = []Hop{
-			{Device: p.f.Devices[w.at.Device].Name, Out: w.at.Port, Passed: []string{"no switch is on this cable"}},
+			{Device: p.f.Devices[m.at.Device].Name, Out: m.at.Port, Passed: []string{"no switch is on this cable"}},
 			{Device: p.f.Devices[far.Device].Name, In: far.Port, Passed: []string{p.end(far, w)}},
 		}
 	default:

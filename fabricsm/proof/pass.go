@@ -41,6 +41,7 @@ type pass struct {
 	transit    map[Place][2]keys // of ports between switches that refuse something: inbound, outbound
 
 	found   map[[2]party]witness
+	done    []bits // by sending party: the receiving ones that are in found
 	relayed [2]map[party]map[ib.PKey]witness // packets to routers, and from them, by sender or receiver; wildcard for all
 }
 
@@ -57,17 +58,21 @@ type witness struct {
 	key      ib.PKey
 	raw      bool
 	lid      ib.LID   // 0: forwarding tables were not read
-	alias    *Alias   // no packet, but a GUID at the port of another
-	at       Place    // the port of the alias, or of the adapter that is cabled to another
-	direct   bool     // over a cable without a switch
 	on       *witness // the packet that a router sends on
+	meeting  *meeting // the parties meet without a switch; there are no edges
+}
+
+// meeting is how parties meet without a switch.
+type meeting struct {
+	at    Place  // the port of the alias, or of an adapter that is cabled to another
+	alias *Alias // nil: a cable
 }
 
 // wildcard stands for every P_Key where packets to and from routers are recorded.
 const wildcard ib.PKey = 0
 
 func newPass(w *wiring, a Assumption) *pass {
-	p := &pass{wiring: w, assume: a, found: map[[2]party]witness{}, transit: map[Place][2]keys{}}
+	p := &pass{wiring: w, assume: a, found: map[[2]party]witness{}, transit: map[Place][2]keys{}, done: make([]bits, len(w.owners))}
 	p.relayed = [2]map[party]map[ib.PKey]witness{{}, {}}
 	return p
 }
@@ -277,11 +282,19 @@ func (p *pass) anyRoute() {
 
 // settled reports whether nothing new can be found between two parties. Packets of routers are all recorded.
 func (p *pass) settled(a, b party) bool {
-	if a == routers || b == routers {
-		return false
+	return a != routers && b != routers && p.done[a].has(b)
+}
+
+// settle records the first packet between two parties.
+func (p *pass) settle(a, b party, w witness) {
+	if p.done[a].has(b) {
+		return
 	}
-	_, ok := p.found[[2]party{a, b}]
-	return ok
+	if p.done[a] == nil {
+		p.done[a] = make(bits, (len(p.owners)+63)/64)
+	}
+	p.done[a].set(b)
+	p.found[[2]party{a, b}] = w
 }
 
 // hit records that packets pass between two edges.
@@ -297,8 +310,8 @@ func (p *pass) hit(from, to int32, k keys, lid ib.LID) {
 		p.relay(0, a, k, w)
 	case a == routers:
 		p.relay(1, b, k, w)
-	case !p.settled(a, b):
-		p.found[[2]party{a, b}] = w
+	default:
+		p.settle(a, b, w)
 	}
 }
 
@@ -342,7 +355,7 @@ func (p *pass) throughRouters() {
 				continue
 			}
 			if w, ok := join(in, out); ok {
-				p.found[[2]party{a, b}] = w
+				p.settle(a, b, w)
 			}
 		}
 	}

@@ -148,7 +148,7 @@ func (p *pass) multicast() {
 	sources, lids := p.sources(), p.mlids()
 	for _, lid := range lids {
 		for sw, list := range sources {
-			if len(list) == 0 {
+			if len(list) == 0 || len(p.fan(sw, 0, lid)) == 0 {
 				continue
 			}
 			p.spread(Place{sw, 0}, lid, list)
