@@ -41,7 +41,7 @@ type pass struct {
 	transit    map[Place][2]keys // of ports between switches that refuse something: inbound, outbound
 
 	found   map[[2]party]witness
-	done    []bits // by sending party: the receiving ones that are in found
+	done    []bits                           // by sending party: the receiving ones that are in found
 	relayed [2]map[party]map[ib.PKey]witness // packets to routers, and from them, by sender or receiver; wildcard for all
 }
 
