@@ -44,6 +44,8 @@ var access = map[string]string{
 	"POST /v1/inventory/import":                     "operator",
 	"GET /v1/inventory/repairs":                     "viewer",
 	"GET /v1/inventory/racks":                       "viewer",
+	"GET /v1/inventory/check":                       "viewer",
+	"POST /v1/inventory/topospec":                   "operator",
 	"GET /v1/inventory/racks/{id}":                  "viewer",
 	"GET /v1/inventory/switches":                    "viewer",
 	"GET /v1/inventory/switches/{id}":               "viewer",

@@ -79,6 +79,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.attestRoutes(a)
 	s.inventoryRoutes(a)
 	s.layoutRoutes(a)
+	s.deriveRoutes(a)
 	s.hostRoutes(a)
 	s.hostAuthorityRoutes(a)
 	s.tenancyRoutes(a)
@@ -169,7 +170,7 @@ type operation struct {
 // refuses them and takes all others, so that removals are still recorded.
 var growing = []string{
 	"import-inventory", "open-session", "submit-evidence", "assign-host", "create-tenant", "create-cluster", "use-cluster",
-	"learn-reference", "waive-reference", "draft-topospec-revision", "start-rma",
+	"learn-reference", "waive-reference", "draft-topospec-revision", "draft-topospec-from-inventory", "start-rma",
 }
 
 // register adds an operation whose handler calls the Backend.

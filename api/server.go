@@ -54,7 +54,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options are what a Server is made of. All fields but Fabric, Operator, Topospec,
+// Options are what a Server is made of. All fields but Fabric, Operator, Topospec, Derived,
 // Reference, Locks, Events, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended, Clock, Answers and Ready are required.
 type Options struct {
 	Backend        Backend
@@ -63,6 +63,7 @@ type Options struct {
 	Operator       FabricOperator  // nil with Fabric
 	Topospec       TopospecKeeper  // nil: no revisions are kept
 	RMA            Replacer        // nil with Topospec
+	Derived        Deriver         // nil with Topospec
 	Reference      ReferenceKeeper // nil: no reference values are kept
 	Locks          LockKeeper      // nil: no adapters are locked
 	Events         EventLister     // nil: none are kept
@@ -93,6 +94,7 @@ type Server struct {
 	operator     FabricOperator
 	topospec     TopospecKeeper
 	rma          Replacer
+	derived      Deriver
 	reference    ReferenceKeeper
 	locks        LockKeeper
 	events       EventLister
@@ -131,7 +133,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

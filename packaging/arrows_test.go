@@ -156,6 +156,12 @@ var arrows = []arrow{
 		why:  "inventory knows no HTTP, and asks who decides about hosts by an interface",
 	},
 	{
+		from: "api/inventory/derive",
+		may:  []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/topospec", "api/v1", "api/store", "api/refusal", "api/inventory"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm"},
+		why:  "the declared topology is made of the inventory, and asks who keeps revisions by an interface",
+	},
+	{
 		from: "api/inventory/layout",
 		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},

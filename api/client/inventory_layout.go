@@ -44,3 +44,13 @@ func (g Inventory) Cables(ctx context.Context, q v1.CableQuery) ([]v1.InventoryC
 func (g Inventory) Spares(ctx context.Context) ([]v1.Spare, error) {
 	return all[v1.Spare](ctx, g.c, listSpares, query{})
 }
+
+// Check compares the inventory with the topology in force and with the fabric.
+func (g Inventory) Check(ctx context.Context) (*v1.InventoryCheck, error) {
+	return ask[v1.InventoryCheck](ctx, g.c, checkInventory, nil)
+}
+
+// Draft keeps a draft of the declared topology that is made of the inventory.
+func (g Inventory) Draft(ctx context.Context, in v1.TopospecFromInventory) (*v1.TopospecRevision, error) {
+	return ask[v1.TopospecRevision](ctx, g.c, draftInventory, in)
+}

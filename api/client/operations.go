@@ -26,6 +26,8 @@ const (
 	getSwitch       operation = "GET /v1/inventory/switches/{id}"
 	listCables      operation = "GET /v1/inventory/cables"
 	listSpares      operation = "GET /v1/inventory/spares"
+	checkInventory  operation = "GET /v1/inventory/check"
+	draftInventory  operation = "POST /v1/inventory/topospec"
 
 	listTenants     operation = "GET /v1/tenants"
 	getTenant       operation = "GET /v1/tenants/{name}"

@@ -27,13 +27,18 @@ func Switches(spec *topospec.Spec) map[ib.GUID]int {
 
 // DeclaredSwitches is Switches of the revision in force, nil without one.
 func (s *Service) DeclaredSwitches(ctx context.Context, r store.Reader) (map[ib.GUID]int, error) {
-	b, err := s.load(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := s.activeContent(ctx, r, b)
+	spec, err := s.InForce(ctx, r)
 	if err != nil || spec == nil {
 		return nil, err
 	}
 	return Switches(spec), nil
+}
+
+// InForce returns the revision in force as of a snapshot, nil without one.
+func (s *Service) InForce(ctx context.Context, r store.Reader) (*topospec.Spec, error) {
+	b, err := s.load(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return s.activeContent(ctx, r, b)
 }

@@ -94,3 +94,34 @@ type CableQuery struct {
 	Host   string `query:"host" maxLength:"128" doc:"cables of this host only"`
 	PageQuery
 }
+
+// TopospecFromInventory asks for a draft of the declared topology that is made of the inventory.
+type TopospecFromInventory struct {
+	Fabric string `json:"fabric,omitempty" maxLength:"128" doc:"its name, where no topology is in force"`
+	Reason string `json:"reason" minLength:"1" maxLength:"512" doc:"why, for those who read it later"`
+}
+
+// InventoryCheck says where the inventory differs from the topology in force, and from the fabric as it is seen.
+type InventoryCheck struct {
+	Revision uint64              `json:"revision,omitzero" doc:"in force; 0: none"`
+	Topology InventoryComparison `json:"topology" doc:"the inventory compared with the topology in force"`
+	Fabric   InventoryComparison `json:"fabric" doc:"the cables of the inventory compared with those that are up"`
+}
+
+// InventoryComparison is one side of an InventoryCheck.
+type InventoryComparison struct {
+	Compared    bool                  `json:"compared"`
+	Why         string                `json:"why,omitempty" doc:"it was not compared"`
+	Same        int                   `json:"same" doc:"links that are the same in both"`
+	Differences []InventoryDifference `json:"differences" nullable:"false" doc:"at most 1000"`
+	More        int                   `json:"more,omitempty" doc:"differences that are not listed"`
+}
+
+// InventoryDifference is one difference, in physical terms.
+type InventoryDifference struct {
+	Kind      string `json:"kind" enum:"miss_wired,missing,unexpected,state,device_added,device_removed,device_moved,device_changed,policy" doc:"added: the inventory does not have it; removed: it alone has it"`
+	Text      string `json:"text" doc:"all of it as one line"`
+	Port      string `json:"port" doc:"where: site, room, rack, unit, name and port"`
+	Inventory string `json:"inventory,omitempty" doc:"what the inventory has there"`
+	Other     string `json:"other,omitempty" doc:"what the topology or the fabric has there"`
+}

@@ -12,9 +12,10 @@ import (
 	"portcullis/api"
 	"portcullis/api/apitest"
 	"portcullis/api/credential"
-	"portcullis/api/store/storetest"
+	"portcullis/api/inventory/derive"
 	"portcullis/api/topology"
 	"portcullis/cmd/portcullis/cli"
+	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/native"
 	"portcullis/fabricsm/topospec/topospectest"
@@ -48,8 +49,9 @@ func revisionSetup(t *testing.T) func(*testscript.Env) error {
 				return err
 			}
 		}
+		site := apitest.NewSite(t)
 		keep := topology.New(topology.Options{
-			Store: storetest.Open(t), Log: slog.New(slog.DiscardHandler),
+			Store: site.Store, Log: slog.New(slog.DiscardHandler),
 			Look: func() (*topology.Sight, error) {
 				return &topology.Sight{At: noon, Fabric: fabric, SM: own, Complete: true}, nil
 			},
@@ -67,7 +69,10 @@ func revisionSetup(t *testing.T) func(*testscript.Env) error {
 		if err != nil {
 			return err
 		}
-		s := apitest.Start(t, apitest.NewSite(t), func(o *api.Options) { o.Topospec, o.Tokens = keep, known })
+		derived := derive.New(derive.Options{
+			Store: site.Store, Revisions: keep, Seen: func() (*topo.Fabric, error) { return fabric, nil },
+		})
+		s := apitest.Start(t, site, func(o *api.Options) { o.Topospec, o.Derived, o.Tokens = keep, derived, known })
 		e.Setenv("HOME", e.WorkDir)
 		e.Setenv("OLGA", filepath.Join(e.WorkDir, "olga.token"))
 		e.Setenv("BOB", filepath.Join(e.WorkDir, "bob.token"))

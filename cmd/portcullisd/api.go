@@ -19,6 +19,7 @@ import (
 	"portcullis/api/fabric/query"
 	"portcullis/api/hostca"
 	"portcullis/api/idempotency"
+	"portcullis/api/inventory/derive"
 	"portcullis/api/locks"
 	"portcullis/api/measuredboot"
 	"portcullis/api/results"
@@ -35,6 +36,7 @@ import (
 	"portcullis/cmd/portcullisd/systemd"
 	"portcullis/cmd/portcullisd/tamper"
 	"portcullis/cmd/portcullisd/watch"
+	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec/approval"
 )
 
@@ -147,6 +149,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 		Store: s.store, Log: s.log, Now: s.clock.Now, PCRs: s.parts.Policy.PCRs, Approval: approval.Rule{Alone: !s.config.Admission.TwoPersons},
 	})
 	replace := rma.Options{Store: s.store, Log: s.log, Now: s.clock.Now, Revisions: s.declared.Revisions(), Proofs: adm.Attestation(), Hosts: adm.Inventory()}
+	derived := derive.Options{Store: s.store, Revisions: s.declared.Revisions()}
 	believed := &tamper.Conditions{Clock: s.clock, Anchors: s.anchors, TellAfter: s.config.Audit.TellAfter, Store: s.store}
 	o := api.Options{
 		Backend: api.Backend{Attestation: adm.Attestation(), Inventory: adm.Inventory(), Layout: adm.Layout(), Lifecycle: adm, Brakes: adm, Reviews: adm, State: adm},
@@ -163,6 +166,13 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 	if f := s.fabric; f != nil {
 		observer, debts, replace.Look = f.observer, f.owed, s.declared.Sight
 		o.Fabric, o.Operator = f.observer, f.marks // not a typed nil
+		derived.Seen = func() (*topo.Fabric, error) {
+			sight, err := s.declared.Sight()
+			if err != nil {
+				return nil, err
+			}
+			return sight.Fabric, nil
+		}
 	}
 	if a.locks != nil {
 		o.Locks = a.locks
@@ -173,7 +183,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 	if s.name != "" {
 		o.Leadership = &leadership.Service{Store: s.store, Candidate: s.candidate}
 	}
-	o.RMA = rma.New(replace)
+	o.RMA, o.Derived = rma.New(replace), derive.New(derived)
 	registry := watch.NewRegistry(observer)
 	registry.MustRegister(metrics.NewWaivers(references), a.told, metrics.NewCertificateEnd(s.parts.Cert), metrics.NewTokens(a.tokens.Load), a.brakes)
 	registry.MustRegister(append(s.health.Collectors(), metrics.NewOwed(debts)...)...)

@@ -14,7 +14,7 @@ import (
 const maxFiles = 24 << 20
 
 func inventoryCommand(env *cli.Env) *cobra.Command {
-	return cli.Group("inventory", "Import, export and show the inventory of racks, switches, hosts and cables", inventoryImport(env), inventoryExport(env), inventoryShow(env), inventoryRepair(env), inventoryDenied(env))
+	return cli.Group("inventory", "Import, export and show the inventory of racks, switches, hosts and cables", inventoryImport(env), inventoryExport(env), inventoryShow(env), inventoryCheck(env), inventoryRepair(env), inventoryDenied(env))
 }
 
 func inventoryImport(env *cli.Env) *cobra.Command {

@@ -14,16 +14,27 @@ import (
 )
 
 func topospecDraft(env *cli.Env) *cobra.Command {
-	reason, draft := "", false
+	reason, draft, inventory, fabric := "", false, false, ""
 	cmd := &cobra.Command{
-		Use: "draft FILE", Short: "Submit a topology as a draft", Args: cli.Operands("FILE"),
+		Use: "draft FILE | --from-inventory", Short: "Submit a topology as a draft", Args: cobra.MaximumNArgs(1),
 		Long: `Submit a native revision or a topoconfig.conf to the service, which keeps it as a draft. It gets
 the next number, and the revision in force as its parent. A file that cannot be used is refused,
-with each wrong line. So is a file that is empty, truncated or of another fabric.`,
-		Example: `  portcullis topospec draft rail-a.yaml --reason "host gpu-17 moved to rack 4"`,
+with each wrong line. So is a file that is empty, truncated or of another fabric.
+
+--from-inventory makes the draft of the inventory: its switches, hosts, stock and cables, with the
+policy, routers, boundaries and states of links of the revision in force. "inventory check" lists
+the differences beforehand. --fabric names the fabric while no revision is in force.`,
+		Example: `  portcullis topospec draft rail-a.yaml --reason "host gpu-17 moved to rack 4"
+  portcullis topospec draft --from-inventory --reason "racks 12 to 15 delivered"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.WantReason(reason); err != nil {
 				return err
+			}
+			if inventory != (len(args) == 0) {
+				return &cli.UsageError{Msg: "want either FILE or --from-inventory", Hint: "a draft is made of one of them"}
+			}
+			if inventory {
+				return draftInventory(cmd.Context(), env, v1.TopospecFromInventory{Fabric: fabric, Reason: reason})
 			}
 			data, err := readInput(env, args[0])
 			if err != nil {
@@ -41,15 +52,32 @@ with each wrong line. So is a file that is empty, truncated or of another fabric
 			if err != nil {
 				return err
 			}
-			return env.Print(r, func(w *cli.Columns) {
-				showRevision(w, r)
-				w.Text("next: portcullis topospec check %d; portcullis topospec simulate %d", r.Revision, r.Revision)
-			})
+			return env.Print(r, func(w *cli.Columns) { showDraft(w, r) })
 		},
 	}
 	draftFlag(cmd, &draft)
 	cli.ReasonFlag(cmd, &reason)
+	cmd.Flags().BoolVar(&inventory, "from-inventory", false, "make the draft of the inventory")
+	cmd.Flags().StringVar(&fabric, "fabric", "", "name of the fabric, where no revision is in force")
 	return cmd
+}
+
+func draftInventory(ctx context.Context, env *cli.Env, in v1.TopospecFromInventory) error {
+	c, err := env.Connect()
+	if err != nil {
+		return err
+	}
+	r, err := c.Inventory().Draft(ctx, in)
+	if err != nil {
+		return err
+	}
+	return env.Print(r, func(w *cli.Columns) { showDraft(w, r) })
+}
+
+// showDraft shows a draft, and what is to be done with it.
+func showDraft(w *cli.Columns, r *v1.TopospecRevision) {
+	showRevision(w, r)
+	w.Text("next: portcullis topospec check %d; portcullis topospec simulate %d", r.Revision, r.Revision)
 }
 
 // revisionStep is a command that takes a revision a step further.
