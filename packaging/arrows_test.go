@@ -156,6 +156,17 @@ var arrows = []arrow{
 		why:  "inventory knows no HTTP, and asks who decides about hosts by an interface",
 	},
 	{
+		from: "api/inventory/signature", may: []string{"fabricsm/strictyaml"},
+		not: []string{"net", "os", "log", "context", "time"},
+		why: "a signature is over bytes, whatever they say",
+	},
+	{
+		from: "api/inventory/source",
+		may:  []string{"fabricsm/ib", "fabricsm/topospec", "fabricsm/strictyaml", "api/inventory"},
+		not:  []string{"net", "os", "log", "context", "time", "portcullis/fabricsm/sm"},
+		why:  "files of others become declarations, without I/O",
+	},
+	{
 		from: "api/inventory/derive",
 		may:  []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/topospec", "api/v1", "api/store", "api/refusal", "api/inventory"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},

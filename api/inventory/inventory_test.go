@@ -123,11 +123,11 @@ func TestLimits(t *testing.T) {
 	}{
 		{"no file", nil, "no file given"},
 		{"too many files", make([]File, MaxFiles+1), "at most 64"},
-		{"too large", []File{{"a", make([]byte, MaxFileSize+1)}}, "at most 33554432"},
-		{"too many hosts", []File{{"a", []byte(big(maxHosts + 1))}}, "at most 20000"},
-		{"alias bomb", []File{{"a", []byte("hosts: &a [*a, *a]\n")}}, "a:1"},
-		{"deep nesting", []File{{"a", []byte("hosts: " + strings.Repeat("[", 50_000))}}, "a"},
-		{"hundreds of problems", []File{{"a", []byte("hosts: [" + strings.Repeat("x,", 500) + "]")}}, "and 400 more problems"},
+		{"too large", []File{{Name: "a", Data: make([]byte, MaxFileSize+1)}}, "at most 33554432"},
+		{"too many hosts", []File{{Name: "a", Data: []byte(big(maxHosts + 1))}}, "at most 20000"},
+		{"alias bomb", []File{{Name: "a", Data: []byte("hosts: &a [*a, *a]\n")}}, "a:1"},
+		{"deep nesting", []File{{Name: "a", Data: []byte("hosts: " + strings.Repeat("[", 50_000))}}, "a"},
+		{"hundreds of problems", []File{{Name: "a", Data: []byte("hosts: [" + strings.Repeat("x,", 500) + "]")}}, "and 400 more problems"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse(c.files)
@@ -149,7 +149,7 @@ func TestTenThousandHosts(t *testing.T) {
 			fmt.Fprintf(&b, "  - node_guid: 0x%x\n    ports:\n    - {port: 1, guid: 0x%x, cable: 0x%x/%d}\n", g, g+1, 0x1+i/100, 1+(i%100)*2+j)
 		}
 	}
-	d, err := Parse([]File{{"hosts.yaml", []byte(b.String())}})
+	d, err := Parse([]File{{Name: "hosts.yaml", Data: []byte(b.String())}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestWithout(t *testing.T) {
 
 func planOf(t *testing.T, stored []Host, text string) *Plan {
 	t.Helper()
-	d, err := Parse([]File{{"hosts.yaml", []byte(text)}})
+	d, err := Parse([]File{{Name: "hosts.yaml", Data: []byte(text)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestReplace(t *testing.T) {
 
 func TestOnePortCard(t *testing.T) {
 	// Many one-port cards use their node GUID as the port's GUID too.
-	d, err := Parse([]File{{"h", []byte("hosts: [{id: a, hcas: [{node_guid: 0x10, ports: [{port: 1, guid: 0x10}]}]}]")}})
+	d, err := Parse([]File{{Name: "h", Data: []byte("hosts: [{id: a, hcas: [{node_guid: 0x10, ports: [{port: 1, guid: 0x10}]}]}]")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		files := []File{{"fuzz.yaml", data}}
+		files := []File{{Name: "fuzz.yaml", Data: data}}
 		d, err := Parse(files)
 		if err != nil {
 			return
@@ -287,7 +287,7 @@ func FuzzParse(f *testing.F) {
 func checkWritten(t *testing.T, c *Contents) {
 	t.Helper()
 	text := Write(c)
-	d, err := Parse([]File{{"export.yaml", text}})
+	d, err := Parse([]File{{Name: "export.yaml", Data: text}})
 	if err != nil {
 		t.Fatalf("an export cannot be read: %v\n%s", err, text)
 	}

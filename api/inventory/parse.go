@@ -73,46 +73,49 @@ type cableDecl struct {
 	to    string // name of the switch, "": its GUID is known
 	place ib.Place
 	label string
+	// optional: left out where no host has the port
+	optional bool
 }
 
 // ValidHostID reports whether s can name a host: 1 to 63 lower-case letters,
 // digits, dots and hyphens, the first and last a letter or digit.
 func ValidHostID(s string) bool { return len(s) <= maxHostID && hostID.MatchString(s) }
 
-// Parse reads inventory and cabling files. The error is Problems and lists everything wrong within the files. NewPlan finds
-// contradictions with the stored inventory.
+// Parse reads inventory and cabling files in YAML. The error is Problems and lists everything wrong within the files. NewPlan
+// finds contradictions with the stored inventory.
 func Parse(files []File) (*Declaration, error) {
-	d, r := &Declaration{}, &report{}
-	if len(files) == 0 {
-		r.add(spot{name: "import"}, "no file given")
-	}
-	if len(files) > MaxFiles {
-		r.add(spot{name: "import"}, "%d files, at most %d are allowed", len(files), MaxFiles)
-		return nil, r.err()
-	}
-	for i, f := range files {
-		rd := &reader{file: i, name: f.Name, report: r}
-		if len(f.Data) > MaxFileSize {
-			r.add(spot{i, f.Name, 0}, "file has %d bytes, at most %d are allowed", len(f.Data), MaxFileSize)
-			continue
-		}
-		rd.declare(d, f.Data)
-	}
-	d.bound(r)
-	d.checkClaims(r)
-	if err := r.err(); err != nil {
+	b := &Builder{}
+	if err := b.Bound(len(files)); err != nil {
 		return nil, err
 	}
-	return d, nil
+	for _, f := range files {
+		in := b.Open(f.Name)
+		if len(f.Data) > MaxFileSize {
+			in.Problem(0, "file has %d bytes, at most %d are allowed", len(f.Data), MaxFileSize)
+			continue
+		}
+		in.YAML(f.Data)
+	}
+	return b.Declaration()
 }
+
+// keys of a file.
+var keys = []string{"hosts", "cables", "sites", "racks", "switches", "adapters"}
 
 func (r *reader) declare(d *Declaration, data []byte) {
 	root := r.document(data)
 	if root == nil {
 		return
 	}
-	known := []string{"hosts", "cables", "sites", "racks", "switches", "adapters"}
-	f := r.fields(root, "file", known...)
+	f := r.fields(root, "file", keys...)
+	r.take(d, f)
+	if f != nil && !slices.ContainsFunc(keys, func(key string) bool { return f[key] != nil }) {
+		r.report.add(r.at(root), "neither hosts nor cables are declared")
+	}
+}
+
+// take reads the lists of a file.
+func (r *reader) take(d *Declaration, f map[string]*yaml.Node) {
 	r.equipment(d, f)
 	if n := f["hosts"]; n != nil {
 		for _, h := range r.items(n, "hosts", maxHosts) {
@@ -123,9 +126,6 @@ func (r *reader) declare(d *Declaration, data []byte) {
 		for _, c := range r.items(n, "cables", maxCables+maxTrunks) {
 			r.cable(d, c)
 		}
-	}
-	if f != nil && !slices.ContainsFunc(known, func(key string) bool { return f[key] != nil }) {
-		r.report.add(r.at(root), "neither hosts nor cables are declared")
 	}
 }
 

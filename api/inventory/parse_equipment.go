@@ -188,11 +188,16 @@ func (r *reader) id(n *yaml.Node, what string, parent *yaml.Node) string {
 // label reads text for people, which may be absent.
 func (r *reader) label(n *yaml.Node, what string) string {
 	s, at := r.text(n, what)
-	if len(s) > maxLabel || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }) {
+	if !validLabel(s) {
 		r.report.add(at, "%s %s: want at most %d bytes of printable text", what, quote(s), maxLabel)
 		return ""
 	}
 	return s
+}
+
+// validLabel reports whether s is text that can be shown in a line.
+func validLabel(s string) bool {
+	return len(s) <= maxLabel && utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
 func (r *reader) unit(n *yaml.Node, what string) Unit { return Unit(r.count(n, what, MaxUnit)) }

@@ -16,6 +16,7 @@ type Plan struct {
 	Unchanged int      // hosts named by the files that already are so
 	NotInFile []string // stored hosts that no file names, left alone; sorted
 	Total     int      // hosts afterwards
+	LeftOut   int      // cables of an observed fabric to ports that no host has
 
 	Sites    Delta[Site]
 	Racks    Delta[Rack]
@@ -164,6 +165,7 @@ type merge struct {
 	switches kept[Switch, *Switch]
 	adapters kept[Adapter, *Adapter]
 	trunks   kept[Trunk, *Trunk]
+	leftOut  int                 // cables to ports that no host has
 	byName   map[string]ib.GUID  // switches
 	byGUID   map[ib.GUID]*Switch // switches
 }
@@ -222,7 +224,11 @@ func (m *merge) cable(d *Declaration) {
 		if c.guid == 0 {
 			at, ok = byName[cableDecl{host: c.host, hca: c.hca, port: c.port}]
 		}
-		if !ok {
+		switch {
+		case !ok && c.optional:
+			m.leftOut++
+			continue
+		case !ok:
 			m.noSuchPort(c)
 			continue
 		}
@@ -312,7 +318,7 @@ func (m *merge) checkPlaces(l *ledger, ids []string) {
 }
 
 func (m *merge) plan(d *Declaration) *Plan {
-	p := &Plan{Total: len(m.next), merge: m, decls: d}
+	p := &Plan{Total: len(m.next), LeftOut: m.leftOut, merge: m, decls: d}
 	where := p.Contents().Locator().and(m.stored)
 	m.deltas(p, where)
 	for _, id := range slices.Sorted(maps.Keys(m.next)) {

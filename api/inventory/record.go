@@ -12,11 +12,14 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// File is one inventory or cabling file as it was handed in. Name is used in
-// messages only; nothing is opened.
+// File is one inventory or cabling file as it was handed in. Name is used in messages only; nothing is opened. Form and
+// Signature count in package source; Parse reads YAML.
 type File struct {
 	Name string
 	Data []byte
+
+	Form      string // of package source; "": YAML
+	Signature []byte // over Data; of manifests
 }
 
 // Host is one machine.
