@@ -173,21 +173,41 @@ func (j *judge) sendAll(from proof.Place) {
 		return
 	}
 	for _, k := range j.keys {
-		m := always
-		switch {
-		case k == rawPacket:
-			m &^= adaptersOnly
-		case o.Kind == proof.Tenant && !j.holds(adapter.PKeys, k, func(e ib.PKey) bool { return e == k }):
-			m &= switchesOnly
-		}
 		forwarded := mask(0)
 		for _, lid := range j.lids {
-			forwarded |= j.send(o, from, k, lid, m)
+			forwarded |= j.send(o, from, k, lid, j.start(o, adapter, k))
 		}
 		if forwarded != 0 {
 			j.forward(o, k, forwarded)
 		}
 	}
+}
+
+// start returns the assumptions under which a sender sends a packet.
+func (j *judge) start(o proof.Owner, adapter *proof.Port, k ib.PKey) mask {
+	switch {
+	case k == rawPacket:
+		return always &^ adaptersOnly
+	case o.Kind == proof.Tenant && !j.holds(adapter.PKeys, k, func(e ib.PKey) bool { return e == k }):
+		return switchesOnly
+	default:
+		return always
+	}
+}
+
+// replay sends the packet of a counter-example from its first switch port, and returns the assumptions under which it passes.
+func replay(f *proof.Fabric, from proof.Place, c *proof.CounterExample) mask {
+	j := &judge{f: f, worst: !c.Certain, leaks: map[[2]proof.Owner]mask{}}
+	j.choose()
+	k := c.Key
+	if c.Raw {
+		k = rawPacket
+	}
+	o, adapter, _ := j.behind(from)
+	if forwarded := j.send(o, from, k, c.DLID, j.start(o, adapter, k)); forwarded != 0 {
+		j.forward(o, k, forwarded)
+	}
+	return j.leaks[[2]proof.Owner{c.From, c.To}]
 }
 
 // forward sends a packet on from every router that may.

@@ -109,7 +109,7 @@ var plants = []struct {
 		d.LFT.Value = append(d.LFT.Value, g.num(d))
 	}},
 	{"wrong route", false, func(g *gardener) { d := g.sw(); d.LFT.Value[g.IntN(len(d.LFT.Value))] = g.num(d) }},
-	{"no route", false, func(g *gardener) { d := g.sw(); d.LFT.Value = d.LFT.Value[:1+g.IntN(len(d.LFT.Value)-1)] }},
+	{"no route", false, func(g *gardener) { d := g.sw(); d.LFT.Value = d.LFT.Value[:1+g.IntN(max(1, len(d.LFT.Value)-1))] }},
 	{"wrong multicast entry", false, func(g *gardener) {
 		d := g.sw()
 		lid := group(g.IntN(6))
@@ -130,6 +130,8 @@ var plants = []struct {
 	{"undeclared switch", false, func(g *gardener) { g.stranger(ib.NodeSwitch, proof.Owner{}) }},
 	{"undeclared router", false, func(g *gardener) { g.stranger(ib.NodeRouter, proof.Owner{}) }},
 	{"declared router", false, func(g *gardener) { g.stranger(ib.NodeRouter, proof.Owner{Kind: proof.Infrastructure}) }},
+	{"router between islands", false, (*gardener).bridge},
+	{"only default multicast", false, (*gardener).bare},
 	{"alias GUID", false, func(g *gardener) {
 		_, a, _, _ := g.host()
 		a.Aliases = append(a.Aliases, proof.Alias{GUID: 1, Owner: tenant(g.IntN(g.tenants))})
@@ -183,6 +185,67 @@ func (g *gardener) stranger(kind ib.NodeType, o proof.Owner) *proof.Port {
 		return &g.b.Devices[self].Ports[num]
 	}
 	return &proof.Port{} // all ports are in use
+}
+
+// free returns a port of a switch without a cable; 0: none.
+func (g *gardener) free(sw int) int {
+	for num := range g.b.Devices[sw].Ports {
+		if num > 0 && g.b.Devices[sw].Ports[num].Cable.Port == 0 {
+			return num
+		}
+	}
+	return 0
+}
+
+// bridge puts a router with two ports in the place of a link between switches, and gives hosts strange P_Keys.
+func (g *gardener) bridge() {
+	x := g.b.switches[g.IntN(len(g.b.switches))]
+	for num := range g.b.Devices[x].Ports {
+		c := g.b.Devices[x].Ports[num].Cable
+		if c.Port == 0 || g.b.Devices[c.Device].Type != ib.NodeSwitch || g.free(x) == 0 || g.free(c.Device) == 0 {
+			continue
+		}
+		g.b.Devices[x].Ports[num].State.Value = ib.PortDown
+		router := proof.Device{Name: "r", Type: ib.NodeRouter, Ports: make([]proof.Port, 3)}
+		id := len(g.b.Devices)
+		for i, sw := range []int{x, c.Device} {
+			at1 := at(sw, g.free(sw))
+			router.Ports[i+1] = proof.Port{
+				Owner: proof.Owner{Kind: proof.Infrastructure}, Cable: at1, State: proof.Known(ib.PortActive), PKeys: proof.Known(append(g.table(), g.key(), g.key())),
+			}
+			if g.IntN(4) == 0 {
+				router.Ports[i+1].PKeys.How = g.how()
+			}
+			p := g.b.port(at1)
+			p.Cable, p.State = at(id, i+1), proof.Known(ib.PortActive)
+			g.b.Devices[sw].LFT.Value = append(g.b.Devices[sw].LFT.Value, at1.Port)
+		}
+		g.b.Devices = append(g.b.Devices, router)
+		for range 3 {
+			_, a, s, k := g.host()
+			if g.coin() {
+				k = k.Full()
+			}
+			a.PKeys.Value, s.PKeys.Value = append(a.PKeys.Value, k), append(s.PKeys.Value, k)
+		}
+		return
+	}
+}
+
+// bare leaves no way for packets but default multicast ports, and makes hosts full members of the default partition.
+func (g *gardener) bare() {
+	for _, sw := range g.b.switches {
+		d := &g.b.Devices[sw]
+		clear(d.MFT.Value)
+		for i := range d.LFT.Value {
+			d.LFT.Value[i] = ib.NoPort
+		}
+		d.MulticastDefaults.Value = proof.Defaults{Primary: g.num(d), NotPrimary: g.num(d)}
+	}
+	for range 1 + g.IntN(3) {
+		_, a, s, _ := g.host()
+		a.PKeys.Value[0], s.PKeys.Value[0] = ib.DefaultPKeyFull, ib.DefaultPKeyFull
+	}
 }
 
 // shortcut cables two hosts to each other, by their second ports.
@@ -264,6 +327,9 @@ func TestProverAndJudgeAgree(t *testing.T) {
 func (g *gardener) compare(t *testing.T, seed uint64, planted []string, r *proof.Result, counts map[proof.Status]int) {
 	t.Helper()
 	lower, upper := sentence(g.b.Fabric, false), sentence(g.b.Fabric, true)
+	for _, assume := range []proof.Assumption{proof.Both, proof.Switches, proof.Adapters} {
+		g.examine(t, seed, planted, r, assume)
+	}
 	parties := r.Parties()
 	for pair := range upper {
 		if v := r.Pair(pair[0], pair[1]); v == held {
@@ -289,6 +355,25 @@ func (g *gardener) compare(t *testing.T, seed uint64, planted []string, r *proof
 					t.Errorf("seed %d %v: %v and %v under %v: prover %v, judge %v", seed, planted, a, b, proof.Assumption(assume), got, want)
 				}
 			}
+		}
+	}
+}
+
+// examine sends the packets of all counter-examples, and fails for those that do not pass.
+func (g *gardener) examine(t *testing.T, seed uint64, planted []string, r *proof.Result, assume proof.Assumption) {
+	t.Helper()
+	for _, pair := range r.Open(assume) {
+		c, err := r.Explain(assume, pair)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.DLID == 0 { // no switch is on the way, or a forwarding table was not read
+			continue
+		}
+		first := c.Hops[1]
+		from := at(g.b.byName[first.Device], int(first.In))
+		if replay(g.b.Fabric, from, &c)&(1<<assume) == 0 {
+			t.Errorf("seed %d %v: this packet does not pass under %v: %+v", seed, planted, assume, c)
 		}
 	}
 }
