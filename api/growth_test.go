@@ -57,7 +57,11 @@ func TestShortStoreTakesRemovals(t *testing.T) {
 	f := &fixture{server: server.API, operator: server.Operator}
 	do := func(method, path, body string, want int) {
 		t.Helper()
-		w := f.do(method, path, f.operator, body)
+		match := ""
+		if method == http.MethodDelete || strings.HasSuffix(path, "/release") {
+			match = "*"
+		}
+		w := f.change(method, path, match, body)
 		if w.Code != want {
 			t.Errorf("%s %s: %d %s, want %d", method, path, w.Code, w.Body, want)
 		}

@@ -126,7 +126,7 @@ func (s *Server) answerOnce(base context.Context, ctx huma.Context, op *operatio
 // service leave open whether the change was made.
 func undone(a *idempotency.Answer) bool {
 	if a.Status < http.StatusInternalServerError {
-		return a.Status == http.StatusTooManyRequests
+		return a.Status == http.StatusTooManyRequests || a.Status == http.StatusPreconditionRequired
 	}
 	var p struct {
 		Code string `json:"code"`

@@ -79,9 +79,9 @@ func unsupportedProblem(name string) *problem {
 		"leave "+name+" out; If-Match is for operations that have it in /openapi.yaml")
 }
 
-// conditions is the middleware of one operation that reads If-Match where the operation honours it, and refuses
-// conditions that it does not compare.
-func conditions(honours bool) func(huma.Context, func(huma.Context)) {
+// conditions is the middleware of one operation that reads If-Match where the operation honours it. It refuses conditions
+// that the operation does not compare, and a request without If-Match where the operation demands it.
+func conditions(honours, demands bool) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humachi.Unwrap(ctx)
 		if name := unsupported(r, honours); name != "" {
@@ -90,7 +90,11 @@ func conditions(honours bool) func(huma.Context, func(huma.Context)) {
 		}
 		header := r.Header.Values("If-Match")
 		if len(header) == 0 {
-			next(ctx)
+			if demands {
+				writeProblem(w, r, versionMissing(r))
+			} else {
+				next(ctx)
+			}
 			return
 		}
 		versions, any, ok := parseMatch(strings.Join(header, ","))

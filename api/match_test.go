@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,10 +16,16 @@ import (
 	v1 "portcullis/api/v1"
 )
 
+// parameter is a parameter of an operation in the OpenAPI document.
+type parameter struct {
+	Name, In string
+	Required bool
+}
+
 // documented is an operation of the OpenAPI document.
 type documented struct {
 	ID         string `json:"operationId"`
-	Parameters []struct{ Name, In string }
+	Parameters []parameter
 	Security   []map[string][]string
 	method     string
 	path       string // with a value for each parameter
@@ -31,6 +38,11 @@ func (d *documented) has(name, in string) bool {
 		}
 	}
 	return false
+}
+
+// demands reports whether the operation is refused without If-Match.
+func (d *documented) demands() bool {
+	return slices.Contains(d.Parameters, parameter{"If-Match", "header", true})
 }
 
 // operations returns every operation of the document, with values for the parameters of its path.
@@ -196,4 +208,45 @@ func site(t *testing.T, hosts ...string) *admissiontest.Site {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// TestWhatTakesAwayNamesItsVersion sends what takes away from a host, tenant or cluster without a version.
+func TestWhatTakesAwayNamesItsVersion(t *testing.T) {
+	f := newFixture(t, unlimited)
+	var demanding []string
+	for _, d := range operations(t, f) {
+		if !d.demands() {
+			continue
+		}
+		demanding = append(demanding, d.ID)
+		p := wantProblem(t, f.change(d.method, d.path, "", ""), http.StatusPreconditionRequired, v1.CodeVersionMissing)
+		object := strings.Join(strings.Split(d.path, "/")[:4], "/")
+		if !strings.Contains(p.Detail, "If-Match") || !strings.Contains(p.Hint, "GET "+object+" ") || !strings.Contains(p.Hint, "If-Match: *") {
+			t.Errorf("%s: the problem does not name the header, or how to read the version: %s; %s", d.ID, p.Detail, p.Hint)
+		}
+		if w := f.change("GET", object, "", ""); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "no such path") {
+			t.Errorf("%s: %s is no path of an object: %s", d.ID, object, w.Body)
+		}
+		if w := f.change(d.method, d.path, "*", ""); w.Code == http.StatusPreconditionRequired || w.Code == http.StatusPreconditionFailed {
+			t.Errorf("%s with any version: %d %s", d.ID, w.Code, w.Body)
+		}
+	}
+	slices.Sort(demanding)
+	want := []string{"delete-cluster", "delete-tenant", "release-host", "remove-host", "stop-using-cluster"}
+	if !slices.Equal(demanding, want) {
+		t.Errorf("If-Match is demanded by %v, want %v", demanding, want)
+	}
+	if got := f.site.Actors(); len(got) > 0 {
+		t.Errorf("changes were made: %v", got)
+	}
+}
+
+// TestRequestWithoutVersionIsSentAgain sends a request with its key again, now with the version that it lacked.
+func TestRequestWithoutVersionIsSentAgain(t *testing.T) {
+	t.Parallel()
+	f := answering(t)
+	made := f.named("k1", "POST", "/v1/tenants", `{"name":"acme"}`)
+	wantStatus(t, made, http.StatusCreated)
+	wantProblem(t, f.named("k2", "DELETE", "/v1/tenants/acme", ""), http.StatusPreconditionRequired, v1.CodeVersionMissing)
+	wantStatus(t, f.named("k2", "DELETE", "/v1/tenants/acme", "", "If-Match", made.Header().Get("Etag")), http.StatusNoContent)
 }

@@ -108,9 +108,12 @@ func TestScopeHoldsOnEveryRoute(t *testing.T) {
 	before := f.all(t)
 	back := f.confine(t)
 
-	methods, refused := map[string]string{}, 0
+	methods, matches, refused := map[string]string{}, map[string]string{}, 0
 	for _, d := range operations(t, f) {
 		methods[d.ID] = d.method
+		if d.demands() {
+			matches[d.ID] = "*"
+		}
 		asks := len(d.Security) == 1 && d.Security[0]["operator"] != nil
 		if d.method == http.MethodGet || !asks || scoped[d.ID] != nil {
 			continue
@@ -133,7 +136,7 @@ func TestScopeHoldsOnEveryRoute(t *testing.T) {
 		}
 		for _, r := range scoped[id] {
 			t.Run(id+" "+r.path+r.body, func(t *testing.T) {
-				w := f.change(methods[id], r.path, "", r.body)
+				w := f.change(methods[id], r.path, matches[id], r.body)
 				if r.code == "" {
 					f.want(t, w, r.status)
 				} else {

@@ -104,12 +104,16 @@ func (c *Client) WithToken(token string) *Client {
 }
 
 // IfMatch returns a context in which a request is carried out only on an object of this version: Version or Epoch of
-// what the service answered before. The error is a *v1.Problem with the status 412 if the object is of another one.
+// what the service answered before, or AnyVersion. The error is a *v1.Problem with the status 412 if the object is of another
+// one. Operations that take something away are refused with the status 428 without a version.
 func IfMatch(ctx context.Context, version string) context.Context {
 	return context.WithValue(ctx, matchKey{}, version)
 }
 
 type matchKey struct{}
+
+// AnyVersion is the version for IfMatch that each object has: the request is for the object as it is when the request arrives.
+const AnyVersion = "*"
 
 // Named returns a context in which a request that changes something has this Idempotency-Key: 1 to 128 printable characters
 // of ASCII. The same request with the same key changes nothing a second time and is answered as before.
@@ -203,7 +207,11 @@ func (c *Client) sendMatching(ctx context.Context, h *http.Client, method, path,
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	if match != "" {
+	switch match {
+	case "":
+	case AnyVersion:
+		req.Header.Set("If-Match", match)
+	default:
 		req.Header.Set("If-Match", `"`+match+`"`)
 	}
 	if name, _ := ctx.Value(nameKey{}).(string); name != "" && method != http.MethodGet {

@@ -69,13 +69,17 @@ func TestOperator(t *testing.T) {
 		t.Errorf("Assign = %+v, %v", h, err)
 	}
 	err = c.Clusters().Delete(ctx, "train")
+	if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Status != 428 || p.Code != v1.CodeVersionMissing || !strings.Contains(p.Hint, "GET /v1/clusters/train") {
+		t.Errorf("DeleteCluster without a version = %+v, want the problem version_missing", p)
+	}
+	err = c.Clusters().Delete(client.IfMatch(ctx, cluster.Version), "train")
 	if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Status != 409 || p.Code != "cluster_in_use" || p.Hint == "" {
 		t.Errorf("DeleteCluster = %v, want the problem cluster_in_use", err)
 	}
 	b.Place("h1")
 	b.Hand("h1")
 	b.Program()
-	if h, err := c.Hosts().Release(ctx, "h1"); err != nil || h.Status.Phase != v1.PhaseReleasing {
+	if h, err := c.Hosts().Release(client.IfMatch(ctx, client.AnyVersion), "h1"); err != nil || h.Status.Phase != v1.PhaseReleasing {
 		t.Errorf("Release = %+v, %v", h, err)
 	}
 	hosts, err := c.Hosts().All(ctx)

@@ -28,7 +28,7 @@ func (g Hosts) Assign(ctx context.Context, id string, in v1.Assignment) (*v1.Hos
 	return ask[v1.Host](ctx, g.c, assignHost, in, id)
 }
 
-// Release withdraws a host's admission. The host is released when its phase is quarantined again.
+// Release withdraws a host's admission, of the version in IfMatch. The host is released when its phase is quarantined again.
 func (g Hosts) Release(ctx context.Context, id string) (*v1.Host, error) {
 	return ask[v1.Host](ctx, g.c, releaseHost, nil, id)
 }
@@ -49,7 +49,7 @@ func (g Hosts) AcknowledgeClear(ctx context.Context, id string, in v1.TPMCleared
 	return ask[v1.Host](ctx, g.c, acknowledgeClear, in, id)
 }
 
-// Remove takes a host out of inventory.
+// Remove takes a host out of inventory, of the version in IfMatch.
 func (g Hosts) Remove(ctx context.Context, id string, in v1.HostRemoval) error {
 	return do(ctx, g.c, removeHost, in, id)
 }

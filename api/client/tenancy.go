@@ -27,7 +27,7 @@ func (g Tenants) Create(ctx context.Context, in v1.NewTenant) (*v1.Tenant, error
 	return ask[v1.Tenant](ctx, g.c, createTenant, in)
 }
 
-// Delete removes a tenant that has no cluster.
+// Delete removes a tenant that has no cluster, of the version in IfMatch.
 func (g Tenants) Delete(ctx context.Context, name string) error {
 	return do(ctx, g.c, deleteTenant, nil, name)
 }
@@ -48,7 +48,7 @@ func (g Clusters) Create(ctx context.Context, in v1.NewCluster) (*v1.Cluster, er
 	return ask[v1.Cluster](ctx, g.c, createCluster, in)
 }
 
-// Delete removes a cluster that has no host.
+// Delete removes a cluster that has no host, of the version in IfMatch.
 func (g Clusters) Delete(ctx context.Context, name string) error {
 	return do(ctx, g.c, deleteCluster, nil, name)
 }
@@ -75,7 +75,7 @@ func (g Clusters) Use(ctx context.Context, name, shared string) (*v1.Cluster, er
 	return ask[v1.Cluster](ctx, g.c, useCluster, v1.ClusterUse{}, name, shared)
 }
 
-// StopUse ends that.
+// StopUse ends that, of the version of the cluster in IfMatch.
 func (g Clusters) StopUse(ctx context.Context, name, shared string) (*v1.Cluster, error) {
 	return ask[v1.Cluster](ctx, g.c, stopUse, nil, name, shared)
 }

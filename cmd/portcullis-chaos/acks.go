@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 )
 
@@ -70,7 +71,7 @@ func (a *acks) write(ctx context.Context, n *instance, changes *semaphore.Weight
 			oldest := kept[0]
 			kept = kept[1:]
 			a.set(oldest, false, false)
-			if err := n.client.Tenants().Delete(ctx, oldest); err == nil {
+			if err := n.client.Tenants().Delete(client.IfMatch(ctx, client.AnyVersion), oldest); err == nil {
 				a.set(oldest, false, true)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/internal/program"
 )
@@ -52,7 +53,7 @@ func (s *site) move(ctx context.Context, m *machine, cluster string) error {
 	m.begin()
 	released := func(h *v1.Host) bool { return h.Cluster == "" && h.Status.Phase == v1.PhaseQuarantined }
 	err := s.until(ctx, m, released, func(n *instance) error {
-		_, err := n.client.Hosts().Release(ctx, m.id)
+		_, err := n.client.Hosts().Release(client.IfMatch(ctx, client.AnyVersion), m.id)
 		return err
 	})
 	if err != nil {

@@ -91,7 +91,7 @@ func TestAdmission(t *testing.T) {
 	h1.wantStatus(t, v1.PhaseAdmitted)
 
 	impostor(t, c, h1, h2)
-	if _, err := c.Hosts().Release(ctx, "h1"); err != nil {
+	if _, err := c.Hosts().Release(client.IfMatch(ctx, client.AnyVersion), "h1"); err != nil {
 		t.Fatal(err)
 	}
 	phase(t, c, "h1", v1.PhaseQuarantined)

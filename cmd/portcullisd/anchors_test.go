@@ -164,7 +164,7 @@ func TestRolledBackState(t *testing.T) {
 
 			d = start(t, dir)
 			d.settled(c)
-			if _, err := c.Hosts().Release(ctx, "h1"); err != nil {
+			if _, err := c.Hosts().Release(client.IfMatch(ctx, client.AnyVersion), "h1"); err != nil {
 				t.Fatal(err)
 			}
 			phase(t, c, "h1", v1.PhaseQuarantined)

@@ -115,7 +115,7 @@ func TestClockSetBack(t *testing.T) {
 		list, err := c.Audit().Events(ctx, v1.EventQuery{Type: "clock.jump"})
 		return err == nil && len(list.Items) == 1 && list.Items[0].Cause == "back" && strings.Contains(fetch(t, dir, address, "/metrics"), `portcullis_clock_jumps_total{cause="back"} 1`), fmt.Sprintf("%+v, %v", list, err)
 	})
-	if _, err := c.Hosts().Release(ctx, "h1"); err != nil {
+	if _, err := c.Hosts().Release(client.IfMatch(ctx, client.AnyVersion), "h1"); err != nil {
 		t.Errorf("release: %v", err)
 	}
 	d.stop()

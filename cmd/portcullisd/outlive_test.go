@@ -247,7 +247,7 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 		state := r.fab.PortInfo(at.Peer, at.PeerPort).PortState
 		return state != ib.PortActive, fmt.Sprint(state)
 	})
-	if _, err := r.socket.Hosts().Release(ctx, "h9"); err == nil {
+	if _, err := r.socket.Hosts().Release(client.IfMatch(ctx, client.AnyVersion), "h9"); err == nil {
 		t.Error("a host that is not known is released")
 	}
 	if _, err := r.olga.Hosts().Assign(ctx, "h2", v1.Assignment{Cluster: "acme-1"}); err == nil {
@@ -268,7 +268,7 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 
 	// The store comes back to a process that runs on; then that is started again.
 	giveBack = r.loseStore()
-	if h, err = r.socket.Hosts().Release(ctx, "h4"); err != nil || !strings.Contains(recorded(h), "in the journal") {
+	if h, err = r.socket.Hosts().Release(client.IfMatch(ctx, client.AnyVersion), "h4"); err != nil || !strings.Contains(recorded(h), "in the journal") {
 		t.Fatalf("release: %+v, %v; want it in the journal", h, err)
 	}
 	r.keyless("h4", "after the release")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/tpm/tpmtest"
 	"portcullis/fabricsm/ib"
@@ -310,7 +311,7 @@ func TestRMAOfAdapter(t *testing.T) {
 	_, err = r.bob.RMAs().Confirm(ctx, "RMA-7", v1.RMAConfirm{})
 	refusedWith(t, "no_candidate", err)
 
-	if _, err := r.olga.Hosts().Release(ctx, "h1"); err != nil {
+	if _, err := r.olga.Hosts().Release(client.IfMatch(ctx, client.AnyVersion), "h1"); err != nil {
 		t.Fatal(err)
 	}
 	phase(t, r.olga, "h1", v1.PhaseQuarantined)

@@ -151,7 +151,7 @@ func TestRolesApart(t *testing.T) {
 	wantElsewhere(t, c)
 
 	sm.kill()
-	if _, err := c2.Hosts().Release(ctx, "h1"); err != nil {
+	if _, err := c2.Hosts().Release(client.IfMatch(ctx, client.AnyVersion), "h1"); err != nil {
 		t.Fatal(err)
 	}
 	start(t, manager)

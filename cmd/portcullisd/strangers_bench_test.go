@@ -248,7 +248,7 @@ func (s *strangersSite) attest(b *testing.B, m *machine) (time.Duration, error) 
 
 // release releases a host and waits until it is quarantined.
 func (s *strangersSite) release(ctx context.Context, host string) error {
-	if _, err := s.c.Hosts().Release(ctx, host); err != nil {
+	if _, err := s.c.Hosts().Release(client.IfMatch(ctx, client.AnyVersion), host); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -56,10 +56,18 @@ func (v *site) call(who, method, path, body string) *answer {
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
+	if takesAway(method, path) {
+		r.Header.Set("If-Match", "*")
+	}
 	a := &answer{header: make(http.Header)}
 	v.api.ServeHTTP(a, r)
 	v.said.Write(a.body.Bytes())
 	return a
+}
+
+// takesAway reports whether the API demands the version of what a request is for.
+func takesAway(method, path string) bool {
+	return method == http.MethodDelete || strings.HasPrefix(path, "/v1/hosts/") && strings.HasSuffix(path, "/release")
 }
 
 // must asks for something that the drill rests on.
