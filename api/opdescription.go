@@ -32,6 +32,7 @@ func (op *operation) description(local bool) string {
 	}
 	changes := op.method != "GET"
 	say(!changes, "It changes nothing.")
+	say(versionRules[op.id] == mustName, "Without `If-Match` it is refused (428), because it takes something away.")
 	say(op.honours, "With `If-Match` it is refused (412) if the object has another version than the one named.")
 	say(op.repeatable() && !local, "With `Idempotency-Key`, a repeat within a day is answered as the first request was.")
 	say(op.leader, "The instance that leads answers; the others pass the request on to it.")

@@ -36,7 +36,7 @@ var versionRules = map[string]versionRule{
 	"create-cluster": makesNew, "delete-cluster": mustName, "use-cluster": mayName, "stop-using-cluster": mustName,
 
 	// The declared topology: the version changes with each step.
-	"draft-topospec-revision": makesNew, "approve-topospec-revision": mayName, "reject-topospec-revision": mayName,
+	"draft-topospec-revision": makesNew, "draft-topospec-from-inventory": makesNew, "approve-topospec-revision": mayName, "reject-topospec-revision": mayName,
 	"activate-topospec-revision": mayName, "rollback-topospec": mayName,
 	"validate-topospec-revision": hasNone, "simulate-topospec-revision": hasNone, // they report
 
