@@ -197,7 +197,7 @@ func (g *gardener) free(sw int) int {
 	return 0
 }
 
-// bridge puts a router with two ports in the place of a link between switches, and assigns strange P_Keys to hosts.
+// bridge puts a router with two ports in the place of a link between switches, and adds strange P_Keys.
 func (g *gardener) bridge() {
 	x := g.b.switches[g.IntN(len(g.b.switches))]
 	for num := range g.b.Devices[x].Ports {

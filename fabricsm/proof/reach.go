@@ -14,12 +14,8 @@ func (p *pass) sources() [][]source {
 		}
 		for _, e := range p.send[i].edges {
 			sw := p.edges[e].at.Device
-			n := len(at[sw])
-			switch {
-			case n == 0 || at[sw][n-1].class != int32(i):
+			if n := len(at[sw]); n == 0 || at[sw][n-1].class != int32(i) {
 				at[sw] = append(at[sw], source{int32(i), e})
-			case p.edges[at[sw][n-1].edge].at.Port == p.f.Devices[sw].MulticastDefaults.Value.Primary:
-				at[sw][n-1].edge = e // multicast from the other one may go elsewhere
 			}
 		}
 	}
