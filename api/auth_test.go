@@ -46,6 +46,7 @@ var access = map[string]string{
 	"GET /v1/inventory/racks":                       "viewer",
 	"GET /v1/inventory/check":                       "viewer",
 	"POST /v1/inventory/topospec":                   "operator",
+	"DELETE /v1/inventory/equipment/{kind}/{id}":    "operator",
 	"GET /v1/inventory/racks/{id}":                  "viewer",
 	"GET /v1/inventory/switches":                    "viewer",
 	"GET /v1/inventory/switches/{id}":               "viewer",

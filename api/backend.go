@@ -59,6 +59,8 @@ type Inventory interface {
 	ImportInventory(ctx context.Context, actor string, files []inventory.File, t v1.RepairTicket, dryRun bool) (*v1.ImportReport, error)
 	// ExportInventory returns all inventory as a file that ImportInventory reads.
 	ExportInventory(ctx context.Context) ([]byte, error)
+	// RemoveEquipment removes what left permanently and is no host.
+	RemoveEquipment(ctx context.Context, actor string, kind inventory.Kind, id string, in v1.HostRemoval) error
 	Repairs(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Repair], error)
 	Repair(ctx context.Context, host string) (*v1.Repair, error)
 	// ConfirmRepair puts a staged row into force. The actor must not be the one who staged it.

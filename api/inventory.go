@@ -17,6 +17,12 @@ type importInput struct {
 
 type importOutput struct{ Body *v1.ImportReport }
 
+type equipmentInput struct {
+	Kind string `path:"kind" enum:"site,rack,switch,adapter,cable"`
+	ID   string `path:"id" maxLength:"128" doc:"name; of a switch also its GUID, of an adapter its node GUID, of a cable one of its ends"`
+	Body v1.HostRemoval
+}
+
 type exportOutput struct {
 	ContentType string `header:"Content-Type"`
 	Body        []byte
@@ -40,7 +46,7 @@ func (s *Server) inventoryRoutes(a huma.API) {
 	}, func(ctx context.Context, in *importInput) (*importOutput, error) {
 		files := make([]inventory.File, len(in.Body.Files))
 		for i, f := range in.Body.Files {
-			files[i] = inventory.File{Name: f.Name, Data: []byte(f.Content)}
+			files[i] = inventory.File{Name: f.Name, Data: []byte(f.Content), Form: f.Form, Signature: f.Signature}
 		}
 		report, err := s.backend.Inventory.ImportInventory(ctx, actor(ctx), files, in.Body.RepairTicket, in.DryRun)
 		return &importOutput{report}, err
@@ -51,6 +57,12 @@ func (s *Server) inventoryRoutes(a huma.API) {
 	}, func(ctx context.Context, _ *struct{}) (*exportOutput, error) {
 		file, err := s.backend.Inventory.ExportInventory(ctx)
 		return &exportOutput{"application/yaml", file}, err
+	})
+	register(s, a, operation{
+		id: "remove-equipment", method: http.MethodDelete, path: "/v1/inventory/equipment/{kind}/{id}", tag: "inventory",
+		summary: "Remove a site, rack, switch, adapter in stock or cable between switches that left permanently", access: accessOperate,
+	}, func(ctx context.Context, in *equipmentInput) (*struct{}, error) {
+		return nil, s.backend.Inventory.RemoveEquipment(ctx, actor(ctx), inventory.Kind(in.Kind), in.ID, in.Body)
 	})
 	register(s, a, operation{
 		id: "list-repairs", method: http.MethodGet, path: "/v1/inventory/repairs", tag: "inventory",

@@ -10,6 +10,7 @@ import (
 	"portcullis/api/attestation"
 	"portcullis/api/inventory/layout"
 	"portcullis/api/inventory/register"
+	"portcullis/api/inventory/signature"
 	"portcullis/api/limit"
 	"portcullis/api/store"
 	"portcullis/api/tenancy"
@@ -31,6 +32,8 @@ type Options struct {
 	// Declared returns how many external ports each switch of the declared topology has, 0 where that is not said, and nil
 	// where none is declared; nil: there are no topologies.
 	Declared func(ctx context.Context, r store.Reader) (map[ib.GUID]int, error)
+	// Manifests are the keys that rack manifests are verified with; nil: none are taken.
+	Manifests *signature.Set
 
 	Certifier attestation.Certifier // for keys of hosts; nil: hosts get no certificates
 
@@ -151,7 +154,7 @@ func New(o Options) *Service {
 	s.evidence = s.attestation
 	s.layout = layout.New(o.Store)
 	s.inventory = register.New(register.Options{
-		Store: o.Store, Log: o.Log, Admission: forInventory{s}, Declared: o.Declared, Approval: o.Approval, Now: s.now,
+		Store: o.Store, Log: o.Log, Admission: forInventory{s}, Declared: o.Declared, Manifests: o.Manifests, Approval: o.Approval, Now: s.now,
 	})
 	return s
 }

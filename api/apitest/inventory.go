@@ -62,6 +62,11 @@ func (b *Backend) ImportInventory(_ context.Context, actor string, files []inven
 	return report, nil
 }
 
+// RemoveEquipment implements api.Backend: there is none.
+func (*Backend) RemoveEquipment(_ context.Context, _ string, kind inventory.Kind, id string, _ v1.HostRemoval) error {
+	return notFound(string(kind), id)
+}
+
 // Repairs implements api.Backend.
 func (b *Backend) Repairs(_ context.Context, q v1.PageQuery) (*v1.List[v1.Repair], error) {
 	return paged(b, "repairs", q, b.repairs, func(r v1.Repair) string { return r.Host })

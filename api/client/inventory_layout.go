@@ -54,3 +54,8 @@ func (g Inventory) Check(ctx context.Context) (*v1.InventoryCheck, error) {
 func (g Inventory) Draft(ctx context.Context, in v1.TopospecFromInventory) (*v1.TopospecRevision, error) {
 	return ask[v1.TopospecRevision](ctx, g.c, draftInventory, in)
 }
+
+// Remove removes what left permanently: a site, rack, switch, adapter or cable.
+func (g Inventory) Remove(ctx context.Context, kind, id string, in v1.HostRemoval) error {
+	return do(ctx, g.c, removeEquipment, in, kind, id)
+}

@@ -26,6 +26,7 @@ const (
 	getSwitch       operation = "GET /v1/inventory/switches/{id}"
 	listCables      operation = "GET /v1/inventory/cables"
 	listSpares      operation = "GET /v1/inventory/spares"
+	removeEquipment operation = "DELETE /v1/inventory/equipment/{kind}/{id}"
 	checkInventory  operation = "GET /v1/inventory/check"
 	draftInventory  operation = "POST /v1/inventory/topospec"
 

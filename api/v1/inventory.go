@@ -14,6 +14,7 @@ type ImportReport struct {
 	NotInFile []string          `json:"not_in_file"`       // hosts in the store that no file names, left alone; sorted
 	Warnings  []string          `json:"warnings" nullable:"false" doc:"what was taken and may be a mistake: each with its place, the object, and what to do; at most 100, the last of which says how many more there are"`
 	Equipment []EquipmentChange `json:"equipment" doc:"what it does to sites, racks, switches, adapters in stock and cables between switches"`
+	LeftOut   int               `json:"left_out,omitempty" doc:"cables of an observed fabric to ports that no host of the inventory has"`
 	Staged    []Repair          `json:"staged" doc:"rows that were not taken: they wait for a second person"`
 }
 
@@ -61,7 +62,7 @@ type DeniedEK struct {
 	By     string    `json:"by" doc:"who confirmed that it was replaced"`
 }
 
-// HostRemoval says why a host leaves inventory.
+// HostRemoval says why a host, or other equipment, leaves inventory.
 type HostRemoval struct {
 	Reason string `json:"reason" minLength:"1" maxLength:"256" doc:"why, for the audit log"`
 }

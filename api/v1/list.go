@@ -15,8 +15,10 @@ type InventoryUpload struct {
 	RepairTicket
 }
 
-// InventoryFile is one YAML file. Name is what messages call it.
+// InventoryFile is one file. Name is what messages call it.
 type InventoryFile struct {
-	Name    string `json:"name" minLength:"1" maxLength:"255"`
-	Content string `json:"content" doc:"YAML text"`
+	Name      string `json:"name" minLength:"1" maxLength:"255"`
+	Content   string `json:"content" doc:"text of the file as it is"`
+	Form      string `json:"form,omitempty" enum:"yaml,manifest,csv,ibnetdiscover,topoconf,ndt,guids,ufm,netbox" doc:"none: yaml"`
+	Signature []byte `json:"signature,omitempty" maxLength:"1400" doc:"of a manifest, over its text: Ed25519, or ECDSA P-256 with SHA-256 in ASN.1 DER"`
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"portcullis/api"
+	"portcullis/api/admission"
 	"portcullis/api/apitest"
 	"portcullis/api/credential"
 	"portcullis/api/inventory/derive"
@@ -49,7 +50,11 @@ func revisionSetup(t *testing.T) func(*testscript.Env) error {
 				return err
 			}
 		}
-		site := apitest.NewSite(t)
+		keys, err := signedManifests(e.WorkDir)
+		if err != nil {
+			return err
+		}
+		site := apitest.NewSite(t, func(o *admission.Options) { o.Manifests = keys })
 		keep := topology.New(topology.Options{
 			Store: site.Store, Log: slog.New(slog.DiscardHandler),
 			Look: func() (*topology.Sight, error) {

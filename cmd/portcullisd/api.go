@@ -129,7 +129,7 @@ func (a *apiRole) newAdmission() *admission.Service {
 		GUIDConflict: c.GUIDConflict, Approval: approval.Rule{Alone: !c.TwoPersons},
 		Brake: admission.BrakeLimits(c.Brake), UnseenFor: c.WithdrawUnseen,
 	}
-	o.Declared, o.Root = s.declared.DeclaredSwitches, s.parts.SessionRoot()
+	o.Declared, o.Root, o.Manifests = s.declared.DeclaredSwitches, s.parts.SessionRoot(), s.parts.Manifests
 	if a.locks != nil {
 		o.Locks = a.locks // not a typed nil
 	}

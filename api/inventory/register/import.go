@@ -10,6 +10,7 @@ import (
 	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
+	"portcullis/api/inventory/source"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -23,7 +24,7 @@ import (
 // void. Rows that need two persons (Repair) are staged under the ticket t, and the
 // rest is taken.
 func (s *Service) ImportInventory(ctx context.Context, actor string, files []inventory.File, t v1.RepairTicket, dryRun bool) (*v1.ImportReport, error) {
-	declared, err := inventory.Parse(files)
+	declared, err := source.Parse(files, s.o.Manifests)
 	if err != nil {
 		return nil, invalidInventory(err)
 	}
@@ -209,7 +210,7 @@ func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, fi
 func (s *Service) importReport(ctx context.Context, tx *store.Tx, p *inventory.Plan, rows []staged, dryRun bool) (*v1.ImportReport, error) {
 	r := &v1.ImportReport{
 		DryRun: dryRun, Added: []string{}, Changed: []v1.HostChange{}, Staged: []v1.Repair{},
-		Unchanged: p.Unchanged, NotInFile: append([]string{}, p.NotInFile...), Equipment: []v1.EquipmentChange{},
+		Unchanged: p.Unchanged, NotInFile: append([]string{}, p.NotInFile...), Equipment: []v1.EquipmentChange{}, LeftOut: p.LeftOut,
 	}
 	for _, c := range p.Things() {
 		r.Equipment = append(r.Equipment, v1.EquipmentChange{Kind: string(c.Kind), What: c.What, Object: c.ID, Fields: c.Fields})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portcullis/api/audit"
+	"portcullis/api/inventory/signature"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
@@ -22,16 +23,17 @@ type Admission interface {
 	Settle(ctx context.Context, tx *store.Tx, host string) error
 }
 
-// Options configure a Service. All but Declared and Approval are required.
+// Options configure a Service. All but Declared, Manifests and Approval are required.
 type Options struct {
 	Store     *store.Store
 	Log       *slog.Logger
 	Admission Admission
 	// Declared returns how many external ports each switch of the declared topology has, 0 where that is not said, and nil
 	// where none is declared; nil: there are no topologies.
-	Declared func(ctx context.Context, r store.Reader) (map[ib.GUID]int, error)
-	Approval approval.Rule    // which operators may confirm another EK of a host
-	Now      func() time.Time // as records keep it
+	Declared  func(ctx context.Context, r store.Reader) (map[ib.GUID]int, error)
+	Manifests *signature.Set   // keys that rack manifests are verified with; nil: none are taken
+	Approval  approval.Rule    // which operators may confirm another EK of a host
+	Now       func() time.Time // as records keep it
 }
 
 // Service keeps inventory. Methods are safe for concurrent use, and several Services may share one store. Refusals are

@@ -15,10 +15,10 @@ type Form string
 // Forms. The empty Form is YAML.
 const (
 	YAML          Form = "yaml"
-	ManifestJSON  Form = "manifest-json" // signed
-	ManifestCSV   Form = "manifest-csv"  // signed
+	ManifestJSON  Form = "manifest"      // JSON, signed
+	ManifestCSV   Form = "csv"           // a manifest, signed
 	Ibnetdiscover Form = "ibnetdiscover" // the grouped form, or a netlist of ibsim
-	Topoconfig    Form = "topoconfig"    // of OpenSM and UFM
+	Topoconfig    Form = "topoconf"      // of OpenSM and UFM
 	NDT           Form = "ndt"           // plans of UFM's NDT plugin, with a file of GUIDs
 	GUIDs         Form = "guids"         // names and GUIDs of the devices that plans name, as CSV
 	UFM           Form = "ufm"           // answers of UFM's REST API

@@ -158,7 +158,7 @@ func TestObserved(t *testing.T) {
 		}
 	}
 	refused(t, "a broken file", nil, "now:1: ", file(Topoconfig, "now", "0x1,1,-,-,Any,Active\n"))
-	refused(t, "an unknown form", nil, `now: form "pdf": want one of yaml, manifest-json`, file("pdf", "now", ""))
+	refused(t, "an unknown form", nil, `now: form "pdf": want one of yaml, manifest, csv`, file("pdf", "now", ""))
 	refused(t, "a plan without GUIDs", nil, "plans and the file of GUIDs are read together", file(NDT, "now", "StartDevice,StartPort,EndDevice,EndPort\n"))
 }
 

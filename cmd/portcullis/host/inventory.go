@@ -10,15 +10,13 @@ import (
 	"portcullis/cmd/portcullis/cli"
 )
 
-// maxFiles bounds the bytes of one import; the service refuses more.
-const maxFiles = 24 << 20
-
 func inventoryCommand(env *cli.Env) *cobra.Command {
-	return cli.Group("inventory", "Import, export and show the inventory of racks, switches, hosts and cables", inventoryImport(env), inventoryExport(env), inventoryShow(env), inventoryCheck(env), inventoryRepair(env), inventoryDenied(env))
+	return cli.Group("inventory", "Import, export and show the inventory of racks, switches, hosts and cables", inventoryImport(env), inventoryExport(env), inventoryRemove(env), inventoryShow(env), inventoryCheck(env), inventoryRepair(env), inventoryDenied(env))
 }
 
 func inventoryImport(env *cli.Env) *cobra.Command {
-	var dryRun bool
+	var dryRun, yes bool
+	var in sources
 	var t v1.RepairTicket
 	cmd := &cobra.Command{
 		Use:   "import FILE... [--dry-run]",
@@ -27,10 +25,14 @@ func inventoryImport(env *cli.Env) *cobra.Command {
 
 A known host, whose evidence was accepted before, gets another EK only with the consent of two
 persons. With --ticket and --reason its row is staged and the rest is imported; another person
-then confirms the row with "inventory repair". Without a ticket nothing is imported.`,
+then confirms the row with "inventory repair". Without a ticket nothing is imported.
+
+With --form the files are of another form than YAML: rack manifests (manifest in JSON, csv), each
+with its signature in FILE.sig, or files of other products. What they change is shown first, and
+imported with --yes.`,
 		Args: cli.Operands("FILE..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := readFiles(env, args)
+			files, err := in.read(env, args)
 			if err != nil {
 				return err
 			}
@@ -38,15 +40,21 @@ then confirms the row with "inventory repair". Without a ticket nothing is impor
 			if err != nil {
 				return err
 			}
-			report, err := c.Inventory().Import(cmd.Context(), files, t, dryRun)
+			ask := in.form != formYAML && !yes && !dryRun
+			report, err := c.Inventory().Import(cmd.Context(), files, t, dryRun || ask)
 			if err != nil {
 				return err
 			}
-			return env.Print(report, func(w *cli.Columns) { showImport(w, report) })
+			if err := env.Print(report, func(w *cli.Columns) { showImport(w, report) }); err != nil || !ask {
+				return err
+			}
+			return env.Confirm(false, "the import would change the inventory as shown")
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&dryRun, "dry-run", false, "say what would change, and change nothing")
+	f.BoolVar(&yes, "yes", false, "import files of another form than YAML; without this, only show what they would change")
+	in.register(cmd)
 	f.StringVar(&t.Ticket, "ticket", "", "ticket of the repair because of which known hosts get another EK")
 	f.StringVar(&t.Reason, "reason", "", "reason for it, for the person who confirms it")
 	return cmd
@@ -72,21 +80,6 @@ file unchanged changes nothing.`,
 	}
 }
 
-// readFiles reads the named files; "-" is standard input.
-func readFiles(env *cli.Env, names []string) ([]v1.InventoryFile, error) {
-	var files []v1.InventoryFile
-	left := int64(maxFiles)
-	for _, name := range names {
-		data, err := env.ReadFile(name, left)
-		if err != nil {
-			return nil, err
-		}
-		left -= int64(len(data))
-		files = append(files, v1.InventoryFile{Name: name, Content: string(data)})
-	}
-	return files, nil
-}
-
 func showImport(w *cli.Columns, r *v1.ImportReport) {
 	done := "imported"
 	if r.DryRun {
@@ -95,6 +88,9 @@ func showImport(w *cli.Columns, r *v1.ImportReport) {
 	w.Text("%d hosts new, %d changed, %d unchanged: %s", len(r.Added), len(r.Changed), r.Unchanged, done)
 	if n := len(r.Staged); n > 0 {
 		w.Text("%d hosts staged, not imported: another person has to confirm each", n)
+	}
+	if r.LeftOut > 0 {
+		w.Text("%d cables left out: no host of the inventory has their ports", r.LeftOut)
 	}
 	for _, text := range r.Warnings {
 		w.Text("warning: %s", text)

@@ -41,6 +41,7 @@ type Config struct {
 	Fabric         Fabric             `yaml:"fabric"`
 	Attestation    Attestation        `yaml:"attestation"`
 	Admission      Admission          `yaml:"admission"`
+	Inventory      Inventory          `yaml:"inventory"`
 	Locks          Locks              `yaml:"locks"`
 	Results        Results            `yaml:"results"`
 	Backup         Backup             `yaml:"backup"`

@@ -14,6 +14,7 @@ import (
 	"portcullis/api/audit/anchor"
 	"portcullis/api/credential"
 	"portcullis/api/hostca"
+	"portcullis/api/inventory/signature"
 	"portcullis/api/locks"
 	"portcullis/api/results"
 	"portcullis/api/store/etcd"
@@ -38,6 +39,8 @@ type Files struct {
 	Hosts *hostca.Options // certificates of hosts; nil: they get none
 
 	Anchors []anchor.Sink // of the audit log
+
+	Manifests *signature.Set // keys of rack manifests; nil: none are pinned
 
 	// closed says why attestation refuses every host; empty when it does not.
 	Closed string
@@ -74,6 +77,8 @@ func ReadFiles(c *Config) (*Files, error) {
 		p.Hosts, err = loadHostCertificates(c)
 		try(err)
 		p.Results, err = loadResults(c)
+		try(err)
+		p.Manifests, err = loadManifestKeys(c)
 		try(err)
 	}
 	if c.Has(RoleSM) {
