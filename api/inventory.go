@@ -18,7 +18,7 @@ type importInput struct {
 type importOutput struct{ Body *v1.ImportReport }
 
 type equipmentInput struct {
-	Kind string `path:"kind" enum:"site,rack,switch,adapter,cable"`
+	Kind string `path:"kind" enum:"site,rack,switch,adapter,cable" doc:"kind of the object"`
 	ID   string `path:"id" maxLength:"128" doc:"name; of a switch also its GUID, of an adapter its node GUID, of a cable one of its ends"`
 	Body v1.HostRemoval
 }

@@ -53,7 +53,7 @@ var versionRules = map[string]versionRule{
 	"order-locks": hasNone, "report-locks": hasNone, "release-lock": hasNone, "retain-lock": hasNone,
 
 	// The inventory is compared with all that is there, as a whole.
-	"import-inventory": hasNone,
+	"import-inventory": hasNone, "remove-equipment": hasNone,
 
 	// Settings and records of the service, which have no version.
 	"release-brake": hasNone, "set-clock": hasNone, "accept-audit-break": hasNone,
