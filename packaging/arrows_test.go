@@ -151,7 +151,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/inventory/register",
-		may:  []string{"attest", "fabricsm/ib", "fabricsm/topospec", "fabricsm/strictyaml", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/fabric/records"},
+		may:  []string{"attest", "fabricsm/ib", "fabricsm/topospec/approval", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/fabric/records"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "inventory knows no HTTP, and asks who decides about hosts by an interface",
 	},
