@@ -19,7 +19,7 @@ func inventoryImport(env *cli.Env) *cobra.Command {
 	var in sources
 	var t v1.RepairTicket
 	cmd := &cobra.Command{
-		Use:   "import FILE... [--dry-run]",
+		Use:   "import FILE... [--form FORM] [--dry-run]",
 		Short: "Import inventory and cabling files, all or nothing",
 		Long: `Import inventory and cabling files, all or nothing.
 
