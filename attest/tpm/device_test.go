@@ -158,6 +158,9 @@ func TestCloseDoesNotWait(t *testing.T) {
 	t.Parallel()
 	device, tpm := terminal(t)
 	c, failed := call(t.Context(), t, device, tpm)
+	var returned <-chan struct{}
+	left := c.left
+	c.left = func(r <-chan struct{}) { returned = r; left(r) }
 	if err := c.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
@@ -170,4 +173,5 @@ func TestCloseDoesNotWait(t *testing.T) {
 	if _, err := tpm.Write(answer(0)); err != nil { // lets the thread go
 		t.Fatal(err)
 	}
+	<-returned // the next terminal may have the same name, and must not be found to be stuck
 }
