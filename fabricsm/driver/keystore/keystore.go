@@ -26,7 +26,6 @@ type Store struct {
 	inner  Keeper
 	vault  *vault.Vault
 	random io.Reader
-	opened []sm.Fact // what Open has read, for Master and the first Load; nil: it was used, or may not hold any more
 }
 
 // Open opens the vault in a store under a root. A store that has neither vault
@@ -42,7 +41,6 @@ func Open(inner Keeper, root vault.Root, random io.Reader) (*Store, error) {
 		switch f := &facts[i]; {
 		case f.Kind == sm.FactVault:
 			s.vault, err = vault.Open([]byte(f.Sealed), root, random)
-			s.opened = facts
 			return s, err
 		case f.Sealed != "":
 			found = true
@@ -76,36 +74,24 @@ func Check(facts []sm.Fact, root vault.Root, random io.Reader) (found bool, _ er
 	return false, nil
 }
 
-// read returns all facts as they are in the store behind. It reads them once for Open and what follows: a takeover at
-// 10,000 hosts has 12,000 of them.
-func (s *Store) read() ([]sm.Fact, error) {
-	if s.opened != nil {
-		return s.opened, nil
-	}
-	return s.inner.Load()
-}
-
 func (s *Store) saveSecret(kind sm.FactKind, name string, secret []byte) error {
 	sealed, err := s.vault.Seal(name, 0, secret)
 	if err != nil {
 		return err
 	}
-	s.opened = nil
 	return s.inner.Save([]sm.Fact{{Kind: kind, Sealed: sealed}})
 }
 
 func (s *Store) saveHeader() error {
-	s.opened = nil
 	return s.inner.Save([]sm.Fact{{Kind: sm.FactVault, Sealed: string(s.vault.Header())}})
 }
 
 // Load returns all facts, those about keys opened. It fails if one does not open: without its key a device would be locked.
 func (s *Store) Load() ([]sm.Fact, error) {
-	facts, err := s.read()
+	facts, err := s.inner.Load()
 	if err != nil {
 		return nil, err
 	}
-	s.opened = nil // its array becomes that of the result
 	out := facts[:0]
 	var errs []error
 	for _, f := range facts {
@@ -159,7 +145,6 @@ func (s *Store) Save(facts []sm.Fact) error {
 		}
 		out[i] = f
 	}
-	s.opened = nil
 	return s.inner.Save(out)
 }
 
@@ -171,7 +156,7 @@ func privateName(f *sm.Fact) string { return string(f.Kind) + "/" + f.Name }
 
 // Master returns the master of derived keys. If there is none yet, one is drawn and made durable before Master returns.
 func (s *Store) Master() (keys.Master, error) {
-	facts, err := s.read()
+	facts, err := s.inner.Load()
 	if err != nil {
 		return keys.Master{}, err
 	}

@@ -1,7 +1,6 @@
 package keystore
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -257,55 +255,5 @@ func TestADiskThatIsFullStopsKeys(t *testing.T) {
 	}
 	if err := s.Save(facts()[1:]); err == nil {
 		t.Error("keys were taken and not kept")
-	}
-}
-
-// counted is a store in memory that counts how often it is read.
-type counted struct {
-	facts []sm.Fact
-	reads int
-}
-
-func (c *counted) Load() ([]sm.Fact, error) {
-	c.reads++
-	return slices.Clone(c.facts), nil
-}
-
-func (c *counted) Save(facts []sm.Fact) error {
-	c.facts = append(c.facts, facts...)
-	return nil
-}
-
-// TestReadsOnce checks that a store that has keys is read once until it is loaded, and again for what is saved after that.
-func TestReadsOnce(t *testing.T) {
-	inner := &counted{}
-	first, err := Open(inner, root(t, "r", 1), rand.NewChaCha8([32]byte{1}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := first.Master()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Save(facts()); err != nil {
-		t.Fatal(err)
-	}
-	inner.reads = 0
-	s, err := Open(inner, root(t, "r", 1), rand.NewChaCha8([32]byte{2}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m, err := s.Master(); err != nil || !bytes.Equal(m.Reveal(), want.Reveal()) {
-		t.Errorf("another master, %v", err)
-	}
-	if got, err := s.Load(); err != nil || len(got) != len(facts()) || inner.reads != 1 {
-		t.Errorf("%d facts after %d reads, %v", len(got), inner.reads, err)
-	}
-	more := sm.Fact{Kind: sm.FactLID, GUID: 2, LID: 8}
-	if err := s.Save([]sm.Fact{more}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := s.Load(); err != nil || len(got) != len(facts())+1 || inner.reads != 2 {
-		t.Errorf("%d facts after %d reads, %v", len(got), inner.reads, err)
 	}
 }
