@@ -52,6 +52,9 @@ func (s *sources) read(env *cli.Env, names []string) ([]v1.InventoryFile, error)
 	read := func(name, form string) (v1.InventoryFile, error) {
 		data, err := env.ReadFile(name, left)
 		left -= int64(len(data))
+		if form == formYAML {
+			form = "" // a service before forms were known takes YAML, and refuses a property that it does not know
+		}
 		return v1.InventoryFile{Name: name, Content: string(data), Form: form}, err
 	}
 	var files []v1.InventoryFile

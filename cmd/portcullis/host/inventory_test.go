@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -26,6 +27,17 @@ func TestShowImportStaysShort(t *testing.T) {
 	for _, want := range []string{"3000 hosts new", "h19", "and 2980 more"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+// TestYAMLNamesNoForm checks that an import of YAML is one that a service takes which knows no forms.
+func TestYAMLNamesNoForm(t *testing.T) {
+	for form, want := range map[string]string{formYAML: "", "netbox": "netbox"} {
+		s := sources{form: form}
+		files, err := s.read(cli.New(strings.NewReader("hosts: []\n"), io.Discard, io.Discard), []string{"-"})
+		if err != nil || len(files) != 1 || files[0].Form != want {
+			t.Errorf("--form %s: the files are %+v, %v; want the form %q", form, files, err, want)
 		}
 	}
 }
