@@ -129,11 +129,13 @@ func fails(t *testing.T, unit string, why ...string) {
 // noted waits until the journal has all this of the last run of a unit.
 func noted(t testing.TB, unit string, parts ...string) {
 	t.Helper()
-	run := is(t, unit)["InvocationID"]
+	last := is(t, unit)
+	run, pid := last["InvocationID"], last["ExecMainPID"]
 	for _, p := range parts {
 		await(t, "the journal of "+unit+" says "+p, func() bool {
-			// The lines of the program, and those of systemd about it.
-			return strings.Contains(do(t, "journalctl", "--no-pager", "--output=cat", "_SYSTEMD_INVOCATION_ID="+run, "+", "INVOCATION_ID="+run), p)
+			// The lines of the program, and those of systemd about it. Of a program that ends at once the journal may find
+			// no more than the number of its process.
+			return strings.Contains(do(t, "journalctl", "--no-pager", "--output=cat", "_SYSTEMD_INVOCATION_ID="+run, "+", "INVOCATION_ID="+run, "+", "_PID="+pid), p)
 		})
 	}
 }
