@@ -87,10 +87,7 @@ func TestYields(t *testing.T) {
 func TestLate(t *testing.T) {
 	r := newRig(t, ourKey)
 	p := r.hosts[1]
-	r.says(p, ib.SMDiscovering, 9, ourKey)
-	r.settlesFor(p, ib.SMDiscovering, 9)
-	r.is(ib.SMStandby)
-	r.log = nil
+	r.standsBy(p, ib.SMDiscovering)
 	r.now = r.now.Add(4 * time.Second)
 	r.says(p, ib.SMDiscovering, 9, ourKey)
 	r.is(ib.SMStandby)
@@ -190,10 +187,7 @@ func TestRival(t *testing.T) {
 func TestObeys(t *testing.T) {
 	r := newRig(t, ourKey)
 	p := r.hosts[1]
-	r.says(p, ib.SMMaster, 9, ourKey)
-	r.settlesFor(p, ib.SMMaster, 9)
-	r.is(ib.SMStandby)
-	r.log = nil
+	r.standsBy(p, ib.SMMaster)
 	if !r.command(1, mad.SMInfoHandover, ib.SMMaster, ourKey) {
 		t.Error("the handover gets no answer")
 	}

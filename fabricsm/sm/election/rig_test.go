@@ -219,3 +219,12 @@ func (r *rig) Described(d election.Description) {
 func (r *rig) Refused(f election.Refusal) {
 	r.note("refused %v of %v: objection %d, ours %v, report %d %t", f.Control(), f.Sender.GUID, f.Why, f.State, f.Count, f.Reported)
 }
+
+// standsBy has the election settle behind a Subnet Manager of higher rank in a state, and forgets what was done until then.
+func (r *rig) standsBy(p topo.PortID, state ib.SMState) {
+	r.t.Helper()
+	r.says(p, state, 9, ourKey)
+	r.settlesFor(p, state, 9)
+	r.is(ib.SMStandby)
+	r.log = nil
+}
