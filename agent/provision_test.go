@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/tpm"
+	"portcullis/packaging/testenv"
 )
 
 func wantClass(t *testing.T, err error, want agent.Class, text string) {
@@ -229,10 +229,7 @@ func TestServiceDown(t *testing.T) {
 	t.Run("stays down", func(t *testing.T) {
 		t.Parallel()
 		l := newLab(t)
-		free, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
-		l.config.Service = "https://" + free.Addr().String()
-		must(t, free.Close())
+		l.config.Service = "https://" + testenv.Address(t)
 		l.config.Timeout = 2 * time.Second
 		wantClass(t, l.provision(), agent.ClassUnreachable, "connection refused")
 		if _, err := os.Stat(filepath.Join(l.config.StateDir, "measured.json")); err == nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullisd/config"
+	"portcullis/packaging/testenv"
 )
 
 // instance is one machine of a cluster of services.
@@ -52,13 +52,8 @@ func clusterOf(t *testing.T, names ...string) []*instance {
 
 func freeURLs(t *testing.T, n int) (out []string) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		out = append(out, "https://"+l.Addr().String())
+	for _, address := range testenv.Addresses(t, n) {
+		out = append(out, "https://"+address)
 	}
 	return out
 }

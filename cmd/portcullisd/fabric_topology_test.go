@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"portcullis/packaging/testenv"
 )
 
 // TestTopologyReadAgain: SIGHUP puts another file into force; one that is cut off, or
@@ -21,7 +23,7 @@ func TestTopologyReadAgain(t *testing.T) {
 	const leaf, end = "0x0000000000100000,", ",1,Any,Active\n"
 	good := leaf + "1,0x0000000000200000" + end + leaf + "2,0x0000000000300000" + end + leaf + "8,0x0000000000400000" + end
 	write(t, law, good)
-	address := freeAddress(t)
+	address := testenv.Address(t)
 	d := launch(t, exec.Command("portcullisd", "sm", "--port", "sim:"+net, "--config", file, "--metrics", address))
 	inForce := func(links int) func() (bool, string) {
 		return func() (bool, string) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"portcullis/api/client"
+	"portcullis/packaging/testenv"
 )
 
 // patience bounds every wait of these tests.
@@ -45,12 +46,7 @@ func (l *lines) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.buf
 // install makes a fresh installation on a free port and returns its directory.
 func install(t testing.TB, options ...string) (dir, address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = l.Addr().String()
-	l.Close()
+	address = testenv.Address(t)
 	dir = filepath.Join(t.TempDir(), "etc")
 	args := append([]string{"init", "--dir", dir, "--names", "127.0.0.1", "--listen", address, "--state-dir", filepath.Join(t.TempDir(), "state")}, options...)
 	if out, err := exec.Command("portcullisd", args...).CombinedOutput(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,6 +24,7 @@ import (
 	"portcullis/fabricsm/sim/netlist/netdiff"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+	"portcullis/packaging/testenv"
 )
 
 // twoLevels is a fabric with GUIDs that have letters, links of several kinds
@@ -158,7 +158,7 @@ func sortedLines(text string) []string {
 func TestLoneSMIsWatched(t *testing.T) {
 	t.Parallel()
 	lab := ibsimtest.Start(t, []byte(oneSwitch))
-	address := freeAddress(t)
+	address := testenv.Address(t)
 	c, d, socket := alone(t, lab, 4, "--metrics", address)
 	p, err := c.SM().Progress(t.Context())
 	if err != nil {
@@ -187,16 +187,6 @@ func TestLoneSMIsWatched(t *testing.T) {
 	if _, err := os.Lstat(socket); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after the end: %v, want no socket", err)
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func fetched(t *testing.T, url string) string {

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	v1 "portcullis/api/v1"
+	"portcullis/packaging/testenv"
 	"portcullis/packaging/vm/machine"
 )
 
@@ -60,7 +60,7 @@ func newSite(t *testing.T, tpm *machine.TPM, adapter string) *site {
 	s.fabric = filepath.Join(s.dir, "fabric")
 	s.ca = filepath.Join(s.dir, "etc/tls/ca.pem")
 	s.operator, s.second = filepath.Join(s.dir, "etc/operator.token"), filepath.Join(s.dir, "second.token")
-	listen := freeAddress(t)
+	listen := testenv.Address(t)
 	s.url = "https://" + listen
 	s.simulate(adapter)
 	manager := "ibsim:" + s.fabric + "/" + managerNode
@@ -278,13 +278,4 @@ func eventually(t *testing.T, limit time.Duration, what string, said *output, co
 			t.Fatalf("not within %v: %s; it said:\n%s", limit, what, lastLines(said.String(), 30))
 		}
 	}
-}
-
-// freeAddress returns an address of loopback that nothing listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }

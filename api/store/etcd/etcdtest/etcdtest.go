@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,7 +76,7 @@ func Start(t testing.TB, n int) *Cluster {
 			t.Fatal(err)
 		}
 	}
-	addresses := free(t, 2*n)
+	addresses := testenv.Addresses(t, 2*n)
 	for i := range n {
 		c.names = append(c.names, fmt.Sprint("m", i))
 		c.peers = append(c.peers, "https://"+addresses[2*i])
@@ -93,20 +92,6 @@ func Start(t testing.TB, n int) *Cluster {
 	})
 	c.await()
 	return c
-}
-
-// free returns n addresses on loopback that nothing listens on.
-func free(t testing.TB, n int) (out []string) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		out = append(out, l.Addr().String())
-	}
-	return out
 }
 
 // Dir returns the directory with the certificates.
