@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
@@ -26,6 +27,7 @@ type Store struct {
 	inner  Keeper
 	vault  *vault.Vault
 	random io.Reader
+	opened atomic.Pointer[[]sm.Fact] // what Open has read, until it is loaded or something is saved: to read a great store takes seconds
 }
 
 // Open opens the vault in a store under a root. A store that has neither vault
@@ -41,6 +43,7 @@ func Open(inner Keeper, root vault.Root, random io.Reader) (*Store, error) {
 		switch f := &facts[i]; {
 		case f.Kind == sm.FactVault:
 			s.vault, err = vault.Open([]byte(f.Sealed), root, random)
+			s.opened.Store(&facts)
 			return s, err
 		case f.Sealed != "":
 			found = true
@@ -79,20 +82,21 @@ func (s *Store) saveSecret(kind sm.FactKind, name string, secret []byte) error {
 	if err != nil {
 		return err
 	}
-	return s.inner.Save([]sm.Fact{{Kind: kind, Sealed: sealed}})
+	return s.save([]sm.Fact{{Kind: kind, Sealed: sealed}})
 }
 
 func (s *Store) saveHeader() error {
-	return s.inner.Save([]sm.Fact{{Kind: sm.FactVault, Sealed: string(s.vault.Header())}})
+	return s.save([]sm.Fact{{Kind: sm.FactVault, Sealed: string(s.vault.Header())}})
 }
 
 // Load returns all facts, those about keys opened. It fails if one does not open: without its key a device would be locked.
 func (s *Store) Load() ([]sm.Fact, error) {
-	facts, err := s.inner.Load()
+	facts, err := s.read()
 	if err != nil {
 		return nil, err
 	}
-	out := facts[:0]
+	s.opened.Store(nil)
+	out := make([]sm.Fact, 0, len(facts))
 	var errs []error
 	for _, f := range facts {
 		kind, isKey := f.Kind.KeyKind()
@@ -122,6 +126,20 @@ func (s *Store) Load() ([]sm.Fact, error) {
 	return out, nil
 }
 
+// read returns the facts as they are stored. The result is not to be changed.
+func (s *Store) read() ([]sm.Fact, error) {
+	if facts := s.opened.Load(); facts != nil {
+		return *facts, nil
+	}
+	return s.inner.Load()
+}
+
+// save keeps sealed facts.
+func (s *Store) save(facts []sm.Fact) error {
+	s.opened.Store(nil)
+	return s.inner.Save(facts)
+}
+
 // Save seals the facts about keys, and keeps all.
 func (s *Store) Save(facts []sm.Fact) error {
 	out := make([]sm.Fact, len(facts))
@@ -145,7 +163,7 @@ func (s *Store) Save(facts []sm.Fact) error {
 		}
 		out[i] = f
 	}
-	return s.inner.Save(out)
+	return s.save(out)
 }
 
 // Seals says that secrets may be saved here.
@@ -156,7 +174,7 @@ func privateName(f *sm.Fact) string { return string(f.Kind) + "/" + f.Name }
 
 // Master returns the master of derived keys. If there is none yet, one is drawn and made durable before Master returns.
 func (s *Store) Master() (keys.Master, error) {
-	facts, err := s.inner.Load()
+	facts, err := s.read()
 	if err != nil {
 		return keys.Master{}, err
 	}

@@ -257,3 +257,82 @@ func TestADiskThatIsFullStopsKeys(t *testing.T) {
 		t.Error("keys were taken and not kept")
 	}
 }
+
+// counted counts how often facts are read.
+type counted struct {
+	*factfile.Store
+	loads int
+}
+
+func (c *counted) Load() ([]sm.Fact, error) { c.loads++; return c.Store.Load() }
+
+// What Open has read is not read again for the master and for the first Load, unless something was saved in between.
+func TestOpenReadsOnce(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, files(t, dir), root(t, "a", 1), 1)
+	if _, err := s.Master(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(facts()); err != nil {
+		t.Fatal(err)
+	}
+	want, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.inner.(*factfile.Store).Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	inner := &counted{Store: files(t, dir)}
+	again, err := Open(inner, root(t, "a", 1), rand.NewChaCha8([32]byte{2}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Master(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := again.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got, bare); d != "" || inner.loads != 1 {
+		t.Errorf("facts were read %d times, want once; (-want +got):\n%s", inner.loads, d)
+	}
+	for range 2 { // each further one sees what is stored by then
+		if err := inner.Save([]sm.Fact{{Kind: sm.FactLID, GUID: 2, LID: ib.LID(10 + inner.loads)}}); err != nil {
+			t.Fatal(err)
+		}
+		got, err = again.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lid, want := lidOf(got, 2), ib.LID(10+inner.loads-1); lid != want {
+			t.Errorf("after another save LID %d is loaded, want %d", lid, want)
+		}
+	}
+
+	third, err := Open(inner, root(t, "a", 1), rand.NewChaCha8([32]byte{3}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Save([]sm.Fact{{Kind: sm.FactLID, GUID: 3, LID: 99}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err = third.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lid := lidOf(got, 3); lid != 99 {
+		t.Errorf("what was saved after Open is not loaded: LID %d, want 99", lid)
+	}
+}
+
+func lidOf(facts []sm.Fact, guid ib.GUID) (lid ib.LID) {
+	for i := range facts {
+		if f := &facts[i]; f.Kind == sm.FactLID && f.GUID == guid {
+			lid = f.LID
+		}
+	}
+	return lid
+}
