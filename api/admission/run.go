@@ -78,6 +78,9 @@ func (s *Service) follow(ctx context.Context) error {
 			}
 			_ = s.settleSome(ctx, owners, owners.due(s.now()))
 		case c, ok := <-changes:
+			if ok && c.Err == nil {
+				c = withMore(c, changes)
+			}
 			if !ok || c.Err != nil {
 				return errors.Join(errors.New("watch ended"), c.Err)
 			}
@@ -247,6 +250,7 @@ func (s *Service) Settle(ctx context.Context) error {
 // it is logged and tried again after retryPause.
 func (s *Service) settleSome(ctx context.Context, o *owners, ids []string) error {
 	var failed []error
+	ids = s.leaveSettled(ctx, o, ids)
 	ctx = withPending(ctx, s.foresee(ctx, o.refs, ids))
 	for _, id := range ids {
 		if ctx.Err() != nil {
