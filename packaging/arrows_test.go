@@ -31,14 +31,15 @@ var arrows = []arrow{
 		why: "a plan is made of files that others read, by the readers of those files",
 	},
 	{from: "fabricsm/ib", why: "ib imports nothing of ours"},
+	{from: "fabricsm/fattree", why: "fattree knows only numbers of switches and ports"},
 	{from: "fabricsm/mad", may: []string{"fabricsm/ib"}, why: "mad imports only ib"},
-	{from: "fabricsm/topo", may: []string{"fabricsm/ib"}, why: "topo imports only ib"},
+	{from: "fabricsm/topo", may: []string{"fabricsm/ib", "fabricsm/fattree"}, why: "topo imports only ib, and its shapes for tests the sizes of trees"},
 	{from: "fabricsm/route", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
 	{from: "fabricsm/partition", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
 	{from: "fabricsm/mcast", may: []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/route"}, why: "trees grow beside unicast routes"},
 	{from: "fabricsm/qos", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
 	{from: "fabricsm/proof", may: []string{"fabricsm/ib"}, not: []string{"net", "os", "log", "context", "time"}, why: "a proof knows only what devices were read to hold"},
-	{from: "fabricsm/topospec", may: []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/strictyaml"}, why: "the declared fabric is read from files, and else a planner"},
+	{from: "fabricsm/topospec", may: []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/fattree", "fabricsm/strictyaml"}, why: "the declared fabric is read from files, and else a planner"},
 	{from: "fabricsm/keys", may: []string{"fabricsm/ib"}, why: "keys knows values, and neither packets nor stores"},
 	{from: "fabricsm/vault", may: []string{"fabricsm/ib", "fabricsm/keys"}, why: "a vault seals keys and knows nobody who uses them"},
 	{
@@ -63,7 +64,7 @@ var arrows = []arrow{
 	{from: "fabricsm/transport", may: []string{"fabricsm/ib", "fabricsm/mad"}, why: "a transport carries packets and decides nothing"},
 	{
 		from: "fabricsm/sim",
-		may:  []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/transport"},
+		may:  []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/transport", "fabricsm/fattree"},
 		why:  "the simulator and the Subnet Manager share no code but the wire's",
 	},
 	{

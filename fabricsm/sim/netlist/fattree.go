@@ -1,6 +1,10 @@
 package netlist
 
-import "fmt"
+import (
+	"fmt"
+
+	"portcullis/fabricsm/fattree"
+)
 
 // FatTree2 generates leaves "leaf1", ... below spines "spine1", ...: half of
 // the ports of a leaf go down, half up, and there are as few spines as fit,
@@ -12,8 +16,8 @@ func FatTree2(s Shape) (*Netlist, error) {
 		return nil, err
 	}
 	half := s.Radix / 2
-	leaves := orDefault(s.Leaves, ceilDiv(s.cas(), half))
-	spines := orDefault(s.Spines, fewest(half, leaves, s.Radix))
+	leaves := orDefault(s.Leaves, fattree.CeilDiv(s.cas(), half))
+	spines := orDefault(s.Spines, fattree.Fewest(half, leaves, s.Radix))
 	switch {
 	case spines == 0:
 		return nil, fmt.Errorf("%w: %d HCAs are too many for two levels of switches with %d ports", errShape, s.cas(), s.Radix)
@@ -27,12 +31,9 @@ func FatTree2(s Shape) (*Netlist, error) {
 		b.addSwitch(fmt.Sprintf("spine%d", i+1), tierSpine, i+1, s.Radix)
 	}
 	b.attachHosts(&s, b.switches[:leaves], half)
-	cables := half / spines
 	for _, leaf := range b.switches[:leaves] {
-		for j, spine := range b.switches[leaves:] {
-			for k := range cables {
-				b.cable(leaf, half+1+j*cables+k, spine, 0)
-			}
+		for port, to := range fattree.Uplinks(s.Radix, spines) {
+			b.cable(leaf, port, b.switches[leaves+to], 0)
 		}
 	}
 	return b.netlist()
@@ -43,7 +44,7 @@ func FatTree2(s Shape) (*Netlist, error) {
 func (b *builder) attachHosts(s *Shape, leaves []*Node, half int) {
 	perLeaf := half
 	if s.Leaves != 0 || s.HCAs > 1 {
-		perLeaf = ceilDiv(s.Hosts, len(leaves))
+		perLeaf = fattree.CeilDiv(s.Hosts, len(leaves))
 	}
 	for h := range s.Hosts {
 		for c := range s.hcas(h) {
@@ -62,27 +63,24 @@ func FatTree3(s Shape) (*Netlist, error) {
 	if s.HCAs != 1 || s.Leaves != 0 || s.Spines != 0 {
 		return nil, fmt.Errorf("%w: a three-level tree takes hosts, radix and link only", errShape)
 	}
-	half := s.Radix / 2
-	leaves := ceilDiv(s.Hosts, half)
-	pods := ceilDiv(leaves, half)
-	group := fewest(half, pods, s.Radix)
-	if group == 0 {
+	t, err := fattree.ThreeLevels(s.Hosts, s.Radix)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %d hosts are too many for three levels of switches with %d ports", errShape, s.Hosts, s.Radix)
 	}
-	cores := make([][]*Node, half)
+	cores := make([][]*Node, t.Half())
 	for g := range cores {
-		for c := range group {
-			cores[g] = append(cores[g], b.addSwitch(fmt.Sprintf("core%d_%d", g+1, c+1), tierCore, g*group+c+1, s.Radix))
+		for c := range t.Cores {
+			cores[g] = append(cores[g], b.addSwitch(fmt.Sprintf("core%d_%d", g+1, c+1), tierCore, g*t.Cores+c+1, s.Radix))
 		}
 	}
-	for p := range pods {
-		b.addPod(&s, p, min(half, leaves-p*half), cores)
+	for p := range t.Pods {
+		b.addPod(&s, p, t.LeavesOf(p), cores)
 	}
 	return b.netlist()
 }
 
 func (b *builder) addPod(s *Shape, pod, leaves int, cores [][]*Node) {
-	half, group := len(cores), len(cores[0])
+	half := len(cores)
 	down := make([]*Node, leaves)
 	up := make([]*Node, half)
 	for i := range down {
@@ -97,29 +95,13 @@ func (b *builder) addPod(s *Shape, pod, leaves int, cores [][]*Node) {
 				b.cable(b.addHCA(h, 0, 1), 1, leaf, 0)
 			}
 		}
-		for i, agg := range up {
-			b.cable(leaf, half+1+i, agg, 0)
+		for port, to := range fattree.Uplinks(s.Radix, half) {
+			b.cable(leaf, port, up[to], 0)
 		}
 	}
-	cables := half / group
 	for g, agg := range up {
-		for c, core := range cores[g] {
-			for k := range cables {
-				b.cable(agg, half+1+c*cables+k, core, 0)
-			}
+		for port, to := range fattree.Uplinks(s.Radix, len(cores[g])) {
+			b.cable(agg, port, cores[g][to], 0)
 		}
 	}
-}
-
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
-// fewest is the smallest divisor d of half such that below switches, each with
-// half/d cables to each of the d above, fit a switch of radix ports; 0: none.
-func fewest(half, below, radix int) int {
-	for d := 1; d <= half; d++ {
-		if half%d == 0 && below*(half/d) <= radix {
-			return d
-		}
-	}
-	return 0
 }

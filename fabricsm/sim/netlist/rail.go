@@ -3,6 +3,7 @@ package netlist
 import (
 	"fmt"
 
+	"portcullis/fabricsm/fattree"
 	"portcullis/fabricsm/ib"
 )
 
@@ -31,7 +32,7 @@ func RailPods(s Shape) (*Netlist, error) {
 		return nil, fmt.Errorf("%w: rail pods take hosts, HCAs, link, and switches with an even number of ports", errShape)
 	}
 	half := s.Radix / 2
-	units := ceilDiv(s.Hosts, half)
+	units := fattree.CeilDiv(s.Hosts, half)
 	leaves := make([][]*Node, units) // by unit and rail
 	for u := range leaves {
 		for r := range s.HCAs {
@@ -58,7 +59,7 @@ func RailPods(s Shape) (*Netlist, error) {
 // railSpines joins the leaves of a few units by as few spines as fit.
 func (b *builder) railSpines(leaves [][]*Node, half int) (*Netlist, error) {
 	below := len(leaves) * len(leaves[0])
-	spines := fewest(half, below, 2*half)
+	spines := fattree.Fewest(half, below, 2*half)
 	if spines == 0 {
 		return nil, fmt.Errorf("%w: %d leaves are too many for spines with %d ports", errShape, below, 2*half)
 	}
@@ -82,8 +83,8 @@ func (b *builder) railCores(leaves [][]*Node, half int) (*Netlist, error) {
 	for spines < half && half%spines != 0 {
 		spines++
 	}
-	blocks := ceilDiv(units, perBlock)
-	group := fewest(half, rails*blocks, 2*half)
+	blocks := fattree.CeilDiv(units, perBlock)
+	group := fattree.Fewest(half, rails*blocks, 2*half)
 	if group == 0 {
 		return nil, fmt.Errorf("%w: %d units of %d rails are too many for cores with %d ports", errShape, units, rails, 2*half)
 	}

@@ -1,6 +1,7 @@
 package topotest
 
 import (
+	"portcullis/fabricsm/fattree"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
 )
@@ -15,57 +16,55 @@ func Single(hosts, radix int) *Kit {
 	return k
 }
 
-// FatTree2 is leaves and spines: half of each leaf's ports go down, half up, with as few spines as full bisection needs.
+// FatTree2 is leaves and spines; see package fattree.
 func FatTree2(hosts, radix int) *Kit {
-	k, half := &Kit{}, radix/2
-	leaves := ceilDiv(hosts, half)
-	spines := smallestDivisor(half, func(d int) bool { return leaves*(half/d) <= radix })
-	lf, sp := k.row(1, 0, leaves, radix), k.row(2, 0, spines, radix)
-	for h := range hosts {
-		k.Link(k.Host(1), lf[h/half])
+	t, err := fattree.TwoLevels(hosts, radix)
+	if err != nil {
+		panic(err)
 	}
-	per := half / spines
-	for _, leaf := range lf {
-		for j, spine := range sp {
-			for c := range per {
-				k.LinkPorts(leaf, half+1+j*per+c, spine, k.free(spine))
+	k := &Kit{}
+	leaves, spines := k.row(1, 0, t.Leaves, radix), k.row(2, 0, t.Spines, radix)
+	for h := range hosts {
+		k.Link(k.Host(1), leaves[h/(radix/2)])
+	}
+	for _, leaf := range leaves {
+		k.linkUp(leaf, radix, spines)
+	}
+	return k
+}
+
+// FatTree3 is pods of leaves and aggregation switches with cores on top; see package fattree.
+func FatTree3(hosts, radix int) *Kit {
+	t, err := fattree.ThreeLevels(hosts, radix)
+	if err != nil {
+		panic(err)
+	}
+	k, half := &Kit{}, t.Half()
+	cores := make([][]topo.NodeID, half)
+	for g := range cores {
+		cores[g] = k.row(3, g*t.Cores, t.Cores, radix)
+	}
+	for p := range t.Pods {
+		leaves := k.row(1, p*half, t.LeavesOf(p), radix)
+		above := k.row(2, p*half, half, radix)
+		for _, leaf := range leaves {
+			for i := 0; i < half && len(k.Hosts) < hosts; i++ {
+				k.Link(k.Host(1), leaf)
 			}
+			k.linkUp(leaf, radix, above)
+		}
+		for g, a := range above {
+			k.linkUp(a, radix, cores[g])
 		}
 	}
 	return k
 }
 
-// FatTree3 is pods of radix/2 leaves and radix/2 aggregation switches with cores on top; aggregation switch i of every pod
-// reaches core group i, which has the fewest cores for full bisection.
-func FatTree3(hosts, radix int) *Kit {
-	k, half := &Kit{}, radix/2
-	leaves := ceilDiv(hosts, half)
-	pods := ceilDiv(leaves, half)
-	group := smallestDivisor(half, func(d int) bool { return pods*(half/d) <= radix })
-	cores := make([][]topo.NodeID, half)
-	for g := range cores {
-		cores[g] = k.row(3, g*group, group, radix)
+// linkUp cables the ports of a switch that lead up to the switches above.
+func (k *Kit) linkUp(sw topo.NodeID, radix int, above []topo.NodeID) {
+	for port, to := range fattree.Uplinks(radix, len(above)) {
+		k.LinkPorts(sw, port, above[to], k.free(above[to]))
 	}
-	for p := range pods {
-		lf := k.row(1, p*half, min(half, leaves-p*half), radix)
-		agg := k.row(2, p*half, half, radix)
-		for _, leaf := range lf {
-			for i := 0; i < half && len(k.Hosts) < hosts; i++ {
-				k.Link(k.Host(1), leaf)
-			}
-			for i, a := range agg {
-				k.LinkPorts(leaf, half+1+i, a, k.free(a))
-			}
-		}
-		for g, a := range agg {
-			for c, core := range cores[g] {
-				for i := range half / group {
-					k.LinkPorts(a, half+1+c*(half/group)+i, core, k.free(core))
-				}
-			}
-		}
-	}
-	return k
 }
 
 // Chain is switches in a row, each with some hosts.
@@ -163,15 +162,4 @@ func (k *Kit) row(tier, first, n, ports int) []topo.NodeID {
 		ids[i] = k.Switch(tier, first+i+1, ports)
 	}
 	return ids
-}
-
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
-func smallestDivisor(n int, fits func(int) bool) int {
-	for d := 1; d <= n; d++ {
-		if n%d == 0 && fits(d) {
-			return d
-		}
-	}
-	panic("topotest: too many hosts for this radix and number of levels")
 }

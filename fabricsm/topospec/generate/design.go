@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 
+	"portcullis/fabricsm/fattree"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/devicemodel"
 )
@@ -170,7 +171,7 @@ func (d *Design) shape() (s Shape, err error) {
 		return s, wrong("first_unit_hosts %d: want at most the %d hosts of a unit", d.FirstUnit, d.Hosts)
 	}
 	s.units, s.rails, s.hostsPerUnit = d.Units, d.Rails, d.Hosts
-	s.perRail = ceilDiv(d.Hosts, s.down)
+	s.perRail = fattree.CeilDiv(d.Hosts, s.down)
 	s.Leaves = d.Units * d.Rails * s.perRail
 	s.Hosts = d.Units * d.Hosts
 	if d.FirstUnit > 0 {
@@ -207,7 +208,7 @@ func (d *Design) above(s *Shape) error {
 	}
 	s.podSpines = d.Spines
 	if s.podSpines == 0 {
-		s.podSpines = fewest(s.up, s.podLeaves, min(radix, s.capacity(tiers)))
+		s.podSpines = fattree.Fewest(s.up, s.podLeaves, min(radix, s.capacity(tiers)))
 	}
 	if s.podSpines < 1 || s.up%s.podSpines != 0 || s.podLeaves*(s.up/s.podSpines) > s.capacity(tiers) {
 		return wrong("%d leaves with %d ports up do not fit below %d spines with %d ports down: want pods of another size, more tiers or another model",
@@ -220,7 +221,7 @@ func (d *Design) above(s *Shape) error {
 		return nil
 	}
 	meet := s.railsAbove * s.pods
-	if s.cores = fewest(radix/2, meet, radix); s.cores == 0 {
+	if s.cores = fattree.Fewest(radix/2, meet, radix); s.cores == 0 {
 		return wrong("%d spines of one number do not fit below cores with %d ports", meet, radix)
 	}
 	s.spineLinks = radix / 2 / s.cores
@@ -235,17 +236,4 @@ func (s *Shape) capacity(tiers int) int {
 		return int(s.sw.Ports)
 	}
 	return int(s.sw.Ports) / 2
-}
-
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
-// fewest returns the smallest number of switches above that fit room ports, where each switch below has up ports, equally
-// many to each switch above; 0: none.
-func fewest(up, below, room int) int {
-	for n := 1; n <= up; n++ {
-		if up%n == 0 && below*(up/n) <= room {
-			return n
-		}
-	}
-	return 0
 }
