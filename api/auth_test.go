@@ -33,6 +33,7 @@ var access = map[string]string{
 	"POST /v1/attest/locks":                         "host",
 	"POST /v1/attest/locks/report":                  "host",
 	"GET /v1/events":                                "viewer",
+	"GET /v1/events/watch":                          "viewer",
 	"POST /v1/hosts/{id}/attestation-result":        "viewer",
 	"GET /.well-known/jwks.json":                    "public",
 	"GET /v1/results/keys":                          "viewer",
@@ -211,7 +212,7 @@ func unlimited(o *api.Options) {
 
 // TestRangesOfPKeysConfine: a credential with ranges of P_Keys changes clusters and which hosts are in them. The credential
 // of a scheduler is no second person of a revision, gets no key and brings no inventory. It does not confirm that a TPM was
-// cleared, nor which host has a GUID that two hosts claim. It reads neither the audit log nor backups, which hold the data
+// cleared, nor which host has a GUID that two hosts claim. It reads neither the audit log nor backups, and follows no events: they hold the data
 // of every tenant.
 func TestRangesOfPKeysConfine(t *testing.T) {
 	f := newFixture(t, unlimited)
@@ -222,7 +223,7 @@ func TestRangesOfPKeysConfine(t *testing.T) {
 	}
 	f.server.SetTokens(confined)
 	within := []string{"/v1/hosts/", "/v1/tenants", "/v1/clusters"}
-	whole := []string{"/v1/audit", "/v1/backups", "/v1/review"}
+	whole := []string{"/v1/audit", "/v1/backups", "/v1/review", "/v1/events/watch"}
 	hasPrefix := func(path string) func(string) bool {
 		return func(p string) bool { return strings.HasPrefix(path, p) }
 	}

@@ -1,18 +1,25 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/events/feed"
+	"portcullis/api/sse"
 	v1 "portcullis/api/v1"
 )
 
-// EventLister shows what operators should have heard of. Package api/events
-// implements it.
+// EventLister shows what operators should have heard of. Package
+// api/events/feed implements it.
 type EventLister interface {
 	List(ctx context.Context, q v1.EventQuery) (*v1.Events, error)
+	// Watch opens a stream of a credential, of what happens after the id of an event, or from now on.
+	Watch(ctx context.Context, credential string, q v1.EventQuery, after string) (*feed.Stream, error)
 }
 
 func (s *Server) eventRoutes(a huma.API) {
@@ -21,9 +28,55 @@ func (s *Server) eventRoutes(a huma.API) {
 		summary: "List what happened to locks and evidence without a request, the last first, a page at a time",
 	}, func(ctx context.Context, in *v1.EventQuery) (*bodyOutput[v1.Events], error) {
 		if s.events == nil {
-			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process keeps no events", "ask the service")
+			return nil, noEvents()
 		}
 		body, err := s.events.List(ctx, *in)
 		return &bodyOutput[v1.Events]{body}, err
 	})
+	op := s.describe(a, operation{
+		id: "watch-events", method: http.MethodGet, path: "/v1/events/watch", tag: "event", access: accessAudit,
+		summary: "Follow events as they happen: server-sent events named begin, event, gap and end, which a client resumes by the last id",
+	})
+	op.Responses["200"] = &huma.Response{
+		Description: "Server-sent events",
+		Content: map[string]*huma.MediaType{sse.MediaType: {
+			Schema: a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.Event](), true, "Event"),
+		}},
+	}
+	huma.Register(a, op, func(ctx context.Context, in *v1.EventWatch) (*huma.StreamResponse, error) {
+		if s.events == nil {
+			return nil, noEvents()
+		}
+		ctx, cancel := whileGood(ctx)
+		stream, err := s.events.Watch(ctx, actor(ctx), v1.EventQuery{Type: in.Type, Host: in.Host, Severity: in.Severity}, cmp.Or(in.LastID, in.After))
+		if err != nil {
+			cancel()
+			p, fault := problemOf(err)
+			noteFault(ctx, fault)
+			return nil, p
+		}
+		return &huma.StreamResponse{Body: func(c huma.Context) {
+			defer cancel()
+			_, w := humachi.Unwrap(c)
+			noteFault(ctx, streamEvents(ctx, w, stream))
+		}}, nil
+	})
+}
+
+// streamEvents writes events until the client or the service goes away, and says at last why it ends.
+func streamEvents(ctx context.Context, w http.ResponseWriter, stream *feed.Stream) error {
+	out, err := sse.Open(w)
+	if err != nil {
+		return err
+	}
+	how, err := sse.Copy(ctx, draining(ctx), out, stream.C, func(m sse.Message) (sse.Message, error) { return m, nil })
+	if how == sse.Gone || err != nil {
+		return err
+	}
+	_ = out.Send(stream.Last(ctx, how)) // the client may be gone
+	return nil
+}
+
+func noEvents() *problem {
+	return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process keeps no events", "ask the service")
 }

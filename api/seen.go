@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/sse"
 	v1 "portcullis/api/v1"
 )
 
@@ -184,7 +185,7 @@ func (p *paced) Write(b []byte) (int, error) {
 	if err := p.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if err := p.rc.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	if err := p.rc.SetWriteDeadline(time.Now().Add(sse.Patience)); err != nil {
 		return 0, err
 	}
 	return p.w.Write(b)

@@ -150,6 +150,12 @@ var arrows = []arrow{
 		not:  []string{"net/http"},
 		why:  "an answer is kept the same way whatever was asked",
 	},
+	{from: "api/sse", not: []string{"portcullis"}, why: "a stream is written the same way whatever it tells"},
+	{
+		from: "api/events/feed",
+		may:  []string{"api/v1", "api/store", "api/refusal", "api/events", "api/sse"},
+		why:  "a feed tells what is on record, whichever part recorded it",
+	},
 	{
 		from: "api/inventory/register",
 		may:  []string{"attest", "fabricsm/ib", "fabricsm/topospec/approval", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/fabric/records"},

@@ -1,12 +1,9 @@
 package client
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 
 	v1 "portcullis/api/v1"
@@ -107,35 +104,18 @@ func (g Hosts) AttestationResult(ctx context.Context, id string, nonce []byte) (
 // when the service ends the stream.
 func (g Hosts) Watch(ctx context.Context, id string) iter.Seq2[*v1.Host, error] {
 	return func(yield func(*v1.Host, error) bool) {
-		resp, err := open(ctx, g.c, watchHost, nil, id)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer resp.Body.Close()
-		lines := bufio.NewScanner(resp.Body)
-		lines.Buffer(nil, maxEvent)
-		for lines.Scan() {
-			data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
-			if !ok {
-				continue // event names, comments and blank lines
-			}
+		for m, err := range messages(ctx, g.c, watchHost, nil, id) {
 			var h v1.Host
-			if err := json.Unmarshal(data, &h); err != nil {
-				yield(nil, fmt.Errorf("watch host %s: event: %w", id, err))
+			if err == nil {
+				err = json.Unmarshal(m.data, &h)
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("watch host %s: %w", id, err))
 				return
 			}
 			if !yield(&h, nil) {
 				return
 			}
 		}
-		err = lines.Err()
-		if err == nil {
-			err = io.ErrUnexpectedEOF
-		}
-		yield(nil, fmt.Errorf("watch host %s: %w", id, err))
 	}
 }
-
-// maxEvent bounds one line of an event stream.
-const maxEvent = 1 << 20

@@ -63,6 +63,7 @@ const (
 	acceptAuditBreak operation = "POST /v1/audit/breaks/accept"
 	listAudit        operation = "GET /v1/audit"
 	listEvents       operation = "GET /v1/events"
+	watchEvents      operation = "GET /v1/events/watch"
 
 	lockOrders  operation = "POST /v1/attest/locks"
 	reportLocks operation = "POST /v1/attest/locks/report"

@@ -49,7 +49,7 @@ func Record(ctx context.Context, tx *store.Tx, now time.Time, e v1.Event) error 
 		return fmt.Errorf("event %q of host %q with cause %q, said by %q: there is none", e.Type, e.Host, e.Cause, e.By)
 	}
 	now = now.UTC().Round(0)
-	e.Severity, e.First, e.Last = k.Severity, now, now
+	e.ID, e.Severity, e.First, e.Last = "", k.Severity, now, now
 	e.Expected, e.Seen, e.Do = clip(e.Expected), clip(e.Seen), clip(e.Do)
 	was, err := rows().Get(ctx, tx, keyOf(&e))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -135,22 +135,26 @@ func (b Book) List(ctx context.Context, q v1.EventQuery) (*v1.Events, error) {
 	if q.Type != "" {
 		prefix = q.Type + "/"
 	}
-	list, _, err := rows().List(ctx, b.Store, prefix)
+	series, err := SeriesOf(ctx, b.Store)
+	if err != nil {
+		return nil, err
+	}
+	list, revision, err := rows().List(ctx, b.Store, prefix)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]v1.Event, 0, len(list))
 	for i := range list {
-		e := &list[i].Value.Event
-		if (q.Host == "" || e.Host == q.Host) && (q.Severity == "" || rank(e.Severity) >= rank(q.Severity)) && !e.Last.Before(q.Since) {
-			all = append(all, *e)
+		e := series.change(&list[i]).Event
+		if Matches(&q, &e) && !e.Last.Before(q.Since) {
+			all = append(all, e)
 		}
 	}
 	p, err := page.Newest("events", q.PageQuery, all, func(e *v1.Event) (time.Time, string) { return e.Last, keyOf(e) })
 	if err != nil {
 		return nil, err
 	}
-	out := &v1.Events{Items: p.Items, Next: p.Next}
+	out := &v1.Events{Items: p.Items, Next: p.Next, Position: Position{series.ID, revision, lastRow}.String()}
 	if p.Next != "" {
 		last := &p.Items[len(p.Items)-1]
 		out.LeftOff = len(all) - 1 - slices.IndexFunc(all, func(e v1.Event) bool { return keyOf(&e) == keyOf(last) })

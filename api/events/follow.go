@@ -31,6 +31,9 @@ func Follow(ctx context.Context, s *store.Store, log *slog.Logger, counted func(
 }
 
 func follow(ctx context.Context, s *store.Store, log *slog.Logger, counted func(*v1.Event)) error {
+	if _, err := SeriesOf(ctx, s); err != nil {
+		return err
+	}
 	if err := prune(ctx, s, time.Now().Add(-kept)); err != nil {
 		return err
 	}
@@ -70,10 +73,11 @@ func prune(ctx context.Context, s *store.Store, since time.Time) error {
 			if errors.Is(err, store.ErrNotFound) {
 				return nil
 			}
-			if err == nil && r.Value.Last.Before(since) {
-				rows().Delete(tx, key)
+			if err != nil || !r.Value.Last.Before(since) {
+				return err
 			}
-			return err
+			rows().Delete(tx, key)
+			return removed(ctx, tx, r.Modified)
 		})
 		if err != nil {
 			return err

@@ -96,15 +96,20 @@ func Current(ctx context.Context, r store.Reader) (*Mark, error) {
 	return &rec.Value, nil
 }
 
+// EventSeries is the collection that numbers events. What follows a roll-back is another series, also where other instances use
+// the store.
+const EventSeries = "event-series/"
+
 // Seen are the collections of which a restored or rolled back state says nothing. The first ones say what the fabric
 // was seen to be, with revisions of another store: a membership must not count as read back because of a number. Those
 // after them ended with a lease, and nothing would end them now; sessions of the past end with the keys that sealed them. The
-// last are those of another review.
+// positions of events count revisions of another store, too. The last are those of another review.
 func Seen() []string {
 	return []string{
 		"fabric/memberships/", "fabric/ports/", "fabric/nodes/", "fabric/sm/",
 		"session-keys/", "sessions-used/", "seals/", "unsealed/", "lock-tickets/", "lock-reports/", "idempotency/",
 		"leader/now/", "leader/candidates/", "audit/verifying/",
+		EventSeries,
 		"review/mark/", "review/decisions/", "review/found/",
 	}
 }

@@ -9,6 +9,7 @@ import (
 // Event is something that operators should learn without a request. Occurrences of one type, host, adapter and cause are
 // one event, which counts.
 type Event struct {
+	ID       string    `json:"id,omitempty" doc:"of the last time: its position among all events, which is the id of server-sent events"`
 	Type     string    `json:"type" doc:"guid.conflict, lock.changed, lock.unlock-failed, lock.failed, lock.unlock-given, lock.relocked, lock.epoch-skipped, evidence.outdated, evidence.current, fabric.blind, fabric.seen, admission.brake, admission.brake-ended, clock.jump, clock.steady or certificate.ends"`
 	Severity string    `json:"severity" enum:"info,notice,warning,critical"`
 	By       string    `json:"by" enum:"evidence,host,service" doc:"who says so. evidence: a TPM vouched for it; host: the host's word alone, from which nothing follows; service: the service did it or found it out"`
@@ -28,6 +29,8 @@ type Events struct {
 	Items   []Event `json:"items"`
 	LeftOff int     `json:"left_off,omitempty" doc:"how many more there are behind this page"`
 	Next    string  `json:"next,omitempty" doc:"value of after for the next page; absent: this is the last one. An event that happens again meanwhile goes to the front"`
+	// Position is behind all events that there were when the page was read.
+	Position string `json:"position,omitempty" doc:"value of after of GET /v1/events/watch, which has all that happens from this page on"`
 }
 
 // EventQuery says which events are asked for. Empty fields ask for all.
@@ -37,4 +40,32 @@ type EventQuery struct {
 	Severity string    `query:"severity" enum:"info,notice,warning,critical" doc:"this severe or more"`
 	Since    time.Time `query:"since" doc:"that happened at this time or later"`
 	PageQuery
+}
+
+// EventWatch says which events a stream has, and where it begins.
+type EventWatch struct {
+	Type     string `query:"type" maxLength:"64" doc:"of this type only"`
+	Host     string `query:"host" maxLength:"128" doc:"of this host only"`
+	Severity string `query:"severity" enum:"info,notice,warning,critical" doc:"this severe or more"`
+	After    string `query:"after" maxLength:"128" doc:"id of an event, or position of a list: the stream has what happened after it. Empty: it begins now"`
+	LastID   string `header:"Last-Event-ID" maxLength:"128" doc:"goes before after: a client that connects again sends the id that it had last"`
+}
+
+// EventsBegin is the data of the event begin, with which a stream begins.
+type EventsBegin struct {
+	Position string `json:"position" doc:"after which the stream begins"`
+	Resumed  bool   `json:"resumed,omitempty" doc:"it is the position that was asked for"`
+}
+
+// EventsGap is the data of the event gap: the stream does not have each time that something happened.
+type EventsGap struct {
+	Reason string `json:"reason" enum:"foreign,later,too-old,merged"`
+	Detail string `json:"detail"`
+	Do     string `json:"do"`
+}
+
+// EventsEnd is the data of the event end, with which the service ends a stream.
+type EventsEnd struct {
+	Reason string `json:"reason,omitempty" enum:"slow,stopping,credential,store"`
+	Do     string `json:"do,omitempty"`
 }

@@ -14,7 +14,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/backup"
 	"portcullis/api/credential"
-	"portcullis/api/events"
+	"portcullis/api/events/feed"
 	"portcullis/api/fabric/owed"
 	"portcullis/api/fabric/query"
 	"portcullis/api/hostca"
@@ -158,7 +158,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 		Ready: func(ctx context.Context) []v1.Condition {
 			return append(s.health.Warned(s.status.Conditions(ctx)), believed.All(ctx)...)
 		},
-		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: a.newBackups(), Clock: s.clock,
+		Events: feed.New(s.store, s.log), Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: a.newBackups(), Clock: s.clock,
 		Answers: idempotency.New(s.store, s.clock.Now, idempotency.DefaultRate()),
 	}
 	var observer *query.Observer

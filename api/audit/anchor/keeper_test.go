@@ -374,15 +374,22 @@ func TestJudgeRemovesWhatWasSeen(t *testing.T) {
 		anchored(t, s, a)
 		k := newKeeper(old, a)
 		k.o.Alone = alone
+		before, err := events.SeriesOf(t.Context(), old)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := k.Judge(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		if after, err := events.SeriesOf(t.Context(), old); err != nil || after.ID == before.ID {
+			t.Errorf("events are numbered in series %s after a roll-back, %v; want another one", after.ID, err)
 		}
 		wantSeen(t, old, alone, n)
 		if !alone {
 			continue
 		}
 		// Cut off before it had removed all.
-		_, err := old.Update(t.Context(), func(tx *store.Tx) error {
+		_, err = old.Update(t.Context(), func(tx *store.Tx) error {
 			m := *current(t, old)
 			m.Clearing = true
 			return errors.Join(review.Marks().Put(tx, review.Key, m), records.Memberships().Put(tx, "0", records.Membership{State: records.Applied}))

@@ -13,6 +13,7 @@ import (
 func eventsCommand(env *cli.Env) *cobra.Command {
 	q := v1.EventQuery{}
 	var last time.Duration
+	follow, after := false, ""
 	c := &cobra.Command{
 		Use: "events", Short: "List events of adapter locks and accepted evidence", Args: cli.Operands(),
 		Long: `List events of adapter locks and accepted evidence, newest first: one row for each type,
@@ -22,10 +23,21 @@ host, adapter and cause. COUNT is exact. Of events that hosts cause, the log has
 BY is the source:
   evidence  the host's TPM vouched for it, in a boot that is trusted
   host      only the host claims it; nothing follows from it
-  service   the service did it or detected it`,
+  service   the service did it or detected it
+
+--follow prints events as they happen, a line for each, or with -o json an object. After a
+cut it goes on where it was, by itself. --after begins where an earlier call ended: at the
+id of an event (-o json shows it). Where single times of an event are no longer known,
+standard error says so.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if last < 0 {
 				return &cli.UsageError{Msg: "--last is negative", Hint: "for example --last 24h"}
+			}
+			switch {
+			case after != "" && !follow:
+				return &cli.UsageError{Msg: "--after is for --follow", Hint: "add --follow, or use --last to list"}
+			case follow && last > 0:
+				return &cli.UsageError{Msg: "--last is not for --follow", Hint: "list with --last, or follow with --after ID"}
 			}
 			if last > 0 {
 				q.Since = time.Now().Add(-last)
@@ -33,6 +45,9 @@ BY is the source:
 			c, err := env.Connect()
 			if err != nil {
 				return err
+			}
+			if follow {
+				return followEvents(cmd.Context(), env, c, v1.EventWatch{Type: q.Type, Host: q.Host, Severity: q.Severity, After: after})
 			}
 			all, err := c.Audit().Events(cmd.Context(), q)
 			if err != nil {
@@ -51,6 +66,8 @@ BY is the source:
 	c.Flags().StringVar(&q.Host, "host", "", "only this host")
 	c.Flags().StringVar(&q.Severity, "severity", "", "only this severity or a higher one: info, notice, warning or critical")
 	c.Flags().DurationVar(&last, "last", 0, "only events of this last period, such as 24h")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "print events as they happen, until interrupted")
+	c.Flags().StringVar(&after, "after", "", "with --follow: begin after the event with this id, instead of now")
 	return c
 }
 

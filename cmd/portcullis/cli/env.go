@@ -51,3 +51,6 @@ func (env *Env) Local() bool { return env.conn.socket != "" }
 
 // Tabular reports whether people read the output: it is neither JSON nor YAML.
 func (env *Env) Tabular() bool { return env.output == formatTable }
+
+// JSON reports whether results are printed as JSON.
+func (env *Env) JSON() bool { return env.output == formatJSON }

@@ -1,0 +1,321 @@
+package feed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"portcullis/api/events"
+	"portcullis/api/sse"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
+	v1 "portcullis/api/v1"
+)
+
+// compacting is a backend that has single changes from a revision on.
+type compacting struct {
+	store.Backend
+	from atomic.Int64
+}
+
+func (c *compacting) Watch(ctx context.Context, prefix string, from int64) <-chan store.Changes {
+	if from+1 < c.from.Load() {
+		out := make(chan store.Changes, 1)
+		out <- store.Changes{Err: store.ErrCompacted}
+		close(out)
+		return out
+	}
+	return c.Backend.Watch(ctx, prefix, from)
+}
+
+// site is a store with events, and the service that streams them.
+type site struct {
+	t       *testing.T
+	backend *compacting
+	store   *store.Store
+	feed    *Service
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	b := &compacting{Backend: memory.New(time.Now)}
+	s := store.New(b, "")
+	return &site{t: t, backend: b, store: s, feed: New(s, slog.New(slog.DiscardHandler))}
+}
+
+// compact drops single changes.
+func (s *site) compact() {
+	s.t.Helper()
+	snap, err := s.store.Snapshot(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.backend.from.Store(snap.Revision)
+}
+
+func (s *site) happens(hosts ...string) {
+	s.t.Helper()
+	for _, host := range hosts {
+		_, err := s.store.Update(s.t.Context(), func(tx *store.Tx) error {
+			return events.Record(s.t.Context(), tx, time.Now(), v1.Event{Type: events.LockChanged, By: events.ByEvidence, Cause: "unlocked", Host: host})
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// client is one that reads a stream.
+type client struct {
+	t    *testing.T
+	s    *Stream
+	stop context.CancelFunc
+	last string // id
+}
+
+func (s *site) watch(q v1.EventQuery, after string) *client {
+	s.t.Helper()
+	ctx, stop := context.WithCancel(s.t.Context())
+	stream, err := s.feed.Watch(ctx, "vic", q, after)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &client{s.t, stream, stop, after}
+}
+
+// reads reads messages and compares them with those that are wanted.
+func (c *client) reads(want ...string) {
+	c.t.Helper()
+	for _, w := range want {
+		m, ok := <-c.s.C
+		if got := text(c.t, &m); !ok || got != w {
+			c.t.Fatalf("message %q (%v), want %q", got, ok, w)
+		}
+		if m.ID == "" {
+			c.t.Errorf("message %q has no id", w)
+		}
+		c.last = m.ID
+	}
+}
+
+func text(t *testing.T, m *sse.Message) string {
+	t.Helper()
+	var e struct {
+		ID, Host, Reason string
+		Count            int
+		Resumed          bool
+	}
+	if err := json.Unmarshal(m.Data, &e); err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case m.Event == Event && e.ID != m.ID:
+		t.Errorf("an event with id %s is sent as %s", e.ID, m.ID)
+	case m.Event == Event:
+		return fmt.Sprintf("%s %d", e.Host, e.Count)
+	case e.Resumed:
+		return m.Event + " resumed"
+	}
+	return strings.TrimSpace(m.Event + " " + e.Reason)
+}
+
+// A client that is cut off after any message has all others when it comes back, each once and in order.
+func TestResumeLosesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	first := s.watch(v1.EventQuery{}, "")
+	first.reads("begin")
+	s.happens("h1", "h2", "h1", "h3", "h1")
+	all := []string{"h1 1", "h2 1", "h1 2", "h3 1", "h1 3"}
+	for n := range all {
+		if n > 0 {
+			first.reads(all[n-1])
+		}
+		again := s.watch(v1.EventQuery{}, first.last)
+		again.reads("begin resumed")
+		again.reads(all[n:]...)
+		again.stop()
+	}
+}
+
+// A position survives the restart of a service, and is one for other instances.
+func TestOtherInstanceResumes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	first := s.watch(v1.EventQuery{}, "")
+	s.happens("h1")
+	first.reads("begin", "h1 1")
+	s.happens("h2")
+	s.feed = New(s.store.Twin(), slog.New(slog.DiscardHandler))
+	s.watch(v1.EventQuery{}, first.last).reads("begin resumed", "h2 1")
+}
+
+// Where single changes are no longer kept, each event follows once with its count, and a gap says so if times may have been merged.
+func TestCompactedChangesAreMerged(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	first := s.watch(v1.EventQuery{}, "")
+	first.reads("begin")
+	s.happens("h1", "h2")
+	s.compact()
+	s.watch(v1.EventQuery{}, first.last).reads("begin resumed", "h1 1", "h2 1")
+	s.happens("h1", "h1")
+	s.compact()
+	again := s.watch(v1.EventQuery{}, first.last)
+	again.reads("begin resumed", "gap merged", "h2 1", "h1 3")
+	s.happens("h2")
+	again.reads("h2 2")
+	other := s.watch(v1.EventQuery{Host: "h3"}, first.last)
+	s.happens("h3")
+	other.reads("begin resumed", "h3 1")
+}
+
+func TestGapsAreTold(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.happens("h1")
+	first := s.watch(v1.EventQuery{}, "")
+	first.reads("begin")
+	at, _ := events.ParsePosition(first.last)
+	later, foreign := at, at
+	later.Revision += 1000
+	foreign.Series = "0123456789abcdef"
+	for after, reason := range map[string]string{
+		later.String(): "later", foreign.String(): "foreign", "7": "foreign", "x\ny": "foreign", strings.Repeat("0", 128): "foreign",
+	} {
+		c := s.watch(v1.EventQuery{}, after)
+		c.reads("begin", "gap "+reason)
+		s.watch(v1.EventQuery{}, c.last).reads("begin resumed")
+		c.stop()
+	}
+}
+
+func TestRemovedEventsAreAGap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		first := s.watch(v1.EventQuery{}, "")
+		first.reads("begin")
+		s.happens("h1")
+		first.reads("h1 1")
+		time.Sleep(200 * 24 * time.Hour)
+		ctx, stop := context.WithCancel(t.Context())
+		go events.Follow(ctx, s.store, slog.New(slog.DiscardHandler), func(*v1.Event) {})
+		synctest.Wait()
+		begin, _ := events.ParsePosition(first.last)
+		begin.Revision--
+		s.watch(v1.EventQuery{}, begin.String()).reads("begin", "gap too-old")
+		s.watch(v1.EventQuery{}, first.last).reads("begin resumed")
+		stop()
+	})
+}
+
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	one, none := s.watch(v1.EventQuery{Host: "h2", Severity: events.Warning, Type: events.LockChanged}, ""), s.watch(v1.EventQuery{Type: events.LockFailed}, "")
+	one.reads("begin")
+	none.reads("begin")
+	s.happens("h1", "h2")
+	one.reads("h2 1")
+	select {
+	case m := <-none.s.C:
+		t.Errorf("a stream of other events has %s", m.Data)
+	default:
+	}
+}
+
+// A client that does not read is dropped, learns so, and has the rest when it comes back.
+func TestSlowClientIsDropped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		c := s.watch(v1.EventQuery{}, "")
+		for range ahead + 10 {
+			s.happens("h1")
+		}
+		time.Sleep(tooSlow + time.Second)
+		synctest.Wait()
+		c.reads("begin")
+		for n := range ahead - 1 {
+			c.reads(fmt.Sprintf("h1 %d", n+1))
+		}
+		if m, open := <-c.s.C; open {
+			t.Fatalf("the stream goes on with %s", m.Data)
+		}
+		last := c.s.Last(t.Context(), sse.Drained)
+		if got := text(t, &last); got != "end slow" {
+			t.Errorf("the last message is %q", got)
+		}
+		again := s.watch(v1.EventQuery{}, c.last)
+		again.reads("begin resumed", fmt.Sprintf("h1 %d", ahead))
+		again.stop()
+	})
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		var stop context.CancelFunc
+		open := func(of string) error {
+			ctx, cancel := context.WithCancel(t.Context())
+			_, err := s.feed.Watch(ctx, of, v1.EventQuery{}, "")
+			if err != nil {
+				cancel()
+				return err
+			}
+			stop = cancel
+			return nil
+		}
+		for n := range maxAll {
+			if err := open(fmt.Sprint("c", n/maxOfOne)); err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		if err := open("c0"); err == nil || !strings.Contains(err.Error(), "credential c0 has 8 streams") {
+			t.Errorf("one too many of a credential: %v", err)
+		}
+		if err := open("other"); err == nil || !strings.Contains(err.Error(), "128 streams") {
+			t.Errorf("one too many of all: %v", err)
+		}
+		stop()
+		synctest.Wait()
+		if err := open("other"); err != nil {
+			t.Errorf("after one ended: %v", err)
+		}
+	})
+}
+
+func TestReasonsOfEnds(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ended, stop := context.WithTimeout(t.Context(), 0)
+	defer stop()
+	for _, tt := range []struct {
+		how  sse.End
+		want string
+	}{{sse.Stopped, "end stopping"}, {sse.Over, "end credential"}} {
+		last := s.watch(v1.EventQuery{}, "").s.Last(ended, tt.how)
+		if got := text(t, &last); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+	c := s.watch(v1.EventQuery{}, "")
+	c.reads("begin")
+	if err := s.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range c.s.C {
+	}
+	last := c.s.Last(t.Context(), sse.Drained)
+	if got := text(t, &last); got != "end store" {
+		t.Errorf("%q, want end store", got)
+	}
+}
