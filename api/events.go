@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/events/cloudevent"
 	"portcullis/api/events/feed"
 	"portcullis/api/sse"
 	v1 "portcullis/api/v1"
@@ -18,8 +19,8 @@ import (
 // api/events/feed implements it.
 type EventLister interface {
 	List(ctx context.Context, q v1.EventQuery) (*v1.Events, error)
-	// Watch opens a stream of a credential, of what happens after the id of an event, or from now on.
-	Watch(ctx context.Context, credential string, q v1.EventQuery, after string) (*feed.Stream, error)
+	// Watch opens a stream of a credential.
+	Watch(ctx context.Context, credential string, q *feed.Query) (*feed.Stream, error)
 }
 
 func (s *Server) eventRoutes(a huma.API) {
@@ -40,7 +41,10 @@ func (s *Server) eventRoutes(a huma.API) {
 	op.Responses["200"] = &huma.Response{
 		Description: "Server-sent events",
 		Content: map[string]*huma.MediaType{sse.MediaType: {
-			Schema: a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.Event](), true, "Event"),
+			Schema: &huma.Schema{OneOf: []*huma.Schema{
+				a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.Event](), true, "Event"),
+				a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.CloudEvent](), true, "CloudEvent"),
+			}},
 		}},
 	}
 	huma.Register(a, op, func(ctx context.Context, in *v1.EventWatch) (*huma.StreamResponse, error) {
@@ -48,7 +52,11 @@ func (s *Server) eventRoutes(a huma.API) {
 			return nil, noEvents()
 		}
 		ctx, cancel := whileGood(ctx)
-		stream, err := s.events.Watch(ctx, actor(ctx), v1.EventQuery{Type: in.Type, Host: in.Host, Severity: in.Severity}, cmp.Or(in.LastID, in.After))
+		q := feed.Query{EventQuery: v1.EventQuery{Type: in.Type, Host: in.Host, Severity: in.Severity}, After: cmp.Or(in.LastID, in.After)}
+		if in.Form == v1.FormCloudEvents {
+			q.Form = func(e *v1.Event) any { return cloudevent.Of(e) }
+		}
+		stream, err := s.events.Watch(ctx, actor(ctx), &q)
 		if err != nil {
 			cancel()
 			p, fault := problemOf(err)

@@ -102,6 +102,11 @@ func TestCurlResumesEvents(t *testing.T) {
 	second := newCurl(t, s, "/v1/events/watch?host=h3&after=7", "--http1.1", "-H", "Last-Event-ID: "+id)
 	second.wants("begin", `"resumed":true`)
 	second.wants("event", `"host":"h3"`)
+	wrapped := newCurl(t, s, "/v1/events/watch?form=cloudevents&after="+id)
+	wrapped.wants("begin", `"resumed":true`)
+	if id := wrapped.wants("event", `"type":"portcullis.lock.changed"`); id == "" {
+		t.Error("a CloudEvent has no id of a server-sent event")
+	}
 	third := newCurl(t, s, "/v1/events/watch?after=0123456789abcdef-7-0000000000000000")
 	third.wants("begin", `"position":`)
 	third.wants("gap", `"reason":"foreign"`)

@@ -151,6 +151,7 @@ var arrows = []arrow{
 		why:  "an answer is kept the same way whatever was asked",
 	},
 	{from: "api/sse", not: []string{"portcullis"}, why: "a stream is written the same way whatever it tells"},
+	{from: "api/events/cloudevent", may: []string{"api/v1", "api/events"}, why: "an envelope is the same whichever way it is sent"},
 	{
 		from: "api/events/feed",
 		may:  []string{"api/v1", "api/store", "api/refusal", "api/events", "api/sse"},

@@ -9,7 +9,7 @@ import (
 // Event is something that operators should learn without a request. Occurrences of one type, host, adapter and cause are
 // one event, which counts.
 type Event struct {
-	ID       string    `json:"id,omitempty" doc:"of the last time: its position among all events, which is the id of server-sent events"`
+	ID       string    `json:"id,omitempty" doc:"of the last time: its position among all events, which is the id of server-sent events and CloudEvents"`
 	Type     string    `json:"type" doc:"guid.conflict, lock.changed, lock.unlock-failed, lock.failed, lock.unlock-given, lock.relocked, lock.epoch-skipped, evidence.outdated, evidence.current, fabric.blind, fabric.seen, admission.brake, admission.brake-ended, clock.jump, clock.steady or certificate.ends"`
 	Severity string    `json:"severity" enum:"info,notice,warning,critical"`
 	By       string    `json:"by" enum:"evidence,host,service" doc:"who says so. evidence: a TPM vouched for it; host: the host's word alone, from which nothing follows; service: the service did it or found it out"`
@@ -48,7 +48,24 @@ type EventWatch struct {
 	Host     string `query:"host" maxLength:"128" doc:"of this host only"`
 	Severity string `query:"severity" enum:"info,notice,warning,critical" doc:"this severe or more"`
 	After    string `query:"after" maxLength:"128" doc:"id of an event, or position of a list: the stream has what happened after it. Empty: it begins now"`
+	Form     string `query:"form" enum:"event,cloudevents" default:"event" doc:"of the data of each event: as the list has it, or in the envelope of CloudEvents 1.0"`
 	LastID   string `header:"Last-Event-ID" maxLength:"128" doc:"goes before after: a client that connects again sends the id that it had last"`
+}
+
+// FormCloudEvents is the form of events in the envelope of CloudEvents.
+const FormCloudEvents = "cloudevents"
+
+// CloudEvent is an event in the structured form of CloudEvents 1.0.
+type CloudEvent struct {
+	SpecVersion     string    `json:"specversion" enum:"1.0"`
+	ID              string    `json:"id" doc:"with the source: of this event and no other one"`
+	Source          string    `json:"source" doc:"/portcullis/ and the series of positions of the store"`
+	Type            string    `json:"type" doc:"portcullis. and the type of the event"`
+	Subject         string    `json:"subject" doc:"what it is about, as the audit log names it"`
+	Time            time.Time `json:"time" doc:"when it happened the last time"`
+	DataContentType string    `json:"datacontenttype" enum:"application/json"`
+	Severity        string    `json:"severity" enum:"info,notice,warning,critical" doc:"extension attribute"`
+	Data            Event     `json:"data"`
 }
 
 // EventsBegin is the data of the event begin, with which a stream begins.

@@ -66,6 +66,13 @@ func New(s *store.Store, log *slog.Logger) *Service {
 	return &Service{Book: events.Book{Store: s}, log: log, open: map[string]int{}}
 }
 
+// Query says what a stream has.
+type Query struct {
+	v1.EventQuery
+	After string              // id of an event after which the stream begins; empty: it begins now
+	Form  func(*v1.Event) any // of the data of an event; nil: the event itself
+}
+
 // Stream is one client's.
 type Stream struct {
 	C   <-chan sse.Message
@@ -86,9 +93,8 @@ func (s *Stream) Last(ctx context.Context, how sse.End) sse.Message {
 	return message(End, "", v1.EventsEnd{Reason: reason, Do: cures[reason]})
 }
 
-// Watch opens a stream for a credential. It ends with ctx, and after its channel was closed. after is empty, or the id of an event after which
-// the stream begins.
-func (s *Service) Watch(ctx context.Context, credential string, q v1.EventQuery, after string) (*Stream, error) {
+// Watch opens a stream for a credential. It ends with ctx, and after its channel was closed.
+func (s *Service) Watch(ctx context.Context, credential string, q *Query) (*Stream, error) {
 	if err := s.enter(credential); err != nil {
 		return nil, err
 	}
@@ -106,8 +112,8 @@ func (s *Service) Watch(ctx context.Context, credential string, q v1.EventQuery,
 	go func() {
 		defer s.leave(credential)
 		defer close(c)
-		w := &writer{feed: s, series: series, query: q, to: c}
-		out.end = w.run(ctx, now, after)
+		w := &writer{feed: s, series: series, query: *q, to: c}
+		out.end = w.run(ctx, now)
 	}()
 	return out, nil
 }
@@ -139,15 +145,15 @@ func (s *Service) leave(credential string) {
 type writer struct {
 	feed   *Service
 	series events.Series
-	query  v1.EventQuery
+	query  Query
 	to     chan<- sse.Message
 	at     events.Position // of what was sent last, or was none that the query asks for
 }
 
 // run writes messages until the stream ends, and returns why.
-func (w *writer) run(ctx context.Context, now events.Position, after string) string {
-	gap := w.start(now, after)
-	if end := w.put(ctx, message(Begin, w.at.String(), v1.EventsBegin{Position: w.at.String(), Resumed: after != "" && gap == ""})); end != "" {
+func (w *writer) run(ctx context.Context, now events.Position) string {
+	gap := w.start(now)
+	if end := w.put(ctx, message(Begin, w.at.String(), v1.EventsBegin{Position: w.at.String(), Resumed: w.query.After != "" && gap == ""})); end != "" {
 		return end
 	}
 	if gap != "" {
@@ -167,12 +173,12 @@ func (w *writer) run(ctx context.Context, now events.Position, after string) str
 }
 
 // start sets where the stream begins, and returns the reason of a gap before that; empty: there is none.
-func (w *writer) start(now events.Position, after string) (gap string) {
+func (w *writer) start(now events.Position) (gap string) {
 	w.at = now
-	if after == "" {
+	if w.query.After == "" {
 		return ""
 	}
-	from, ok := events.ParsePosition(after)
+	from, ok := events.ParsePosition(w.query.After)
 	switch {
 	case !ok || from.Series != w.series.ID:
 		return Foreign
@@ -207,7 +213,7 @@ func (w *writer) catchUp(ctx context.Context) string {
 	if err != nil {
 		return w.failed(err)
 	}
-	if slices.ContainsFunc(list, func(c events.Change) bool { return c.Merged && events.Matches(&w.query, &c.Event) }) {
+	if slices.ContainsFunc(list, func(c events.Change) bool { return c.Merged && events.Matches(&w.query.EventQuery, &c.Event) }) {
 		if end := w.gap(ctx, Merged); end != "" {
 			return end
 		}
@@ -229,14 +235,21 @@ func (w *writer) failed(err error) string {
 func (w *writer) putAll(ctx context.Context, list []events.Change) string {
 	for i := range list {
 		c := &list[i]
-		if events.Matches(&w.query, &c.Event) {
-			if end := w.put(ctx, message(Event, c.Position.String(), c.Event)); end != "" {
+		if events.Matches(&w.query.EventQuery, &c.Event) {
+			if end := w.put(ctx, message(Event, c.Position.String(), w.form(&c.Event))); end != "" {
 				return end
 			}
 		}
 		w.at = c.Position
 	}
 	return ""
+}
+
+func (w *writer) form(e *v1.Event) any {
+	if w.query.Form == nil {
+		return e
+	}
+	return w.query.Form(e)
 }
 
 func (w *writer) gap(ctx context.Context, reason string) string {

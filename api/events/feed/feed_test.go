@@ -82,7 +82,7 @@ type client struct {
 func (s *site) watch(q v1.EventQuery, after string) *client {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
-	stream, err := s.feed.Watch(ctx, "vic", q, after)
+	stream, err := s.feed.Watch(ctx, "vic", &Query{EventQuery: q, After: after})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		var stop context.CancelFunc
 		open := func(of string) error {
 			ctx, cancel := context.WithCancel(t.Context())
-			_, err := s.feed.Watch(ctx, of, v1.EventQuery{}, "")
+			_, err := s.feed.Watch(ctx, of, &Query{})
 			if err != nil {
 				cancel()
 				return err
