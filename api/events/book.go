@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,15 +43,15 @@ func keyOf(e *v1.Event) string {
 }
 
 // Record records in tx that an event happened, at now. Type, By, Cause, Host, Expected, Seen and Do are the caller's; the
-// rest follows. If the event is recorded already, its count goes up.
+// rest follows, and without Do the cure of the catalogue. If the event is recorded already, its count goes up.
 func Record(ctx context.Context, tx *store.Tx, now time.Time, e v1.Event) error {
 	k, ok := KindOf(e.Type)
-	if !ok || !slices.Contains(k.Causes, e.Cause) || (e.Host == "") != (k.about != "") || !slices.Contains([]string{ByEvidence, ByHost, ByService}, e.By) {
+	if !ok || !slices.Contains(k.Causes, e.Cause) || (e.Host == "") != (k.About != "") || !slices.Contains([]string{ByEvidence, ByHost, ByService}, e.By) {
 		return fmt.Errorf("event %q of host %q with cause %q, said by %q: there is none", e.Type, e.Host, e.Cause, e.By)
 	}
 	now = now.UTC().Round(0)
 	e.ID, e.Severity, e.First, e.Last = "", k.Severity, now, now
-	e.Expected, e.Seen, e.Do = clip(e.Expected), clip(e.Seen), clip(e.Do)
+	e.Expected, e.Seen, e.Do = clip(e.Expected), clip(e.Seen), clip(cmp.Or(e.Do, k.Cure))
 	was, err := rows().Get(ctx, tx, keyOf(&e))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -60,7 +61,7 @@ func Record(ctx context.Context, tx *store.Tx, now time.Time, e v1.Event) error 
 	if was.Value.Count > 0 {
 		r.First = was.Value.First
 	}
-	if !k.often || due(r.Count) || now.Sub(was.Value.Last) >= quietFor {
+	if !k.Often || due(r.Count) || now.Sub(was.Value.Last) >= quietFor {
 		r.Told = r.Count
 		if err := audit.Append(ctx, tx, entry(&r.Event)); err != nil {
 			return err
@@ -87,8 +88,8 @@ func Object(e *v1.Event) string {
 	if e.Adapter != 0 {
 		return "lock/" + e.Adapter.String()
 	}
-	if k, _ := KindOf(e.Type); k.about != "" {
-		return k.about
+	if k, _ := KindOf(e.Type); k.About != "" {
+		return k.About
 	}
 	return "host/" + e.Host
 }
@@ -96,8 +97,8 @@ func Object(e *v1.Event) string {
 // Text says all of an event in one line.
 func Text(e *v1.Event) string {
 	about := "host " + e.Host
-	if k, _ := KindOf(e.Type); k.about != "" {
-		about = "the " + k.about
+	if k, _ := KindOf(e.Type); k.About != "" {
+		about = "the " + k.About
 	}
 	if e.Adapter != 0 {
 		about += ", adapter " + e.Adapter.String()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -213,28 +212,4 @@ func TestFollow(t *testing.T) {
 			t.Errorf("counted %d, journal:\n%s", counted, text.String())
 		}
 	})
-}
-
-// Each type, with its causes, stands in the table for operators.
-func TestTypesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operate/events.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range Kinds() {
-		row := ""
-		for line := range strings.Lines(string(page)) {
-			if strings.HasPrefix(line, "| `"+k.Type+"` | "+k.Severity+" | ") {
-				row = line
-			}
-		}
-		if row == "" {
-			t.Errorf("docs/operate/events.md has no row for %s, %s", k.Type, k.Severity)
-		}
-		for _, c := range k.Causes {
-			if !strings.Contains(row, "`"+c+"`") {
-				t.Errorf("docs/operate/events.md: row %s lacks cause %s", k.Type, c)
-			}
-		}
-	}
 }

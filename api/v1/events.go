@@ -10,7 +10,7 @@ import (
 // one event, which counts.
 type Event struct {
 	ID       string    `json:"id,omitempty" doc:"of the last time: its position among all events, which is the id of server-sent events and CloudEvents"`
-	Type     string    `json:"type" doc:"guid.conflict, lock.changed, lock.unlock-failed, lock.failed, lock.unlock-given, lock.relocked, lock.epoch-skipped, evidence.outdated, evidence.current, fabric.blind, fabric.seen, admission.brake, admission.brake-ended, clock.jump, clock.steady or certificate.ends"`
+	Type     string    `json:"type" doc:"one of the catalogue, docs/reference/events.md, such as lock.changed"`
 	Severity string    `json:"severity" enum:"info,notice,warning,critical"`
 	By       string    `json:"by" enum:"evidence,host,service" doc:"who says so. evidence: a TPM vouched for it; host: the host's word alone, from which nothing follows; service: the service did it or found it out"`
 	Cause    string    `json:"cause" doc:"which of the ways this type of event happens"`
