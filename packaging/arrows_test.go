@@ -144,6 +144,7 @@ var arrows = []arrow{
 		not:  []string{"net/http"},
 		why:  "a credential is the same whatever it is used for",
 	},
+	{from: "api/oidc", may: []string{"api/credential"}, why: "who a token was made for is the same whatever is asked with it"},
 	{
 		from: "api/idempotency",
 		may:  []string{"api/limit", "api/refusal", "api/store"},
