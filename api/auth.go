@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
 	"portcullis/api/credential"
+	"portcullis/api/oidc"
 	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 )
@@ -28,10 +30,58 @@ func actor(ctx context.Context) string {
 // bearer returns the token of an Authorization header (RFC 6750), or "".
 func bearer(header string) string {
 	scheme, token, ok := strings.Cut(header, " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") || len(token) > maxBearer {
+	if !ok || !strings.EqualFold(scheme, "Bearer") || len(token) > maxBearer && !oidc.LooksLike(token) {
 		return ""
 	}
 	return token
+}
+
+// TokenVerifier verifies tokens of identity providers. Package api/oidc implements it.
+type TokenVerifier interface {
+	// Known returns the owner of a token that was verified before. It does no work for others.
+	Known(token string, now time.Time) (credential.Principal, bool)
+	// Authenticate returns the owner of a token, or an *oidc.Refused.
+	Authenticate(ctx context.Context, token string, now time.Time, turn oidc.Turn) (credential.Principal, error)
+}
+
+// verifierOf returns what verifies a token, nil where it is none of an identity provider.
+func verifierOf(s *Server, token string) TokenVerifier {
+	if s.verifier == nil || !oidc.LooksLike(token) {
+		return nil
+	}
+	return s.verifier
+}
+
+// knownOwner returns the owner of a token that is known without work.
+func knownOwner(s *Server, token string, now time.Time) (credential.Principal, bool) {
+	if v := verifierOf(s, token); v != nil {
+		return v.Known(token, now)
+	}
+	return s.tokens.Load().Find(token, now)
+}
+
+// verified returns the owner of a token of an identity provider. A token that is not known takes one of the slots that all
+// requests without a credential share.
+func verified(s *Server, r *http.Request, v TokenVerifier, token string, now time.Time) (credential.Principal, *problem) {
+	who, err := v.Authenticate(r.Context(), token, now, func(ctx context.Context) (func(), bool) {
+		return s.unproven.enter(ctx, sourceOf(r.RemoteAddr))
+	})
+	if err == nil {
+		return who, nil
+	}
+	refused, ok := errors.AsType[*oidc.Refused](err)
+	switch {
+	case !ok:
+		noteFault(r.Context(), err)
+		return who, internalProblem()
+	case refused.Busy:
+		s.metrics.refused("work")
+		return who, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, refused.Detail, refused.Hint)
+	case refused.Forbidden:
+		return who, newProblem(http.StatusForbidden, v1.CodeForbidden, refused.Detail, refused.Hint)
+	default:
+		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "the token of an identity provider is refused: "+refused.Detail, refused.Hint)
+	}
 }
 
 // authorize is the middleware of one operation: it lets a request pass when
@@ -53,9 +103,9 @@ func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
 			next(ctx)
 			return
 		}
-		who, refused := s.authenticate(ctx.Header("Authorization"), a)
+		r, w := humachi.Unwrap(ctx)
+		who, refused := s.authenticate(r, a)
 		if refused != nil {
-			r, w := humachi.Unwrap(ctx)
 			s.noteEnded(r)
 			writeProblem(w, r, refused)
 			return
@@ -81,8 +131,11 @@ type EndedTokens interface {
 
 // noteEnded has it written down that a token was shown which has ended.
 func (s *Server) noteEnded(r *http.Request) {
-	now := time.Now()
-	who, ended := s.tokens.Load().Ended(bearer(r.Header.Get("Authorization")), now)
+	now, token := time.Now(), bearer(r.Header.Get("Authorization"))
+	if verifierOf(s, token) != nil {
+		return
+	}
+	who, ended := s.tokens.Load().Ended(token, now)
 	if ended && s.ended != nil && s.shown.Allow(who.Name, now) {
 		s.ended.RefusedToken(r.Context(), who.Name, hostOf(r.RemoteAddr), who.Expires)
 	}
@@ -96,9 +149,30 @@ func scopeOf(p *credential.Principal) *tenancy.Scope {
 	return &tenancy.Scope{PKeys: p.PKeys, Hosts: p.Hosts}
 }
 
-// authenticate returns the owner of the credential in header, or why it does not open a.
-func (s *Server) authenticate(header string, a access) (credential.Principal, *problem) {
-	token, now := bearer(header), time.Now()
+// authenticate returns the owner of the credential of a request, or why it does not open a.
+func (s *Server) authenticate(r *http.Request, a access) (credential.Principal, *problem) {
+	who, refused := ownerOf(s, r)
+	switch {
+	case refused != nil:
+		return who, refused
+	case !a.allows(who.Role):
+		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
+			"token "+who.Name+" has the role "+string(who.Role)+", which may not do this",
+			"use a token with the role operator")
+	case who.PKeys != nil && (a == accessOperate || a == accessAudit):
+		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
+			"token "+who.Name+" has ranges of P_Keys (p_keys), and this is about more than the clusters of these",
+			"use a token without p_keys")
+	}
+	return who, nil
+}
+
+// ownerOf returns the owner of the credential of a request, or why it has none.
+func ownerOf(s *Server, r *http.Request) (credential.Principal, *problem) {
+	token, now := bearer(r.Header.Get("Authorization")), time.Now()
+	if v := verifierOf(s, token); v != nil {
+		return verified(s, r, v, token, now)
+	}
 	who, ok := s.tokens.Load().Find(token, now)
 	was, ended := s.tokens.Load().Ended(token, now)
 	switch {
@@ -111,16 +185,6 @@ func (s *Server) authenticate(header string, a access) (credential.Principal, *p
 	case !ok:
 		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
 			"the token that was sent is not known here", "compare it with the tokens file of the service, which a reload reads again")
-	}
-	if !a.allows(who.Role) {
-		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
-			"token "+who.Name+" has the role "+string(who.Role)+", which may not do this",
-			"use a token with the role operator")
-	}
-	if who.PKeys != nil && (a == accessOperate || a == accessAudit) {
-		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
-			"token "+who.Name+" has ranges of P_Keys (p_keys), and this is about more than the clusters of these",
-			"use a token without p_keys")
 	}
 	return who, nil
 }

@@ -39,7 +39,7 @@ func (s *Server) answerReady(w http.ResponseWriter, r *http.Request, part string
 			return
 		}
 	}
-	_, refused := s.authenticate(r.Header.Get("Authorization"), accessView)
+	_, refused := s.authenticate(r, accessView)
 	for i, c := range answer.Checks {
 		answer.Ready = answer.Ready && c.OK
 		if refused != nil {

@@ -66,7 +66,7 @@ func (s *Server) viewers(h http.Handler) http.HandlerFunc {
 				writeProblem(w, r, refused)
 				return
 			}
-			if _, refused := s.authenticate(r.Header.Get("Authorization"), accessView); refused != nil {
+			if _, refused := s.authenticate(r, accessView); refused != nil {
 				s.noteEnded(r)
 				writeProblem(w, r, refused)
 				return

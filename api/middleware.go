@@ -167,7 +167,7 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 		var kind string
 		var over limit.Rate
 		var whose string
-		who, known := s.tokens.Load().Find(bearer(r.Header.Get("Authorization")), now)
+		who, known := knownOwner(s, bearer(r.Header.Get("Authorization")), now)
 		switch {
 		case known && !attests:
 			noteOf(r.Context()).token = who.Name

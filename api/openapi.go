@@ -126,7 +126,7 @@ func rendered(form func() ([]byte, error)) func() []byte {
 
 func securitySchemes() map[string]*huma.SecurityScheme {
 	return map[string]*huma.SecurityScheme{
-		"operator": {Type: "http", Scheme: "bearer", Description: "An operator's token from the tokens file."},
+		"operator": {Type: "http", Scheme: "bearer", Description: "An operator's token from the tokens file, or a JWT of an identity provider that the service accepts."},
 		"status":   {Type: "http", Scheme: "bearer", Description: "The status token that accepted evidence earned."},
 		"host":     {Type: "mutualTLS", Description: "The certificate of the key that a host brought with its seal."},
 	}

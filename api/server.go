@@ -55,7 +55,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Topospec, Derived,
-// Reference, Locks, Events, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended, Clock, Answers and Ready are required.
+// Reference, Locks, Events, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended, Clock, Answers, Verifier and Ready are required.
 type Options struct {
 	Backend        Backend
 	Tenancy        Tenancy
@@ -77,6 +77,7 @@ type Options struct {
 	Clock          Clock           // nil: the time is believed
 	Answers        FirstAnswers    // nil: a request that has an Idempotency-Key is refused
 	Tokens         *credential.Tokens
+	Verifier       TokenVerifier // nil: no tokens of identity providers are accepted
 	ChannelBinding ChannelBinding
 	Limits         Limits
 	Version        string
@@ -127,7 +128,8 @@ type Server struct {
 	handler      http.Handler
 	document     *document
 
-	tokens atomic.Pointer[credential.Tokens]
+	tokens   atomic.Pointer[credential.Tokens]
+	verifier TokenVerifier // nil: none
 }
 
 // New builds the routes. It panics when two of them clash, which a test finds.
@@ -145,6 +147,7 @@ func New(o Options) *Server {
 		s.ready = func(context.Context) []v1.Condition { return nil }
 	}
 	s.tokens.Store(o.Tokens)
+	s.verifier = o.Verifier
 
 	r := chi.NewRouter()
 	r.Use(s.observe, closeAfterChunks, s.limitRequests, s.limitBodies)

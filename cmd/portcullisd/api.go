@@ -22,6 +22,7 @@ import (
 	"portcullis/api/inventory/derive"
 	"portcullis/api/locks"
 	"portcullis/api/measuredboot"
+	"portcullis/api/oidc"
 	"portcullis/api/results"
 	"portcullis/api/rma"
 	"portcullis/api/store/etcd"
@@ -53,6 +54,7 @@ type apiRole struct {
 	locks  *locks.Service   // of adapters; nil: none are locked
 	hosts  *hostca.Service  // nil: hosts get no certificates
 	signer *results.Service // nil: no attestation results are signed
+	people *oidc.Verifier   // of identity providers; nil: there are none
 }
 
 // startAPI starts admission and the HTTPS API, in a service with that role.
@@ -84,6 +86,11 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 		s.anchors.SignWith(a.signer.SignAnchor)
 	}
 	adm := a.newAdmission()
+	if len(s.parts.Issuers) > 0 {
+		if a.people, err = oidc.New(s.parts.Issuers, s.log, time.Now); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
 	a.server = a.newServer(adm)
 	s.api = a
 	a.notices()
@@ -93,6 +100,9 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 		Ended: func(detail string) { s.status.Set(readiness.API, detail) },
 	}
 	group.Go(func() error { return adm.Run(ctx) })
+	if a.people != nil {
+		group.Go(func() error { a.people.Run(ctx); return nil })
+	}
 	group.Go(func() error { a.told.Follow(ctx, s.store, s.log); return nil })
 	group.Go(func() error { ends.Watch(ctx); return nil })
 	group.Go(func() error { a.brakes.Follow(ctx, s.store, s.log); return nil })
@@ -179,6 +189,9 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 	}
 	if a.hosts != nil {
 		o.Hosts = a.hosts
+	}
+	if a.people != nil {
+		o.Verifier = a.people
 	}
 	if s.name != "" {
 		o.Leadership = &leadership.Service{Store: s.store, Candidate: s.candidate}

@@ -28,6 +28,7 @@ func (c *Config) check() []problem {
 		k.set("tls.key", c.TLS.Key)
 		k.set("tokens", c.Tokens)
 	}
+	k.oidc(c.OIDC)
 	k.etcd(&c.Etcd)
 	k.cluster(&c.Cluster, c.Etcd.Endpoints)
 	k.instance(c)

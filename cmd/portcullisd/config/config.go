@@ -27,6 +27,7 @@ type Config struct {
 	Listen         string             `yaml:"listen"`
 	TLS            TLS                `yaml:"tls"`
 	Tokens         string             `yaml:"tokens"`
+	OIDC           []Issuer           `yaml:"oidc"`
 	StateDir       string             `yaml:"state_dir"`
 	StoreQuota     int64              `yaml:"store_quota"`
 	Etcd           Etcd               `yaml:"etcd"`

@@ -16,6 +16,7 @@ import (
 	"portcullis/api/hostca"
 	"portcullis/api/inventory/signature"
 	"portcullis/api/locks"
+	"portcullis/api/oidc"
 	"portcullis/api/results"
 	"portcullis/api/store/etcd"
 	"portcullis/attest"
@@ -31,6 +32,7 @@ type Files struct {
 	Cluster etcd.Cluster // without name: the embedded store is alone
 	Cert    *api.Certificate
 	Tokens  *credential.Tokens
+	Issuers []oidc.Issuer // identity providers
 	Policy  *attest.Policy
 	Core    sm.Config        // of the Subnet Manager
 	Locks   *locks.Options   // of adapters; nil: none are locked
@@ -69,6 +71,8 @@ func ReadFiles(c *Config) (*Files, error) {
 		p.Cert, err = api.LoadCertificate(c.Path(c.TLS.Cert), c.Path(c.TLS.Key))
 		try(err)
 		p.Tokens, err = LoadTokens(c)
+		try(err)
+		p.Issuers, err = loadIssuers(c, time.Now())
 		try(err)
 		p.Policy, p.Closed, err = loadPolicy(c)
 		try(err)
@@ -112,7 +116,11 @@ func LoadTokens(c *Config) (*credential.Tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read tokens: %w", err)
 	}
-	return credential.Parse(file, data)
+	tokens, err := credential.Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	return tokens, checkTokenNames(file, tokens)
 }
 
 // loadPolicy makes the attestation policy. Without roots, a mode that needs a chain yields a policy that refuses every

@@ -1,0 +1,83 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"portcullis/api/credential"
+	"portcullis/api/oidc"
+)
+
+// Issuer is an identity provider whose tokens are accepted.
+type Issuer struct {
+	Name      string       `yaml:"name"`
+	Issuer    string       `yaml:"issuer"`
+	Audience  string       `yaml:"audience"`
+	CAFile    string       `yaml:"ca_file"`
+	NameClaim string       `yaml:"name_claim"`
+	Rules     []IssuerRule `yaml:"rules"`
+}
+
+// IssuerRule assigns a role to tokens in which a claim has a value.
+type IssuerRule struct {
+	Claim string          `yaml:"claim"`
+	Value string          `yaml:"value"`
+	Role  credential.Role `yaml:"role"`
+}
+
+func (k *checker) oidc(issuers []Issuer) {
+	if len(issuers) > oidc.MaxIssuers {
+		k.wrong("oidc", "%d of them: want at most %d", len(issuers), oidc.MaxIssuers)
+	}
+	for n := range issuers {
+		i := &issuers[n]
+		key := fmt.Sprintf("oidc.%d", n)
+		for _, p := range i.plain().Problems() {
+			k.wrong(key+"."+p.Field, "%s", p.Text)
+		}
+		if slices.ContainsFunc(issuers[:n], func(other Issuer) bool { return other.Name == i.Name }) {
+			k.wrong(key+".name", "%s is named twice: two people of one name would be the same", i.Name)
+		}
+		if slices.ContainsFunc(issuers[:n], func(other Issuer) bool { return other.Issuer == i.Issuer }) {
+			k.wrong(key+".issuer", "%s is there twice", i.Issuer)
+		}
+	}
+}
+
+// plain returns the issuer without what files hold.
+func (i *Issuer) plain() *oidc.Issuer {
+	out := &oidc.Issuer{Name: i.Name, URL: i.Issuer, Audience: i.Audience, NameClaim: i.NameClaim}
+	for _, r := range i.Rules {
+		out.Rules = append(out.Rules, oidc.Rule(r))
+	}
+	return out
+}
+
+// loadIssuers returns the issuers with the certificate authorities that their files hold.
+func loadIssuers(c *Config, now time.Time) (out []oidc.Issuer, err error) {
+	for n := range c.OIDC {
+		i := c.OIDC[n].plain()
+		conf, wrong := LoadClientTLS("", c.Path(c.OIDC[n].CAFile), "", "", now)
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("oidc.%d.ca_file: %s", n, strings.TrimPrefix(wrong.Error(), ".ca: ")))
+			continue
+		}
+		i.TLS = conf
+		out = append(out, *i)
+	}
+	return out, err
+}
+
+// checkTokenNames refuses names of tokens that look like people of an identity provider.
+func checkTokenNames(file string, t *credential.Tokens) error {
+	var errs []error
+	for _, p := range t.All() {
+		if strings.HasPrefix(p.Name, oidc.NamePrefix) {
+			errs = append(errs, fmt.Errorf("tokens file %s: token %q: names that begin with %s are of people at identity providers: choose another one", file, p.Name, oidc.NamePrefix))
+		}
+	}
+	return errors.Join(errs...)
+}

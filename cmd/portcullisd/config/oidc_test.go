@@ -1,0 +1,75 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api/ca"
+)
+
+const issuerOfTests = "{name: corp, issuer: https://idp.test, audience: portcullis, rules: [{claim: groups, value: staff, role: viewer}]}"
+
+// TestIssuersOfTokens: each mistake is reported with its key and line.
+func TestIssuersOfTokens(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ in, want string }{
+		{issuerOfTests, ""},
+		{"{}", "oidc.0.name: "},
+		{strings.Replace(issuerOfTests, "corp", "'Corp:'", 1), "oidc.0.name: "},
+		{strings.Replace(issuerOfTests, "https", "http", 1), "oidc.0.issuer: "},
+		{strings.Replace(issuerOfTests, "audience: portcullis, ", "", 1), "oidc.0.audience: "},
+		{strings.Replace(issuerOfTests, "viewer", "king", 1), `role "king": want`},
+		{strings.Replace(issuerOfTests, ", role: viewer", "", 1), "oidc.0.rules.0.role: is missing"},
+		{strings.Replace(issuerOfTests, "claim: groups, ", "", 1), "oidc.0.rules.0.claim: "},
+		{strings.Replace(issuerOfTests, "audience", "audiense", 1), "unknown key audiense"},
+		{issuerOfTests + "," + strings.Replace(issuerOfTests, "idp", "idp2", 1), "oidc.1.name: corp is named twice"},
+		{issuerOfTests + "," + strings.Replace(issuerOfTests, "corp", "corp2", 1), "oidc.1.issuer: https://idp.test is there twice"},
+		{strings.Repeat(issuerOfTests+",", 9), "oidc: 9 of them"},
+	} {
+		_, err := Parse("c.yaml", []byte("oidc: ["+tt.in+"]\n"))
+		if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "c.yaml:1: ")) {
+			t.Errorf("%s: error %v, want %q", tt.in, err, tt.want)
+		}
+	}
+}
+
+// TestIssuerFiles: the CA file is read by --check, too, and no token has a name of people at identity providers.
+func TestIssuerFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	root, err := ca.New("idp", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := root.PEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string]string{
+		"ca.pem": string(pair.Cert), "empty.pem": "\n",
+		"tokens.yaml": "tokens:\n- {name: 'oidc:corp:olga', role: viewer, sha256: " + strings.Repeat("ab", 32) + "}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{"ca.pem": "", "": "", "empty.pem": "oidc.0.ca_file: ", "none.pem": "oidc.0.ca_file: "} {
+		c, err := Parse(filepath.Join(dir, "c.yaml"), []byte("oidc: ["+strings.Replace(issuerOfTests, "{", "{ca_file: '"+file+"', ", 1)+"]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := loadIssuers(c, time.Now())
+		switch {
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: error %v, want %q", file, err, want)
+		case want == "" && (err != nil || len(got) != 1 || (got[0].TLS.RootCAs != nil) != (file != "")):
+			t.Errorf("%q: %+v, error %v", file, got, err)
+		}
+		if _, err := LoadTokens(c); err == nil || !strings.Contains(err.Error(), `token "oidc:corp:olga"`) {
+			t.Errorf("tokens: %v", err)
+		}
+	}
+}
