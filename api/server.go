@@ -12,6 +12,7 @@ import (
 
 	"portcullis/api/credential"
 	"portcullis/api/limit"
+	"portcullis/api/ufm"
 	v1 "portcullis/api/v1"
 )
 
@@ -55,7 +56,8 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Topospec, Derived,
-// Reference, Locks, Events, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended, Clock, Answers, Verifier and Ready are required.
+// Reference, Locks, Events, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended, Clock, Answers, UFM, Verifier and Ready are
+// required.
 type Options struct {
 	Backend        Backend
 	Tenancy        Tenancy
@@ -76,6 +78,7 @@ type Options struct {
 	Ended          EndedTokens     // nil: tokens that have ended are not recorded
 	Clock          Clock           // nil: the time is believed
 	Answers        FirstAnswers    // nil: a request that has an Idempotency-Key is refused
+	UFM            *ufm.Settings   // nil: the surface of UFM is not served
 	Tokens         *credential.Tokens
 	Verifier       TokenVerifier // nil: no tokens of identity providers are accepted
 	ChannelBinding ChannelBinding
@@ -150,7 +153,11 @@ func New(o Options) *Server {
 	s.verifier = o.Verifier
 
 	r := chi.NewRouter()
-	r.Use(s.observe, closeAfterChunks, s.limitRequests, s.limitBodies)
+	r.Use(s.observe, closeAfterChunks)
+	if o.UFM != nil {
+		r.Use(ufm.Bearer)
+	}
+	r.Use(s.limitRequests, s.limitBodies)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "no such path", hintOf(http.StatusNotFound)))
 	})
@@ -168,6 +175,9 @@ func New(o Options) *Server {
 	s.document = s.routes(r)
 	plain.Get("/openapi.json", s.document.serve("application/openapi+json", s.document.json))
 	plain.Get("/openapi.yaml", s.document.serve("application/openapi+yaml", s.document.yaml))
+	if o.UFM != nil {
+		mountUFM(s, r, *o.UFM)
+	}
 	s.handler = r
 	return s
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/strictjson"
 	v1 "portcullis/api/v1"
 )
 
@@ -134,7 +135,7 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 				return
 			}
 			defer leave()
-			if err := checkJSON(body, unprovenValues); errors.Is(err, errTooMany) {
+			if err := strictjson.Check(body, unprovenValues); errors.Is(err, strictjson.ErrTooMany) {
 				writeProblem(w, r, newProblem(http.StatusBadRequest, v1.CodeBadRequest, "the request body has "+err.Error(), hintOf(http.StatusBadRequest)))
 				return
 			}

@@ -139,6 +139,13 @@ var arrows = []arrow{
 		why:  "judges the version that a caller means",
 	},
 	{
+		from: "api/ufm",
+		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/refusal", "api/ifmatch", "api/tenancy", "api/strictjson"},
+		not:  []string{"portcullis/fabricsm/sm", "portcullis/api/admission"},
+		why:  "another surface gives its orders to the services, by interfaces, and writes nothing itself",
+	},
+	{from: "api/strictjson", not: []string{"net", "os", "log", "context", "time"}, why: "a form of JSON is the same whatever is said in it"},
+	{
 		from: "api/credential",
 		may:  []string{"fabricsm/ib", "fabricsm/strictyaml"},
 		not:  []string{"net/http"},

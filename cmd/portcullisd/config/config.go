@@ -37,6 +37,7 @@ type Config struct {
 	Lease          time.Duration      `yaml:"lease"`
 	Roles          []Role             `yaml:"roles"`
 	ChannelBinding api.ChannelBinding `yaml:"channel_binding"`
+	API            API                `yaml:"api"`
 	LogLevel       string             `yaml:"log_level"`
 	Limits         Limits             `yaml:"limits"`
 	Fabric         Fabric             `yaml:"fabric"`

@@ -1,0 +1,90 @@
+// Package strictjson refuses JSON that two readers could understand differently, and JSON that costs its reader more than
+// its sender.
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// maxDepth bounds the nesting of a request body. The deepest shape of the API
+// has 4 levels.
+const maxDepth = 16
+
+// keyLetters are those the keys of the API are made of. Encoding/json would
+// match keys in any case, and with a few look-alikes of Unicode.
+const keyLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
+
+// ErrTooMany is that a body has more values than it may have.
+var ErrTooMany = errors.New("more values than any request has")
+
+var (
+	errTooDeep  = fmt.Errorf("nested deeper than %d levels", maxDepth)
+	errTrailing = errors.New("more than one JSON value")
+)
+
+// Check reports whether data is exactly one JSON value, not nested too
+// deeply, of at most so many values, and has no object with a key twice or in another case.
+func Check(data []byte, most int) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	left := most
+	if err := checkValue(dec, 0, &left); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errTrailing
+	}
+	return nil
+}
+
+// checkValue reads one value; left is how many more there may be.
+func checkValue(dec *json.Decoder, depth int, left *int) error {
+	if *left--; *left < 0 {
+		return ErrTooMany
+	}
+	tok, err := dec.Token()
+	if err != nil {
+		return plainEOF(err)
+	}
+	delim, ok := tok.(json.Delim)
+	if !ok {
+		return nil
+	}
+	if depth == maxDepth {
+		return errTooDeep
+	}
+	keys := map[string]bool{}
+	for dec.More() {
+		if delim == '{' {
+			key, err := dec.Token()
+			if err != nil {
+				return plainEOF(err)
+			}
+			name, _ := key.(string) // the decoder lets nothing else be a key
+			switch {
+			case keys[name]:
+				return fmt.Errorf("key %q appears twice", name)
+			case strings.Trim(name, keyLetters) != "":
+				return fmt.Errorf("key %q: keys are lower case", name)
+			}
+			keys[name] = true
+		}
+		if err := checkValue(dec, depth+1, left); err != nil {
+			return err
+		}
+	}
+	_, err = dec.Token() // the closing bracket
+	return plainEOF(err)
+}
+
+func plainEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

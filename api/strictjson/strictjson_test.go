@@ -1,0 +1,48 @@
+package strictjson
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestCheck(t *testing.T) {
+	for _, tt := range []struct {
+		name, in string
+		ok       bool
+	}{
+		{"object", `{"a":1,"b":[{"a":1},{"a":2}]}`, true},
+		{"scalar", `7`, true},
+		{"spaces", " {} \n", true},
+		{"same key in two objects", `[{"a":1},{"a":1}]`, true},
+		{"deepest", strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth), true},
+		{"too deep", strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1), false},
+		{"empty", ``, false},
+		{"doubled key", `{"a":1,"a":1}`, false},
+		{"doubled key by escape", `{"a":1,"\u0061":1}`, false},
+		{"doubled key inside", `[{"x":{"a":1,"a":1}}]`, false},
+		{"upper case key", `{"A":1}`, false},
+		{"look-alike of k", "{\"\u212aey\":1}", false},
+		{"two values", `{} {}`, false},
+		{"trailing comma", `[1,]`, false},
+		{"open", `{"a":`, false},
+		{"mismatch", `[}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := Check([]byte(tt.in), 4096); (err == nil) != tt.ok {
+				t.Errorf("Check = %v, want success %v", err, tt.ok)
+			}
+		})
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add([]byte(`{"a":[1,{"b":null}],"c":"\u0061"}`))
+	f.Add([]byte(`{"a":1,"a":2}`))
+	f.Add([]byte(`[[[[[[[[[[[[[[[[[[`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if Check(data, 4096) == nil && !json.Valid(data) {
+			t.Errorf("accepted %q, which is not JSON", data)
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"portcullis/api/credential"
+	"portcullis/api/tenancy"
+	"portcullis/api/ufm"
+)
+
+// mountUFM serves the surface of UFM from the same services as the API, under the same credentials.
+func mountUFM(s *Server, r chi.Router, settings ufm.Settings) {
+	surface := ufm.New(ufm.Options{
+		Settings: settings, Lifecycle: s.backend.Lifecycle, Tenancy: s.tenancy, Fabric: s.backend.State,
+		Gate: gateUFM(s), Fault: noteFault, Version: s.version, Believes: s.believes,
+		Charge: func(owner string, orders int) bool {
+			now := time.Now()
+			if !s.known.Has(owner, now) {
+				return false
+			}
+			s.known.Spend(owner, now, orders)
+			return true
+		},
+	})
+	for _, prefix := range ufm.Prefixes {
+		r.Mount(prefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), handlerTimeout)
+			defer cancel()
+			surface.ServeHTTP(w, r.WithContext(ctx))
+		}))
+	}
+}
+
+// gateUFM judges a request of that surface as authorize judges one of the API.
+func gateUFM(s *Server) ufm.Gate {
+	return func(r *http.Request, a ufm.Access) (context.Context, string, *ufm.Denial) {
+		needs := accessView
+		if a == ufm.Changes {
+			needs = accessTenancy
+		}
+		var who credential.Principal
+		_, refused := s.admitPeer(r.Context(), needs)
+		if refused == nil {
+			if who, refused = s.authenticate(r, needs); refused != nil {
+				s.noteEnded(r)
+			}
+		}
+		if refused != nil {
+			return nil, "", &ufm.Denial{Status: refused.Status, Code: refused.Code, Detail: refused.Detail + "; " + refused.Hint}
+		}
+		noteActor(r.Context(), who.Name)
+		return tenancy.Within(r.Context(), scopeOf(&who)), who.Name, nil
+	}
+}
