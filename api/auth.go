@@ -12,6 +12,7 @@ import (
 
 	"portcullis/api/credential"
 	"portcullis/api/oidc"
+	"portcullis/api/roles"
 	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 )
@@ -85,9 +86,9 @@ func verified(s *Server, r *http.Request, v TokenVerifier, token string, now tim
 }
 
 // authorize is the middleware of one operation: it lets a request pass when
-// its credential allows a. A client certificate is a credential by itself: with one
+// its credential allows the operation. A client certificate is a credential by itself: with one
 // that does not allow a, no token does.
-func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
+func (s *Server) authorize(id string, a access) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		host, refused := s.admitPeer(ctx.Context(), a)
 		if refused != nil {
@@ -104,7 +105,7 @@ func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		r, w := humachi.Unwrap(ctx)
-		who, refused := s.authenticate(r, a)
+		who, refused := s.authenticate(r, id, a)
 		if refused != nil {
 			s.noteEnded(r)
 			writeProblem(w, r, refused)
@@ -149,16 +150,16 @@ func scopeOf(p *credential.Principal) *tenancy.Scope {
 	return &tenancy.Scope{PKeys: p.PKeys, Hosts: p.Hosts}
 }
 
-// authenticate returns the owner of the credential of a request, or why it does not open a.
-func (s *Server) authenticate(r *http.Request, a access) (credential.Principal, *problem) {
+// authenticate returns the owner of the credential of a request, or why it does not open the operation id, of access a.
+func (s *Server) authenticate(r *http.Request, id string, a access) (credential.Principal, *problem) {
 	who, refused := ownerOf(s, r)
 	switch {
 	case refused != nil:
 		return who, refused
-	case !a.allows(who.Role):
+	case !a.asksCredential() || !roles.Allows(who.Role, id):
 		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
 			"token "+who.Name+" has the role "+string(who.Role)+", which may not do this",
-			"use a token with the role operator")
+			"use a token with the role "+roles.OneOf(roles.Of(id)))
 	case who.PKeys != nil && (a == accessOperate || a == accessAudit):
 		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
 			"token "+who.Name+" has ranges of P_Keys (p_keys), and this is about more than the clusters of these",

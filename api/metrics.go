@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"portcullis/api/roles"
 )
 
 // metrics are the HTTP layer's own counters.
@@ -66,7 +68,7 @@ func (s *Server) viewers(h http.Handler) http.HandlerFunc {
 				writeProblem(w, r, refused)
 				return
 			}
-			if _, refused := s.authenticate(r, accessView); refused != nil {
+			if _, refused := s.authenticate(r, roles.Metrics, accessView); refused != nil {
 				s.noteEnded(r)
 				writeProblem(w, r, refused)
 				return

@@ -3,17 +3,19 @@ package api
 import (
 	"slices"
 	"strings"
+
+	"portcullis/api/roles"
 )
 
-// mayCall says who may call an operation.
+// mayCall says which callers may call an operation. Where a credential is asked, it continues a sentence that names the roles.
 var mayCall = map[access]string{
 	accessPublic:  "No credential is asked.",
 	accessHost:    "For the agent of a host: its evidence or its ticket speaks for it, and no credential is asked.",
 	accessStatus:  "For the agent of a host, about that host alone: with the certificate of its key, or with its status token.",
-	accessView:    "Any credential may call it: a viewer's, or an operator's. One with ranges of P_Keys sees its own tenants alone.",
-	accessAudit:   "Any credential may call it that has no ranges of P_Keys: the answer is about all tenants.",
-	accessOperate: "An operator's credential without ranges of P_Keys may call it.",
-	accessTenancy: "An operator's credential may call it, within its ranges of P_Keys.",
+	accessView:    " may call it.",
+	accessAudit:   " may call it that has no ranges of P_Keys: the answer is about all tenants.",
+	accessOperate: " may call it that has no ranges of P_Keys.",
+	accessTenancy: " may call it, within its ranges of P_Keys.",
 }
 
 // description says what the summary does not: who may call an operation, what its headers do, and when it is refused
@@ -27,6 +29,8 @@ func (op *operation) description(local bool) string {
 	}
 	if local {
 		says = append(says, "Each user that the file system lets connect to the socket may call it.")
+	} else if op.access.asksCredential() {
+		says = append(says, "A credential with the role "+roles.OneOf(roles.Of(op.id))+mayCall[op.access])
 	} else {
 		says = append(says, mayCall[op.access])
 	}

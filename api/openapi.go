@@ -220,7 +220,7 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 	o := huma.Operation{
 		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary, Description: op.description(s.local),
 		DefaultStatus: op.status, MaxBodyBytes: op.maxBody, BodyReadTimeout: readTimeout,
-		Middlewares: huma.Middlewares{s.authorize(op.access), mediaTypes, s.leads(op), s.answeredOnce(&op), conditions(op.honours, versionRules[op.id] == mustName)},
+		Middlewares: huma.Middlewares{s.authorize(op.id, op.access), mediaTypes, s.leads(op), s.answeredOnce(&op), conditions(op.honours, versionRules[op.id] == mustName)},
 		Responses: map[string]*huma.Response{"default": {
 			Description: "Problem (RFC 9457)",
 			Content: map[string]*huma.MediaType{problemType: {

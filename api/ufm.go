@@ -35,17 +35,18 @@ func mountUFM(s *Server, r chi.Router, settings ufm.Settings) {
 	}
 }
 
-// gateUFM judges a request of that surface as authorize judges one of the API.
+// gateUFM judges a request of that surface as authorize judges one of the API: what it shows is as list-hosts,
+// and what it changes as assign-host, which the same roles may do as create and delete clusters.
 func gateUFM(s *Server) ufm.Gate {
 	return func(r *http.Request, a ufm.Access) (context.Context, string, *ufm.Denial) {
-		needs := accessView
+		needs, like := accessView, "list-hosts"
 		if a == ufm.Changes {
-			needs = accessTenancy
+			needs, like = accessTenancy, "assign-host"
 		}
 		var who credential.Principal
 		_, refused := s.admitPeer(r.Context(), needs)
 		if refused == nil {
-			if who, refused = s.authenticate(r, needs); refused != nil {
+			if who, refused = s.authenticate(r, like, needs); refused != nil {
 				s.noteEnded(r)
 			}
 		}

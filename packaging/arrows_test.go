@@ -147,11 +147,17 @@ var arrows = []arrow{
 	{from: "api/strictjson", not: []string{"net", "os", "log", "context", "time"}, why: "a form of JSON is the same whatever is said in it"},
 	{
 		from: "api/credential",
-		may:  []string{"fabricsm/ib", "fabricsm/strictyaml"},
+		may:  []string{"api/roles", "fabricsm/ib", "fabricsm/strictyaml"},
 		not:  []string{"net/http"},
 		why:  "a credential is the same whatever it is used for",
 	},
 	{from: "api/oidc", may: []string{"api/credential"}, why: "who a token was made for is the same whatever is asked with it"},
+	{
+		from: "api/roles",
+		may:  []string{},
+		not:  []string{"net/http"},
+		why:  "what a role may do is one table, whichever credential has the role",
+	},
 	{
 		from: "api/idempotency",
 		may:  []string{"api/limit", "api/refusal", "api/store"},

@@ -1,7 +1,7 @@
 // Package credential holds the credentials of operators: who owns a token, what its role is, with which P_Keys and hosts it may have to
 // do, and when it ends.
 //
-// The service keeps digests alone, which it reads from the tokens file. What a role may do is decided by package api.
+// The service keeps digests alone, which it reads from the tokens file. What a role may do is decided by package roles.
 package credential
 
 import (
@@ -20,6 +20,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"portcullis/api/roles"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/strictyaml"
 )
@@ -44,24 +45,13 @@ func New() (token, sha256Hex string) {
 }
 
 // Role is what a credential was made for.
-type Role string
+type Role = roles.Role
 
-// Roles. Each may do all that the ones before it may.
+// Roles that credentials had first. Package roles has all, and what each may do.
 const (
-	Viewer   Role = "viewer"   // reads everything
-	Operator Role = "operator" // imports inventory, makes tenants and clusters, assigns and releases hosts
+	Viewer   = roles.Viewer
+	Operator = roles.Operator
 )
-
-// UnmarshalText accepts the known roles only.
-func (r *Role) UnmarshalText(b []byte) error {
-	switch got := Role(b); got {
-	case Viewer, Operator:
-		*r = got
-		return nil
-	default:
-		return fmt.Errorf("role %q: want viewer or operator", b)
-	}
-}
 
 // Principal is the owner of a credential.
 type Principal struct {
@@ -143,7 +133,7 @@ func Parse(file string, data []byte) (*Tokens, error) {
 			errs = append(errs, fmt.Errorf("%s: name is used twice", place))
 		}
 		if e.Role == "" {
-			errs = append(errs, fmt.Errorf("%s: role is missing: want viewer or operator", place))
+			errs = append(errs, fmt.Errorf("%s: role is missing: want %s", place, roles.OneOf(roles.All())))
 		}
 		if err != nil || len(digest) != sha256.Size {
 			errs = append(errs, fmt.Errorf("%s: sha256: want 64 hexadecimal digits", place))

@@ -43,7 +43,7 @@ func TestParseTokensReportsEveryProblem(t *testing.T) {
 		want     []string
 	}{
 		{"unknown key", "tokens: []\nrole: x\n", []string{"t.yaml", "line 2", "role"}},
-		{"unknown role", "tokens:\n- {name: a, role: root, sha256: " + digest + "}\n", []string{"line 2", "want viewer or operator"}},
+		{"unknown role", "tokens:\n- {name: a, role: root, sha256: " + digest + "}\n", []string{"line 2", "want viewer, scheduler, operator, "}},
 		{"short digest", "tokens:\n- {name: a, role: viewer, sha256: abcd}\n", []string{"token 1", "64 hexadecimal digits"}},
 		{"missing all", "tokens:\n- {}\n", []string{"name is missing", "role is missing", "64 hexadecimal digits"}},
 		{

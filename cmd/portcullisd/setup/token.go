@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/credential"
+	"portcullis/api/roles"
 	"portcullis/cmd/portcullisd/command"
 )
 
@@ -16,8 +17,8 @@ import (
 func Token(args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("portcullisd token", flag.ContinueOnError)
 	name := fs.String("name", "", "who it is for; appears in the audit log")
-	roleName := fs.String("role", "", "viewer or operator")
-	keys := fs.String("p-keys", "", "of an operator: only clusters of these P_Keys, such as 0x0100-0x01ff; several with commas")
+	roleName := fs.String("role", "", roles.OneOf(roles.All())+"; docs/operate/roles.md says what each may do")
+	keys := fs.String("p-keys", "", "of an operator or scheduler: only clusters of these P_Keys, such as 0x0100-0x01ff; several with commas")
 	days := fs.Int("days", tokenDays, "for how many days it is good; 0: it has no end")
 	hosts := fs.String("hosts", "", "with --p-keys: hosts that it may take into its clusters, by id or with * in it; several with commas")
 	if err := command.Parse(fs, "", args, stdout, stderr); err != nil {
@@ -25,7 +26,7 @@ func Token(args []string, stdout, stderr io.Writer) error {
 	}
 	var r credential.Role
 	if err := r.UnmarshalText([]byte(*roleName)); err != nil || *name == "" {
-		fmt.Fprintf(stderr, "portcullisd: token: want --name NAME and --role viewer or operator\n")
+		fmt.Fprintf(stderr, "portcullisd: token: want --name NAME and --role %s\n", roles.OneOf(roles.All()))
 		return command.ErrUsage
 	}
 	if *days < 0 || *days > maxTokenDays {
