@@ -27,12 +27,12 @@ func Fewest(up, below, room int) int {
 }
 
 // Uplinks yields the ports of a switch with radix ports that lead up, each with the number, from 0, of the switch above to
-// which its cable leads. above divides radix/2.
+// which its cable leads. There are equally many to each, so that a few ports are left over where above does not divide radix/2.
 func Uplinks(radix, above int) iter.Seq2[int, int] {
 	half := radix / 2
 	cables := half / above
 	return func(yield func(port, to int) bool) {
-		for i := range half {
+		for i := range above * cables {
 			if !yield(half+1+i, i/cables) {
 				return
 			}
