@@ -40,6 +40,10 @@ var arrows = []arrow{
 	{from: "fabricsm/qos", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
 	{from: "fabricsm/proof", may: []string{"fabricsm/ib"}, not: []string{"net", "os", "log", "context", "time"}, why: "a proof knows only what devices were read to hold"},
 	{from: "fabricsm/topospec", may: []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/fattree", "fabricsm/strictyaml"}, why: "the declared fabric is read from files, and else a planner"},
+	{
+		from: "fabricsm/proof/reader", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/proof"}, not: []string{"net", "os", "log", "context", "time"},
+		why: "a reader of tables shares nothing with the Subnet Manager but the codec",
+	},
 	{from: "fabricsm/keys", may: []string{"fabricsm/ib"}, why: "keys knows values, and neither packets nor stores"},
 	{from: "fabricsm/vault", may: []string{"fabricsm/ib", "fabricsm/keys"}, why: "a vault seals keys and knows nobody who uses them"},
 	{
