@@ -35,19 +35,25 @@ func (s *surface) into(c *call, k ib.PKey, hosts []*v1.Host) (*v1.Cluster, error
 
 // add has the hosts of GUIDs be members.
 func (s *surface) add(c *call) (any, error) {
-	o, k, err := s.read(c)
-	if err != nil {
-		return nil, err
-	}
-	guids, err := o.guids()
-	if err != nil {
-		return nil, err
-	}
-	hosts, err := s.known(c.ctx, guids)
+	k, hosts, err := s.named(c)
 	if err != nil {
 		return nil, err
 	}
 	return s.join(c, k, hosts)
+}
+
+// named returns the P_Key of an order, and the hosts of its GUIDs.
+func (s *surface) named(c *call) (ib.PKey, []*v1.Host, error) {
+	o, k, err := s.read(c)
+	if err != nil {
+		return 0, nil, err
+	}
+	guids, err := o.guids()
+	if err != nil {
+		return 0, nil, err
+	}
+	hosts, err := s.known(c.ctx, guids)
+	return k, hosts, err
 }
 
 // guids returns the GUIDs of an order, which must be there.
@@ -68,15 +74,7 @@ func (s *surface) join(c *call, k ib.PKey, hosts []*v1.Host) (any, error) {
 
 // set has exactly the hosts of GUIDs be members. Those that leave do so first.
 func (s *surface) set(c *call) (any, error) {
-	o, k, err := s.read(c)
-	if err != nil {
-		return nil, err
-	}
-	guids, err := o.guids()
-	if err != nil {
-		return nil, err
-	}
-	hosts, err := s.known(c.ctx, guids)
+	k, hosts, err := s.named(c)
 	if err != nil {
 		return nil, err
 	}
@@ -212,11 +210,7 @@ func hasAny(h *v1.Host, guids []ib.GUID) bool {
 
 // pathKey returns the cluster of the P_Key in the path.
 func (s *surface) pathKey(c *call) (*v1.Cluster, error) {
-	text, err := c.param("pkey")
-	if err != nil {
-		return nil, err
-	}
-	k, err := parsePKey(text)
+	k, err := c.pkey()
 	if err != nil {
 		return nil, err
 	}

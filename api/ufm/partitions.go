@@ -175,11 +175,7 @@ func (s *surface) partitions(c *call) (any, error) {
 // partition shows one partition. One that there is not, or that is not the credential's, is an empty object, for clients take
 // that for a partition that was removed.
 func (s *surface) partition(c *call) (any, error) {
-	text, err := c.param("pkey")
-	if err != nil {
-		return nil, err
-	}
-	k, err := parsePKey(text)
+	k, err := c.pkey()
 	if err != nil {
 		return nil, err
 	}

@@ -136,6 +136,15 @@ func (c *call) param(name string) (string, error) {
 	return text, nil
 }
 
+// pkey returns the P_Key in the path.
+func (c *call) pkey() (ib.PKey, error) {
+	text, err := c.param("pkey")
+	if err != nil {
+		return 0, err
+	}
+	return parsePKey(text)
+}
+
 // flag reads a flag of the query.
 func (c *call) flag(name string) bool { return isTrue(c.URL.Query().Get(name)) }
 
