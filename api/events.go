@@ -7,7 +7,6 @@ import (
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
 	"portcullis/api/events/cloudevent"
 	"portcullis/api/events/feed"
@@ -57,17 +56,7 @@ func (s *Server) eventRoutes(a huma.API) {
 			q.Form = func(e *v1.Event) any { return cloudevent.Of(e) }
 		}
 		stream, err := s.events.Watch(ctx, actor(ctx), &q)
-		if err != nil {
-			cancel()
-			p, fault := problemOf(err)
-			noteFault(ctx, fault)
-			return nil, p
-		}
-		return &huma.StreamResponse{Body: func(c huma.Context) {
-			defer cancel()
-			_, w := humachi.Unwrap(c)
-			noteFault(ctx, streamEvents(ctx, w, stream))
-		}}, nil
+		return streamed(ctx, cancel, err, func(w http.ResponseWriter) error { return streamEvents(ctx, w, stream) })
 	})
 }
 

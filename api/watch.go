@@ -32,18 +32,23 @@ func (s *Server) watchRoute(a huma.API) {
 		// Ends the watch even when the response is never streamed.
 		ctx, cancel := whileGood(ctx)
 		hosts, err := s.backend.Lifecycle.Watch(ctx, in.ID)
-		if err != nil {
-			cancel()
-			p, fault := problemOf(err)
-			noteFault(ctx, fault)
-			return nil, p
-		}
-		return &huma.StreamResponse{Body: func(c huma.Context) {
-			defer cancel()
-			_, w := humachi.Unwrap(c)
-			noteFault(ctx, streamHosts(ctx, w, hosts))
-		}}, nil
+		return streamed(ctx, cancel, err, func(w http.ResponseWriter) error { return streamHosts(ctx, w, hosts) })
 	})
+}
+
+// streamed answers with what write writes, or with why the stream was not opened. cancel is called when the stream ends.
+func streamed(ctx context.Context, cancel context.CancelFunc, err error, write func(http.ResponseWriter) error) (*huma.StreamResponse, error) {
+	if err != nil {
+		cancel()
+		p, fault := problemOf(err)
+		noteFault(ctx, fault)
+		return nil, p
+	}
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		defer cancel()
+		_, w := humachi.Unwrap(c)
+		noteFault(ctx, write(w))
+	}}, nil
 }
 
 // streamHosts writes events until the client or the service goes away.
