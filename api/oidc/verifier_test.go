@@ -24,6 +24,12 @@ func running(t *testing.T, keys []byte) (*Verifier, *idp) {
 	return v, p
 }
 
+// pass lets time pass in a bubble, and what was due by then end.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // fresh returns a good token of now.
 func fresh(t *testing.T, by *signer, life time.Duration) string {
 	t.Helper()
@@ -47,7 +53,7 @@ func TestRotatedKey(t *testing.T) {
 		if err := ask(t, v, old); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		p.serve(set(t, b), nil)
 		if err := ask(t, v, fresh(t, b, time.Hour)); err != nil {
 			t.Errorf("a token of the new key, a minute after keys were read: %v", err)
@@ -63,7 +69,7 @@ func TestPublishedAhead(t *testing.T) {
 		a, b := ecSigner(t, "a"), ecSigner(t, "b")
 		v, p := running(t, set(t, a))
 		p.serve(set(t, a, b), nil)
-		time.Sleep(RefreshEvery + time.Second)
+		pass(RefreshEvery + time.Second)
 		before := p.reads()
 		if err := ask(t, v, fresh(t, b, time.Hour)); err != nil || p.reads() != before {
 			t.Errorf("error %v, keys read %d times for it", err, p.reads()-before)
@@ -117,21 +123,21 @@ func TestProviderAway(t *testing.T) {
 		a := ecSigner(t, "a")
 		v, p := running(t, set(t, a))
 		p.serve(nil, errors.New("connection refused"))
-		time.Sleep(KeysLife - time.Minute)
+		pass(KeysLife - time.Minute)
 		token := fresh(t, a, time.Hour)
 		if err := ask(t, v, token); err != nil {
 			t.Errorf("before the end of the keys: %v", err)
 		}
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		if _, known := v.Known(token, time.Now()); known {
 			t.Error("a remembered token counts for longer than the keys")
 		}
 		wantRefused(t, ask(t, v, token), "read at")
 		p.serve([]byte("<html>maintenance</html>"), nil)
-		time.Sleep(RefreshEvery)
+		pass(RefreshEvery)
 		wantRefused(t, ask(t, v, token), "read at")
 		p.serve(set(t, a), nil)
-		time.Sleep(retryAfter)
+		pass(retryAfter)
 		if err := ask(t, v, token); err != nil {
 			t.Errorf("after the provider is back: %v", err)
 		}
