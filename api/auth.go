@@ -12,6 +12,7 @@ import (
 
 	"portcullis/api/credential"
 	"portcullis/api/oidc"
+	"portcullis/api/preauth"
 	"portcullis/api/roles"
 	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
@@ -65,7 +66,7 @@ func knownOwner(s *Server, token string, now time.Time) (credential.Principal, b
 // requests without a credential share.
 func verified(s *Server, r *http.Request, v TokenVerifier, token string, now time.Time) (credential.Principal, *problem) {
 	who, err := v.Authenticate(r.Context(), token, now, func(ctx context.Context) (func(), bool) {
-		return s.unproven.enter(ctx, sourceOf(r.RemoteAddr))
+		return s.preauth.Enter(ctx, preauth.SourceOf(r.RemoteAddr))
 	})
 	if err == nil {
 		return who, nil
@@ -182,7 +183,7 @@ func ownerOf(s *Server, r *http.Request) (credential.Principal, *problem) {
 			"no operator token was sent", "send the header Authorization: Bearer TOKEN")
 	case ended:
 		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
-			"token "+was.Name+" ended at "+stamp(was.Expires), "use another token; portcullisd token makes one")
+			"token "+was.Name+" ended at "+was.Expires.UTC().Format(time.RFC3339), "use another token; portcullisd token makes one")
 	case !ok:
 		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
 			"the token that was sent is not known here", "compare it with the tokens file of the service, which a reload reads again")

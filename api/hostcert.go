@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/preauth"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
@@ -38,8 +39,8 @@ func (s *Server) askForCertificate(base *tls.Config) *tls.Config {
 	base.SessionTicketsDisabled = true
 	asking := base.Clone()
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		pool, err := s.poolOf(hello)
-		if errors.Is(err, errNoTurn) {
+		pool, err := poolOf(s.hosts, hello)
+		if errors.Is(err, preauth.ErrNoTurn) {
 			return nil, err
 		}
 		if err != nil {
@@ -56,15 +57,9 @@ func (s *Server) askForCertificate(base *tls.Config) *tls.Config {
 
 // poolOf returns the authorities of certificates of hosts. Reading them may wait for the store: the connection holds no turn
 // meanwhile.
-func (s *Server) poolOf(hello *tls.ClientHelloInfo) (*x509.CertPool, error) {
-	c, guarded := hello.Conn.(*guardedConn)
-	if !guarded {
-		return s.hosts.Pool(hello.Context())
-	}
-	c.end()
-	pool, err := s.hosts.Pool(hello.Context())
-	if !c.begin() {
-		return nil, errNoTurn
+func poolOf(hosts HostAuthority, hello *tls.ClientHelloInfo) (pool *x509.CertPool, err error) {
+	if ended := preauth.Pause(hello.Conn, func() { pool, err = hosts.Pool(hello.Context()) }); ended != nil {
+		return nil, ended
 	}
 	return pool, err
 }

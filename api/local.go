@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"portcullis/api/preauth"
 	v1 "portcullis/api/v1"
 )
 
@@ -55,7 +56,7 @@ func NewLocal(o LocalOptions) *Server {
 func (s *Server) ServeLocal(ctx context.Context, l net.Listener) error {
 	base := context.WithValue(context.WithoutCancel(ctx), drainKey{}, ctx.Done())
 	srv := &http.Server{
-		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		Handler: s, ReadHeaderTimeout: preauth.HeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ConnContext: withPeer,

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -19,6 +21,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"portcullis/api/limit"
+	"portcullis/api/preauth"
 	v1 "portcullis/api/v1"
 )
 
@@ -89,6 +92,15 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
+// hostOf returns the address without its port, as the audit log needs it.
+func hostOf(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote
+	}
+	return host
+}
+
 func newRequestID() string {
 	var b [8]byte
 	rand.Read(b[:])
@@ -136,7 +148,7 @@ func (s *Server) record(r *http.Request, n *note, status, bytes int, took time.D
 	case n.fault != nil:
 		level = slog.LevelError
 		attrs = append(attrs, slog.String("error", n.fault.Error()))
-	case status >= http.StatusBadRequest && n.actor == "" && !s.local && !s.strangers.Allow(sourceOf(r.RemoteAddr), time.Now()):
+	case status >= http.StatusBadRequest && n.actor == "" && !s.local && !s.strangers.Allow(preauth.SourceOf(r.RemoteAddr), time.Now()):
 		level = slog.LevelDebug // a journal that is flooded drops what others say
 	case r.Method == http.MethodGet && (s.local || status < http.StatusBadRequest):
 		level = slog.LevelDebug // reads are polled all day and would drown the log
@@ -174,14 +186,14 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 			if !s.known.Allow(who.Name, now) {
 				kind, over, whose = "tokens", s.known.Rate(), "with the token "+who.Name
 			}
-		case !s.refusals.Has(sourceOf(r.RemoteAddr), now):
+		case !s.refusals.Has(preauth.SourceOf(r.RemoteAddr), now):
 			s.metrics.refused("refusals")
 			// No more of them on this connection: each new one is counted before its handshake.
 			w.Header().Set("Connection", "close")
 			writeProblem(w, r, newProblem(http.StatusTooManyRequests, v1.CodeRateLimited,
 				"too many requests from this address were refused", "find out why they are refused, then try again in a minute"))
 			return
-		case !sources.Allow(sourceOf(r.RemoteAddr), now):
+		case !sources.Allow(preauth.SourceOf(r.RemoteAddr), now):
 			kind, over, whose = "requests", sources.Rate(), "from this address"
 		case !s.everybody.Allow(struct{}{}, now):
 			kind, over, whose = "strangers", s.everybody.Rate(), "without a known token from all addresses together"
@@ -216,7 +228,13 @@ func (s *Server) countRefusal(r *http.Request, n *note, status int) {
 	if n.body != nil {
 		cost += int(n.body.read / bytesOfRefusal)
 	}
-	s.refusals.Spend(sourceOf(r.RemoteAddr), time.Now(), cost)
+	s.refusals.Spend(preauth.SourceOf(r.RemoteAddr), time.Now(), cost)
+}
+
+// holder is what bodies under way are counted for: a known token, or a source without one.
+type holder struct {
+	token  string
+	source netip.Addr
 }
 
 // limitBodies answers 429 when too many requests of a known token, or of a source without one, have their body on the way:
@@ -228,17 +246,17 @@ func (s *Server) limitBodies(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		by, whose := holder{source: sourceOf(r.RemoteAddr)}, "of this address"
+		by, whose := holder{source: preauth.SourceOf(r.RemoteAddr)}, "of this address"
 		if name := noteOf(r.Context()).token; name != "" {
 			by, whose = holder{token: name}, "with the token "+name
 		}
-		if !s.bodies.enter(by) {
+		if !s.bodies.Enter(by) {
 			s.metrics.refused("bodies")
 			writeProblem(w, r, newProblem(http.StatusTooManyRequests, v1.CodeRateLimited,
-				"more than "+strconv.Itoa(maxOpen)+" requests "+whose+" are under way", "wait a second, then try again"))
+				"more than "+strconv.Itoa(preauth.MaxOpen)+" requests "+whose+" are under way", "wait a second, then try again"))
 			return
 		}
-		defer s.bodies.leave(by)
+		defer s.bodies.Leave(by)
 		body := &watchedBody{ReadCloser: r.Body}
 		noteOf(r.Context()).body, r.Body = body, body
 		next.ServeHTTP(w, r)

@@ -8,12 +8,14 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"portcullis/api/preauth"
+	"portcullis/api/servercert"
 )
 
 // Timeouts and sizes of the server. A host that trickles bytes holds one
 // connection for readTimeout at most.
 const (
-	headerTimeout  = 5 * time.Second
 	readTimeout    = 20 * time.Second
 	writeTimeout   = 30 * time.Second // streams extend theirs event by event
 	idleTimeout    = 2 * time.Minute
@@ -41,23 +43,23 @@ func draining(ctx context.Context) <-chan struct{} {
 
 // Serve answers on l until ctx ends, then lets requests under way finish and
 // returns nil. It takes over l.
-func (s *Server) Serve(ctx context.Context, l net.Listener, cert *Certificate) error {
+func (s *Server) Serve(ctx context.Context, l net.Listener, cert *servercert.Certificate) error {
 	base := context.WithValue(context.WithoutCancel(ctx), drainKey{}, ctx.Done())
 	srv := &http.Server{
 		Handler:           s,
 		TLSConfig:         s.askForCertificate(cert.Config()),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
+		ReadHeaderTimeout: preauth.HeaderTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
 			MaxReceiveBufferPerStream: maxStreamBuffer, MaxReceiveBufferPerConnection: maxConnBuffer,
 		},
-		ConnState:   noteState,
+		ConnState:   preauth.NoteState,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	guarded := guardListener(l, s.connections, s.refusals, s.unproven.slots, func() { s.metrics.refused("connections") })
+	guarded := s.preauth.Listener(l, s.connections, s.refusals, func() { s.metrics.refused("connections") })
 	failed := make(chan error, 1)
 	go func() { failed <- srv.ServeTLS(guarded, "", "") }()
 	select {

@@ -12,6 +12,7 @@ import (
 
 	"portcullis/api/credential"
 	"portcullis/api/limit"
+	"portcullis/api/preauth"
 	"portcullis/api/ufm"
 	v1 "portcullis/api/v1"
 )
@@ -124,8 +125,8 @@ type Server struct {
 	ended        EndedTokens
 	shown        *limit.Limiter[string]     // tokens that have ended, by name
 	strangers    *limit.Limiter[netip.Addr] // refusals that the log has
-	bodies       places[holder]
-	unproven     *unproven // bounds requests without a credential
+	bodies       preauth.Places[holder]
+	preauth      *preauth.Bounds
 	connections  limit.Rate
 	local        bool // any caller that can connect may do all that is there
 	handler      http.Handler
@@ -144,7 +145,7 @@ func New(o Options) *Server {
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),
 		ended: o.Ended, shown: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 1}),
 		strangers: limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 120}),
-		unproven:  newUnproven(),
+		preauth:   preauth.New(preauth.HalfOfCPUs()),
 	}
 	if s.ready == nil {
 		s.ready = func(context.Context) []v1.Condition { return nil }

@@ -2,91 +2,26 @@ package api
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
-	"runtime"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/preauth"
 	"portcullis/api/strictjson"
 	v1 "portcullis/api/v1"
 )
 
-// Bounds on memory and CPUs for requests that need no credential (accessHost), over all
-// sources together: the process that answers them is the Subnet Manager, too.
+// Bounds on bodies of requests that need no credential (accessHost).
 const (
-	unprovenBytes  = 4 << 20          // of bodies in memory at once that open a session
-	awaitedBytes   = 8 << 20          // of bodies that a session or a ticket waits for
-	unprovenShare  = 2 << 20          // of each, of one source at most
-	unprovenPart   = 4                // a source has at most a quarter of what is free
 	unprovenValues = 256              // of a body that opens a session: the largest has some 30
 	unprovenRead   = 10 * time.Second // for one body to arrive
-	unprovenWait   = 3 * time.Second  // for one of the slots
 )
-
-// unproven bounds the memory and CPUs that requests without a credential use at once.
-type unproven struct {
-	bytes   allowance // of bodies that nothing waits for
-	awaited allowance // of the others: a source that knows no session and no ticket takes nothing of it
-	slots   *turns    // of handshakes, and of requests that nothing waits for, while they are parsed and judged: half of the CPUs, at least 1
-}
-
-func newUnproven() *unproven {
-	return &unproven{
-		bytes:   allowance{free: unprovenBytes, share: unprovenShare},
-		awaited: allowance{free: awaitedBytes, share: unprovenShare},
-		slots:   newTurns(max(1, runtime.GOMAXPROCS(0)/2)),
-	}
-}
-
-// enter takes a slot for a source, and reports whether there was one in time. leave returns it.
-func (u *unproven) enter(ctx context.Context, source netip.Addr) (leave func(), ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, unprovenWait)
-	defer cancel()
-	return u.slots.enter(ctx, source, maxWaitingOne)
-}
-
-// allowance is a number of bytes that sources share. No source has more than its share, nor more than a part of what
-// nothing holds: however many sources take what they can, a further one finds some.
-type allowance struct {
-	mu    sync.Mutex
-	free  int64
-	share int64
-	held  map[netip.Addr]int64
-}
-
-// take takes n bytes for source, and reports whether there were as many.
-func (a *allowance) take(source netip.Addr, n int64) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.held[source]+n > min(a.share, a.free/unprovenPart) {
-		return false
-	}
-	if a.held == nil {
-		a.held = map[netip.Addr]int64{}
-	}
-	a.free -= n
-	a.held[source] += n
-	return true
-}
-
-// release returns n bytes that source took.
-func (a *allowance) release(source netip.Addr, n int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.free += n
-	if a.held[source] -= n; a.held[source] <= 0 {
-		delete(a.held, source)
-	}
-}
 
 // bounded is a middleware of operations that need no credential. It rejects a request that
 // names an unknown session or ticket before its body is read, and reads the body within the
@@ -111,27 +46,25 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 			unread(w, r, tooLarge(op.maxBody))
 			return
 		}
-		source, n, bytesOf := sourceOf(r.RemoteAddr), op.maxBody, &s.unproven.awaited
-		if op.expects == nil {
-			bytesOf = &s.unproven.bytes
-		}
+		source, n := preauth.SourceOf(r.RemoteAddr), op.maxBody
 		if r.ContentLength > 0 {
 			n = r.ContentLength
 		}
-		if !bytesOf.take(source, n) {
-			s.busy(w, r, "bodies")
+		release, ok := s.preauth.TakeBody(source, n, op.expects != nil)
+		if !ok {
+			busy(s, w, r, "bodies")
 			return
 		}
-		defer bytesOf.release(source, n)
+		defer release()
 		body, refused := readBody(r, op.maxBody, unprovenRead)
 		if refused != nil {
 			writeProblem(w, r, refused)
 			return
 		}
 		if op.expects == nil {
-			leave, ok := s.unproven.enter(r.Context(), source)
+			leave, ok := s.preauth.Enter(r.Context(), source)
 			if !ok {
-				s.busy(w, r, "work")
+				busy(s, w, r, "work")
 				return
 			}
 			defer leave()
@@ -146,7 +79,7 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 }
 
 // busy answers that others are served first.
-func (s *Server) busy(w http.ResponseWriter, r *http.Request, kind string) {
+func busy(s *Server, w http.ResponseWriter, r *http.Request, kind string) {
 	s.metrics.refused(kind)
 	w.Header().Set("Retry-After", "2")
 	unread(w, r, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,

@@ -19,6 +19,7 @@ import (
 	"portcullis/api/credential"
 	"portcullis/api/inventory/layout"
 	"portcullis/api/limit"
+	"portcullis/api/servercert"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 )
@@ -101,7 +102,7 @@ func Start(t testing.TB, b Served, edit ...func(*api.Options)) *Server {
 	return s
 }
 
-func (s *Server) certificate(t testing.TB, dir string) *api.Certificate {
+func (s *Server) certificate(t testing.TB, dir string) *servercert.Certificate {
 	t.Helper()
 	root, err := ca.New("apitest CA", time.Now())
 	if err != nil {
@@ -119,14 +120,14 @@ func (s *Server) certificate(t testing.TB, dir string) *api.Certificate {
 	certFile, keyFile := filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key")
 	s.write(t, certFile, pair.Cert)
 	s.write(t, keyFile, pair.Key)
-	cert, err := api.LoadCertificate(certFile, keyFile)
+	cert, err := servercert.Load(certFile, keyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return cert
 }
 
-func (s *Server) serve(t testing.TB, cert *api.Certificate) {
+func (s *Server) serve(t testing.TB, cert *servercert.Certificate) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

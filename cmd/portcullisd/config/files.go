@@ -18,6 +18,7 @@ import (
 	"portcullis/api/locks"
 	"portcullis/api/oidc"
 	"portcullis/api/results"
+	"portcullis/api/servercert"
 	"portcullis/api/store/etcd"
 	"portcullis/attest"
 	"portcullis/cmd/internal/input"
@@ -30,7 +31,7 @@ import (
 type Files struct {
 	Etcd    etcd.Remote  // without endpoints: the store is below the state directory
 	Cluster etcd.Cluster // without name: the embedded store is alone
-	Cert    *api.Certificate
+	Cert    *servercert.Certificate
 	Tokens  *credential.Tokens
 	Issuers []oidc.Issuer // identity providers
 	Policy  *attest.Policy
@@ -68,7 +69,7 @@ func ReadFiles(c *Config) (*Files, error) {
 	if c.Has(RoleAPI) {
 		var err error
 		try(input.CheckPrivate(c.Path(c.TLS.Key)))
-		p.Cert, err = api.LoadCertificate(c.Path(c.TLS.Cert), c.Path(c.TLS.Key))
+		p.Cert, err = servercert.Load(c.Path(c.TLS.Cert), c.Path(c.TLS.Key))
 		try(err)
 		p.Tokens, err = LoadTokens(c)
 		try(err)

@@ -5,12 +5,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"portcullis/api"
 	"portcullis/api/credential"
+	"portcullis/api/servercert"
 )
 
 // NewCertificateEnd makes the metric of when the TLS certificate ends.
-func NewCertificateEnd(cert *api.Certificate) prometheus.Collector {
+func NewCertificateEnd(cert *servercert.Certificate) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "portcullis_tls_certificate_end_timestamp_seconds",
 		Help: "When the first certificate of the API's TLS chain ends, in Unix time.",

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"portcullis/api"
 	"portcullis/api/ca"
+	"portcullis/api/servercert"
 	"portcullis/cmd/internal/input"
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/cmd/portcullisd/config"
@@ -108,7 +108,7 @@ func replaceFile(certFile, keyFile string, cert []byte, now time.Time) (err erro
 			return err
 		}
 	}
-	tried, err := api.LoadCertificate(next, keyFile)
+	tried, err := servercert.Load(next, keyFile)
 	if err == nil {
 		err = tried.Usable(now)
 	}

@@ -1,9 +1,7 @@
-package api
+package preauth
 
 import (
-	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
@@ -72,7 +70,7 @@ func TestHandshakesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestHandshakesEndWithoutTurn: a connection that gets no turn ends, after headerTimeout or when it is closed.
+// TestHandshakesEndWithoutTurn: a connection that gets no turn ends, after HeaderTimeout or when it is closed.
 func TestHandshakesEndWithoutTurn(t *testing.T) {
 	for name, closes := range map[string]bool{"late": false, "closed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -81,13 +79,13 @@ func TestHandshakesEndWithoutTurn(t *testing.T) {
 				leave, _ := u.enter(t.Context(), address(0), 1)
 				c, outer := pipe(u, 1)
 				go func() { _, _ = outer.Write([]byte{1}) }()
-				began, want := time.Now(), headerTimeout
+				began, want := time.Now(), HeaderTimeout
 				if closes {
 					want = time.Second
 					time.AfterFunc(want, func() { c.Close() })
 				}
-				if _, err := c.Read(make([]byte, 1)); !errors.Is(err, errNoTurn) || time.Since(began) != want {
-					t.Errorf("after %v: %v, want %v after %v", time.Since(began), err, errNoTurn, want)
+				if _, err := c.Read(make([]byte, 1)); !errors.Is(err, ErrNoTurn) || time.Since(began) != want {
+					t.Errorf("after %v: %v, want %v after %v", time.Since(began), err, ErrNoTurn, want)
 				}
 				c.Close()
 				outer.Close()
@@ -105,8 +103,8 @@ func TestServerTakesTurns(t *testing.T) {
 	u := newTurns(1)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	rate := limit.Rate{PerSecond: 100, Burst: 100}
-	s.Listener = guardListener(s.Listener, rate, limit.New[netip.Addr](rate), u, func() { t.Error("a connection is refused") })
-	s.Config.ConnState = noteState
+	s.Listener = (&Bounds{slots: u}).Listener(s.Listener, rate, limit.New[netip.Addr](rate), func() { t.Error("a connection is refused") })
+	s.Config.ConnState = NoteState
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	defer s.Close()
@@ -150,46 +148,34 @@ func TestServerTakesTurns(t *testing.T) {
 	get() // over the same connection
 }
 
-// slowAuthority takes its time to read the authorities.
-type slowAuthority struct {
-	HostAuthority
-	asked, goOn chan struct{}
-}
-
-func (a slowAuthority) Pool(context.Context) (*x509.CertPool, error) {
-	a.asked <- struct{}{}
-	<-a.goOn
-	return x509.NewCertPool(), nil
-}
-
-// TestNoTurnWhileTheStoreIsRead: a handshake that waits for the store holds no turn.
-func TestNoTurnWhileTheStoreIsRead(t *testing.T) {
-	u := newTurns(1)
-	authority := slowAuthority{asked: make(chan struct{}), goOn: make(chan struct{})}
-	s := &Server{hosts: authority}
-	c, outer := pipe(u, 1)
-	defer outer.Close()
-	ended := make(chan error, 1)
-	go func() {
+// TestPause: a connection that waits for something else holds no turn meanwhile, and waits for one after that.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newTurns(1)
+		c, outer := pipe(u, 1)
+		defer outer.Close()
 		if !c.begin() {
-			ended <- errNoTurn
-			return
+			t.Fatal("the connection gets no turn")
 		}
-		_, err := s.poolOf(&tls.ClientHelloInfo{Conn: c})
-		ended <- err
-	}()
-	<-authority.asked
-	leave, ok := u.enter(t.Context(), address(2), 1)
-	if !ok {
-		t.Fatal("another connection gets no turn")
-	}
-	leave()
-	authority.goOn <- struct{}{}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	c.Close()
-	if u.free != 1 {
-		t.Errorf("%d turns are free in the end", u.free)
+		var leave func()
+		began, waits := time.Now(), time.Second
+		err := Pause(c, func() {
+			var ok bool
+			if leave, ok = u.enter(t.Context(), address(2), 1); !ok {
+				t.Error("another connection gets no turn")
+			}
+			time.AfterFunc(waits, leave)
+		})
+		if err != nil || time.Since(began) != waits {
+			t.Errorf("it goes on after %v: %v", time.Since(began), err)
+		}
+		if err := Pause(c, func() { _, _ = u.enter(t.Context(), address(2), 1) }); !errors.Is(err, ErrNoTurn) {
+			t.Errorf("while another one has the only turn: %v", err)
+		}
+		c.Close()
+	})
+	called := false
+	if err := Pause(&fakeConn{}, func() { called = true }); err != nil || !called {
+		t.Errorf("with a connection that is not bounded: %v, called: %v", err, called)
 	}
 }

@@ -1,4 +1,4 @@
-package api
+package preauth
 
 import (
 	"context"
@@ -147,7 +147,7 @@ func TestClosesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &fakeListener{}
 		refused := 0
-		g := guardListener(l, limit.Rate{PerSecond: 1, Burst: 1}, limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 100}), newTurns(1), func() { refused++ })
+		g := New(1).Listener(l, limit.Rate{PerSecond: 1, Burst: 1}, limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 100}), func() { refused++ }).(*guardedListener)
 		var all []*fakeConn
 		for range maxLateOfOne + 3 {
 			all = append(all, &fakeConn{remote: "127.1.0.1"})

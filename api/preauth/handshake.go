@@ -1,4 +1,4 @@
-package api
+package preauth
 
 import (
 	"context"
@@ -8,10 +8,14 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 )
 
-// errNoTurn ends a handshake that got no turn in time.
-var errNoTurn = errors.New("no turn for the TLS handshake in time")
+// HeaderTimeout is how long a connection may wait for its turn, and how long a server of a Listener waits for the headers of a request.
+const HeaderTimeout = 5 * time.Second
+
+// ErrNoTurn ends a handshake that got no turn in time.
+var ErrNoTurn = errors.New("no turn for the TLS handshake in time")
 
 // guardedConn is a connection of a source. Until its first request is read, it takes a turn for what it has received: so the
 // work of TLS handshakes is shared by sources like that of requests without a credential, and few goroutines at once
@@ -34,7 +38,7 @@ func (c *guardedConn) Read(p []byte) (int, error) {
 	c.end()
 	n, err := c.Conn.Read(p)
 	if n > 0 && !c.begin() {
-		return 0, errNoTurn
+		return 0, ErrNoTurn
 	}
 	return n, err
 }
@@ -52,11 +56,11 @@ func (c *guardedConn) begin() bool {
 		c.mu.Unlock()
 		return true
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), headerTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), HeaderTimeout)
 	defer cancel()
 	c.cancel = cancel
 	c.mu.Unlock()
-	done, ok := c.turns.enter(ctx, c.source, maxOpen)
+	done, ok := c.turns.enter(ctx, c.source, MaxOpen)
 	c.mu.Lock()
 	c.cancel = nil
 	late := c.closed
@@ -102,8 +106,24 @@ func (c *guardedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// noteState is the server's ConnState: a connection whose first request was read needs no turn for what it reads.
-func noteState(conn net.Conn, state http.ConnState) {
+// Pause calls f, which may wait for something else than the other side, while conn holds no turn. It returns ErrNoTurn if the
+// connection gets none again. A connection that is not of a Listener has none.
+func Pause(conn net.Conn, f func()) error {
+	c, guarded := conn.(*guardedConn)
+	if !guarded {
+		f()
+		return nil
+	}
+	c.end()
+	f()
+	if !c.begin() {
+		return ErrNoTurn
+	}
+	return nil
+}
+
+// NoteState is the server's ConnState: a connection whose first request was read needs no turn for what it reads.
+func NoteState(conn net.Conn, state http.ConnState) {
 	if state != http.StateActive {
 		return
 	}

@@ -1,4 +1,4 @@
-package api
+package preauth
 
 import (
 	"net"
@@ -10,45 +10,6 @@ import (
 	"portcullis/api/limit"
 )
 
-// maxOpen bounds the connections that one source may hold open at once, and its requests
-// whose body is on the way: HTTP/2 carries many of these over one connection.
-const maxOpen = 128
-
-// places bounds how much of something each of many may hold at once.
-type places[K comparable] struct {
-	mu   sync.Mutex
-	held map[K]int
-}
-
-// holder is what bodies under way are counted for: a known token, or a source without one.
-type holder struct {
-	token  string
-	source netip.Addr
-}
-
-// enter takes a place, if there is one left for source.
-func (p *places[K]) enter(source K) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.held[source] >= maxOpen {
-		return false
-	}
-	if p.held == nil {
-		p.held = map[K]int{}
-	}
-	p.held[source]++
-	return true
-}
-
-// leave frees the place of a source.
-func (p *places[K]) leave(source K) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.held[source]--; p.held[source] == 0 {
-		delete(p.held, source)
-	}
-}
-
 // guardedListener drops connections of a source that opens too many, before a
 // TLS handshake is spent on them.
 type guardedListener struct {
@@ -57,16 +18,19 @@ type guardedListener struct {
 	slow     *limit.Limiter[netip.Addr] // of sources that used up their refusals
 	refusals *limit.Limiter[netip.Addr]
 	refused  func()
-	open     places[netip.Addr]
+	open     Places[netip.Addr]
 	crowd    *crowd
 	late     late
 	turns    *turns // of handshakes
 }
 
-func guardListener(l net.Listener, r limit.Rate, refusals *limit.Limiter[netip.Addr], turns *turns, refused func()) *guardedListener {
+// Listener returns a listener that accepts from l what is within the limits of its source: each is the rate of new connections of
+// one source, refusals are those requests of a source that were refused, and refused is called for each connection that is not served. A
+// server of it needs NoteState.
+func (b *Bounds) Listener(l net.Listener, each limit.Rate, refusals *limit.Limiter[netip.Addr], refused func()) net.Listener {
 	return &guardedListener{
-		Listener: l, limit: limit.New[netip.Addr](r), slow: limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 1}), refusals: refusals, refused: refused,
-		crowd: newCrowd(crowdOf(runtime.GOMAXPROCS(0))), turns: turns,
+		Listener: l, limit: limit.New[netip.Addr](each), slow: limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 1}), refusals: refusals, refused: refused,
+		crowd: newCrowd(crowdOf(runtime.GOMAXPROCS(0))), turns: b.slots,
 	}
 }
 
@@ -75,7 +39,7 @@ func (g *guardedListener) allows(source netip.Addr, now time.Time) bool {
 	if !g.refusals.Has(source, now) && !g.slow.Allow(source, now) {
 		return false
 	}
-	return g.limit.Allow(source, now) && g.open.enter(source)
+	return g.limit.Allow(source, now) && g.open.Enter(source)
 }
 
 // Accept waits for a connection that is within the limits of its source.
@@ -85,7 +49,7 @@ func (g *guardedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		now, c := time.Now(), &guardedConn{Conn: conn, source: sourceOf(conn.RemoteAddr().String()), turns: g.turns}
+		now, c := time.Now(), &guardedConn{Conn: conn, source: SourceOf(conn.RemoteAddr().String()), turns: g.turns}
 		if !g.allows(c.source, now) {
 			g.refused()
 			g.late.close(conn, c.source, now)
@@ -93,7 +57,7 @@ func (g *guardedListener) Accept() (net.Conn, error) {
 		}
 		c.leave = sync.OnceFunc(func() {
 			g.crowd.leave(c)
-			g.open.leave(c.source)
+			g.open.Leave(c.source)
 		})
 		evicted, ok := g.crowd.enter(c)
 		if evicted != nil {

@@ -1,4 +1,4 @@
-package api
+package preauth
 
 import "testing"
 
@@ -11,8 +11,8 @@ func TestSourceOf(t *testing.T) {
 		{"@", "invalid IP"},
 		{"", "invalid IP"},
 	} {
-		if got := sourceOf(tt.remote).String(); got != tt.want {
-			t.Errorf("sourceOf(%q) = %s, want %s", tt.remote, got, tt.want)
+		if got := SourceOf(tt.remote).String(); got != tt.want {
+			t.Errorf("SourceOf(%q) = %s, want %s", tt.remote, got, tt.want)
 		}
 	}
 }

@@ -1,4 +1,5 @@
-package api
+// Package servercert holds the certificate of the service for TLS.
+package servercert
 
 import (
 	"crypto/sha256"
@@ -19,9 +20,9 @@ type Certificate struct {
 	current           atomic.Pointer[tls.Certificate]
 }
 
-// LoadCertificate reads a PEM certificate chain and its private key. It accepts a certificate that has ended, so that
+// Load reads a PEM certificate chain and its private key. It accepts a certificate that has ended, so that
 // the service and its Subnet Manager start; Usable reports it.
-func LoadCertificate(certFile, keyFile string) (*Certificate, error) {
+func Load(certFile, keyFile string) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile}
 	pair, err := c.read()
 	if err != nil {
