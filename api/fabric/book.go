@@ -28,13 +28,16 @@ type book struct {
 	hostOf   map[string][]ib.GUID // GUIDs by host, to forget what an import dropped
 	owners   owners
 
-	seen    *observed        // last view, nil before the first
-	news    map[ib.GUID]bool // ports that came or went since that view
-	sight   sight
-	judged  bool      // the sight was, since the book was made
-	told    v1.Sight  // to Options.OnSight
-	written time.Time // when nodes and state were last brought up to date
-	stale   bool      // seen is newer than nodes and state
+	seen  *observed // last view, nil before the first
+	began time.Time // when the first view came
+	// settledOnce reports that a view was settled.
+	settledOnce bool
+	news        map[ib.GUID]bool // ports that came or went since that view
+	sight       sight
+	judged      bool      // the sight was, since the book was made
+	told        v1.Sight  // to Options.OnSight
+	written     time.Time // when nodes and state were last brought up to date
+	stale       bool      // seen is newer than nodes and state
 
 	mark     *review.Mark    // the state is in review; nil: it is not
 	approved map[string]bool // hosts that were, in a review

@@ -182,11 +182,18 @@ func (b *book) found(k records.Key, m records.Membership) {
 	}
 }
 
-// look takes a view.
+// look takes a view. While the subnet manager discovers the fabric, its views show a part of what there is, and say nothing
+// of ports and tables yet.
 func (b *book) look(o *observed) {
 	b.seen, b.stale = o, true
-	b.review()
-	b.find()
+	if b.began.IsZero() {
+		b.began = b.clock()
+	}
+	b.settledOnce = b.settledOnce || o.settled
+	if o.smState != ib.SMDiscovering {
+		b.review()
+		b.find()
+	}
 	if b.clock().Sub(b.written) >= nodesEvery {
 		b.show() // tick does it otherwise: a host must not decide how often the store is written
 	}

@@ -15,6 +15,7 @@ type sheet[T any] struct {
 	records store.Collection[T]
 	now     map[string]T
 	dirty   map[string]bool
+	order   []string // keys that were dirty, sorted: those that are written next
 }
 
 func newSheet[T any](c store.Collection[T]) *sheet[T] {
@@ -65,14 +66,21 @@ func (s *sheet[T]) drop(key string) {
 
 func (s *sheet[T]) keys() []string { return slices.Sorted(maps.Keys(s.now)) }
 
-// pending returns up to n writes, in key order.
-func (s *sheet[T]) pending(n int) []write {
-	var out []write
-	for _, key := range slices.Sorted(maps.Keys(s.dirty)) {
+// pending returns up to n writes, in key order. Keys that became dirty meanwhile come after those before them are written.
+func (s *sheet[T]) pending(n int) (out []write) {
+	for len(s.order) > 0 && !s.dirty[s.order[0]] {
+		s.order = s.order[1:]
+	}
+	if len(s.order) == 0 {
+		s.order = slices.Sorted(maps.Keys(s.dirty))
+	}
+	for _, key := range s.order {
 		if len(out) == n {
 			break
 		}
-		out = append(out, s.write(key))
+		if s.dirty[key] {
+			out = append(out, s.write(key))
+		}
 	}
 	return out
 }

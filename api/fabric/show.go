@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"time"
 
 	"portcullis/api/fabric/records"
 	v1 "portcullis/api/v1"
@@ -23,19 +24,28 @@ func (b *book) tick() {
 	}
 }
 
+// earlyFor bounds for how long records of nodes are left as an earlier attachment wrote them.
+const earlyFor = time.Minute
+
+// isEarly reports whether the subnet manager has yet to settle the fabric for the first time: until then names, states and
+// tables of nodes are still being read. The records would be written twice each, which every instance follows while one of
+// them takes over.
+func (b *book) isEarly() bool { return !b.settledOnce && b.clock().Sub(b.began) < earlyFor }
+
 // show brings nodes and the state of the subnet manager up to date.
 func (b *book) show() {
 	now := b.clock()
 	b.written, b.stale, b.judged = now, false, true
 	live := map[string]bool{}
 	for _, id := range b.seen.fabric.ByGUID() {
-		n := b.node(id)
-		key := n.GUID.String()
+		key := b.seen.fabric.Node(id).GUID.String()
 		if live[key] {
 			continue // a second node with this GUID: the first known stands
 		}
 		live[key] = true
-		b.nodes.set(key, n)
+		if _, known := b.nodes.get(key); !known || !b.isEarly() {
+			b.nodes.set(key, b.node(id))
+		}
 	}
 	missing := b.judgeSight(live, now)
 	s := b.sight.newest()

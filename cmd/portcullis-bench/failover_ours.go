@@ -215,8 +215,14 @@ func (x *services) grow(ctx context.Context) error {
 		if led[leader.name] = true; len(led) == seats {
 			return nil
 		}
-		if err := x.stepDown(ctx, leader); err != nil {
-			return err
+		// An instance that has just started is not known as one that could lead yet.
+		var refused error
+		err = program.AwaitEvery(ctx, glance, "another instance stands by", func() (bool, error) {
+			refused = x.stepDown(ctx, leader)
+			return refused == nil, leader.process.Ended()
+		})
+		if err != nil {
+			return errors.Join(err, refused)
 		}
 		if _, err := x.leads(ctx, leader); err != nil {
 			return err
