@@ -213,7 +213,7 @@ type Sight struct {
 	nodes   *limiter.Nodes
 	limits  limiter.Config // of Front
 	ruling  int            // that book was made by
-	serving bool           // the view is that of a master that was settled once
+	serving bool           // the view is that of a master that was settled once, or has early tables
 	senders senders        // of Front, also while no node is served
 }
 
@@ -226,12 +226,17 @@ func (a *Agent) Sight(prev *Sight, v *sm.View) *Sight {
 	if prev.ruling != a.ruling {
 		prev = &Sight{book: portindex.Empty(a.cfg.Rules), ruling: a.ruling, serving: prev.serving}
 	}
-	s := &Sight{book: prev.book, limits: a.cfg.Limiter, ruling: a.ruling, serving: v.State == ib.SMMaster && v.Tables != nil && (prev.serving || v.Settled), senders: sendersOf(v)}
+	s := &Sight{book: prev.book, limits: a.cfg.Limiter, ruling: a.ruling, serving: serves(prev, v), senders: sendersOf(v)}
 	if s.serving {
 		s.book = portindex.New(prev.book, v)
 		s.nodes = a.number(s.book)
 	}
 	return s
+}
+
+// serves reports whether hosts can be answered from a view.
+func serves(prev *Sight, v *sm.View) bool {
+	return v.State == ib.SMMaster && (v.Early != nil || v.Tables != nil && (prev.serving || v.Settled))
 }
 
 // SightAlone makes a sight for a Front that stands alone.

@@ -29,6 +29,8 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *portindex.Asker, m 
 	gets := method == mad.MethodGet || method == mad.MethodGetTable
 	changes := method == mad.MethodSet || method == mad.MethodDelete
 	switch {
+	case a.book.Routes.Early && (attr == mad.AttrTraceRecord || attr == mad.AttrLinearForwardingRecord):
+		a.reply(p, m, mad.StatusBusy) // the tables of switches are still being read
 	case attr == mad.AttrClassPortInfo && method == mad.MethodGet:
 		a.describe(a.reply(p, m, mad.StatusOK))
 	case attr == mad.AttrInformInfo && method == mad.MethodSet,

@@ -108,7 +108,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	default:
 		l, err = netlist.DualPort(netlist.Shape{Hosts: 4, Radix: 8})
 	}
-	cfg := sm.Config{IntentWait: time.Duration(seed%2) * time.Second}
+	cfg := sm.Config{IntentWait: time.Duration(seed%2) * time.Second, AnswersEarly: seed%4 >= 2}
 	switch {
 	case seed%13 == 2:
 		l, err = netlist.Parse("torus", []byte(torus(3, 3)))

@@ -61,6 +61,10 @@ type Config struct {
 	// ViewEvery is the shortest time between two views of an unsettled fabric;
 	// default 200 ms. A settled one is shown at once.
 	ViewEvery time.Duration
+	// AnswersEarly has the forwarding tables of a fabric that had a master before read after the ports are configured, not
+	// before: most requests of a takeover are for these. View.Early has routes meanwhile. No table is written before it was
+	// read.
+	AnswersEarly bool
 	// Election is about other subnet managers.
 	Election ElectionConfig
 	// Siblings are the ports of other instances that share the facts of this one.

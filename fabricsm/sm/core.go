@@ -51,6 +51,8 @@ type Core struct {
 	now     time.Time
 	born    time.Time // when it was started
 	started bool
+	// early: forwarding tables are read after the ports are configured, since the LIDs are known.
+	early bool
 	// toldMute: mute switches were reported.
 	toldMute bool
 
@@ -275,6 +277,7 @@ func (c *Core) start(s *Started) {
 	c.started, c.born = true, c.now
 	c.tally.Start(c.now, sent(&c.wire))
 	c.load(s.Facts)
+	c.early = c.cfg.AnswersEarly && c.lids.Owners() > 0
 	keyStore{desk{c}}.start(s.Facts)
 	lawActions{desk{c}}.start(s.Facts)
 	c.lids.PreferAll(&c.cfg.LIDs)

@@ -14,6 +14,7 @@ var _ forwarding.Fabric = forwardingFabric{}
 
 func (f forwardingFabric) IsWriting() bool              { return f.writing() }
 func (f forwardingFabric) Wanted() *route.Tables        { return f.routing.Tables() }
+func (f forwardingFabric) ReadsLater() bool             { return f.early && f.routing.ReadsLater() }
 func (f forwardingFabric) IsPaused(x work.Ref) bool     { return f.failures.IsPaused(x) }
 func (f forwardingFabric) MustWait(id topo.NodeID) bool { return f.lanes.Delays(id) }
 

@@ -57,6 +57,9 @@ func (f routingFabric) job() *RouteJob {
 func (f routingFabric) ended(res *rerouting.Result) {
 	f.viewDue = true
 	if !f.routing.End(res) {
+		if f.routing.Early() != nil {
+			f.viewAt = time.Time{} // hosts wait for it
+		}
 		return
 	}
 	f.tally.RoutingEnds(f.now, res.Tables != nil)
@@ -75,6 +78,28 @@ func (f routingFabric) ended(res *rerouting.Result) {
 	f.event(&Routed{Engine: res.Tables.Engine, Switches: len(res.Fabric.Switches()), LIDs: lids})
 	f.lfts.CompareAll(res.Fabric, was != nil && was.MaxLID == res.Tables.MaxLID)
 	f.routing.Follow(res.Fabric)
+}
+
+// readTables has the tables of switches read that were left until the ports are configured, and then kept as far as they are
+// right. It reports whether there is new work.
+func (f routingFabric) readTables() bool {
+	switch {
+	case !f.writing():
+		return false
+	case f.routing.MayReadNow(f.rest.IsQuiet()):
+		f.routing.ReadsNow()
+		f.lfts.ReadNow()
+		return true
+	case f.routing.IsReading() && (f.lfts.Unread() == 0 || f.rest.IsQuiet() && !f.rest.MayShowMore()):
+		f.routing.EndEarly()
+		f.Core.compareTables(true)
+		return true
+	case f.lfts.HasLater() && !f.routing.ReadsLater():
+		f.lfts.ReadNow()
+		return true
+	default:
+		return false
+	}
 }
 
 // forwarding reports whether tables are in place in every switch that answers, so that ports may be made active.

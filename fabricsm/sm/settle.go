@@ -21,6 +21,9 @@ func (c *Core) settle() bool {
 			return true
 		}
 	}
+	if (routingFabric{desk{c}}).readTables() {
+		return true
+	}
 	if c.out.Job == nil {
 		c.out.Job = routingFabric{desk{c}}.job()
 	}
@@ -117,18 +120,27 @@ func (c *Core) configure(foreign bool) {
 	c.tally.Masterships++
 	f := c.topo.Freeze()
 	ports := f.EndPorts()
-	forwardingFabric{desk{c}}.adoptRoutes(foreign)
 	if foreign {
 		c.lids.Adopt(ports)
 	}
 	c.out.Save = slices.Grow(c.out.Save, max(0, len(ports)-c.lids.Owners())) // one for each new LID
 	c.lids.SettleAll(ports)
 	c.mkeys.SetMaster()
-	c.routing.Begin()
-	for _, id := range f.Switches() {
-		c.lfts.Compare(id)
+	if c.lfts.HasLater() {
+		c.routing.BeginEarly()
+	} else {
+		c.compareTables(foreign)
 	}
 	c.touchAll()
+}
+
+// compareTables has tables computed that keep what is right in those that were found, and finds the blocks to be written.
+func (c *Core) compareTables(foreign bool) {
+	forwardingFabric{desk{c}}.adoptRoutes(foreign)
+	c.routing.Begin()
+	for _, id := range c.topo.Freeze().Switches() {
+		c.lfts.Compare(id)
+	}
 }
 
 // touchAll looks at every port again. Only great changes may do that.
@@ -180,6 +192,9 @@ func (c *Core) publishAll() {
 		Priority: c.election.Priority(), ActCount: c.election.ActCount(), Others: c.election.Others(), Managers: c.election.Peers(), Settled: c.tally.IsSettled() && c.writing(), Pending: c.wire.Out(),
 		Revision: c.members.Revision(), Intent: c.members.HasIntent(), SMPs: c.wire.Counts(), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.Tables(),
+	}
+	if v.Tables == nil && v.Intent && (c.q.Urgent() == 0 || c.shown != nil && c.shown.Early != nil) {
+		v.Early = c.routing.Early()
 	}
 	v.Faults, v.Problems = c.faults.Snapshot()
 	rest := portview.Rest{Fabric: v.Fabric, Routes: v.Tables, PKeys: c.pkeys.Show(), Lanes: c.lanes.View(), Aliases: c.aliases.Show()}

@@ -56,6 +56,11 @@ type View struct {
 	// that the switches have. nil before the first; see route.Tables.LFT.
 	Tables *route.Tables
 
+	// Early are tables that were computed of the fabric as it was found, nil unless Tables is nil and Config.AnswersEarly. No
+	// switch has them: they say which ports reach each other, by one lane, until the tables of the switches were read. They come
+	// with an intent, once no P_Key is to be taken away.
+	Early *route.Tables
+
 	// Topology is nil without a declared topology.
 	Topology *declared.TopologyView
 

@@ -77,7 +77,7 @@ func (r *Role) dial(ctx context.Context) (transport.Port, error) {
 // anything is attached, such as where the keys of devices do not open. watch is nil without a term.
 func (r *Role) driverOptions(ctx context.Context, link *fabric.Link, watch *termWatch) (driver.Options, error) {
 	core := r.Declared.With(ctx, r.InUse.Core())
-	core.IntentWait = intentWait
+	core.IntentWait, core.AnswersEarly = intentWait, true
 	var fence driver.Fence
 	if watch != nil {
 		var err error

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/dfsssp"
 	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/portindex"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
 )
@@ -289,6 +290,52 @@ func TestOneWayOnly(t *testing.T) {
 	}
 	if _, status := l.get(l.asker(0, false), r, byGID|mad.PathComponentReversible); status != mad.StatusNoRecords {
 		t.Errorf("%v for a reversible path", status)
+	}
+}
+
+// TestEarlyTablesPromiseLeast: where routes are not known yet, a path promises no more than the worst link between switches
+// carries, and it is the same path otherwise.
+func TestEarlyTablesPromiseLeast(t *testing.T) {
+	l := newLab(t)
+	l.k = topotest.Chain(3, 2)
+	f := l.k.Fabric()
+	for id := range topo.PortID(f.NumPorts()) {
+		l.link(id, ib.HDR, ib.MTU4096)
+		peer := f.Port(id).Peer
+		last := f.Switches()[2]
+		if peer != topo.None && f.NodeOf(peer).Type == ib.NodeSwitch && (f.Port(id).Node == last || f.Port(peer).Node == last) {
+			l.link(id, ib.EDR, ib.MTU2048)
+		}
+	}
+	l.keys(0, 0x7fff, 0x8001)
+	l.keys(1, 0x7fff, 0x8001)
+	l.keys(2, 0x7fff, 0x8001)
+	l.open()
+	far := mad.PathRecord{SGID: l.gid(0), DGID: l.gid(2), Reversible: true}
+	near := mad.PathRecord{SGID: l.gid(0), DGID: l.gid(1), Reversible: true}
+	asker := l.asker(0, false)
+	sure, _ := l.get(asker, far, byGID)
+	if sure.MTU != ib.MTU4096 {
+		t.Fatalf("MTU %v between the first two switches, want 4096", sure.MTU)
+	}
+	leaf, _ := l.get(asker, near, byGID)
+	early := *l.v
+	early.Early, early.Tables = early.Tables, nil
+	for _, sound := range []bool{true, false} {
+		l.b = portindex.New(portindex.Empty(l.rules), &early)
+		if l.b.Routes.Sound = sound; !l.b.Routes.Early {
+			t.Fatal("the routes do not count as early")
+		}
+		got, status := l.get(asker, far, byGID)
+		if status != mad.StatusOK || got.MTU != ib.MTU2048 || got.Rate.Compare(sure.Rate) >= 0 {
+			t.Errorf("sound %v: %v, MTU %v, rate %v; want MTU 2048 and less than %v", sound, status, got.MTU, got.Rate, sure.Rate)
+		}
+		if got.MTU, got.Rate = sure.MTU, sure.Rate; got != sure {
+			t.Errorf("sound %v: %+v, want %+v but for MTU and rate", sound, got, sure)
+		}
+		if got, status := l.get(asker, near, byGID); status != mad.StatusOK || got != leaf {
+			t.Errorf("sound %v: %v, %+v on one switch, want %+v", sound, status, got, leaf)
+		}
 	}
 }
 

@@ -51,13 +51,21 @@ func (q *query) known(x, y *portindex.EndPort, slid, dlid ib.LID) (way, bool) {
 	}
 	// The capacity of the route is between that of the worst and that of the best link.
 	low, high := w.and(way{r.MinMTU, r.MinRate}), w.and(way{r.MaxMTU, r.MaxRate})
-	return low, low == high
+	return low, low == high || r.Early
 }
 
 // walk follows the forwarding tables from an end port to a LID of another. It stops when it has followed more links than
-// there are switches.
+// there are switches. By early tables, whose routes may not be those of packets, it has the capacity of the worst link.
 func (q *query) walk(x, y *portindex.EndPort, dlid ib.LID) way {
-	f, t := q.b.View.Fabric, q.b.View.Tables
+	w := q.follow(x, y, dlid)
+	if r := &q.b.Routes; r.Early && x.Home != y.Home && w.mtu != 0 && r.MinMTU != 0 {
+		w = w.and(way{r.MinMTU, r.MinRate})
+	}
+	return w
+}
+
+func (q *query) follow(x, y *portindex.EndPort, dlid ib.LID) way {
+	f, t := q.b.View.Fabric, q.b.Routes.Tables()
 	w := way{x.LinkMTU, x.LinkRate}
 	if x.Home == topo.None {
 		q.steps++

@@ -19,6 +19,9 @@ type Routes struct {
 	MinRate, MaxRate ib.Rate
 	MinMTU, MaxMTU   ib.MTU
 
+	// Early reports that the tables are not those of the switches: routes may take other links between switches than these.
+	Early bool
+
 	tables *route.Tables
 	lane   laneRule
 	peers  []topo.PortID // of the tables
@@ -28,6 +31,17 @@ type Routes struct {
 	island []topo.NodeID // by NodeID: some switch of its island
 	lids   []uint64      // by LID, a bit each: see Reaches
 }
+
+// tablesOf returns the tables of a view, or its early ones.
+func tablesOf(v *sm.View) *route.Tables {
+	if v.Tables == nil {
+		return v.Early
+	}
+	return v.Tables
+}
+
+// Tables returns the tables of the routes.
+func (r *Routes) Tables() *route.Tables { return r.tables }
 
 // Reaches reports whether the switch in front of the end port with a LID, and the tables, agree on its location.
 func (r *Routes) Reaches(lid ib.LID) bool {
@@ -50,7 +64,7 @@ const (
 
 func laneRuleOf(v *sm.View) laneRule {
 	switch {
-	case v.Tables.Layers() > 1:
+	case tablesOf(v).Layers() > 1:
 		return levelByWay
 	case v.Multicast != nil && v.Multicast.SL != 0:
 		return levelZero
@@ -72,7 +86,8 @@ func (r *Routes) after(b *Book, was *sm.View, links []topo.PortID, ends []*EndPo
 	next := *r
 	f := b.View.Fabric
 	next.lane = laneRuleOf(b.View)
-	next.tables, next.peers = b.View.Tables, b.View.Tables.Peers()
+	next.tables, next.Early = tablesOf(b.View), b.View.Tables == nil
+	next.peers = next.tables.Peers()
 	if was == nil || next.tables != r.tables && !slices.Equal(next.peers, r.peers) {
 		next.count(f)
 	} else {

@@ -36,6 +36,7 @@ type asked struct {
 
 func (*core) IsWriting() bool           { return true }
 func (c *core) Wanted() *route.Tables   { return c.wanted }
+func (*core) ReadsLater() bool          { return false }
 func (*core) IsPaused(work.Ref) bool    { return false }
 func (*core) MustWait(topo.NodeID) bool { return false }
 func (*core) Disturb()                  {}

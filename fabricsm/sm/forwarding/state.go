@@ -28,6 +28,8 @@ type Fabric interface {
 	Wanted() *route.Tables
 	// IsPaused reports whether work failed and waits for its turn.
 	IsPaused(work.Ref) bool
+	// ReadsLater reports whether tables that are not read yet are read when ReadNow is called.
+	ReadsLater() bool
 	// MustWait reports whether nothing may be written to a switch yet. If so, the core marks the switch when it may.
 	MustWait(topo.NodeID) bool
 }
@@ -37,8 +39,10 @@ type Tables struct {
 	fabric  Fabric
 	topo    *topo.Builder
 	queue   *work.Queue
-	nodes   []table // by topo.NodeID
-	pending int     // switches whose forwarding differs from what is wanted
+	nodes   []table       // by topo.NodeID
+	pending int           // switches whose forwarding differs from what is wanted
+	unread  int           // switches whose tables are to be read, and can be
+	later   []topo.NodeID // whose tables are read when ReadNow is called; some more than once
 	rollout rollout
 }
 

@@ -25,10 +25,11 @@ type table struct {
 	twice   blocks.Set             // written twice, still different
 	refused blocks.Set             // left alone until the pause after a refusal has passed
 	pending bool                   // counted in Tables.pending
+	unread  bool                   // counted in Tables.unread
 }
 
 func (l *table) forget() {
-	*l = table{busy: l.busy, set: l.set, rolling: l.rolling, pending: l.pending}
+	*l = table{busy: l.busy, set: l.set, rolling: l.rolling, pending: l.pending, unread: l.unread}
 }
 
 // ended takes that a block is no longer asked for. It returns what was being written.

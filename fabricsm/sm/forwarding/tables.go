@@ -14,6 +14,9 @@ func (t *Tables) Remove(id topo.NodeID) {
 	if l.pending {
 		t.pending--
 	}
+	if l.unread {
+		t.unread--
+	}
 	*l = table{}
 }
 
@@ -61,8 +64,31 @@ func (t *Tables) Read(id topo.NodeID) {
 	for b := range top/perBlock + 1 {
 		t.nodes[id].read.Add(b)
 	}
+	if t.fabric.ReadsLater() {
+		t.later = append(t.later, id)
+		return
+	}
 	t.queue.MarkNode(work.LFT, id)
+	t.Recount(id)
 }
+
+// HasLater reports whether tables wait for ReadNow.
+func (t *Tables) HasLater() bool { return len(t.later) > 0 }
+
+// ReadNow has the tables read that were left for later.
+func (t *Tables) ReadNow() {
+	later := t.later
+	t.later = nil
+	for _, id := range later {
+		if !t.nodes[id].read.IsEmpty() && t.fabric.SwitchOf(id).Alive {
+			t.queue.MarkNode(work.LFT, id)
+			t.Recount(id)
+		}
+	}
+}
+
+// Unread returns the number of switches whose tables are being read. One that is silent or refuses does not count.
+func (t *Tables) Unread() int { return t.unread }
 
 // Compare finds the blocks that are to be written.
 func (t *Tables) Compare(id topo.NodeID) {
@@ -172,6 +198,7 @@ func (t *Tables) Refuse(id topo.NodeID, r *work.Request) (first bool) {
 // Recount counts a switch whose forwarding is not in place. A switch that is silent or refuses does not hold up the others.
 func (t *Tables) Recount(id topo.NodeID) {
 	l, s, wanted := &t.nodes[id], t.fabric.SwitchOf(id), t.fabric.Wanted()
+	t.recountUnread(id, l, s)
 	pending := false
 	if s.Alive && !s.Silent && wanted.LFT(id) != nil && s.Known {
 		pending = s.Top != wanted.MaxLID && !t.fabric.IsPaused(work.OnNode(work.Switch, id)) ||
@@ -185,5 +212,18 @@ func (t *Tables) Recount(id topo.NodeID) {
 		t.pending++
 	} else {
 		t.pending--
+	}
+}
+
+func (t *Tables) recountUnread(id topo.NodeID, l *table, s Switch) {
+	unread := s.Alive && !s.Silent && l.read.First(l.refused) >= 0 && !t.fabric.IsPaused(work.OnNode(work.LFT, id))
+	if unread == l.unread {
+		return
+	}
+	l.unread = unread
+	if unread {
+		t.unread++
+	} else {
+		t.unread--
 	}
 }

@@ -12,17 +12,19 @@ import (
 
 // core is a fabric of one switch with two hosts, whose LIDs are 1 to 3.
 type core struct {
-	topo   topo.Builder
-	queue  work.Queue
-	wanted *route.Tables
-	top    ib.LID
-	paused bool
-	waits  bool
+	topo       topo.Builder
+	queue      work.Queue
+	wanted     *route.Tables
+	top        ib.LID
+	paused     bool
+	waits      bool
+	readsLater bool
 }
 
 func (*core) IsWriting() bool             { return true }
 func (c *core) Wanted() *route.Tables     { return c.wanted }
 func (c *core) IsPaused(work.Ref) bool    { return c.paused }
+func (c *core) ReadsLater() bool          { return c.readsLater }
 func (c *core) MustWait(topo.NodeID) bool { return c.waits }
 
 func (c *core) SwitchOf(id topo.NodeID) Switch {

@@ -15,6 +15,7 @@ type Job struct {
 	found   [][]ib.PortNum // by topo.NodeID: tables that another SM wrote; nil: prev counts
 	ruled   uint32
 	engines []route.Engine
+	early   bool
 }
 
 // Result is how a Job ended.
@@ -24,6 +25,7 @@ type Result struct {
 	Report *route.Report // of the tables
 	Err    error         // why engines were passed over
 	ruled  uint32
+	early  bool
 }
 
 // Run computes the tables and judges them. It may run in any goroutine.
@@ -34,9 +36,9 @@ func (j *Job) Run() Result {
 	}
 	choice, err := route.First(j.fabric, prev, j.engines...)
 	if err != nil {
-		return Result{ruled: j.ruled, Err: err}
+		return Result{ruled: j.ruled, early: j.early, Err: err}
 	}
-	return Result{ruled: j.ruled, Fabric: j.fabric, Tables: choice.Tables, Report: &choice.Report, Err: errors.Join(choice.Refused...)}
+	return Result{ruled: j.ruled, early: j.early, Fabric: j.fabric, Tables: choice.Tables, Report: &choice.Report, Err: errors.Join(choice.Refused...)}
 }
 
 // Adopts reports whether a job looks for routes to keep in tables that were found.

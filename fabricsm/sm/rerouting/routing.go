@@ -48,6 +48,7 @@ type Routing struct {
 	waiting []work.Ref     // ports that are Armed and wait for forwarding
 	found   [][]ib.PortNum // by topo.NodeID: the tables of the SM that ruled before, until they were used
 	ruled   uint32         // counts the times that another SM ruled: a job from before counts no longer
+	early   early
 	gone    gone
 }
 
@@ -64,7 +65,7 @@ func (r *Routing) Tables() *route.Tables { return r.tables }
 func (r *Routing) IsRunning() bool { return r.running }
 
 // IsDue reports whether new tables are needed, or are being computed.
-func (r *Routing) IsDue() bool { return r.need || r.running }
+func (r *Routing) IsDue() bool { return r.need || r.running || r.early.stage != noEarly }
 
 // IsDone reports whether the tables that are wanted are those of the present topology.
 func (r *Routing) IsDone() bool { return r.tables != nil && !r.IsDue() }
@@ -101,13 +102,19 @@ func (r *Routing) Renew() {
 }
 
 // OtherRuled takes that another subnet manager may have written tables: a job that is out counts no longer.
-func (r *Routing) OtherRuled() { r.ruled++ }
+func (r *Routing) OtherRuled() {
+	r.ruled++
+	r.early = early{}
+}
 
 // Adopt has the next tables keep what is right in tables that were found, by topo.NodeID.
 func (r *Routing) Adopt(found [][]ib.PortNum) { r.found = found }
 
 // Job returns a job when one is due.
 func (r *Routing) Job(engines []route.Engine) (Job, bool) {
+	if r.early.stage != noEarly {
+		return r.earlyJob(engines)
+	}
 	if !r.need || r.running || !r.fabric.IsWriting() {
 		return Job{}, false
 	}
@@ -133,12 +140,16 @@ func (r *Routing) End(res *Result) bool {
 		r.need = true
 		return false
 	}
+	if res.early {
+		r.earlyEnded(res)
+		return false
+	}
 	return true
 }
 
 // Take puts the tables of a result into force. It returns how many LIDs they lead to.
 func (r *Routing) Take(res *Result) (lids int) {
-	r.tables = res.Tables
+	r.tables, r.early.tables = res.Tables, nil
 	r.routed = make([]topo.PortID, int(r.tables.MaxLID)+1)
 	for i := range r.routed {
 		r.routed[i] = topo.None
