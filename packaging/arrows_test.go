@@ -44,6 +44,10 @@ var arrows = []arrow{
 		from: "fabricsm/proof/reader", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/proof"}, not: []string{"net", "os", "log", "context", "time"},
 		why: "a reader of tables shares nothing with the Subnet Manager but the codec",
 	},
+	{
+		from: "fabricsm/readback", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/proof", "fabricsm/transport"},
+		why: "what is proven of a fabric is read past the Subnet Manager",
+	},
 	{from: "fabricsm/keys", may: []string{"fabricsm/ib"}, why: "keys knows values, and neither packets nor stores"},
 	{from: "fabricsm/vault", may: []string{"fabricsm/ib", "fabricsm/keys"}, why: "a vault seals keys and knows nobody who uses them"},
 	{
@@ -199,6 +203,14 @@ var arrows = []arrow{
 		may:  []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/topospec", "api/v1", "api/store", "api/refusal", "api/inventory"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "the declared topology is made of the inventory, and asks who keeps revisions by an interface",
+	},
+	{
+		from: "api/isolation",
+		may: []string{
+			"fabricsm/ib", "fabricsm/proof", "fabricsm/topospec", "api/v1", "api/store", "api/inventory", "api/fabric/records",
+		},
+		not: []string{"net/http", "portcullis/fabricsm/sm"},
+		why: "what is proven of a fabric rests on what was read and declared, and not on the Subnet Manager",
 	},
 	{
 		from: "api/inventory/layout",

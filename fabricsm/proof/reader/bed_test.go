@@ -78,9 +78,9 @@ func newBed(t *testing.T) *bed {
 }
 
 // owner declares what the netlist has.
-func (b *bed) owner(at ib.Place, info *mad.NodeInfo) proof.Owner {
-	if info.NodeType == ib.NodeSwitch {
-		if b.node(info.NodeGUID) == "" {
+func (b *bed) owner(at ib.Place, is reader.Identity) proof.Owner {
+	if is.Type == ib.NodeSwitch {
+		if b.node(is.Node) == "" {
 			return proof.Owner{}
 		}
 		return proof.Owner{Kind: proof.Infrastructure}
@@ -88,7 +88,7 @@ func (b *bed) owner(at ib.Place, info *mad.NodeInfo) proof.Owner {
 	if at.IsZero() {
 		return proof.Owner{Kind: proof.Infrastructure}
 	}
-	host := b.node(info.NodeGUID)
+	host := b.node(is.Node)
 	if host == "" || b.place(host) != at {
 		return proof.Owner{}
 	}

@@ -76,11 +76,15 @@ func (r *Reader) arrive(i int) {
 	case info.NodeType != ib.NodeSwitch:
 		r.adapterPort(i, d, &info)
 	case !known:
-		dev.owner = r.o.Owner(q.at, &info)
+		dev.owner = r.o.Owner(q.at, identity(&info))
 		if dev.owner.Kind == proof.Infrastructure {
 			r.of(d, 0, mad.AttrSwitchInfo, 0)
 		}
 	}
+}
+
+func identity(info *mad.NodeInfo) Identity {
+	return Identity{Type: info.NodeType, Node: info.NodeGUID, Port: info.PortGUID}
 }
 
 // plausible reports whether a device of a fabric can have such a NodeInfo.
@@ -130,7 +134,7 @@ func (r *Reader) adapterPort(i, d int, info *mad.NodeInfo) {
 	if p.found {
 		return
 	}
-	p.found, p.node, p.owner = true, i, r.o.Owner(q.at, info)
+	p.found, p.node, p.owner = true, i, r.o.Owner(q.at, identity(info))
 	r.add(ask{name: name{d, num, mad.AttrPortInfo, 0}, route: q.route, at: q.at})
 	for block := range pkeyBlocks(info.PartitionCap) {
 		r.add(ask{name: name{d, num, mad.AttrPKeyTable, mad.PKeyTableMod(0, uint16(block))}, route: q.route, at: q.at})

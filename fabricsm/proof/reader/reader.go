@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// Owner returns the owner of the device that is found at a place: of a switch as a whole, of an adapter at that place.
 	// The zero Place is the own port. A device at a place where another one is declared is to be Undeclared.
-	Owner func(at ib.Place, info *mad.NodeInfo) proof.Owner
+	Owner func(at ib.Place, is Identity) proof.Owner
 	// Spare reports whether a port of a switch is declared to be unused; nil: none is.
 	Spare func(at ib.Place) bool
 	// Key returns the M_Key for the device at a place, and no key where none may be shown; nil: no device is sent one.
@@ -26,6 +26,13 @@ type Options struct {
 	Window   int // requests that are out at a time, at least 1
 	Attempts int // how often a request is sent before the device counts as silent, at least 1
 	Devices  int // at most so many devices are read; 0: 65,536
+}
+
+// Identity is who a device says it is.
+type Identity struct {
+	Type ib.NodeType
+	Node ib.GUID
+	Port ib.GUID // GUID of the port at which it is asked, of a switch that of port 0
 }
 
 // Reader reads one fabric once. It is not safe for concurrent use.

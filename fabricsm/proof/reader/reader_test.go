@@ -279,7 +279,7 @@ func TestKeysOnlyWhereDeclared(t *testing.T) {
 func TestUndeclaredSwitch(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.options.Owner = func(ib.Place, *mad.NodeInfo) proof.Owner { return proof.Owner{} }
+	b.options.Owner = func(ib.Place, reader.Identity) proof.Owner { return proof.Owner{} }
 	if found := b.read(); len(found.Fabric.Devices) != 2 {
 		t.Errorf("%d devices were found, want the own adapter and the switch", len(found.Fabric.Devices))
 	}
@@ -309,7 +309,7 @@ func FuzzAnswers(f *testing.F) {
 		next := func() byte { n++; return noise[n%len(noise)] }
 		state := uint32(0)
 		r, err := reader.New(reader.Options{
-			Owner:  func(ib.Place, *mad.NodeInfo) proof.Owner { return proof.Owner{Kind: proof.Infrastructure} },
+			Owner:  func(ib.Place, reader.Identity) proof.Owner { return proof.Owner{Kind: proof.Infrastructure} },
 			Draw:   func() uint32 { state++; return state },
 			Window: 4, Attempts: 2, Devices: 8,
 		})

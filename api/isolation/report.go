@@ -1,0 +1,384 @@
+package isolation
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/proof"
+	"portcullis/fabricsm/proof/reader"
+)
+
+const (
+	// maxExamples bounds the packets that a report shows.
+	maxExamples = 20
+	// maxRows bounds each other list of a report.
+	maxRows = 100
+)
+
+// Span is when a fabric was read.
+type Span struct{ Begun, Ended time.Time }
+
+// Report proves what it can of what was read by the options of an Intent, and says what follows. tenant limits it to the pairs
+// of one tenant; "" does not.
+func Report(in *Intent, found *reader.Found, when Span, tenant string) (*v1.Isolation, error) {
+	r := reporter{in: in, found: found, tenant: tenant, parties: map[proof.Owner]*v1.IsolationParty{}, names: map[string]string{}}
+	r.rename()
+	var err error
+	if r.result, err = proof.Prove(found.Fabric); err != nil {
+		return nil, fmt.Errorf("prove isolation: %w", err)
+	}
+	r.out = &v1.Isolation{Tenant: tenant, Examples: []v1.IsolationExample{}, Missing: []v1.MissingPort{}, Undeclared: []v1.UndeclaredPort{}, Unread: []v1.UnreadValue{}}
+	r.ends()
+	r.strangers()
+	r.pairs()
+	r.conclude()
+	r.bounds(when)
+	return r.out, nil
+}
+
+// reporter makes one report.
+type reporter struct {
+	in      *Intent
+	found   *reader.Found
+	result  *proof.Result
+	tenant  string
+	out     *v1.Isolation
+	parties map[proof.Owner]*v1.IsolationParty
+	lacks   map[proof.Owner]bool // parties with a port that was not found
+	names   map[string]string    // of devices: as the reader calls them, and as people do
+
+	missing, undeclared int
+}
+
+// rename calls devices as people do.
+func (r *reporter) rename() {
+	f := r.found.Fabric
+	hosts := map[int]string{}
+	for i := range r.found.Ends {
+		e := &r.found.Ends[i]
+		if at, ok := r.in.byPlace[e.At]; ok && at >= 0 && f.Devices[e.Port.Device].Ports[e.Port.Port].Owner.Kind != proof.Undeclared {
+			hosts[e.Port.Device] = r.in.ends[at].host
+		}
+	}
+	for i := range f.Devices {
+		d := &f.Devices[i]
+		was := d.Name
+		if host := hosts[i]; host != "" {
+			d.Name = fmt.Sprintf("%s (%s)", host, was)
+		} else {
+			d.Name = r.in.nodeName(d)
+		}
+		r.names[was] = d.Name
+	}
+}
+
+// ends finds the declared ports among those that were read.
+func (r *reporter) ends() {
+	type seen struct {
+		at   ib.Place
+		port ib.GUID
+	}
+	there := map[seen]bool{}
+	for i := range r.found.Ends {
+		e := &r.found.Ends[i]
+		if r.owner(e) != (proof.Owner{}) {
+			there[seen{e.At, e.GUID}], there[seen{at: e.At}] = true, true
+		}
+		if e.At.IsZero() { // the own port is where its cable leads
+			there[seen{port: e.GUID}] = true
+		}
+	}
+	r.lacks = map[proof.Owner]bool{}
+	for i := range r.in.ends {
+		e := &r.in.ends[i]
+		is := there[seen{e.place, e.port}] && !e.place.IsZero() || e.port != 0 && e.owner == infrastructure && there[seen{port: e.port}]
+		if e.owner.Kind == proof.Tenant {
+			p := r.party(e.owner)
+			p.Declared++
+			if is {
+				p.Found++
+			}
+		}
+		if is {
+			continue
+		}
+		// Of other hosts nothing is claimed. Wherever they are, they are undeclared devices there, which count.
+		r.lacks[e.owner] = e.owner.Kind == proof.Tenant && e.owner.Name != NoTenant
+		r.missing++
+		if len(r.out.Missing) < maxRows {
+			r.out.Missing = append(r.out.Missing, v1.MissingPort{Host: e.host, Party: e.owner.Name, GUID: e.port, Place: e.place, Cause: r.why(e)})
+		}
+	}
+}
+
+func (r *reporter) owner(e *reader.End) proof.Owner {
+	return r.found.Fabric.Devices[e.Port.Device].Ports[e.Port.Port].Owner
+}
+
+// why says why a declared port was not found.
+func (r *reporter) why(e *end) string {
+	if e.place.IsZero() {
+		return "no cable of it is declared"
+	}
+	if r.in.byPlace[e.place] < 0 {
+		return "several ports are declared at this switch port"
+	}
+	f := r.found.Fabric
+	sw := slices.IndexFunc(f.Devices, func(d proof.Device) bool { return d.GUID == e.place.Switch && d.Type == ib.NodeSwitch })
+	if sw < 0 {
+		return "its switch was not found"
+	}
+	if int(e.place.Port) >= len(f.Devices[sw].Ports) {
+		return "its switch has no such port"
+	}
+	switch p := &f.Devices[sw].Ports[e.place.Port]; {
+	case p.State == proof.Known(ib.PortDown):
+		return "the switch port is down"
+	case p.Cable.Port != 0:
+		return "another device is at the switch port"
+	default:
+		return "nothing answers at the switch port"
+	}
+}
+
+// strangers lists the ports that are not declared where they are.
+func (r *reporter) strangers() {
+	declared := map[ib.GUID]ib.Place{}
+	for i := range r.in.ends {
+		declared[r.in.ends[i].port] = r.in.ends[i].place
+	}
+	for i := range r.found.Ends {
+		e := &r.found.Ends[i]
+		if r.owner(e).Kind != proof.Undeclared {
+			continue
+		}
+		r.undeclared++
+		why := "no such port is declared"
+		if at, ok := declared[e.GUID]; ok && e.GUID != 0 {
+			why = fmt.Sprintf("it is declared at %v", at)
+		}
+		if len(r.out.Undeclared) < maxRows {
+			r.out.Undeclared = append(r.out.Undeclared, v1.UndeclaredPort{GUID: e.GUID, Place: e.At, Cause: why})
+		}
+	}
+}
+
+// party returns the row of a party.
+func (r *reporter) party(o proof.Owner) *v1.IsolationParty {
+	p, ok := r.parties[o]
+	if !ok {
+		p = &v1.IsolationParty{Name: nameOf(o), Tenant: o.Kind == proof.Tenant && o.Name != NoTenant}
+		r.parties[o] = p
+	}
+	return p
+}
+
+// nameOf returns the name of a party.
+func nameOf(o proof.Owner) string {
+	switch o.Kind {
+	case proof.Undeclared:
+		return "(undeclared devices)"
+	case proof.Spare:
+		return "(spare ports)"
+	default:
+		return o.Name
+	}
+}
+
+// pair is two parties, the lesser name first.
+type pair [2]proof.Owner
+
+func pairOf(a, b proof.Owner) pair {
+	if cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) > 0 {
+		a, b = b, a
+	}
+	return pair{a, b}
+}
+
+// pairs counts the pairs by verdict, and shows packets.
+func (r *reporter) pairs() {
+	for _, o := range r.result.Parties() {
+		r.party(o)
+	}
+	owners := slices.SortedFunc(maps.Keys(r.parties), func(a, b proof.Owner) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	open := r.open()
+	var leaks, unknown []pair
+	for i, a := range owners {
+		for _, b := range owners[i+1:] {
+			if !r.counts(a, b) {
+				continue
+			}
+			p := pairOf(a, b)
+			v, isOpen := open[p]
+			if !isOpen {
+				v = proof.Verdict{proof.Isolated, proof.Isolated, proof.Isolated}
+			}
+			status := v[proof.Both]
+			if status == proof.Isolated && (r.lacks[a] || r.lacks[b]) {
+				status = proof.Unproven
+			} else if isOpen && status == proof.Leaks {
+				leaks = append(leaks, p)
+			} else if isOpen && status == proof.Unproven {
+				unknown = append(unknown, p)
+			}
+			r.count(a, b, status, v)
+		}
+	}
+	r.examples(append(leaks, unknown...))
+}
+
+// open returns the verdicts of the pairs that are not isolated under each assumption.
+func (r *reporter) open() map[pair]proof.Verdict {
+	out := map[pair]proof.Verdict{}
+	for _, assume := range []proof.Assumption{proof.Both, proof.Switches, proof.Adapters} {
+		for _, o := range r.result.Open(assume) {
+			p := pairOf(o.From, o.To)
+			if _, known := out[p]; !known {
+				out[p] = r.result.Pair(p[0], p[1])
+			}
+		}
+	}
+	return out
+}
+
+// counts reports whether two parties must be isolated from each other, and the report is about them.
+func (r *reporter) counts(a, b proof.Owner) bool {
+	tenants := r.parties[a].Tenant || r.parties[b].Tenant
+	return tenants && (r.tenant == "" || a == r.asked() || b == r.asked())
+}
+
+func (r *reporter) asked() proof.Owner { return proof.Owner{Kind: proof.Tenant, Name: r.tenant} }
+
+func (r *reporter) count(a, b proof.Owner, status proof.Status, v proof.Verdict) {
+	for _, to := range []*v1.IsolationPairs{&r.out.Pairs, &r.parties[a].Pairs, &r.parties[b].Pairs} {
+		switch status {
+		case proof.Isolated:
+			to.Isolated++
+		case proof.Leaks:
+			to.Leaks++
+		default:
+			to.Unknown++
+		}
+	}
+	if status != proof.Isolated {
+		return
+	}
+	switch v.Depth() {
+	case proof.HeldByEitherSide:
+		r.out.Held.Each++
+	case proof.HeldBySwitches:
+		r.out.Held.Switches++
+	case proof.HeldByAdapters:
+		r.out.Held.Adapters++
+	default:
+		r.out.Held.Together++
+	}
+}
+
+func (r *reporter) examples(list []pair) {
+	for _, p := range list[:min(len(list), maxExamples)] {
+		for _, way := range []proof.Pair{{From: p[0], To: p[1]}, {From: p[1], To: p[0]}} {
+			c, err := r.result.Explain(proof.Both, way)
+			if err != nil {
+				continue // the packet passes the other way
+			}
+			r.out.Examples = append(r.out.Examples, example(&c))
+			break
+		}
+	}
+}
+
+func example(c *proof.CounterExample) v1.IsolationExample {
+	e := v1.IsolationExample{
+		From: nameOf(c.From), To: nameOf(c.To), Certain: c.Certain, PKey: c.Key, Raw: c.Raw, DLID: c.DLID, Cure: c.Change.String(),
+		Hops: []v1.IsolationHop{},
+	}
+	for _, h := range c.Hops {
+		e.Hops = append(e.Hops, v1.IsolationHop{Device: h.Device, In: h.In, Out: h.Out, Passed: h.Passed})
+	}
+	return e
+}
+
+// conclude decides the verdicts.
+func (r *reporter) conclude() {
+	tenants := false
+	for owner, p := range r.parties {
+		p.Verdict = verdictOf(&p.Pairs, r.lacks[owner])
+		tenants = tenants || p.Tenant && (r.tenant == "" || owner == r.asked())
+		if r.tenant == "" || owner == r.asked() || p.Pairs != (v1.IsolationPairs{}) {
+			r.out.Parties = append(r.out.Parties, *p)
+		}
+	}
+	rank := []string{v1.Leaks, v1.IsolationUnknown, v1.Isolated}
+	slices.SortFunc(r.out.Parties, func(a, b v1.IsolationParty) int {
+		return cmp.Or(cmp.Compare(slices.Index(rank, a.Verdict), slices.Index(rank, b.Verdict)), strings.Compare(a.Name, b.Name))
+	})
+	missing := false
+	for owner, lacks := range r.lacks {
+		missing = missing || lacks && (r.tenant == "" || owner == r.asked())
+	}
+	r.out.Verdict = verdictOf(&r.out.Pairs, missing)
+	switch {
+	case !tenants:
+		r.out.Verdict, r.out.Reason = v1.IsolationUnknown, "no host belongs to a tenant, so there is nothing to prove"
+	case r.out.Verdict != v1.IsolationUnknown:
+	case missing:
+		r.out.Reason = "ports of tenants were not found where they are declared"
+	default:
+		r.out.Reason = "values were not read on which a packet depends"
+	}
+}
+
+// verdictOf returns the worst verdict.
+func verdictOf(p *v1.IsolationPairs, missing bool) string {
+	switch {
+	case p.Leaks > 0:
+		return v1.Leaks
+	case p.Unknown > 0 || missing:
+		return v1.IsolationUnknown
+	default:
+		return v1.Isolated
+	}
+}
+
+// assumptions are what every verdict takes for granted.
+var assumptions = []string{
+	"switches check P_Keys as their PortInfo says, and adapters of tenants send and receive only P_Keys of their tables",
+	"the adversary is root on every host and chooses P_Key, DLID and SLID of its packets",
+	"a switch that claims to enforce does; tables are what devices apply",
+	"declared hosts, switches and cables are as declared; the own port is the one of this service",
+	"alias GUIDs, virtual ports and SLtoVL tables were not read",
+}
+
+func (r *reporter) bounds(when Span) {
+	b := &r.out.Bounds
+	*b = v1.IsolationBounds{
+		Begun: when.Begun, Ended: when.Ended, Requests: r.found.Sent, Devices: len(r.found.Fabric.Devices), Ends: len(r.found.Ends),
+		Missing: r.missing, Undeclared: r.undeclared, Unread: len(r.found.Unknown), Strays: r.found.Strays, Assumptions: assumptions,
+	}
+	for i := range r.found.Fabric.Devices {
+		if r.found.Fabric.Devices[i].Type == ib.NodeSwitch {
+			b.Switches++
+		}
+	}
+	for _, u := range r.found.Unknown[:min(len(r.found.Unknown), maxRows)] {
+		r.out.Unread = append(r.out.Unread, v1.UnreadValue{What: u.What, Where: r.where(u.Where), Cause: u.Cause.String()})
+	}
+}
+
+// where names the device of a value as people do.
+func (r *reporter) where(said string) string {
+	device, port, _ := strings.Cut(said, " port ")
+	if name := r.names[device]; name != "" {
+		return strings.TrimSuffix(name+" port "+port, " port ")
+	}
+	return said
+}

@@ -1,0 +1,117 @@
+package v1
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+)
+
+// Verdicts of Isolation.
+const (
+	Isolated         = "isolated" // proven: no packet passes
+	Leaks            = "leaks"    // a packet passes
+	IsolationUnknown = "unknown"  // not proven: something was not read, or is not there
+)
+
+// IsolationQuery asks whether tenants are isolated.
+type IsolationQuery struct {
+	Tenant string `query:"tenant" maxLength:"63" doc:"only pairs of this tenant; none: all"`
+}
+
+// Isolation says whether tenants are isolated from each other, proven from the tables that devices were read to hold.
+type Isolation struct {
+	Verdict    string             `json:"verdict" enum:"isolated,leaks,unknown" doc:"of the worst pair; isolated only if everything is"`
+	Reason     string             `json:"reason,omitempty" doc:"why the verdict is unknown"`
+	Tenant     string             `json:"tenant,omitempty" doc:"if one was asked for"`
+	Pairs      IsolationPairs     `json:"pairs" doc:"two tenants each, or a tenant and other hosts"`
+	Held       IsolationDepth     `json:"held" doc:"what holds the isolated pairs apart"`
+	Parties    []IsolationParty   `json:"parties" doc:"the worst first"`
+	Examples   []IsolationExample `json:"examples" doc:"packets that pass or may pass, at most 20; those that pass first"`
+	Missing    []MissingPort      `json:"missing" doc:"declared ports that were not found, at most 100; of their tenants nothing is proven"`
+	Undeclared []UndeclaredPort   `json:"undeclared" doc:"ports that were found and are not declared where they are, at most 100"`
+	Unread     []UnreadValue      `json:"unread" doc:"values that were not read, at most 100; each counts as letting every packet pass"`
+	Bounds     IsolationBounds    `json:"bounds"`
+}
+
+// IsolationPairs counts pairs by verdict.
+type IsolationPairs struct {
+	Isolated int `json:"isolated"`
+	Leaks    int `json:"leaks"`
+	Unknown  int `json:"unknown"`
+}
+
+// IsolationDepth counts isolated pairs by what holds them apart.
+type IsolationDepth struct {
+	Each     int `json:"each" doc:"switches hold if adapters do not, and adapters if switches do not"`
+	Switches int `json:"switches" doc:"switches alone hold; adapters alone would not"`
+	Adapters int `json:"adapters" doc:"adapters alone hold; switches alone would not"`
+	Together int `json:"together" doc:"neither holds alone"`
+}
+
+// IsolationParty is a tenant, or other hosts that tenants must be isolated from.
+type IsolationParty struct {
+	Name     string         `json:"name"`
+	Tenant   bool           `json:"tenant" doc:"false: hosts of no tenant, undeclared devices, spare ports"`
+	Verdict  string         `json:"verdict" enum:"isolated,leaks,unknown"`
+	Declared int            `json:"declared" doc:"ports"`
+	Found    int            `json:"found" doc:"of these, where they are declared"`
+	Pairs    IsolationPairs `json:"pairs"`
+}
+
+// IsolationExample is a packet that passes from one party to another, and the change that stops it.
+type IsolationExample struct {
+	From    string         `json:"from"`
+	To      string         `json:"to"`
+	Certain bool           `json:"certain" doc:"it passes; false: it may pass, depending on what was not read"`
+	PKey    ib.PKey        `json:"pkey,omitzero" doc:"of the packet"`
+	Raw     bool           `json:"raw,omitempty" doc:"it is a raw packet, without a P_Key"`
+	DLID    ib.LID         `json:"dlid,omitzero" doc:"of the packet; none: no forwarding table decides"`
+	Hops    []IsolationHop `json:"hops"`
+	Cure    string         `json:"cure" doc:"the smallest change after which no packet passes between these two ports"`
+}
+
+// IsolationHop is a device on the way of a packet.
+type IsolationHop struct {
+	Device string     `json:"device"`
+	In     ib.PortNum `json:"in,omitzero" doc:"none: the way begins here"`
+	Out    ib.PortNum `json:"out,omitzero" doc:"none: the way ends here"`
+	Passed []string   `json:"passed" doc:"why the device lets the packet pass"`
+}
+
+// MissingPort is a declared port that was not found where it is declared.
+type MissingPort struct {
+	Host  string   `json:"host"`
+	Party string   `json:"party" doc:"tenant"`
+	GUID  ib.GUID  `json:"guid,omitzero" doc:"port GUID"`
+	Place ib.Place `json:"place,omitzero" doc:"switch port; none: no cable is declared"`
+	Cause string   `json:"cause"`
+}
+
+// UndeclaredPort is a port that was found and is not declared there.
+type UndeclaredPort struct {
+	GUID  ib.GUID  `json:"guid" doc:"port GUID"`
+	Place ib.Place `json:"place" doc:"switch port"`
+	Cause string   `json:"cause"`
+}
+
+// UnreadValue is a value that was not read.
+type UnreadValue struct {
+	What  string `json:"what"`
+	Where string `json:"where"`
+	Cause string `json:"cause"`
+}
+
+// IsolationBounds says what a verdict rests on.
+type IsolationBounds struct {
+	Begun       time.Time `json:"begun" doc:"first request"`
+	Ended       time.Time `json:"ended" doc:"last answer"`
+	Requests    int       `json:"requests"`
+	Devices     int       `json:"devices" doc:"found"`
+	Switches    int       `json:"switches" doc:"of these"`
+	Ends        int       `json:"ends" doc:"ports of hosts that were found"`
+	Missing     int       `json:"missing" doc:"declared ports that were not found"`
+	Undeclared  int       `json:"undeclared" doc:"ports found that are not declared"`
+	Unread      int       `json:"unread" doc:"values that were not read"`
+	Strays      int       `json:"strays" doc:"packets that answered no request"`
+	Assumptions []string  `json:"assumptions" doc:"what the verdict takes for granted"`
+}
