@@ -82,14 +82,18 @@ func (s *Server) leads(op operation) func(huma.Context, func(huma.Context)) {
 				"leadership changes at this moment: the instance "+peer.Name+" leads now", "ask again"))
 		default:
 			r.Body = http.MaxBytesReader(w, r.Body, op.maxBody)
-			s.forward(w, r, peer)
+			s.forward(w, r, peer, &op)
 		}
 	}
 }
 
 // forward passes a request on.
-func (s *Server) forward(w http.ResponseWriter, r *http.Request, peer *Peer) {
-	ctx, cancel := context.WithTimeout(r.Context(), forwardTimeout)
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, peer *Peer, op *operation) {
+	limit := forwardTimeout
+	if op.long {
+		limit = longTimeout
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
 	id := w.Header().Get("X-Request-Id")
 	proxy := &httputil.ReverseProxy{

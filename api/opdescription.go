@@ -43,6 +43,7 @@ func (op *operation) description(local bool) string {
 	say(slices.Contains(granting, op.id), "It is refused (503) while the clock of the machine is not believed.")
 	say(slices.Contains(growing, op.id), "It is refused (503) while the store is short of room, so that removals can still be recorded.")
 	say(op.status == 202, "The answer comes before the effect (202): the object that is answered shows when it has taken place.")
-	say(op.long, "It takes as long as the whole store takes to be read.")
+	say(op.long && op.tag == "fabric", "It takes as long as all tables of the fabric take to be read, at most 10 minutes.")
+	say(op.long && op.tag != "fabric", "It takes as long as the whole store takes to be read.")
 	return strings.Join(says, " ")
 }

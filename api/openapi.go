@@ -97,6 +97,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.reviewRoutes(a)
 	s.resultRoutes(a)
 	s.seenRoutes(a)
+	isolationRoutes(s, a)
 
 	// Huma describes its own error shape beside every operation; ours takes
 	// its place, so drop what nothing refers to.

@@ -56,7 +56,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options are what a Server is made of. All fields but Fabric, Operator, Topospec, Derived,
+// Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Topospec, Derived,
 // Reference, Locks, Events, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended, Clock, Answers, UFM, Verifier and Ready are
 // required.
 type Options struct {
@@ -64,6 +64,7 @@ type Options struct {
 	Tenancy        Tenancy
 	Fabric         FabricReader    // nil: the sm role is in another process
 	Operator       FabricOperator  // nil with Fabric
+	Isolation      IsolationProver // nil with Fabric
 	Topospec       TopospecKeeper  // nil: no revisions are kept
 	RMA            Replacer        // nil with Topospec
 	Derived        Deriver         // nil with Topospec
@@ -97,6 +98,7 @@ type Server struct {
 	tenancy      Tenancy
 	fabric       FabricReader
 	operator     FabricOperator
+	isolation    IsolationProver
 	topospec     TopospecKeeper
 	rma          Replacer
 	derived      Deriver
@@ -139,7 +141,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, topospec: o.Topospec, rma: o.RMA, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

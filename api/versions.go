@@ -63,7 +63,8 @@ var versionRules = map[string]versionRule{
 
 	// The fabric as it is seen, and its keys, which have no version.
 	"forget-unseen": hasNone, "step-down": hasNone, "mark-health": hasNone,
-	"release-keys": hasNone, "move-key": hasNone, "get-sealed-keys": hasNone,
+	"verify-isolation": hasNone, // it changes nothing
+	"release-keys":     hasNone, "move-key": hasNone, "get-sealed-keys": hasNone,
 	"lend-key": hasNone, "lend-sa-key": hasNone, "retire-keys": hasNone,
 }
 

@@ -93,6 +93,8 @@ const (
 	retireKeys     operation = "POST /v1/fabric/keys/retire"
 	listDeviceKeys operation = "GET /v1/fabric/keys/devices"
 
+	verifyIsolation operation = "POST /v1/verify"
+
 	getFabric      operation = "GET /v1/fabric"
 	getOverview    operation = "GET /v1/fabric/overview"
 	markHealth     operation = "POST /v1/fabric/health"

@@ -8,6 +8,7 @@ import (
 	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/proof"
 	"portcullis/fabricsm/proof/reader"
@@ -192,8 +193,12 @@ func (in *Intent) device(s *topospec.Spec, id topospec.DeviceID) {
 }
 
 // Options returns how a fabric is read that is to be as intended.
-func (in *Intent) Options() reader.Options {
-	return reader.Options{Owner: in.owner, Spare: func(at ib.Place) bool { return in.spares[at] }}
+func (in *Intent) Options(q v1.IsolationQuery) reader.Options {
+	o := reader.Options{Owner: in.owner, Spare: func(at ib.Place) bool { return in.spares[at] }}
+	if q.Membership {
+		o.Inbound = proof.InboundMembership
+	}
+	return o
 }
 
 // owner returns the owner of a device by what it says and where it is. A device that is not where it is declared is

@@ -24,21 +24,20 @@ const (
 // Span is when a fabric was read.
 type Span struct{ Begun, Ended time.Time }
 
-// Report proves what it can of what was read by the options of an Intent, and says what follows. tenant limits it to the pairs
-// of one tenant; "" does not.
-func Report(in *Intent, found *reader.Found, when Span, tenant string) (*v1.Isolation, error) {
-	r := reporter{in: in, found: found, tenant: tenant, parties: map[proof.Owner]*v1.IsolationParty{}, names: map[string]string{}}
+// Report proves what it can of what was read by the options of an Intent for the same question, and says what follows.
+func Report(in *Intent, found *reader.Found, when Span, q v1.IsolationQuery) (*v1.Isolation, error) {
+	r := reporter{in: in, found: found, tenant: q.Tenant, parties: map[proof.Owner]*v1.IsolationParty{}, names: map[string]string{}}
 	r.rename()
 	var err error
 	if r.result, err = proof.Prove(found.Fabric); err != nil {
 		return nil, fmt.Errorf("prove isolation: %w", err)
 	}
-	r.out = &v1.Isolation{Tenant: tenant, Examples: []v1.IsolationExample{}, Missing: []v1.MissingPort{}, Undeclared: []v1.UndeclaredPort{}, Unread: []v1.UnreadValue{}}
+	r.out = &v1.Isolation{Tenant: q.Tenant, Examples: []v1.IsolationExample{}, Missing: []v1.MissingPort{}, Undeclared: []v1.UndeclaredPort{}, Unread: []v1.UnreadValue{}}
 	r.ends()
 	r.strangers()
 	r.pairs()
 	r.conclude()
-	r.bounds(when)
+	r.bounds(when, q.Membership)
 	return r.out, nil
 }
 
@@ -358,11 +357,14 @@ var assumptions = []string{
 	"alias GUIDs, virtual ports and SLtoVL tables were not read",
 }
 
-func (r *reporter) bounds(when Span) {
+func (r *reporter) bounds(when Span, membership bool) {
 	b := &r.out.Bounds
 	*b = v1.IsolationBounds{
 		Begun: when.Begun, Ended: when.Ended, Requests: r.found.Sent, Devices: len(r.found.Fabric.Devices), Ends: len(r.found.Ends),
-		Missing: r.missing, Undeclared: r.undeclared, Unread: len(r.found.Unknown), Strays: r.found.Strays, Assumptions: assumptions,
+		Missing: r.missing, Undeclared: r.undeclared, Unread: len(r.found.Unknown), Strays: r.found.Strays, Assumptions: slices.Clone(assumptions),
+	}
+	if membership {
+		b.Assumptions = append(b.Assumptions, "switches refuse inbound packets that claim full membership where the port is a limited member, as was asked to assume")
 	}
 	for i := range r.found.Fabric.Devices {
 		if r.found.Fabric.Devices[i].Type == ib.NodeSwitch {

@@ -13,7 +13,6 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/proof"
 	"portcullis/fabricsm/proof/reader"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
@@ -35,7 +34,9 @@ type bed struct {
 	fabric  *sim.Fabric
 	station *sim.Station
 	records isolation.Records
-	rounds  map[asked]int
+	// cautious: it is not assumed that switches compare membership.
+	cautious bool
+	rounds   map[asked]int
 	// change sees each answer before the reader does, and which time it is given; false loses it.
 	change func(time int, m *mad.MAD) bool
 }
@@ -98,7 +99,8 @@ func (b *bed) report(tenant string) *v1.Isolation {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	out, err := isolation.Report(in, b.read(in), isolation.Span{}, tenant)
+	q := v1.IsolationQuery{Tenant: tenant, Membership: !b.cautious}
+	out, err := isolation.Report(in, b.read(in, q), isolation.Span{}, q)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -108,11 +110,11 @@ func (b *bed) report(tenant string) *v1.Isolation {
 	return out
 }
 
-func (b *bed) read(in *isolation.Intent) *reader.Found {
+func (b *bed) read(in *isolation.Intent, q v1.IsolationQuery) *reader.Found {
 	b.t.Helper()
-	o := in.Options()
+	o := in.Options(q)
 	next := uint32(0)
-	o.Draw, o.Window, o.Attempts, o.Inbound = func() uint32 { next++; return next }, 4, 2, proof.InboundMembership
+	o.Draw, o.Window, o.Attempts = func() uint32 { next++; return next }, 4, 2
 	r, err := reader.New(o)
 	if err != nil {
 		b.t.Fatal(err)
@@ -196,6 +198,15 @@ func TestClean(t *testing.T) {
 	if c := got.Bounds; c.Devices != len(b.list.Nodes) || c.Requests == 0 || c.Ends != 6 || len(c.Assumptions) == 0 {
 		t.Errorf("bounds: %+v", c)
 	}
+	if n := len(got.Bounds.Assumptions); !strings.Contains(got.Bounds.Assumptions[n-1], "as was asked to assume") {
+		t.Errorf("assumptions: %q", got.Bounds.Assumptions)
+	}
+	// Without that a changed adapter may claim to be a full member of the default partition.
+	b.cautious = true
+	if got := b.report(""); got.Verdict != v1.Isolated || got.Held != (v1.IsolationDepth{Adapters: 3}) {
+		t.Errorf("if switches may ignore membership: %v, held %+v", got.Verdict, got.Held)
+	}
+	b.cautious = false
 	if got := b.report("red"); got.Verdict != v1.Isolated || got.Pairs != (v1.IsolationPairs{Isolated: 2}) {
 		t.Errorf("of red alone: %v, pairs %+v", got.Verdict, got.Pairs)
 	}

@@ -132,6 +132,11 @@ var table = []Group{
 		Operations: []string{"create-backup", "stream-backup", "get-backup"},
 	},
 	{
+		Name: "verify-isolation", Does: "has the isolation of tenants proven from the tables of devices",
+		Roles:      []Role{Operator, SecurityAdmin, Auditor},
+		Operations: []string{"verify-isolation"},
+	},
+	{
 		Name: "verify-backups", Does: "verifies backups",
 		Roles:      []Role{Operator, SecurityAdmin, Auditor},
 		Operations: []string{"verify-backup"},

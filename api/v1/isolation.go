@@ -15,7 +15,8 @@ const (
 
 // IsolationQuery asks whether tenants are isolated.
 type IsolationQuery struct {
-	Tenant string `query:"tenant" maxLength:"63" doc:"only pairs of this tenant; none: all"`
+	Tenant     string `query:"tenant" maxLength:"63" doc:"only pairs of this tenant; none: all"`
+	Membership bool   `query:"membership" doc:"assume that switches refuse inbound packets that claim full membership where the port is a limited member; no attribute shows whether they do"`
 }
 
 // Isolation says whether tenants are isolated from each other, proven from the tables that devices were read to hold.

@@ -52,7 +52,7 @@ machine: use --socket, PORTCULLIS_SOCKET or socket.
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service or by the
 policy for firmware, 4 not converged within the time of --timeout; for firmware 5 invalid, 6 not
-signed, 7 not verifiable; for import 8 settings lost that were not accepted.`
+signed, 7 not verifiable, as for isolation; for import 8 settings lost that were not accepted.`
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.Version = version.String()
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")

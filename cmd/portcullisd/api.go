@@ -175,7 +175,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 	debts := owed.New(s.log)
 	if f := s.fabric; f != nil {
 		observer, debts, replace.Look = f.observer, f.owed, s.declared.Sight
-		o.Fabric, o.Operator = f.observer, f.marks // not a typed nil
+		o.Fabric, o.Operator, o.Isolation = f.observer, f.marks, f.prover() // not a typed nil
 		derived.Seen = func() (*topo.Fabric, error) {
 			sight, err := s.declared.Sight()
 			if err != nil {

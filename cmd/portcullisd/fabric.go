@@ -18,12 +18,15 @@ import (
 	"portcullis/cmd/portcullisd/fabricport"
 	"portcullis/cmd/portcullisd/inputs"
 	"portcullis/cmd/portcullisd/leadership"
+	"portcullis/cmd/portcullisd/proving"
 	"portcullis/cmd/portcullisd/readiness"
 	"portcullis/cmd/portcullisd/settle"
 	"portcullis/cmd/portcullisd/smrole"
 	"portcullis/cmd/portcullisd/watch"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/transport"
+	"portcullis/fabricsm/vault"
 )
 
 // fabricRole is what the role sm consists of.
@@ -59,6 +62,25 @@ func (s *service) newFabricRole() error {
 	f.marks.Note, f.marks.Sealed = keyops.Audit(s.store, time.Now), func() ([]sm.Fact, error) { return smrole.Facts(s.store, f.owed, s.log) }
 	s.fabric = f
 	return nil
+}
+
+// prover returns what proves the isolation of tenants, by a port of its own.
+func (f *fabricRole) prover() *proving.Prover {
+	s := f.service
+	c := &s.config.Fabric
+	o := proving.Options{
+		Store: s.store, Log: s.log, Now: s.clock.Now, Sealed: f.marks.Sealed, Timeout: c.Timeout,
+		Open: func(ctx context.Context) (transport.Port, error) {
+			ctx, cancel := context.WithTimeout(ctx, fabricport.DialTimeout)
+			defer cancel()
+			return fabricport.Attach(ctx, c.Port, c.Timeout)
+		},
+		Topology: func(ctx context.Context) *topospec.Spec { return s.declared.With(ctx, s.inUse.Core()).Topology.Spec },
+	}
+	if c.Keys.ManagesMKeys() {
+		o.Root = func() (vault.Root, error) { return c.Keys.OpenRoot(s.config.Path) }
+	}
+	return proving.New(o)
 }
 
 // candidacy returns the candidate, nil without one.

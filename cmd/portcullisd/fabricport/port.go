@@ -100,6 +100,23 @@ func Open(ctx context.Context, spec string, timeout time.Duration, agents []umad
 	}
 }
 
+// Attach attaches to a port beside the Subnet Manager that runs on it, for requests of SMPs and their answers alone.
+func Attach(ctx context.Context, spec string, timeout time.Duration) (transport.Port, error) {
+	p, err := parsePort(spec)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.umad != nil:
+		p.umad.AsSM, p.umad.Timeout = false, timeout
+		return opened(umad.Dial(ctx, *p.umad))
+	case p.ibsim != nil:
+		p.ibsim.AsSM = false
+		return opened(ibsim.Dial(ctx, *p.ibsim))
+	default:
+		return nil, errors.New("a fabric that is simulated in the process of the Subnet Manager has no second attachment: use portcullis-sim and ibsim:SOCKET/NODE")
+	}
+}
+
 // opened returns no port with an error; a nil of a concrete type would be one.
 func opened[P transport.Port](p P, err error) (transport.Port, error) {
 	if err != nil {

@@ -1,0 +1,28 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	v1 "portcullis/api/v1"
+)
+
+// VerifyIsolation has the service read the tables of all devices, and returns what they prove of the isolation of tenants. It may
+// take as long as ctx allows.
+func (c *Client) VerifyIsolation(ctx context.Context, in v1.IsolationQuery) (*v1.Isolation, error) {
+	q := query{}
+	q.set("tenant", in.Tenant)
+	q.flag("membership", in.Membership)
+	resp, err := open(ctx, c, verifyIsolation, q)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var out v1.Isolation
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&out); err != nil {
+		return nil, fmt.Errorf("read the answer of %s: %w", verifyIsolation, err)
+	}
+	return &out, nil
+}

@@ -1,0 +1,33 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "portcullis/api/v1"
+)
+
+// IsolationProver reads the fabric and proves what it can of the isolation of tenants. Errors and actors are as those of
+// FabricOperator.
+type IsolationProver interface {
+	// Prove refuses a request while it works for another one.
+	Prove(ctx context.Context, actor string, q v1.IsolationQuery) (*v1.Isolation, error)
+}
+
+type isolationInput struct{ v1.IsolationQuery }
+
+func isolationRoutes(s *Server, a huma.API) {
+	register(s, a, operation{
+		id: "verify-isolation", method: http.MethodPost, path: "/v1/verify", tag: "fabric", access: accessAudit, leader: true, long: true,
+		summary: "Read the tables of all devices, and prove that tenants are isolated from each other, or show a packet that passes",
+	}, func(ctx context.Context, in *isolationInput) (*bodyOutput[v1.Isolation], error) {
+		if s.isolation == nil {
+			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeSMElsewhere,
+				"this process has no port in the fabric, and cannot read it", "ask an instance that has the role sm")
+		}
+		body, err := s.isolation.Prove(ctx, actor(ctx), in.IsolationQuery)
+		return &bodyOutput[v1.Isolation]{body}, err
+	})
+}

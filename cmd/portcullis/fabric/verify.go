@@ -1,0 +1,157 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
+)
+
+func verifyCommand(env *cli.Env) *cobra.Command {
+	var in v1.IsolationQuery
+	c := &cobra.Command{
+		Use: "verify [--tenant TENANT] [--assume-membership]", Short: "Prove from the tables of devices that tenants are isolated, or show a packet that passes", Args: cli.Operands(),
+		Long: `Have the service read the tables of all devices, past the Subnet Manager, and prove that no packet
+passes from a port of one tenant to a port of another. Where a packet passes, it is shown hop by
+hop, with the smallest change that stops it. What was not read counts as letting every packet pass.
+
+Exit status: 0 everything is isolated, 1 a packet passes, 2 nothing was examined, 7 something is
+not proven: tables were not read, or ports of tenants are missing.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := env.Connect()
+			if err != nil {
+				return cli.NotCompared(err)
+			}
+			r, err := c.VerifyIsolation(cmd.Context(), in)
+			if err != nil {
+				return cli.NotCompared(err)
+			}
+			if err := env.Print(r, func(w *cli.Columns) { showIsolation(w, r) }); err != nil {
+				return cli.NotCompared(err)
+			}
+			return verdict(r)
+		},
+	}
+	c.Flags().BoolVar(&in.Membership, "assume-membership", false, "assume that switches refuse inbound packets that claim full membership where the port is a limited member")
+	c.Flags().StringVar(&in.Tenant, "tenant", "", "examine only pairs of this tenant")
+	return c
+}
+
+// verdict returns the error that makes the exit status. A verdict that this program does not know is no proof.
+func verdict(r *v1.Isolation) error {
+	switch r.Verdict {
+	case v1.Isolated:
+		return nil
+	case v1.Leaks:
+		return cli.ErrNo
+	case v1.IsolationUnknown:
+		return cli.ExitWith(cli.ExitNotVerifiable)
+	default:
+		return cli.NotCompared(errors.New("the service answered a verdict that this program does not know: update it"))
+	}
+}
+
+// verdictWords say verdicts to people.
+var verdictWords = map[string]string{v1.Isolated: "isolated", v1.Leaks: "NOT ISOLATED", v1.IsolationUnknown: "not proven"}
+
+func showIsolation(w *cli.Columns, r *v1.Isolation) {
+	whom := "tenants"
+	if r.Tenant != "" {
+		whom = "tenant " + r.Tenant
+	}
+	text := fmt.Sprintf("%s: %s", whom, verdictWords[r.Verdict])
+	if r.Reason != "" {
+		text += ": " + r.Reason
+	}
+	w.Text("%s", text)
+	w.Text("%s isolated, %d with a packet that passes, %d not proven", cli.Count(r.Pairs.Isolated, "pair"), r.Pairs.Leaks, r.Pairs.Unknown)
+	h := r.Held
+	w.Text("held by switches and adapters, each alone: %d; by switches alone: %d; by adapters alone: %d; by both together: %d", h.Each, h.Switches, h.Adapters, h.Together)
+	w.Gap()
+	w.Row("PARTY", "VERDICT", "PORTS", "FOUND", "ISOLATED", "LEAKS", "NOT PROVEN")
+	for i := range r.Parties {
+		p := &r.Parties[i]
+		n := func(v int) string { return fmt.Sprint(v) }
+		w.Row(p.Name, verdictWords[p.Verdict], n(p.Declared), n(p.Found), n(p.Pairs.Isolated), n(p.Pairs.Leaks), n(p.Pairs.Unknown))
+	}
+	for i := range r.Examples {
+		w.Gap()
+		showExample(w, &r.Examples[i])
+	}
+	showLists(w, r)
+	showBounds(w, &r.Bounds)
+}
+
+func showExample(w *cli.Columns, e *v1.IsolationExample) {
+	packet, passes := fmt.Sprintf("a packet with P_Key %v", e.PKey), "passes"
+	if e.Raw {
+		packet = "a raw packet"
+	}
+	if !e.Certain {
+		passes = "may pass"
+	}
+	if e.DLID != 0 {
+		packet += " to LID " + cli.LID(e.DLID)
+	}
+	w.Text("%s to %s: %s %s", e.From, e.To, packet, passes)
+	for i, h := range e.Hops {
+		where := h.Device
+		if h.In != 0 {
+			where += fmt.Sprintf(", in by port %d", h.In)
+		}
+		if h.Out != 0 {
+			where += fmt.Sprintf(", out by port %d", h.Out)
+		}
+		w.Text("  %d. %s", i+1, where)
+		for _, why := range h.Passed {
+			w.Text("       %s", why)
+		}
+	}
+	w.Text("  cure: %s", e.Cure)
+}
+
+func showLists(w *cli.Columns, r *v1.Isolation) {
+	more := func(all, shown int) {
+		if all > shown {
+			w.Text("and %d more", all-shown)
+		}
+	}
+	if len(r.Missing) > 0 {
+		w.Gap()
+		w.Row("MISSING PORT", "HOST", "TENANT", "DECLARED AT", "CAUSE")
+		for _, m := range r.Missing {
+			w.Row(cli.GUID(m.GUID), m.Host, m.Party, m.Place.String(), m.Cause)
+		}
+		more(r.Bounds.Missing, len(r.Missing))
+	}
+	if len(r.Undeclared) > 0 {
+		w.Gap()
+		w.Row("UNDECLARED PORT", "AT", "CAUSE")
+		for _, u := range r.Undeclared {
+			w.Row(cli.GUID(u.GUID), u.Place.String(), u.Cause)
+		}
+		more(r.Bounds.Undeclared, len(r.Undeclared))
+	}
+	if len(r.Unread) > 0 {
+		w.Gap()
+		w.Row("NOT READ", "OF", "CAUSE")
+		for _, u := range r.Unread {
+			w.Row(u.What, u.Where, u.Cause)
+		}
+		more(r.Bounds.Unread, len(r.Unread))
+	}
+}
+
+func showBounds(w *cli.Columns, b *v1.IsolationBounds) {
+	w.Gap()
+	w.Text("read %s in %v by %s: %s of which %s, %s of hosts; %s not read", b.Begun.Format(time.RFC3339), b.Ended.Sub(b.Begun).Round(time.Millisecond),
+		cli.Count(b.Requests, "request"), cli.Count(b.Devices, "device"), cli.Count(b.Switches, "switch"), cli.Count(b.Ends, "port"), cli.Count(b.Unread, "value"))
+	w.Text("assumed:")
+	for _, a := range b.Assumptions {
+		w.Text("  %s", a)
+	}
+}

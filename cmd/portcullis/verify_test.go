@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"portcullis/api/credential"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// TestVerify: the exit status says what the service found, and people see each hop of a packet with the cure.
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	leak := v1.IsolationExample{
+		From: "acme", To: "globex", Certain: true, PKey: 0x8002, DLID: 7, Cure: "remove entry 3 (0x8002) of the P_Key table of leaf-1 port 4",
+		Hops: []v1.IsolationHop{
+			{Device: "host-1 (adapter)", Out: 1, Passed: []string{"entry 2"}},
+			{Device: "leaf-1\x1b[2J", In: 1, Out: 4, Passed: []string{"outbound, entry 3"}},
+		},
+	}
+	for _, test := range []struct {
+		name string
+		got  v1.Isolation
+		code int // of HTTP
+		exit int
+		want []string
+	}{
+		{"isolated", v1.Isolation{Verdict: v1.Isolated, Pairs: v1.IsolationPairs{Isolated: 3}, Held: v1.IsolationDepth{Each: 3}}, 200, 0, []string{"tenants: isolated", "3 pairs isolated", "each alone: 3"}},
+		{"leak", v1.Isolation{Verdict: v1.Leaks, Tenant: "acme", Examples: []v1.IsolationExample{leak}}, 200, 1, []string{
+			"tenant acme: NOT ISOLATED", "acme to globex: a packet with P_Key 0x8002 to LID 7 passes", "1. host-1 (adapter), out by port 1", "2. leaf-1", "cure: remove entry 3",
+		}},
+		{"unknown", v1.Isolation{
+			Verdict: v1.IsolationUnknown, Reason: "ports are missing",
+			Missing:    []v1.MissingPort{{Host: "host-2", Party: "acme", GUID: 2, Place: ib.Place{Switch: 1, Port: 2}, Cause: "the switch port is down"}},
+			Undeclared: []v1.UndeclaredPort{{GUID: 3, Cause: "no such port is declared"}},
+			Unread:     []v1.UnreadValue{{What: "LFT", Where: "leaf-1", Cause: "the device did not answer"}},
+			Bounds:     v1.IsolationBounds{Missing: 8, Undeclared: 1, Unread: 1, Assumptions: []string{"switches are honest"}},
+		}, 200, 7, []string{"tenants: not proven: ports are missing", "the switch port is down", "and 7 more", "no such port is declared", "the device did not answer", "switches are honest"}},
+		{"new verdict", v1.Isolation{Verdict: "splendid"}, 200, 2, nil},
+		{"refused", v1.Isolation{}, 409, 2, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPost || r.URL.Path != "/v1/verify" || r.URL.Query().Get("tenant") != test.got.Tenant {
+					t.Errorf("asked: %s %v", r.Method, r.URL)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(test.code)
+				if err := json.NewEncoder(w).Encode(test.got); err != nil {
+					t.Error(err)
+				}
+			}))
+			defer s.Close()
+			dir := t.TempDir()
+			ca, token := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "token")
+			secret, _ := credential.New()
+			if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(token, []byte(secret), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			args := []string{"verify", "--service", s.URL, "--ca", ca, "--token-file", token}
+			if test.got.Tenant != "" {
+				args = append(args, "--tenant", test.got.Tenant)
+			}
+			var out, errs bytes.Buffer
+			if exit := run(t.Context(), args, nil, &out, &errs); exit != test.exit {
+				t.Errorf("exit status %d, want %d: %s%s", exit, test.exit, &out, &errs)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("the output lacks %q:\n%s", want, &out)
+				}
+			}
+			if strings.Contains(out.String(), "\x1b") {
+				t.Error("a name of a device reaches the terminal as it is")
+			}
+			out.Reset()
+			if exit := run(t.Context(), append(args, "-o", "json"), nil, &out, &errs); exit != test.exit {
+				t.Errorf("as JSON: exit status %d, want %d", exit, test.exit)
+			}
+			var again v1.Isolation
+			if err := json.Unmarshal(out.Bytes(), &again); test.code == 200 && (err != nil || again.Verdict != test.got.Verdict) {
+				t.Errorf("as JSON: %v, %s", err, &out)
+			}
+		})
+	}
+}

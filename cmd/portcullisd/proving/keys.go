@@ -1,0 +1,68 @@
+package proving
+
+import (
+	"fmt"
+
+	"portcullis/fabricsm/driver/keystore"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/vault"
+)
+
+// keyring returns the M_Key of each place.
+type keyring struct {
+	own    ib.GUID // port GUID of the own port
+	placed map[ib.Place]ib.MKey
+	byPort map[ib.GUID]ib.MKey
+	behind map[ib.Place]ib.GUID
+}
+
+// openKeys opens the stored M_Keys. root is nil if devices get no keys.
+func openKeys(sealed func() ([]sm.Fact, error), root func() (vault.Root, error)) (*keyring, error) {
+	k := &keyring{placed: map[ib.Place]ib.MKey{}, byPort: map[ib.GUID]ib.MKey{}, behind: map[ib.Place]ib.GUID{}}
+	if root == nil {
+		return k, nil
+	}
+	facts, err := sealed()
+	if err != nil {
+		return nil, err
+	}
+	r, err := root()
+	if err != nil {
+		return nil, err
+	}
+	c, err := keystore.Read(facts, r)
+	if err != nil {
+		return nil, fmt.Errorf("open the keys of devices: %w", err)
+	}
+	k.behind = c.Behind
+	for i := range c.Records {
+		rec := &c.Records[i]
+		if rec.Kind != keys.MKey || rec.Current.IsZero() {
+			continue
+		}
+		key := rec.Current.Key.M()
+		if rec.Place.IsZero() {
+			k.byPort[rec.GUID] = key
+		} else {
+			k.placed[rec.Place] = key
+		}
+	}
+	return k, nil
+}
+
+// at returns the M_Key that may be shown at a place: the one that is bound to it, or the one of the switch that the Subnet Manager
+// has proven to be there.
+func (k *keyring) at(place ib.Place) ib.MKey {
+	if place.IsZero() {
+		return k.byPort[k.own]
+	}
+	if key, ok := k.placed[place]; ok {
+		return key
+	}
+	if guid, ok := k.behind[place]; ok {
+		return k.byPort[guid]
+	}
+	return ib.MKey{}
+}

@@ -1,0 +1,132 @@
+package proving
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"portcullis/api/fabric/records"
+	"portcullis/api/inventory"
+	"portcullis/api/isolation"
+	"portcullis/api/refusal"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/readback"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/transport"
+	"portcullis/fabricsm/vault"
+)
+
+// Options are what a Prover is made of.
+type Options struct {
+	Store *store.Store
+	Log   *slog.Logger
+	Now   func() time.Time
+	// Open attaches to the port, beside the Subnet Manager.
+	Open func(ctx context.Context) (transport.Port, error)
+	// Topology returns the declared topology that is in force, nil without one.
+	Topology func(ctx context.Context) *topospec.Spec
+	// Sealed returns all facts that are stored, in which keys are sealed, and Root what opens them; nil: devices have no keys.
+	Sealed func() ([]sm.Fact, error)
+	Root   func() (vault.Root, error)
+	// Timeout is how long a device may take to answer.
+	Timeout time.Duration
+}
+
+// Prover implements api.IsolationProver.
+type Prover struct {
+	Options
+	busy sync.Mutex
+}
+
+// New returns a Prover.
+func New(o Options) *Prover { return &Prover{Options: o} }
+
+// Prove implements api.IsolationProver.
+func (p *Prover) Prove(ctx context.Context, actor string, q v1.IsolationQuery) (*v1.Isolation, error) {
+	if !p.busy.TryLock() {
+		return nil, &refusal.Error{
+			Code: "verify_running", Status: refusal.Conflict, Detail: "the fabric is being read for another request", Hint: "ask again when that is over",
+		}
+	}
+	defer p.busy.Unlock()
+	out, err := p.prove(ctx, q)
+	if err != nil {
+		p.Log.Warn("the isolation of tenants was not examined", "actor", cmp.Or(actor, "local socket"), "error", err)
+		return nil, err
+	}
+	p.Log.Info("the isolation of tenants was examined", "actor", cmp.Or(actor, "local socket"), "tenant", q.Tenant, "verdict", out.Verdict, "reason", out.Reason,
+		"isolated", out.Pairs.Isolated, "leaks", out.Pairs.Leaks, "unknown", out.Pairs.Unknown, "requests", out.Bounds.Requests)
+	return out, nil
+}
+
+func (p *Prover) prove(ctx context.Context, q v1.IsolationQuery) (*v1.Isolation, error) {
+	in, err := p.intent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if q.Tenant != "" && !slices.Contains(in.Tenants(), q.Tenant) {
+		return nil, &refusal.Error{
+			Code: "tenant_unknown", Status: refusal.NotFound, Detail: fmt.Sprintf("no host belongs to a tenant %q", q.Tenant),
+			Hint: "portcullis tenant list shows tenants, and host list their hosts",
+		}
+	}
+	keys, err := openKeys(p.Sealed, p.Root)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	port, err := p.Open(ctx)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	keys.own = port.GUID()
+	o := readback.Options{Reader: in.Options(q), Timeout: p.Timeout}
+	o.Reader.Key = keys.at
+	when := isolation.Span{Begun: p.Now().UTC()}
+	found, err := readback.Read(ctx, port, o)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	when.Ended = p.Now().UTC()
+	after, err := p.intent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !reflect.DeepEqual(in, after) {
+		return nil, &refusal.Error{
+			Code: "changed_meanwhile", Status: refusal.Conflict, Detail: "hosts or their tenants changed while the fabric was read, so what was read proves nothing",
+			Hint: "ask again",
+		}
+	}
+	return isolation.Report(in, found, when, q)
+}
+
+// unreadable is the refusal where the fabric cannot be read.
+func unreadable(err error) error {
+	return &refusal.Error{
+		Code: "fabric_unread", Status: refusal.Unavailable, Err: err, Detail: fmt.Sprintf("the fabric was not read: %v", err),
+		Hint: "portcullis sm status shows how the Subnet Manager reaches the fabric; ask again when it does",
+	}
+}
+
+// intent returns what is declared now.
+func (p *Prover) intent(ctx context.Context) (*isolation.Intent, error) {
+	snap, err := p.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := isolation.Records{Topology: p.Topology(ctx)}
+	if r.Inventory, err = inventory.Load(ctx, snap); err != nil {
+		return nil, err
+	}
+	if r.Grants, _, err = records.Grants().List(ctx, snap, ""); err != nil {
+		return nil, err
+	}
+	return isolation.NewIntent(r)
+}

@@ -1,0 +1,232 @@
+package proving_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api/fabric/records"
+	"portcullis/api/inventory"
+	"portcullis/api/refusal"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
+	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/proving"
+	"portcullis/fabricsm/driver/keystore"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/mkeys"
+	"portcullis/fabricsm/sm/mkeys/keyplace"
+	"portcullis/fabricsm/testbed"
+	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/transport"
+	"portcullis/fabricsm/vault"
+)
+
+// site is a fabric that the Subnet Manager set, with M_Keys, and the records of the service: red has h1 and h3, blue has h2 and h4.
+type site struct {
+	*proving.Prover
+	stage  *testbed.Stage
+	store  *store.Store
+	stored *facts
+	log    strings.Builder
+}
+
+// facts is a store of facts.
+type facts struct{ list []sm.Fact }
+
+func (f *facts) Load() ([]sm.Fact, error) { return slices.Clone(f.list), nil }
+func (f *facts) Save(more []sm.Fact) error {
+	f.list = append(f.list, more...)
+	return nil
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 6, Radix: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	master, err := keys.DrawMaster(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := testbed.Options{Netlist: l, Manager: "sm"}
+	o.SM.MKey = mkeys.Config{Source: keys.Derived{Master: master}, Places: keyplace.Seen}
+	s := &site{store: store.New(memory.New(time.Now), ""), stored: &facts{}}
+	if s.stage, err = testbed.New(o); err != nil {
+		t.Fatal(err)
+	}
+	var grants []sm.Grant
+	_, err = s.store.Update(t.Context(), func(tx *store.Tx) error {
+		for i := range l.Nodes {
+			n := &l.Nodes[i]
+			if n.Type == ib.NodeSwitch {
+				err = inventory.Switches().Put(tx, n.Name, inventory.Switch{ID: n.Name, GUID: n.GUID})
+			} else if n.Name != "sm" {
+				g := s.stage.GrantOf(n.Name, 1, 0)
+				port := inventory.Port{Num: 1, GUID: g.GUID, Cable: g.Place}
+				err = inventory.Hosts().Put(tx, n.Name, inventory.Host{ID: n.Name, HCAs: []inventory.HCA{{NodeGUID: n.GUID, Ports: []inventory.Port{port}}}})
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for host, tenant := range map[string]string{"h1": "red", "h2": "blue", "h3": "red", "h4": "blue"} {
+			g := s.stage.GrantOf(host, 1, map[string]ib.PKey{"red": 0x8101, "blue": 0x8202}[tenant])
+			grants = append(grants, g)
+			if err := s.grant(tx, &g, host, tenant); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stage.Start()
+	s.stage.Want(sm.Intent{Revision: 1, Grants: grants})
+	if err := s.stage.Settle(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	root, err := vault.NewRoot("test", []byte(strings.Repeat("0123456789abcdef", 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := keystore.Open(s.stored, root, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sealed.Save(s.stage.Facts()); err != nil {
+		t.Fatal(err)
+	}
+	s.stage.Crash()
+	s.Prover = proving.New(proving.Options{
+		Store: s.store, Log: slog.New(slog.NewTextHandler(&s.log, nil)), Now: time.Now, Sealed: s.stored.Load,
+		Open:     func(context.Context) (transport.Port, error) { return s.stage.Fabric.Attach("sm", false) },
+		Root:     func() (vault.Root, error) { return root, nil },
+		Topology: func(context.Context) *topospec.Spec { return nil },
+		Timeout:  5 * time.Second,
+	})
+	return s
+}
+
+func (s *site) grant(tx *store.Tx, g *sm.Grant, host, tenant string) error {
+	name := records.Key{PKey: g.PKey.Base(), GUID: g.GUID, Place: g.Place}
+	return records.Grants().Put(tx, name.String(), records.Grant{Host: host, Tenant: tenant})
+}
+
+// Devices that answer no caller without their M_Keys are read by the stored ones.
+func TestProvesBehindKeys(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if key := s.stage.Fabric.PortInfo("h1", 1); key.MKey.IsZero() || key.MKeyProtectBits != 2 {
+		t.Fatalf("h1 has a key: %v, and level %d", !key.MKey.IsZero(), key.MKeyProtectBits)
+	}
+	got, err := s.Prove(t.Context(), "olga", v1.IsolationQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Verdict != v1.Isolated || got.Pairs.Isolated != 3 || len(got.Unread) > 0 || got.Bounds.Devices != len(s.stage.List.Nodes) || got.Bounds.Ended.Before(got.Bounds.Begun) {
+		t.Errorf("verdict %v (%v), pairs %+v, unread %v, bounds %+v", got.Verdict, got.Reason, got.Pairs, got.Unread, got.Bounds)
+	}
+	if said := s.log.String(); !strings.Contains(said, "actor=olga") || !strings.Contains(said, "verdict=isolated") {
+		t.Errorf("the log says %q", said)
+	}
+	one, err := s.Prove(t.Context(), "olga", v1.IsolationQuery{Tenant: "red"})
+	if err != nil || one.Tenant != "red" || one.Pairs.Isolated != 2 {
+		t.Errorf("of red: %+v, %v", one, err)
+	}
+	s.Root = nil
+	got, err = s.Prove(t.Context(), "olga", v1.IsolationQuery{})
+	if err != nil || got.Verdict != v1.IsolationUnknown || got.Pairs.Isolated > 0 || len(got.Unread) == 0 {
+		t.Errorf("without keys: %+v, %v", got, err)
+	}
+}
+
+// wait is a port that waits before it sends anything.
+type wait struct {
+	transport.Port
+	begun, on chan struct{}
+}
+
+func (w *wait) Send(p []transport.Packet) (int, error) {
+	if w.begun != nil {
+		close(w.begun)
+		w.begun = nil
+		<-w.on
+	}
+	return w.Port.Send(p)
+}
+
+// A request is refused while the fabric is read for another one, and what changed meanwhile is not judged.
+func TestMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	w := &wait{begun: make(chan struct{}), on: make(chan struct{})}
+	begun, open := w.begun, s.Open
+	s.Open = func(ctx context.Context) (_ transport.Port, err error) {
+		w.Port, err = open(ctx)
+		return w, err
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Prove(t.Context(), "", v1.IsolationQuery{})
+		done <- err
+	}()
+	<-begun
+	_, err := s.Prove(t.Context(), "", v1.IsolationQuery{})
+	if e, ok := errors.AsType[*refusal.Error](err); !ok || e.Code != "verify_running" || e.Status != refusal.Conflict {
+		t.Errorf("a second request: %v", err)
+	}
+	_, err = s.store.Update(t.Context(), func(tx *store.Tx) error {
+		g := s.stage.GrantOf("h5", 1, 0x8101)
+		return s.grant(tx, &g, "h5", "red")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(w.on)
+	if e, ok := errors.AsType[*refusal.Error](<-done); !ok || e.Code != "changed_meanwhile" {
+		t.Errorf("a grant changed while the fabric was read: %v", e)
+	}
+}
+
+// Where the fabric is not read, there is no verdict.
+func TestNoVerdict(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for name, test := range map[string]struct {
+		set  func(s *site)
+		q    v1.IsolationQuery
+		code string
+	}{
+		"unknown tenant":  {func(*site) {}, v1.IsolationQuery{Tenant: "green"}, "tenant_unknown"},
+		"no port":         {func(s *site) { s.Open = func(context.Context) (transport.Port, error) { return nil, broken } }, v1.IsolationQuery{}, "fabric_unread"},
+		"no keys":         {func(s *site) { s.Sealed = func() ([]sm.Fact, error) { return nil, broken } }, v1.IsolationQuery{}, "fabric_unread"},
+		"another root":    {func(s *site) { s.Root = func() (vault.Root, error) { return vault.NewRoot("x", make([]byte, 32)) } }, v1.IsolationQuery{}, "fabric_unread"},
+		"own port silent": {func(s *site) { silence(s.stage.Fabric) }, v1.IsolationQuery{}, "fabric_unread"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.Log, s.Timeout = slog.New(slog.NewTextHandler(io.Discard, nil)), 10*time.Millisecond
+			test.set(s)
+			got, err := s.Prove(t.Context(), "", test.q)
+			if e, ok := errors.AsType[*refusal.Error](err); !ok || e.Code != test.code || e.Hint == "" || got != nil {
+				t.Errorf("got %+v, %v, want %s", got, err, test.code)
+			}
+		})
+	}
+}
+
+func silence(f *sim.Fabric) { _ = f.SetFault("sm", sim.Fault{Silent: true}) }
