@@ -106,7 +106,7 @@ func cable(port int, far string, farPort int) string {
 }
 
 // inventoryFile is what rack integration recorded: which TPM and which HCAs
-// belong to which host. EK digests are hexadecimal, keyed by host.
+// belong to which host, and which switches there are. EK digests are hexadecimal, keyed by host.
 func inventoryFile(hosts []host, ekDigest map[string]string) string {
 	var b strings.Builder
 	b.WriteString("hosts:\n")
@@ -115,6 +115,13 @@ func inventoryFile(hosts []host, ekDigest map[string]string) string {
 		for _, a := range h.hcas {
 			fmt.Fprintf(&b, "      - node_guid: %v\n        system_image_guid: %v\n        ports: [{port: 1, guid: %v}]\n", a.nodeGUID, a.nodeGUID, a.portGUID)
 		}
+	}
+	b.WriteString("switches:\n")
+	for l := range leafCount {
+		fmt.Fprintf(&b, "  - {id: %s, guid: %v, role: leaf, ports: %d}\n", leafName(l), leafGUID(l), switchPorts)
+	}
+	for s := range spineCount {
+		fmt.Fprintf(&b, "  - {id: %s, guid: %v, role: spine, ports: %d}\n", spineName(s), spineGUID(s), switchPorts)
 	}
 	return b.String()
 }

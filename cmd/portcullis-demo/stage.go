@@ -170,6 +170,7 @@ state_dir: %[2]s/state
 fabric:
   port: "ibsim:%[3]s/%[4]s"
   enforcement: %[5]s
+  audit_period: 1h # else the Subnet Manager may heal what is planted before it is shown
   keys: {root: %[2]s/etc/keys.root, m_key_enable: %[6]s}
 # The simulated adapters have no firmware to assure and no settings to lock. A site
 # with real ones leaves both out of its configuration.

@@ -45,7 +45,7 @@ func play(ctx context.Context, n *narrator, programs string, o stageOptions) (er
 	}()
 	t := &story{stage: s, narrator: n, pkeys: map[string]ib.PKey{}, member: map[string]string{}}
 	for _, chapter := range []func(context.Context) error{
-		t.build, t.closed, t.admit, t.packets, t.move, t.crash, t.conclude,
+		t.build, t.closed, t.admit, t.packets, t.move, t.crash, t.isolation, t.conclude,
 	} {
 		if err := chapter(ctx); err != nil {
 			return err
