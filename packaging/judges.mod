@@ -2,7 +2,10 @@ module portcullis
 
 go 1.26.0
 
-require github.com/cloudevents/sdk-go/v2 v2.16.2
+require (
+	github.com/cloudevents/sdk-go/v2 v2.16.2
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
+)
 
 require (
 	github.com/json-iterator/go v1.1.12 // indirect
