@@ -140,6 +140,10 @@ var access = map[string]string{
 	"GET /v1/audit/head":                            "viewer",
 	"GET /v1/audit/breaks":                          "viewer",
 	"POST /v1/audit/breaks/accept":                  "operator",
+	"GET /v1/webhooks":                              "viewer",
+	"GET /v1/webhooks/{name}/dead-letters":          "viewer",
+	"POST /v1/webhooks/{name}/replay":               "operator",
+	"POST /v1/webhooks/{name}/test":                 "operator",
 	"GET /v1/review":                                "viewer",
 	"POST /v1/review/approve":                       "operator",
 	"POST /v1/review/reject":                        "operator",
@@ -224,7 +228,7 @@ func TestRangesOfPKeysConfine(t *testing.T) {
 	}
 	f.server.SetTokens(confined)
 	within := []string{"/v1/hosts/", "/v1/tenants", "/v1/clusters"}
-	whole := []string{"/v1/audit", "/v1/backups", "/v1/review", "/v1/events/watch"}
+	whole := []string{"/v1/audit", "/v1/backups", "/v1/review", "/v1/events/watch", "/v1/webhooks"}
 	hasPrefix := func(path string) func(string) bool {
 		return func(p string) bool { return strings.HasPrefix(path, p) }
 	}

@@ -92,6 +92,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.referenceRoutes(a)
 	s.lockRoutes(a)
 	s.eventRoutes(a)
+	webhookRoutes(s, a)
 	s.auditRoutes(a)
 	s.backupRoutes(a)
 	s.reviewRoutes(a)

@@ -57,7 +57,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Topospec, Derived,
-// Reference, Locks, Events, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended, Clock, Answers, UFM, Verifier and Ready are
+// Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended, Clock, Answers, UFM, Verifier and Ready are
 // required.
 type Options struct {
 	Backend        Backend
@@ -71,6 +71,7 @@ type Options struct {
 	Reference      ReferenceKeeper // nil: no reference values are kept
 	Locks          LockKeeper      // nil: no adapters are locked
 	Events         EventLister     // nil: none are kept
+	Webhooks       WebhookKeeper   // nil: events are sent to none
 	Audit          AuditReader     // nil: the audit log is not read here
 	Breaks         AuditVerifier   // nil: it is not verified here
 	Backups        BackupKeeper    // nil: no backups are made
@@ -105,6 +106,7 @@ type Server struct {
 	reference    ReferenceKeeper
 	locks        LockKeeper
 	events       EventLister
+	webhooks     WebhookKeeper
 	audit        AuditReader
 	breaks       AuditVerifier
 	backups      BackupKeeper
@@ -141,7 +143,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, topospec: o.Topospec, rma: o.RMA, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, topospec: o.Topospec, rma: o.RMA, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

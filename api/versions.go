@@ -60,6 +60,7 @@ var versionRules = map[string]versionRule{
 	"rotate-host-authority": hasNone, "rotate-result-key": hasNone,
 	"approve-review": hasNone, "reject-review": hasNone, "end-review": hasNone,
 	"create-backup": makesNew, "stream-backup": makesNew, "verify-backup": hasNone,
+	"replay-dead-letters": hasNone, "test-webhook": hasNone,
 
 	// The fabric as it is seen, and its keys, which have no version.
 	"forget-unseen": hasNone, "step-down": hasNone, "mark-health": hasNone,

@@ -174,6 +174,12 @@ var arrows = []arrow{
 	},
 	{from: "api/sse", not: []string{"portcullis"}, why: "a stream is written the same way whatever it tells"},
 	{from: "api/webhook", may: []string{"fabricsm/ib"}, why: "a request is signed and sent the same way whatever it tells"},
+	{
+		from: "api/webhook/delivery",
+		may:  []string{"api/v1", "api/store", "api/refusal", "api/audit", "api/events", "api/webhook"},
+		not:  []string{"net/http"},
+		why:  "what is sent where is on record, whichever way it is sent",
+	},
 	{from: "api/preauth", may: []string{"api/limit"}, why: "callers without a known credential are bounded the same way whatever they ask"},
 	{from: "api/servercert", not: []string{"portcullis", "net/http"}, why: "a certificate is the same whatever is served with it"},
 	{from: "api/events/cloudevent", may: []string{"api/v1", "api/events"}, why: "an envelope is the same whichever way it is sent"},

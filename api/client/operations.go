@@ -65,6 +65,11 @@ const (
 	listEvents       operation = "GET /v1/events"
 	watchEvents      operation = "GET /v1/events/watch"
 
+	listWebhooks      operation = "GET /v1/webhooks"
+	listDeadLetters   operation = "GET /v1/webhooks/{name}/dead-letters"
+	replayDeadLetters operation = "POST /v1/webhooks/{name}/replay"
+	testWebhook       operation = "POST /v1/webhooks/{name}/test"
+
 	lockOrders  operation = "POST /v1/attest/locks"
 	reportLocks operation = "POST /v1/attest/locks/report"
 	listLocks   operation = "GET /v1/locks"

@@ -28,6 +28,8 @@ const (
 	TokenEnds        = "token.ends"
 	ClockJump        = "clock.jump"
 	ClockSteady      = "clock.steady"
+	WebhookFailing   = "webhook.failing"
+	WebhookDelivers  = "webhook.delivers"
 )
 
 // Severities, the least first.

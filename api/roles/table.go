@@ -37,7 +37,8 @@ var table = []Group{
 		Name: "see-site", Does: "shows inventory, topology, fabric, locks, reference values, events and the state of the service",
 		Roles: []Role{Viewer, Scheduler, Operator, SecurityAdmin, Approver, Auditor},
 		Operations: []string{
-			"list-quarantined-pkeys", "list-events", "watch-events", "get-brakes", "get-clock", Metrics, Conditions,
+			"list-quarantined-pkeys", "list-events", "watch-events", "list-webhooks", "list-dead-letters",
+			"get-brakes", "get-clock", Metrics, Conditions,
 			"list-racks", "get-rack", "list-switches", "get-switch", "list-cables", "list-spares", "list-repairs", "get-repair",
 			"list-denied-eks", "check-inventory", "export-inventory",
 			"get-topospec", "list-topospec-revisions", "get-topospec-revision", "get-topospec-content", "list-rma", "get-rma",
@@ -135,6 +136,11 @@ var table = []Group{
 		Name: "verify-isolation", Does: "has the isolation of tenants proven from the tables of devices",
 		Roles:      []Role{Operator, SecurityAdmin, Auditor},
 		Operations: []string{"verify-isolation"},
+	},
+	{
+		Name: "webhooks", Does: "tests webhooks, and has dead letters sent once more",
+		Roles:      []Role{Operator, SecurityAdmin},
+		Operations: []string{"replay-dead-letters", "test-webhook"},
 	},
 	{
 		Name: "verify-backups", Does: "verifies backups",

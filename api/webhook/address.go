@@ -43,9 +43,9 @@ func (p *Addresses) Check(a netip.Addr) error {
 	case slices.ContainsFunc(p.Allow, holds):
 		return nil
 	case what != "":
-		return fmt.Errorf("the address %s is %s: name a server of another machine, or allow the address (webhooks.addresses.allow)", a, what)
+		return fmt.Errorf("the address %s is %s: name a server of another machine, or allow the address (webhooks.allow)", a, what)
 	case len(p.Only) > 0 && !slices.ContainsFunc(p.Only, holds):
-		return fmt.Errorf("the address %s is in none of the networks that are allowed (webhooks.addresses.only)", a)
+		return fmt.Errorf("the address %s is in none of the networks that are allowed (webhooks.only)", a)
 	}
 	return nil
 }

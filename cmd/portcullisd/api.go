@@ -27,6 +27,7 @@ import (
 	"portcullis/api/rma"
 	"portcullis/api/store/etcd"
 	v1 "portcullis/api/v1"
+	"portcullis/api/webhook/delivery"
 	"portcullis/cmd/internal/version"
 	"portcullis/cmd/portcullisd/config"
 	"portcullis/cmd/portcullisd/expiry"
@@ -51,10 +52,11 @@ type apiRole struct {
 	told   metrics.Events
 	brakes *readiness.Brakes
 
-	locks  *locks.Service   // of adapters; nil: none are locked
-	hosts  *hostca.Service  // nil: hosts get no certificates
-	signer *results.Service // nil: no attestation results are signed
-	people *oidc.Verifier   // of identity providers; nil: there are none
+	locks  *locks.Service    // of adapters; nil: none are locked
+	hosts  *hostca.Service   // nil: hosts get no certificates
+	signer *results.Service  // nil: no attestation results are signed
+	people *oidc.Verifier    // of identity providers; nil: there are none
+	hooks  *delivery.Service // sends events; nil: to no webhook
 }
 
 // startAPI starts admission and the HTTPS API, in a service with that role.
@@ -91,6 +93,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 			return errors.Join(err, l.Close())
 		}
 	}
+	a.hooks = s.startWebhooks(ctx, group)
 	a.server = a.newServer(adm)
 	s.api = a
 	a.notices()
@@ -208,6 +211,10 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 	if a.signer != nil {
 		o.Results = a.signer
 		registry.MustRegister(metrics.NewResults(a.signer))
+	}
+	if a.hooks != nil {
+		o.Webhooks = a.hooks
+		registry.MustRegister(metrics.NewWebhooks(a.hooks))
 	}
 	o.Registry = registry
 	return api.New(o)

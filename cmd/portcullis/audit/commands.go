@@ -1,4 +1,4 @@
-// Package audit has the commands about the audit log and about events.
+// Package audit has the commands about the audit log, events and webhooks.
 package audit
 
 import (
@@ -9,5 +9,5 @@ import (
 
 // Commands returns the nouns of this package.
 func Commands(env *cli.Env) []*cobra.Command {
-	return []*cobra.Command{auditCommand(env), eventsCommand(env)}
+	return []*cobra.Command{auditCommand(env), eventsCommand(env), webhookCommand(env)}
 }

@@ -48,6 +48,7 @@ type Config struct {
 	Results        Results            `yaml:"results"`
 	Backup         Backup             `yaml:"backup"`
 	Audit          Audit              `yaml:"audit"`
+	Webhooks       Webhooks           `yaml:"webhooks"`
 
 	HostCertificates HostCertificates `yaml:"host_certificates"`
 

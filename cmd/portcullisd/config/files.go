@@ -20,6 +20,7 @@ import (
 	"portcullis/api/results"
 	"portcullis/api/servercert"
 	"portcullis/api/store/etcd"
+	"portcullis/api/webhook/delivery"
 	"portcullis/attest"
 	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
@@ -44,6 +45,8 @@ type Files struct {
 	Anchors []anchor.Sink // of the audit log
 
 	Manifests *signature.Set // keys of rack manifests; nil: none are pinned
+
+	Webhooks []delivery.Webhook // where events are sent
 
 	// closed says why attestation refuses every host; empty when it does not.
 	Closed string
@@ -84,6 +87,8 @@ func ReadFiles(c *Config) (*Files, error) {
 		p.Results, err = loadResults(c)
 		try(err)
 		p.Manifests, err = loadManifestKeys(c)
+		try(err)
+		p.Webhooks, err = loadWebhooks(c, time.Now())
 		try(err)
 	}
 	if c.Has(RoleSM) {

@@ -1,0 +1,158 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"portcullis/api/refusal"
+	"portcullis/api/store"
+)
+
+const (
+	maxWaiting = 1000 // messages of a webhook; beyond that its position waits
+	maxDead    = 500  // of a webhook; the oldest makes room
+	maxError   = 256  // bytes of an error that is kept
+
+	minPause = 5 * time.Second  // after the first attempt that failed
+	maxPause = 15 * time.Minute // after many
+	giveUp   = 72 * time.Hour   // after which a message that fails is a dead letter
+	// reportAfter is how long all attempts fail before there is an event.
+	reportAfter = time.Hour
+	// againAfter is the pause when the store did not answer.
+	againAfter = 5 * time.Second
+)
+
+// unknown is the code of refusals that name what there is not.
+const unknown = "webhook_unknown"
+
+// Sender sends a message once. *webhook.Sender is one.
+type Sender interface {
+	Send(ctx context.Context, id string, at time.Time, body []byte) error
+}
+
+// Webhook is where events are sent.
+type Webhook struct {
+	Name   string // of no other one, without a slash
+	URL    string // for people
+	Filter Filter
+	Sender Sender
+}
+
+// Options say what is sent where. Now is by default time.Now.
+type Options struct {
+	Store    *store.Store
+	Webhooks []Webhook
+	Log      *slog.Logger
+	Now      func() time.Time
+	Random   func() float64 // of pauses, from 0 to 1; by default math/rand
+}
+
+// Service sends events, shows what was not delivered, and has that sent again.
+type Service struct {
+	o Options
+
+	mu     sync.Mutex
+	counts map[string]*Count
+}
+
+// Count is what this process did for a webhook.
+type Count struct {
+	Delivered, Failed, Dead uint64
+	Waiting                 int
+	Oldest                  time.Time // of the messages that wait; zero: none does
+}
+
+// New returns a Service. It sends nothing before Run.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	s := &Service{o: o, counts: map[string]*Count{}}
+	for i := range o.Webhooks {
+		s.counts[o.Webhooks[i].Name] = &Count{}
+	}
+	return s
+}
+
+// Guard makes it a condition of a transaction that this process is the one that sends.
+type Guard func(ctx context.Context, tx *store.Tx) error
+
+// Run sends events until ctx ends. One process at a time may do so; guard sees to it that no other one's records are
+// overwritten, nil where there is no other one.
+func (s *Service) Run(ctx context.Context, guard Guard) {
+	if guard == nil {
+		guard = func(context.Context, *store.Tx) error { return nil }
+	}
+	var all sync.WaitGroup
+	for i := range s.o.Webhooks {
+		all.Go(func() { s.serve(ctx, &s.o.Webhooks[i], guard) })
+	}
+	all.Wait()
+}
+
+// serve sends the events of one webhook, whatever fails.
+func (s *Service) serve(ctx context.Context, h *Webhook, guard Guard) {
+	log := s.o.Log.With("webhook", h.Name)
+	for ctx.Err() == nil {
+		w := &worker{service: s, hook: h, log: log, guard: guard}
+		err := w.run(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		log.Error("no events are sent", "err", err, "retry_in", againAfter)
+		select {
+		case <-ctx.Done():
+		case <-time.After(againAfter):
+		}
+	}
+	s.count(h.Name, func(c *Count) { c.Waiting, c.Oldest = 0, time.Time{} })
+}
+
+func (s *Service) count(name string, change func(*Count)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s.counts[name])
+}
+
+// Counts returns what this process did for each webhook, by name.
+func (s *Service) Counts() map[string]Count {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[string]Count, len(s.counts))
+	for name, c := range s.counts {
+		out[name] = *c
+	}
+	return out
+}
+
+// find returns a webhook by its name.
+func (s *Service) find(name string) (*Webhook, error) {
+	for i := range s.o.Webhooks {
+		if s.o.Webhooks[i].Name == name {
+			return &s.o.Webhooks[i], nil
+		}
+	}
+	return nil, &refusal.Error{
+		Code: unknown, Status: refusal.NotFound, Detail: fmt.Sprintf("webhook %q is not known", refusal.Clip(name)),
+		Hint: "portcullis webhook list shows those that the configuration names",
+	}
+}
+
+// pause returns how long to wait after the nth attempt that failed.
+func (s *Service) pause(n int) time.Duration {
+	d := maxPause
+	if n < 20 {
+		d = min(maxPause, minPause<<(n-1))
+	}
+	return d/2 + time.Duration(s.o.Random()*float64(d/2))
+}
+
+var errEnded = errors.New("the store ended the list of changes")

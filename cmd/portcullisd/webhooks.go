@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"portcullis/api/leader"
+	"portcullis/api/webhook/delivery"
+)
+
+const (
+	// webhookRole is the role in which one of several instances sends events to webhooks.
+	webhookRole = "webhooks"
+	// webhookTTL is how long no event is sent after the instance that does so was killed.
+	webhookTTL = 10 * time.Second
+)
+
+// startWebhooks has events sent to the webhooks that the configuration names: by this instance, or by the one of several that leads. It
+// returns nil if it names none.
+func (s *service) startWebhooks(ctx context.Context, group *errgroup.Group) *delivery.Service {
+	if len(s.parts.Webhooks) == 0 {
+		return nil
+	}
+	out := delivery.New(delivery.Options{Store: s.store, Webhooks: s.parts.Webhooks, Log: s.log})
+	if s.name == "" {
+		group.Go(func() error { out.Run(ctx, nil); return nil })
+		return out
+	}
+	one := leader.New(leader.Options{Store: s.store, Role: webhookRole, Instance: s.name, TTL: webhookTTL, Log: s.log})
+	group.Go(func() error {
+		return one.Run(ctx, func(ctx context.Context, t *leader.Term) error {
+			out.Run(ctx, t.Guard)
+			return nil
+		})
+	})
+	return out
+}
