@@ -29,5 +29,5 @@ func unmarshalStrict(data []byte, v any) error {
 	if err := json.Unmarshal(data, v); err != nil {
 		return err
 	}
-	return checkBase64(data, v)
+	return strictjson.CheckBase64(data, v)
 }

@@ -1,10 +1,18 @@
-package api
+package strictjson
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 )
+
+func decode(data []byte, v any) error {
+	if err := json.Unmarshal(data, v); err != nil {
+		return err
+	}
+	return CheckBase64(data, v)
+}
 
 // A byte string has one encoding, wherever it stands.
 func TestBase64(t *testing.T) {
@@ -31,17 +39,17 @@ func TestBase64(t *testing.T) {
 			"AR==": false, "AAF=": false, "AQ": false, "AQ=": false, "_-_-": false, "AQ==\n": false, "AA\r\nAA": false, "AQ==AQ==": false,
 		} {
 			var b body
-			err := unmarshalStrict(fmt.Appendf(nil, form, text), &b)
+			err := decode(fmt.Appendf(nil, form, text), &b)
 			if (err == nil) != ok || err != nil && text == "AR==" && !strings.Contains(err.Error(), place+": want base64") {
 				t.Errorf("%s %q: %v, want success %v", place, text, err, ok)
 			}
 		}
 	}
 	var b body
-	if err := unmarshalStrict([]byte(`{"whole":"\u0041\/==","text":"AR==","list":null,"maybe":null}`), &b); err == nil {
+	if err := decode([]byte(`{"whole":"\u0041\/==","text":"AR==","list":null,"maybe":null}`), &b); err == nil {
 		t.Error("an escaped letter is taken for another")
 	}
-	if err := unmarshalStrict([]byte(`{"whole":"\/\u0041==","text":"AR==","list":null,"maybe":null}`), &b); err != nil || len(b.Whole) != 1 {
+	if err := decode([]byte(`{"whole":"\/\u0041==","text":"AR==","list":null,"maybe":null}`), &b); err != nil || len(b.Whole) != 1 {
 		t.Errorf("escaped letters: %v", err)
 	}
 }

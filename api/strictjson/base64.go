@@ -1,4 +1,4 @@
-package api
+package strictjson
 
 import (
 	"encoding/base64"
@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// checkBase64 reports whether the strings in data that were decoded into byte strings of v are their only encoding:
+// CheckBase64 reports whether the strings in data that were decoded into byte strings of v are their only encoding:
 // base64 with padding, nothing else in it, and zero in the bits of the last letter that are left over. Package json
 // passes over these.
-func checkBase64(data []byte, v any) error {
+func CheckBase64(data []byte, v any) error {
 	t := reflect.TypeOf(v)
 	if !hasBytes(t) {
 		return nil
