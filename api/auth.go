@@ -145,7 +145,10 @@ func (s *Server) noteEnded(r *http.Request) {
 
 // scopeOf returns what a credential may have to do with, nil: everything.
 func scopeOf(p *credential.Principal) *tenancy.Scope {
-	if p.PKeys == nil {
+	switch {
+	case p.Role == roles.Tenant:
+		return &tenancy.Scope{Tenants: append([]string{}, p.Tenants...)}
+	case p.PKeys == nil:
 		return nil
 	}
 	return &tenancy.Scope{PKeys: p.PKeys, Hosts: p.Hosts}

@@ -28,6 +28,7 @@ type documented struct {
 	Parameters []parameter
 	Security   []map[string][]string
 	method     string
+	template   string // of path
 	path       string // with a value for each parameter
 }
 
@@ -59,7 +60,7 @@ func operations(t *testing.T, f *fixture) []documented {
 	var out []documented
 	for path, methods := range doc.Paths {
 		for method, d := range methods {
-			d.method, d.path = strings.ToUpper(method), values.Replace(path)
+			d.method, d.template, d.path = strings.ToUpper(method), path, values.Replace(path)
 			if strings.ContainsAny(d.path, "{}") {
 				t.Fatalf("%s: no value for a parameter of %s", d.ID, path)
 			}

@@ -34,6 +34,7 @@ func (op *operation) description(local bool) string {
 	} else {
 		says = append(says, mayCall[op.access])
 	}
+	say(roles.Allows(roles.Tenant, op.id), "For one with the role tenant nothing exists but what its tenants have.")
 	changes := op.method != "GET"
 	say(!changes, "It changes nothing.")
 	say(versionRules[op.id] == mustName, "Without `If-Match` it is refused (428), because it takes something away.")

@@ -8,6 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"portcullis/api/credential"
+	"portcullis/api/roles"
 	"portcullis/api/tenancy"
 	"portcullis/api/ufm"
 )
@@ -35,11 +36,11 @@ func mountUFM(s *Server, r chi.Router, settings ufm.Settings) {
 	}
 }
 
-// gateUFM judges a request of that surface as authorize judges one of the API: what it shows is as list-hosts,
-// and what it changes as assign-host, which the same roles may do as create and delete clusters.
+// gateUFM judges a request of that surface as authorize judges one of the API: what it shows is of the whole fabric,
+// and what it changes is as assign-host, which the same roles may do as create and delete clusters.
 func gateUFM(s *Server) ufm.Gate {
 	return func(r *http.Request, a ufm.Access) (context.Context, string, *ufm.Denial) {
-		needs, like := accessView, "list-hosts"
+		needs, like := accessView, roles.UFM
 		if a == ufm.Changes {
 			needs, like = accessTenancy, "assign-host"
 		}

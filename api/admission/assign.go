@@ -35,7 +35,7 @@ func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignmen
 	}
 	var out *v1.Host
 	err = s.update(ctx, func(tx *store.Tx) error {
-		f, err := s.gather(ctx, tx, host)
+		f, err := s.named(ctx, tx, host)
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignmen
 		}
 		f, d, err := s.settle(ctx, tx, host)
 		if err == nil {
-			out = hostView(f, d)
+			out = shown(ctx, f, d)
 		}
 		return err
 	})
@@ -135,7 +135,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, error) {
 	var out *v1.Host
 	err := s.update(ctx, func(tx *store.Tx) error {
-		f, err := s.gather(ctx, tx, host)
+		f, err := s.named(ctx, tx, host)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, er
 		}
 		f, d, err := s.settle(ctx, tx, host)
 		if err == nil {
-			out = hostView(f, d)
+			out = shown(ctx, f, d)
 		}
 		return err
 	})

@@ -23,7 +23,7 @@ func (s *Service) ResolveGUID(ctx context.Context, actor, host string, in v1.GUI
 	}
 	var out *v1.Host
 	err := s.update(ctx, func(tx *store.Tx) error {
-		f, err := s.gather(ctx, tx, host)
+		f, err := s.named(ctx, tx, host)
 		if err != nil {
 			return err
 		}

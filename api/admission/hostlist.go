@@ -78,7 +78,7 @@ func listHosts[T any](ctx context.Context, s *Service, q v1.HostQuery, show func
 			return nil, err
 		}
 		for j, f := range all {
-			if h := hostView(f, decide(f)); q.Phase == "" || h.Status.Phase == q.Phase {
+			if h := shown(ctx, f, decide(f)); q.Phase == "" || h.Status.Phase == q.Phase {
 				out[asked[j]] = show(h)
 			}
 		}
@@ -89,35 +89,33 @@ func listHosts[T any](ctx context.Context, s *Service, q v1.HostQuery, show func
 
 // hostsFrom is where the hosts of a list come from: inventory in its order, or what clusters name.
 func (s *Service) hostsFrom(ctx context.Context, n store.Snapshot, q v1.HostQuery) (page.Source[inventory.Host], error) {
-	if q.Tenant == "" && q.Cluster == "" {
+	own, err := tenancy.OwnedBy(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if own == nil && q.Tenant == "" && q.Cluster == "" {
 		return page.Of(n, inventory.Hosts(), q.Prefix), nil
 	}
-	ids, err := s.assignedTo(ctx, n, q)
+	ids, err := s.assignedTo(ctx, n, own, q)
 	if err != nil {
 		return nil, err
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, q.Prefix) })
-	return func(ctx context.Context, after string, limit int) ([]store.Record[inventory.Host], error) {
-		first, found := slices.BinarySearch(ids, after)
-		if found {
-			first++
-		}
-		var out []store.Record[inventory.Host]
-		for rest := ids[first:]; len(out) < limit && len(rest) > 0; {
-			take := min(limit-len(out), len(rest))
-			recs, err := inventory.Hosts().Of(ctx, n, rest[:take])
-			if err != nil {
-				return nil, err
-			}
-			out, rest = append(out, recs...), rest[take:]
-		}
-		return out, nil
-	}, nil
+	return page.Among(n, inventory.Hosts(), ids), nil
 }
 
-// assignedTo returns the ids of the hosts of a tenant, of a cluster, or of a cluster if it is that tenant's, sorted.
-func (s *Service) assignedTo(ctx context.Context, n store.Snapshot, q v1.HostQuery) ([]string, error) {
+// assignedTo returns the ids of the hosts of a tenant, of a cluster, or of a cluster if it is that tenant's, sorted. A credential
+// that is confined to tenants has no others.
+func (s *Service) assignedTo(ctx context.Context, n store.Snapshot, own *tenancy.Owned, q v1.HostQuery) ([]string, error) {
 	names := []string{q.Cluster}
+	switch {
+	case q.Cluster != "":
+		if err := own.CheckCluster(q.Cluster); err != nil {
+			return nil, err
+		}
+	case q.Tenant == "":
+		names = own.Clusters("")
+	}
 	if q.Tenant != "" {
 		t, err := tenancy.FindTenant(ctx, n, q.Tenant)
 		if err != nil {

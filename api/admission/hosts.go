@@ -27,11 +27,14 @@ func (s *Service) host(ctx context.Context, id string) (*v1.Host, int64, error) 
 	if err != nil {
 		return nil, 0, err
 	}
+	if err := s.checkOwned(ctx, snap, id); err != nil {
+		return nil, 0, err
+	}
 	f, err := s.gather(ctx, snap, id)
 	if err != nil {
 		return nil, 0, err
 	}
-	return hostView(f, decide(f)), snap.Revision, nil
+	return shown(ctx, f, decide(f)), snap.Revision, nil
 }
 
 // hostView shows a host. Good news (admitted, released) is shown only once it is recorded and audited; bad news at once.

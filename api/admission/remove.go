@@ -32,7 +32,7 @@ func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.Host
 		if err != nil {
 			return err
 		}
-		f, err := s.gather(ctx, tx, host)
+		f, err := s.named(ctx, tx, host)
 		if err != nil {
 			return err
 		}

@@ -75,6 +75,9 @@ func (s *Site) Parts() (api.Backend, api.Tenancy) { return Real{s.Service()}.Par
 // Fail has every later read and write of the store fail with err; nil ends that.
 func (s *Site) Fail(err error) { s.faults.fail(err) }
 
+// Work returns what was asked of the store since it was called last, an entry for each call.
+func (s *Site) Work() []string { return s.faults.work() }
+
 // Actors returns who made each change in the audit log, in order.
 func (s *Site) Actors() (actors []string) {
 	s.t.Helper()

@@ -6,8 +6,10 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/hostrecord"
+	"portcullis/api/inventory"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/result"
@@ -22,7 +24,8 @@ type Results interface {
 }
 
 // AttestationResult returns a signed token about where a host stands, made now from what is recorded. Evidence that expired
-// or was voided does not count in it, nor does that of a host that is held. nonce is the relying party's, nil for none.
+// or was voided does not count in it, nor does that of a host that is held. A tenant gets no more than the host itself, and
+// nothing of the audit log. nonce is the relying party's, nil for none.
 func (s *Service) AttestationResult(ctx context.Context, host string, nonce []byte) (*v1.AttestationResult, error) {
 	if s.o.Results == nil {
 		return nil, refusal.New(refusal.Unavailable, v1.CodeUnavailable, "name a root for their keys (results.root) and start it again",
@@ -34,6 +37,10 @@ func (s *Service) AttestationResult(ctx context.Context, host string, nonce []by
 	c, until, err := s.appraise(ctx, host)
 	if err != nil {
 		return nil, refusal.Explain(err)
+	}
+	if tenancy.Confined(ctx) {
+		c.ForHost()
+		c.Audit = nil // its growth is that of all tenants
 	}
 	if len(nonce) > 0 {
 		c.Nonce = nonce
@@ -69,6 +76,13 @@ func (s *Service) resultForHost(ctx context.Context, host string) string {
 // appraise returns the claims about a host as of now, and the time until which they count.
 func (s *Service) appraise(ctx context.Context, id string) (*result.Claims, time.Time, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	own, err := tenancy.OwnedBy(ctx, snap)
+	if err == nil && !own.HasHost(id) {
+		err = inventory.NoHost(id)
+	}
 	if err != nil {
 		return nil, time.Time{}, err
 	}

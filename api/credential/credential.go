@@ -47,9 +47,10 @@ func New() (token, sha256Hex string) {
 // Role is what a credential was made for.
 type Role = roles.Role
 
-// Roles that credentials had first. Package roles has all, and what each may do.
+// Some of the roles. Package roles has all, and what each may do.
 const (
 	Viewer   = roles.Viewer
+	Tenant   = roles.Tenant
 	Operator = roles.Operator
 )
 
@@ -59,6 +60,8 @@ type Principal struct {
 	Role  Role
 	PKeys []ib.PKeyRange // that it may have to do with; nil: all, and it may name none
 	Hosts []string       // of one with PKeys: patterns of the hosts that it may take into its clusters
+
+	Tenants []string // of one with the role tenant: those that it has to do with
 
 	Created time.Time // zero: not known
 	Expires time.Time // from then on it is refused; zero: it has no end
@@ -85,7 +88,7 @@ type Tokens struct {
 }
 
 // tokenFile is the YAML form: a list of name, role and SHA-256 of the token, maybe
-// with ranges of P_Keys and the hosts that go with them, and with dates.
+// with ranges of P_Keys and the hosts that go with them, or tenants, and with dates.
 type tokenFile struct {
 	Tokens []struct {
 		Name   string    `yaml:"name"`
@@ -93,6 +96,8 @@ type tokenFile struct {
 		SHA256 string    `yaml:"sha256"`
 		PKeys  yaml.Node `yaml:"p_keys"` // absent is another thing than empty
 		Hosts  []string  `yaml:"hosts"`
+
+		Tenants yaml.Node `yaml:"tenants"` // absent is another thing than empty
 
 		Created yaml.Node `yaml:"created"` // absent is another thing than empty
 		Expires yaml.Node `yaml:"expires"`
@@ -124,6 +129,9 @@ func Parse(file string, data []byte) (*Tokens, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", place, wrong))
 		}
 		if wrong := hostPatterns(e.Hosts, ranges != nil); wrong != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", place, wrong))
+		}
+		if wrong := who.tenants(&e.Tenants); wrong != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", place, wrong))
 		}
 		switch {

@@ -43,7 +43,7 @@ func TestParseTokensReportsEveryProblem(t *testing.T) {
 		want     []string
 	}{
 		{"unknown key", "tokens: []\nrole: x\n", []string{"t.yaml", "line 2", "role"}},
-		{"unknown role", "tokens:\n- {name: a, role: root, sha256: " + digest + "}\n", []string{"line 2", "want viewer, scheduler, operator, "}},
+		{"unknown role", "tokens:\n- {name: a, role: root, sha256: " + digest + "}\n", []string{"line 2", "want viewer, tenant, scheduler, operator, "}},
 		{"short digest", "tokens:\n- {name: a, role: viewer, sha256: abcd}\n", []string{"token 1", "64 hexadecimal digits"}},
 		{"missing all", "tokens:\n- {}\n", []string{"name is missing", "role is missing", "64 hexadecimal digits"}},
 		{
@@ -58,6 +58,14 @@ func TestParseTokensReportsEveryProblem(t *testing.T) {
 			"dates", "tokens:\n- {name: a, role: viewer, sha256: " + digest + ", expires: tomorrow}\n- name: b\n  role: viewer\n  sha256: ab\n  expires:\n" +
 				"- {name: c, role: viewer, sha256: ac, created: 2027-01-01T00:00:00Z, expires: 2026-01-01T00:00:00Z}\n",
 			[]string{`token 1 ("a"): expires "tomorrow"`, `token 2 ("b"): expires ""`, `token 3 ("c"): expires 2026-01-01T00:00:00Z is not after created`},
+		},
+		{
+			"tenants", "tokens:\n- {name: a, role: tenant, sha256: " + digest + "}\n- {name: b, role: viewer, sha256: ab, tenants: [acme]}\n- {name: c, role: tenant, sha256: ac, tenants: []}\n" +
+				"- {name: d, role: tenant, sha256: ad, tenants: [Acme]}\n- {name: e, role: tenant, sha256: ae, tenants: [acme], p_keys: [0x0100]}\n- name: f\n  role: tenant\n  sha256: af\n  tenants:\n",
+			[]string{
+				`token 1 ("a"): tenants is missing`, `token 2 ("b"): tenants is for the role tenant alone`, `token 3 ("c"): tenants: 0 tenants`,
+				`token 4 ("d"): tenants: "Acme" is no name`, `token 5 ("e"): tenants says what the token has to do with`, `token 6 ("f"): tenants: 0 tenants`,
+			},
 		},
 		{
 			"doubled", "tokens:\n- {name: a, role: viewer, sha256: " + digest + "}\n- {name: a, role: viewer, sha256: " + digest + "}\n",
@@ -119,5 +127,17 @@ func TestTokensEnd(t *testing.T) {
 	}
 	if strings.Contains(warned, `"later"`) || strings.Contains(warned, `"short"`) {
 		t.Errorf("warnings of tokens that are good for long:\n%s", warned)
+	}
+}
+
+// TestTenantsOfAToken: each is there once, in order.
+func TestTenantsOfAToken(t *testing.T) {
+	token, digest := credential.New()
+	tokens, err := credential.Parse("t.yaml", []byte("tokens:\n- {name: a, role: tenant, sha256: "+digest+", tenants: [zeta, acme, zeta]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := tokens.Find(token, time.Now()); !ok || !reflect.DeepEqual(p.Tenants, []string{"acme", "zeta"}) {
+		t.Errorf("tenants %q, want acme and zeta", p.Tenants)
 	}
 }

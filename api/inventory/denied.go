@@ -30,15 +30,16 @@ var NoEK = strings.Repeat("0", 2*sha256.Size)
 // Find returns a host, and the revision of its record.
 func Find(ctx context.Context, r store.Reader, id string) (Host, int64, error) {
 	if !ValidHostID(id) {
-		return Host{}, 0, noHost(id)
+		return Host{}, 0, NoHost(id)
 	}
 	rec, err := Hosts().Get(ctx, r, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return Host{}, 0, noHost(id)
+		return Host{}, 0, NoHost(id)
 	}
 	return rec.Value, rec.Modified, err
 }
 
-func noHost(id string) *refusal.Error {
+// NoHost is the refusal of a host that is not in inventory.
+func NoHost(id string) *refusal.Error {
 	return refusal.New(refusal.NotFound, "host_unknown", "list hosts to see their ids, or import the host's inventory", "no host %q in inventory", refusal.Clip(id))
 }

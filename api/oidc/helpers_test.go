@@ -127,8 +127,8 @@ func corp() Issuer {
 	return Issuer{
 		Name: "corp", URL: issuerURL, Audience: "portcullis", NameClaim: "preferred_username",
 		Rules: []Rule{
-			{"realm_access.roles", "fabric-operators", credential.Operator},
-			{"realm_access.roles", "staff", credential.Viewer},
+			{Claim: "realm_access.roles", Value: "fabric-operators", Role: credential.Operator},
+			{Claim: "realm_access.roles", Value: "staff", Role: credential.Viewer},
 		},
 	}
 }

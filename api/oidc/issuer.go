@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -39,9 +40,13 @@ type Issuer struct {
 
 // Rule assigns a role to tokens in which a claim has a value: is the string, or a list that has it. Claim is the name of a claim, or
 // where a token has none of that name, the way to one in objects, such as realm_access.roles.
+//
+// A rule with the role tenant has the tenants of its owner, or the claim that holds their names.
 type Rule struct {
 	Claim, Value string
 	Role         credential.Role
+	Tenants      []string
+	TenantsClaim string
 }
 
 // Problem is what makes no sense in an Issuer. Field is as in configuration files.
@@ -85,8 +90,62 @@ func (i *Issuer) Problems() (out []Problem) {
 		if r.Role == "" {
 			wrong(field+".role", "is missing")
 		}
+		if at, text := r.tenantsProblem(); text != "" {
+			wrong(field+"."+at, "%s", text)
+		}
 	}
 	return out
+}
+
+// tenantsProblem returns what makes no sense of the tenants of a rule, and its field; "" if nothing.
+func (r *Rule) tenantsProblem() (field, text string) {
+	named := len(r.Tenants) > 0
+	switch {
+	case r.Role == "": // which is the mistake
+		return "", ""
+	case r.Role != credential.Tenant && named:
+		return "tenants", "is for the role tenant alone"
+	case r.Role != credential.Tenant && r.TenantsClaim != "":
+		return "tenants_claim", "is for the role tenant alone"
+	case r.Role != credential.Tenant:
+		return "", ""
+	case named == (r.TenantsClaim != ""):
+		return "tenants", "the role tenant needs either tenants, a list of names, or tenants_claim, the claim that holds them"
+	case len(r.TenantsClaim) > maxClaim:
+		return "tenants_claim", fmt.Sprintf("is longer than %d bytes", maxClaim)
+	}
+	if named {
+		if err := credential.CheckTenants(r.Tenants); err != nil {
+			return "tenants", err.Error()
+		}
+	}
+	return "", ""
+}
+
+// tenantsOf returns the tenants of a token to which the rule assigns the role tenant.
+func (i *Issuer) tenantsOf(r *Rule, c *claims) ([]string, error) {
+	if r.TenantsClaim == "" {
+		return r.Tenants, nil
+	}
+	var names []string
+	switch v := claim(c.all, r.TenantsClaim).(type) {
+	case string:
+		names = []string{v}
+	case []any:
+		for _, one := range v {
+			name, _ := one.(string)
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if err := credential.CheckTenants(names); err != nil {
+		return nil, &Refused{
+			Forbidden: true, Detail: fmt.Sprintf("a rule of the issuer %s assigns the role tenant to this token, and its claim %s does not say of which tenants: %v", i.Name, r.TenantsClaim, err),
+			Hint: "have the provider put the names of the tenants there, a text or a list of texts",
+		}
+	}
+	return names, nil
 }
 
 // checkURL refuses what is no https URL, and one with a password in it.
@@ -111,6 +170,11 @@ func (i *Issuer) owner(c *claims) (credential.Principal, error) {
 	for _, r := range i.Rules {
 		if has(claim(c.all, r.Claim), r.Value) {
 			who.Role = r.Role
+			if r.Role == credential.Tenant {
+				if who.Tenants, err = i.tenantsOf(&r, c); err != nil {
+					return credential.Principal{}, err
+				}
+			}
 			return who, nil
 		}
 	}

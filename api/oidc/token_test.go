@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +189,57 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: role %q, error %v, want role %q", c.name, who.Role, err, c.role)
 		}
 	}
+}
+
+// TestTenantsOfAToken: a rule with the role tenant has the names of tenants, or the claim that holds them; a token without good
+// names there is refused.
+func TestTenantsOfAToken(t *testing.T) {
+	t.Parallel()
+	es := ecSigner(t, "ec")
+	for _, c := range []struct {
+		name    string
+		rule    Rule
+		tenants any // in the token
+		want    []string
+		refused string
+	}{
+		{"a list of the rule", Rule{Tenants: []string{"acme"}}, "zeta", []string{"acme"}, ""},
+		{"a text", Rule{TenantsClaim: "tenants"}, "zeta", []string{"zeta"}, ""},
+		{"a list", Rule{TenantsClaim: "tenants"}, []string{"zeta", "acme", "zeta"}, []string{"acme", "zeta"}, ""},
+		{"in an object", Rule{TenantsClaim: "org.tenants"}, nil, []string{"acme"}, ""},
+		{"no claim", Rule{TenantsClaim: "tenants"}, nil, nil, "does not say of which tenants: 0 tenants"},
+		{"an empty list", Rule{TenantsClaim: "tenants"}, []string{}, nil, "0 tenants"},
+		{"a number among them", Rule{TenantsClaim: "tenants"}, []any{"acme", 7}, nil, `"" is no name`},
+		{"an object", Rule{TenantsClaim: "tenants"}, map[string]any{"acme": true}, nil, "0 tenants"},
+		{"a name that none has", Rule{TenantsClaim: "tenants"}, "*", nil, `"*" is no name`},
+		{"too many", Rule{TenantsClaim: "tenants"}, many(credential.MaxTenants + 1), nil, "65 tenants"},
+	} {
+		i := corp()
+		c.rule.Claim, c.rule.Value, c.rule.Role = "realm_access.roles", "staff", credential.Tenant
+		i.Rules = []Rule{c.rule}
+		if p := i.Problems(); len(p) > 0 {
+			t.Errorf("%s: %v", c.name, p)
+		}
+		u, err := parse(es.sign(t, good(map[string]any{"tenants": c.tenants, "org": map[string]any{"tenants": []string{"acme"}}}), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, err := i.owner(&u.claims)
+		if c.refused != "" {
+			wantRefused(t, err, c.refused)
+			continue
+		}
+		if err != nil || who.Role != credential.Tenant || !slices.Equal(who.Tenants, c.want) {
+			t.Errorf("%s: %+v, error %v, want %q", c.name, who, err, c.want)
+		}
+	}
+}
+
+func many(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("t%d", i))
+	}
+	return out
 }
 
 // FuzzParse: a token of any bytes ends in a refusal or in claims, and no token without a signature of a known key is accepted.

@@ -42,6 +42,26 @@ func Of[R any](n store.Snapshot, c store.Collection[R], prefix string) Source[R]
 	}
 }
 
+// Among is a Source of the records of a collection at keys, which are sorted. Nothing shows that there are others.
+func Among[R any](n store.Snapshot, c store.Collection[R], keys []string) Source[R] {
+	return func(ctx context.Context, after string, limit int) ([]store.Record[R], error) {
+		first, found := slices.BinarySearch(keys, after)
+		if found {
+			first++
+		}
+		var out []store.Record[R]
+		for rest := keys[first:]; len(out) < limit && len(rest) > 0; {
+			take := min(limit-len(out), len(rest))
+			recs, err := c.Of(ctx, n, rest[:take])
+			if err != nil {
+				return nil, err
+			}
+			out, rest = append(out, recs...), rest[take:]
+		}
+		return out, nil
+	}
+}
+
 // Walk returns the page of a list that q asks for. items makes the item of each record, nil for those
 // that the list does not show.
 func Walk[R, T any](ctx context.Context, list string, q v1.PageQuery, from Source[R], items func([]store.Record[R]) ([]*T, error)) (*v1.List[T], error) {

@@ -218,3 +218,36 @@ func FuzzCursor(f *testing.F) {
 		}
 	})
 }
+
+// TestAmong: a list of some keys is cut as a list that has no others, and a cursor that names another key says nothing of it.
+func TestAmong(t *testing.T) {
+	s := store.New(memory.New(time.Now), "")
+	put(t, s, names(600)...)
+	snap, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := []string{"w00007", "w00100", "w00101", "w00599", "x-gone"}
+	among := func(q v1.PageQuery) *v1.List[string] {
+		out, err := page.Walk(t.Context(), "words", q, page.Among(snap, words(), own), page.Each(func(r *store.Record[word]) (*string, error) { return &r.Value.Text, nil }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	var got []string
+	for q := (v1.PageQuery{Limit: 2}); ; {
+		p := among(q)
+		if got = append(got, p.Items...); p.Next == "" {
+			break
+		}
+		q.After = p.Next
+	}
+	if d := cmp.Diff(own[:4], got); d != "" {
+		t.Errorf("items (-want +got):\n%s", d)
+	}
+	there, absent := among(v1.PageQuery{After: page.Cursor("words", "w00050")}), among(v1.PageQuery{After: page.Cursor("words", "w00050x")})
+	if d := cmp.Diff(absent, there); d != "" || len(there.Items) != 3 {
+		t.Errorf("after a key that others have (+), and that nothing has (-):\n%s", d)
+	}
+}

@@ -16,6 +16,7 @@ type Role string
 // Roles.
 const (
 	Viewer        Role = "viewer"         // reads everything
+	Tenant        Role = "tenant"         // sees what tenants of its own have, and releases its hosts
 	Scheduler     Role = "scheduler"      // makes tenants and clusters, assigns and releases hosts
 	Operator      Role = "operator"       // does everything
 	SecurityAdmin Role = "security-admin" // decides about keys, reference values and what hosts claim
@@ -25,7 +26,7 @@ const (
 
 // All returns the roles, in the order of the documents.
 func All() []Role {
-	return []Role{Viewer, Scheduler, Operator, SecurityAdmin, Approver, Auditor}
+	return []Role{Viewer, Tenant, Scheduler, Operator, SecurityAdmin, Approver, Auditor}
 }
 
 // UnmarshalText accepts the known roles only.
@@ -54,7 +55,7 @@ func OneOf(list []Role) string {
 }
 
 // Allows reports whether a credential of role r may use an operation, which is named by its id in the OpenAPI document or by
-// Metrics or Conditions.
+// Metrics, Conditions or UFM.
 func Allows(r Role, operation string) bool { return slices.Contains(Of(operation), r) }
 
 // Of returns the roles that may use an operation, none for one that is not in the table or asks for no operator's credential.

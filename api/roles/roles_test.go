@@ -30,7 +30,7 @@ func TestEveryOperationHasOneGroup(t *testing.T) {
 	if err := yaml.Load(data, &doc); err != nil {
 		t.Fatal(err)
 	}
-	groups, asks := map[string][]string{}, map[string]bool{roles.Metrics: true, roles.Conditions: true}
+	groups, asks := map[string][]string{}, map[string]bool{roles.Metrics: true, roles.Conditions: true, roles.UFM: true}
 	names := map[string]bool{}
 	for _, g := range roles.Table() {
 		if names[g.Name] || g.Name == "" || g.Does == "" || len(g.Operations) == 0 {
@@ -81,6 +81,10 @@ func TestRolesAreApart(t *testing.T) {
 		may, mayNot []string
 	}{
 		{roles.Viewer, []string{"get-host", "list-audit", "get-sm"}, []string{"assign-host", "verify-backup", "get-backup", "approve-review"}},
+		{roles.Tenant, []string{"list-tenants", "get-cluster", "watch-host", "attestation-result", "release-host"}, []string{
+			"assign-host", "create-cluster", "use-cluster", "list-events", "watch-events", "list-audit", "list-quarantined-pkeys", "get-fabric", "list-racks",
+			roles.Metrics, roles.Conditions, roles.UFM,
+		}},
 		{roles.Scheduler, []string{"create-tenant", "create-cluster", "assign-host"}, []string{"list-audit", "import-inventory", "get-sealed-keys", "confirm-rma"}},
 		{roles.SecurityAdmin, []string{"rotate-host-authority", "waive-reference", "list-audit"}, []string{"assign-host", "approve-reference", "import-inventory", "create-cluster"}},
 		{roles.Approver, []string{"approve-reference", "confirm-rma", "get-review"}, []string{"learn-reference", "start-rma", "draft-topospec-revision", "list-audit", "assign-host"}},
@@ -108,7 +112,7 @@ func TestRoleNames(t *testing.T) {
 		}
 	}
 	var r roles.Role
-	if err := r.UnmarshalText([]byte("root")); err == nil || !strings.Contains(err.Error(), "want viewer, scheduler, ") || !strings.Contains(err.Error(), " or auditor") {
+	if err := r.UnmarshalText([]byte("root")); err == nil || !strings.Contains(err.Error(), "want viewer, tenant, scheduler, ") || !strings.Contains(err.Error(), " or auditor") {
 		t.Errorf("root: %v", err)
 	}
 }
@@ -158,7 +162,7 @@ func markdown() string {
 			}
 			out.WriteString(mark)
 		}
-		ops := slices.DeleteFunc(slices.Clone(g.Operations), func(o string) bool { return o == roles.Metrics || o == roles.Conditions })
+		ops := slices.DeleteFunc(slices.Clone(g.Operations), func(o string) bool { return slices.Contains([]string{roles.Metrics, roles.Conditions, roles.UFM}, o) })
 		out.WriteString(" `" + strings.Join(ops, "` `") + "` |\n")
 	}
 	return out.String()

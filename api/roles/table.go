@@ -6,6 +6,7 @@ import "slices"
 const (
 	Metrics    = "get-metrics"    // GET /metrics and /metrics/fabric
 	Conditions = "get-conditions" // the details of GET /readyz
+	UFM        = "get-ufm"        // what the surface of UFM shows, of the whole fabric
 )
 
 // Group is a row of the table: operations that the same roles may use.
@@ -30,7 +31,7 @@ var table = []Group{
 	},
 	{
 		Name: "see-hosts", Does: "shows tenants, clusters and hosts",
-		Roles:      []Role{Viewer, Scheduler, Operator, SecurityAdmin, Approver, Auditor},
+		Roles:      []Role{Viewer, Tenant, Scheduler, Operator, SecurityAdmin, Approver, Auditor},
 		Operations: []string{"list-tenants", "get-tenant", "list-clusters", "get-cluster", "list-hosts", "get-host", "watch-host"},
 	},
 	{
@@ -38,7 +39,7 @@ var table = []Group{
 		Roles: []Role{Viewer, Scheduler, Operator, SecurityAdmin, Approver, Auditor},
 		Operations: []string{
 			"list-quarantined-pkeys", "list-events", "watch-events", "list-webhooks", "list-dead-letters",
-			"get-brakes", "get-clock", Metrics, Conditions,
+			"get-brakes", "get-clock", Metrics, Conditions, UFM,
 			"list-racks", "get-rack", "list-switches", "get-switch", "list-cables", "list-spares", "list-repairs", "get-repair",
 			"list-denied-eks", "check-inventory", "export-inventory",
 			"get-topospec", "list-topospec-revisions", "get-topospec-revision", "get-topospec-content", "list-rma", "get-rma",
@@ -51,7 +52,7 @@ var table = []Group{
 	},
 	{
 		Name: "vouch", Does: "signs for others where a host stands",
-		Roles:      []Role{Viewer, Scheduler, Operator, SecurityAdmin, Approver, Auditor},
+		Roles:      []Role{Viewer, Tenant, Scheduler, Operator, SecurityAdmin, Approver, Auditor},
 		Operations: []string{"attestation-result"},
 	},
 	{
@@ -75,9 +76,14 @@ var table = []Group{
 		Operations: []string{"create-cluster", "delete-cluster", "use-cluster", "stop-using-cluster"},
 	},
 	{
-		Name: "placement", Does: "assigns hosts to clusters and releases them",
+		Name: "placement", Does: "assigns hosts to clusters",
 		Roles:      []Role{Scheduler, Operator},
-		Operations: []string{"assign-host", "release-host"},
+		Operations: []string{"assign-host"},
+	},
+	{
+		Name: "release", Does: "releases hosts from their clusters",
+		Roles:      []Role{Tenant, Scheduler, Operator},
+		Operations: []string{"release-host"},
 	},
 	{
 		Name: "inventory", Does: "changes the inventory, and starts and cancels repairs and replacements",

@@ -25,22 +25,50 @@ func (s *Service) Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.
 			return nil, refusal.Explain(err)
 		}
 	}
-	out, err := page.Walk(ctx, "clusters", q.PageQuery, page.Of(snap, Clusters(), ""), page.Each(func(r *store.Record[Cluster]) (*v1.Cluster, error) {
+	own, err := OwnedBy(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	from := page.Of(snap, Clusters(), "")
+	if own != nil {
+		from = page.Among(snap, Clusters(), own.Clusters(q.Tenant))
+	}
+	out, err := page.Walk(ctx, "clusters", q.PageQuery, from, page.Each(func(r *store.Record[Cluster]) (*v1.Cluster, error) {
 		if q.Tenant != "" && r.Value.Tenant != q.Tenant {
 			return nil, nil
 		}
-		return clusterView(r.Value), nil
+		return own.view(&r.Value), nil
 	}))
 	return out, refusal.Explain(err)
 }
 
 // Cluster returns one cluster.
 func (s *Service) Cluster(ctx context.Context, cluster string) (*v1.Cluster, error) {
-	c, err := FindCluster(ctx, s.o.Store, cluster)
+	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	return clusterView(c), nil
+	own, err := OwnedBy(ctx, snap)
+	if err == nil {
+		err = own.CheckCluster(cluster)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := FindCluster(ctx, snap, cluster)
+	if err != nil {
+		return nil, refusal.Explain(err)
+	}
+	return own.view(&c), nil
+}
+
+// view shows a cluster. Of the clusters that use it, it names those of tenants of the credential.
+func (o *Owned) view(c *Cluster) *v1.Cluster {
+	out := clusterView(*c)
+	if o != nil {
+		out.Users = slices.DeleteFunc(slices.Clone(c.Users), func(name string) bool { return o.clusters[name] == "" })
+	}
+	return out
 }
 
 func clusterView(c Cluster) *v1.Cluster {

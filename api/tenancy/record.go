@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -73,28 +74,39 @@ func ValidName(kind, s string) error {
 	return refusal.New(refusal.Invalid, "name_invalid", "use 1 to 63 lower-case letters, digits and hyphens", "%s name %q", kind, refusal.Clip(s))
 }
 
-// FindTenant reads the tenant with a name.
+// FindTenant reads the tenant with a name. A credential that is confined to tenants has no others.
 func FindTenant(ctx context.Context, r store.Reader, tenant string) (Tenant, error) {
 	if err := ValidName("tenant", tenant); err != nil {
 		return Tenant{}, err
 	}
+	if s := scopeOf(ctx); s.confined() && !slices.Contains(s.Tenants, tenant) {
+		return Tenant{}, noTenant(tenant)
+	}
 	rec, err := Tenants().Get(ctx, r, tenant)
 	if errors.Is(err, store.ErrNotFound) {
-		return Tenant{}, refusal.New(refusal.NotFound, "tenant_unknown", "create it first", "no tenant %q", tenant)
+		return Tenant{}, noTenant(tenant)
 	}
 	return rec.Value, err
 }
 
-// FindCluster reads the cluster with a name.
+func noTenant(name string) *refusal.Error {
+	return refusal.New(refusal.NotFound, codeNoTenant, "create it first", "no tenant %q", name)
+}
+
+// FindCluster reads the cluster with a name, whatever the credential: a caller that names one is held to its own by Owned.
 func FindCluster(ctx context.Context, r store.Reader, cluster string) (Cluster, error) {
 	if err := ValidName("cluster", cluster); err != nil {
 		return Cluster{}, err
 	}
 	rec, err := Clusters().Get(ctx, r, cluster)
 	if errors.Is(err, store.ErrNotFound) {
-		return Cluster{}, refusal.New(refusal.NotFound, "cluster_unknown", "list clusters to see their names, or create it first", "no cluster %q", cluster)
+		return Cluster{}, noCluster(cluster)
 	}
 	return rec.Value, err
+}
+
+func noCluster(name string) *refusal.Error {
+	return refusal.New(refusal.NotFound, codeNoCluster, "list clusters to see their names, or create it first", "no cluster %q", name)
 }
 
 // UsesOf returns the P_Keys of the shared clusters that a cluster uses.

@@ -26,6 +26,14 @@ const (
 	codeReserved    = "p_key_reserved"
 )
 
+// Codes of objects that do not exist. Refusals records them of a credential that is confined to tenants: it may have reached
+// for another's.
+const (
+	codeNoTenant  = "tenant_unknown"
+	codeNoCluster = "cluster_unknown"
+	codeNoHost    = "host_unknown"
+)
+
 // reach is the key by which refusals of credentials are limited.
 type reach struct{ actor, code, object string }
 
@@ -52,7 +60,7 @@ func NewRefusals(s *store.Store, log *slog.Logger, now func() time.Time) *Refusa
 // Note returns err. If that is such a refusal, it is put into the audit log before, one of a kind a minute.
 func (r *Refusals) Note(ctx context.Context, c audit.Change, err error) error {
 	var no *refusal.Error
-	if !errors.As(err, &no) || !slices.Contains([]string{codeOutOfScope, codeTenantScope, codeHostScope, codeInUse, codeFullRefused, codeReserved}, no.Code) {
+	if !errors.As(err, &no) || !reaches(ctx, no.Code) {
 		return err
 	}
 	r.log.Warn("refused", "actor", c.Actor, "action", c.Action, "object", c.Object, "code", no.Code, "detail", no.Detail)
@@ -66,4 +74,12 @@ func (r *Refusals) Note(ctx context.Context, c audit.Change, err error) error {
 		r.log.Error("a refusal could not be recorded", "actor", c.Actor, "action", c.Action, "err", failed)
 	}
 	return err
+}
+
+// reaches reports whether a refusal with a code means that the credential reached for another's object.
+func reaches(ctx context.Context, code string) bool {
+	if slices.Contains([]string{codeOutOfScope, codeTenantScope, codeHostScope, codeInUse, codeFullRefused, codeReserved}, code) {
+		return true
+	}
+	return Confined(ctx) && slices.Contains([]string{codeNoTenant, codeNoCluster, codeNoHost}, code)
 }

@@ -12,11 +12,16 @@ import (
 
 // Scope is what a credential may have to do with. One with a scope gets P_Keys out of its ranges alone, may name
 // them, changes no cluster whose P_Key lies elsewhere, makes clusters for tenants of its ranges only, and takes no host
-// but its own. One without, nil, has to do with everything, and names no P_Key: the service alone chooses.
+// but its own. One with tenants has to do with what these have, and everything else does not exist for it; it names no P_Key.
+// One without, nil, has to do with everything, and names no P_Key: the service alone chooses.
 type Scope struct {
-	PKeys Ranges
-	Hosts []string // patterns of host ids as path.Match reads them; none: no host that is in no cluster of the scope
+	PKeys   Ranges
+	Hosts   []string // patterns of host ids as path.Match reads them; none: no host that is in no cluster of the scope
+	Tenants []string // nil: of all tenants; there are no PKeys and Hosts then
 }
+
+// confined reports whether the credential has to do with some tenants alone.
+func (s *Scope) confined() bool { return s != nil && s.Tenants != nil }
 
 // Ranges are ranges of P_Keys.
 type Ranges []ib.PKeyRange
@@ -87,7 +92,14 @@ func (s *Scope) takes(host string) bool {
 
 // CheckCluster refuses a cluster that the credential has nothing to do with.
 func CheckCluster(ctx context.Context, c *Cluster) error {
-	if s := scopeOf(ctx); s != nil && !s.PKeys.contains(c.PKey) {
+	s := scopeOf(ctx)
+	if s.confined() {
+		if !slices.Contains(s.Tenants, c.Tenant) {
+			return noCluster(c.Name)
+		}
+		return nil
+	}
+	if s != nil && !s.PKeys.contains(c.PKey) {
 		return refusal.New(refusal.Refused, codeOutOfScope, "use a credential for that cluster",
 			"cluster %s has P_Key %v, and this credential only those of %v", c.Name, c.PKey, s.PKeys)
 	}

@@ -3,6 +3,7 @@ package tenancy
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"portcullis/api/audit"
 	"portcullis/api/page"
@@ -17,7 +18,11 @@ func (s *Service) Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tena
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	out, err := page.Walk(ctx, "tenants", q, page.Of(snap, Tenants(), ""), page.Each(func(r *store.Record[Tenant]) (*v1.Tenant, error) {
+	from := page.Of(snap, Tenants(), "")
+	if s := scopeOf(ctx); s.confined() {
+		from = page.Among(snap, Tenants(), slices.Compact(slices.Sorted(slices.Values(s.Tenants))))
+	}
+	out, err := page.Walk(ctx, "tenants", q, from, page.Each(func(r *store.Record[Tenant]) (*v1.Tenant, error) {
 		return tenantView(r.Value), nil
 	}))
 	return out, refusal.Explain(err)

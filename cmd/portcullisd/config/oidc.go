@@ -23,9 +23,11 @@ type Issuer struct {
 
 // IssuerRule assigns a role to tokens in which a claim has a value.
 type IssuerRule struct {
-	Claim string          `yaml:"claim"`
-	Value string          `yaml:"value"`
-	Role  credential.Role `yaml:"role"`
+	Claim        string          `yaml:"claim"`
+	Value        string          `yaml:"value"`
+	Role         credential.Role `yaml:"role"`
+	Tenants      []string        `yaml:"tenants"`
+	TenantsClaim string          `yaml:"tenants_claim"`
 }
 
 func (k *checker) oidc(issuers []Issuer) {

@@ -21,6 +21,7 @@ func Token(args []string, stdout, stderr io.Writer) error {
 	keys := fs.String("p-keys", "", "of an operator or scheduler: only clusters of these P_Keys, such as 0x0100-0x01ff; several with commas")
 	days := fs.Int("days", tokenDays, "for how many days it is good; 0: it has no end")
 	hosts := fs.String("hosts", "", "with --p-keys: hosts that it may take into its clusters, by id or with * in it; several with commas")
+	tenants := fs.String("tenant", "", "with --role tenant: of which tenants; several with commas")
 	if err := command.Parse(fs, "", args, stdout, stderr); err != nil {
 		return err
 	}
@@ -34,13 +35,13 @@ func Token(args []string, stdout, stderr io.Writer) error {
 		return command.ErrUsage
 	}
 	token, digest := credential.New()
-	entry := tokenEntry(*name, r, digest, time.Now(), *days) + scopeEntry(*keys, *hosts)
+	entry := tokenEntry(*name, r, digest, time.Now(), *days) + scopeEntry(*keys, *hosts, *tenants)
 	if _, err := credential.Parse("of this command", []byte("tokens:\n"+entry)); err != nil {
 		fmt.Fprintf(stderr, "portcullisd: token: %v\n", err)
 		return command.ErrUsage
 	}
 	fmt.Fprintln(stdout, token)
-	fmt.Fprintf(stderr, "Append this to the tokens file, then reload the service. The token above is shown once.\n%s", entry)
+	fmt.Fprintf(stderr, "# Append this to the tokens file, then reload the service. The token is shown once.\n%s", entry)
 	return nil
 }
 
@@ -60,9 +61,9 @@ func tokenEntry(name string, r credential.Role, digest string, now time.Time, da
 	return entry
 }
 
-// scopeEntry returns the lines of an entry that confine a token, none without keys and hosts.
-func scopeEntry(keys, hosts string) (lines string) {
-	for _, list := range [][2]string{{"p_keys", keys}, {"hosts", hosts}} {
+// scopeEntry returns the lines of an entry that confine a token, none without keys, hosts and tenants.
+func scopeEntry(keys, hosts, tenants string) (lines string) {
+	for _, list := range [][2]string{{"p_keys", keys}, {"hosts", hosts}, {"tenants", tenants}} {
 		if list[1] != "" {
 			lines += fmt.Sprintf("  %s: [%s]\n", list[0], quotedList(strings.Split(list[1], ",")))
 		}
