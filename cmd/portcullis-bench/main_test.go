@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"portcullis/packaging/testenv"
 )
 
 // built is a directory with the programs that tests share.
@@ -25,12 +27,7 @@ func TestMain(m *testing.M) {
 
 // measured builds the program to measure, once.
 var measured = sync.OnceValues(func() (string, error) {
-	file := filepath.Join(built, "portcullisd")
-	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", file, "portcullis/cmd/portcullisd").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return file, nil
+	return filepath.Join(built, "portcullisd"), testenv.Build(context.Background(), built, "cmd/portcullisd")
 })
 
 func portcullisd(t *testing.T) string {

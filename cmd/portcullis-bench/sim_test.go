@@ -3,20 +3,20 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+	"portcullis/packaging/testenv"
 )
 
 func TestSimulators(t *testing.T) {
 	ibsimtest.Need(t)
 	dir := t.TempDir()
 	program, table := filepath.Join(dir, "portcullis-sim"), filepath.Join(dir, "sim.md")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "portcullis/cmd/portcullis-sim").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := testenv.Build(t.Context(), dir, "cmd/portcullis-sim"); err != nil {
+		t.Fatal(err)
 	}
 	var said bytes.Buffer
 	args := []string{"sim", "--sizes", "648", "--runs", "1", "--duration", "20ms", "--portcullis-sim", program, "--out", table}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"portcullis/attest/tpm/tpmtest"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+	"portcullis/packaging/testenv"
 )
 
 // build compiles the product's programs once for all tests.
@@ -23,11 +23,7 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+"/",
-		"portcullis/cmd/portcullisd", "portcullis/cmd/portcullis-agent", "portcullis/cmd/portcullis", "portcullis/cmd/portcullis-sim")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	cmd.Stderr = os.Stderr
-	return dir, cmd.Run()
+	return dir, testenv.Build(context.Background(), dir, "cmd/portcullisd", "cmd/portcullis-agent", "cmd/portcullis", "cmd/portcullis-sim")
 })
 
 func TestMain(m *testing.M) {

@@ -1,13 +1,15 @@
 package main
 
 import (
-	"fmt"
+	"context"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"portcullis/packaging/testenv"
 )
 
 // TestMain puts this program into the path of tests, as portcullisd, and the strangers of BenchmarkStrangers.
@@ -26,11 +28,8 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(filepath.Dir(service), "portcullis")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "portcullis/cmd/portcullis").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return program, nil
+	dir := filepath.Dir(service)
+	return filepath.Join(dir, "portcullis"), testenv.Build(context.Background(), dir, "cmd/portcullis")
 })
 
 // operatorProgram returns the file of the program of operators.

@@ -1,7 +1,7 @@
 // Package testenv says what a test does on a machine that lacks a real part
 // which it needs, such as ibsim, swtpm or a C compiler. The test is skipped with
 // a sentence; where PORTCULLIS_REAL_PARTS says required, as it does in "make
-// test", it fails.
+// test", it fails. It also assigns ports to tests, and builds the programs that they start.
 package testenv
 
 import (

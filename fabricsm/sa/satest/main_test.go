@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/satest"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+	"portcullis/packaging/testenv"
 )
 
 // built is a directory with the files that tests share.
@@ -33,12 +33,7 @@ func TestMain(m *testing.M) {
 
 // build makes a portcullisd, once.
 var build = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(built, "portcullisd")
-	out, err := exec.CommandContext(context.Background(), "go", "build", "-ldflags=-s -w", "-o", path, "portcullis/cmd/portcullisd").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build portcullisd: %w: %s", err, out)
-	}
-	return path, nil
+	return filepath.Join(built, "portcullisd"), testenv.Build(context.Background(), built, "cmd/portcullisd")
 })
 
 func portcullisd(t testing.TB) string {
