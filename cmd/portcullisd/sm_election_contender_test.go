@@ -129,7 +129,7 @@ func (c *contender) settled(within time.Duration) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s does not settle", c.node)
 		}
-		c.stage.master() // takes a moment
+		moment(t)
 	}
 }
 
@@ -146,7 +146,7 @@ func (c *contender) awaitState(state string, within time.Duration) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s went through %q, want %s at the end", c.node, h, state)
 		}
-		c.stage.master() // takes a moment
+		moment(t)
 	}
 }
 
