@@ -2,6 +2,7 @@ package threats
 
 import (
 	"bytes"
+	"encoding/binary"
 	"time"
 
 	"portcullis/fabricsm/drill"
@@ -195,7 +196,7 @@ func buriedLog(s *drill.Scene) {
 		for i := range each {
 			n := uint64(turn*each + i)
 			wrong.MAD.SetTID(ib.TID(n))
-			wrong.MAD.SetMKey(ib.NewMKey(n | 1<<63))
+			binary.BigEndian.PutUint64(wrong.MAD[24:], n|1<<63) // in place of the key: each ib.MKey would be kept
 			s.Must(t.Fabric.InjectMAD(drill.Port("h1"), wrong))
 		}
 		for i := range forged {

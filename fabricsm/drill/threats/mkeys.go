@@ -39,10 +39,13 @@ func mkeyDrills() []drill.Drill {
 }
 
 // hourly is a site whose keys change each hour.
-func hourly() drill.SiteOptions {
+func hourly() drill.SiteOptions { return rotating(time.Hour) }
+
+// rotating is a site whose keys change once in each period.
+func rotating(period time.Duration) drill.SiteOptions {
 	return drill.SiteOptions{
 		Tenants: []drill.Tenant{{Name: "A", PKey: drill.KeyA, Hosts: []string{"h1", "h2"}}, {Name: "B", PKey: drill.KeyB, Hosts: []string{"h3", "h6"}}},
-		SM:      sm.Config{MKey: mkeys.Config{Rotation: keys.RotationConfig{Period: time.Hour, Grace: 5 * time.Minute, Window: 4}}},
+		SM:      sm.Config{MKey: mkeys.Config{Rotation: keys.RotationConfig{Period: period, Grace: 5 * time.Minute, Window: 4}}},
 	}
 }
 
@@ -184,13 +187,13 @@ func setsKey(r *sm.Request) bool {
 
 // crashedRotation is T48.
 func crashedRotation(s *drill.Scene) {
-	const steps = 28
+	const steps, period = 28, 10 * time.Minute // a longer one only takes longer to begin
 	s.Tried("the subnet manager is killed at each of the first %d writes of keys of a rotation, before and after the device got it, and started again", steps)
 	for step := range 2 * steps {
-		t := s.Site(hourly())
+		t := s.Site(rotating(period))
 		t.Victim("h1", "h2")
 		writes, crashed := 0, false
-		t.Run(time.Hour - time.Minute)
+		t.Run(period - time.Minute)
 		t.OnSend = func(r *sm.Request) bool {
 			if crashed || !setsKey(r) {
 				return false
@@ -235,10 +238,10 @@ func restartedDevice(s *drill.Scene) {
 	s.Tried("h7 and leaf3 lose power for a moment when the 1st, 5th and 9th key of a rotation is written: they come back without an M_Key")
 	for _, node := range []string{"h7", "leaf3"} {
 		for _, step := range []int{1, 5, 9} {
-			o := hourly()
-			t := s.Site(o)
+			const period = 30 * time.Minute // the next rotation begins after this one is judged
+			t := s.Site(rotating(period))
 			t.Victim("h1", "h2")
-			t.Run(time.Hour - time.Minute)
+			t.Run(period - time.Minute)
 			writes := 0
 			t.OnSend = func(r *sm.Request) bool {
 				if setsKey(r) {
