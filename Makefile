@@ -12,6 +12,8 @@ TESTS = $(TOOL) gotestsum --format pkgname --format-icons text --format-hide-emp
 FUZZTIME ?= 10s
 ATTACKTIME ?= 1m
 SEEDS ?= 10000
+CABLINGS ?= 500
+LIVES ?= 100
 LABS ?= .
 FAULTS ?= 200
 HOSTS ?= 324
@@ -35,8 +37,9 @@ test: package ## Install what the tests need, then run all of them against the r
 	packaging/setup.sh fabric store tpm firmware selinux peers package image model
 	PORTCULLIS_REAL_PARTS=required $(TESTS) -timeout 20m $(SIDE_BY_SIDE) $(SLOW) ./...
 
-seeds: ## Run SEEDS (10000) random schedules of faults against the core of the subnet manager
-	$(TESTS) -timeout 20m ./fabricsm/sm -run '^TestRandomSchedules$$' -sm.seeds=$(SEEDS)
+seeds: ## Run SEEDS (10000) random schedules of faults against the core, CABLINGS (500) against a declared topology, LIVES (100) of keys
+	$(TESTS) -timeout 30m ./fabricsm/sm -run '^TestRandom(Schedules|Cabling)$$' -sm.seeds=$(SEEDS) -sm.cablings=$(CABLINGS)
+	$(TESTS) -timeout 20m ./fabricsm/sm/keymgr -run '^TestRandomLives$$' -keymgr.lives=$(LIVES)
 
 floods: ## Have two hosts send SMPs, traps and GMPs to the Subnet Manager as fast as the socket takes them
 	$(TESTS) -tags flood -count 1 -timeout 5m ./fabricsm/driver -run '^TestFloods'

@@ -22,9 +22,10 @@ import (
 )
 
 var (
-	seeds  = flag.Int("sm.seeds", 150, "random schedules to run")
-	from   = flag.Uint64("sm.from", 1, "first seed of the random schedules")
-	allQoS = flag.Bool("sm.qos", false, "quality of service and slowed links in all random schedules, but on a torus")
+	seeds    = flag.Int("sm.seeds", 150, "random schedules to run")
+	cablings = flag.Int("sm.cablings", 15, "random schedules of cabling under an enforced topology to run")
+	from     = flag.Uint64("sm.from", 1, "first seed of the random schedules")
+	allQoS   = flag.Bool("sm.qos", false, "quality of service and slowed links in all random schedules, but on a torus")
 )
 
 // cable is one cable of a netlist.

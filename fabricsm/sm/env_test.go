@@ -2,7 +2,6 @@ package sm_test
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -167,7 +166,7 @@ func (e *env) step(in sm.Input) {
 		if e.logSend != nil {
 			e.logSend(r)
 		}
-		e.smps[fmt.Sprintf("%v %v", r.MAD.Method(), r.MAD.Attr())]++
+		e.smps[r.MAD.Method().String()+" "+r.MAD.Attr().String()]++
 		e.asked[r.MAD.TID()] = r.MAD.Method() == mad.MethodSet
 		e.out[r.ID] = e.now.Add(timeout)
 		e.order = append(e.order, r.ID)

@@ -21,6 +21,10 @@ type endPort struct {
 
 // hosts returns all CA ports but that of the SM, in the order of the netlist.
 func hosts(list *netlist.Netlist) (out []endPort) {
+	byName := make(map[string]*netlist.Node, len(list.Nodes)) // Find looks through all nodes
+	for i := range list.Nodes {
+		byName[list.Nodes[i].Name] = &list.Nodes[i]
+	}
 	for i := range list.Nodes {
 		n := &list.Nodes[i]
 		if n.Type != ib.NodeCA || n.Name == "sm" {
@@ -33,7 +37,7 @@ func hosts(list *netlist.Netlist) (out []endPort) {
 			}
 			out = append(out, endPort{
 				node: n, num: ib.PortNum(num), peer: p.Peer, pnum: p.PeerPort,
-				place: ib.Place{Switch: list.Find(p.Peer).GUID, Port: p.PeerPort},
+				place: ib.Place{Switch: byName[p.Peer].GUID, Port: p.PeerPort},
 			})
 		}
 	}

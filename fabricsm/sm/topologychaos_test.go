@@ -20,16 +20,12 @@ import (
 // manager at random moments under an enforced topology, while packets are lost, duplicated and late. It judges the devices
 // after every step. In the end all is put back and released, and must settle.
 func TestRandomCabling(t *testing.T) {
-	n := max(1, *seeds/3) // each takes as long as several of the other kind
-	if testing.Short() {
-		n = min(n, 30)
-	}
-	for seed := *from; seed < *from+uint64(n); seed++ {
+	for seed := *from; seed < *from+uint64(*cablings); seed++ { // each takes as long as several of the other kind
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			defer func() {
 				if t.Failed() {
-					t.Logf("again: go test ./fabricsm/sm -run 'TestRandomCabling' -sm.from=%d -sm.seeds=1", seed)
+					t.Logf("again: go test ./fabricsm/sm -run 'TestRandomCabling' -sm.from=%d -sm.cablings=1", seed)
 				}
 			}()
 			newCabling(t, seed).run()
@@ -47,10 +43,10 @@ type cabling struct {
 	rnd     *rand.Rand
 	spec    *topospec.Spec
 	all     []cable
-	lies    map[string]bool      // hosts with another GUID than theirs
-	wrongAt map[string]time.Time // by switch port: when it was last not as declared
-	off     map[string]bool
-	misused map[string]time.Time // by switch port: since when it is Active and leads elsewhere
+	lies    map[string]bool            // hosts with another GUID than theirs
+	wrongAt map[sim.Endpoint]time.Time // by switch port: when it was last not as declared
+	off     map[sim.Endpoint]bool
+	misused map[sim.Endpoint]time.Time // by switch port: since when it is Active and leads elsewhere
 	keyed   bool
 }
 
@@ -79,7 +75,7 @@ func newCabling(t *testing.T, seed uint64) *cabling {
 	e := newEnv(t, l, sim.Options{Seed: seed, LoseSilently: seed%2 == 0}, cfg, seed)
 	c := &cabling{
 		env: e, rnd: rnd, spec: spec, all: cables(l), lies: make(map[string]bool), keyed: seed%2 == 0,
-		wrongAt: make(map[string]time.Time), off: make(map[string]bool), misused: make(map[string]time.Time),
+		wrongAt: make(map[sim.Endpoint]time.Time), off: make(map[sim.Endpoint]bool), misused: make(map[sim.Endpoint]time.Time),
 	}
 	e.onStep = c.check
 	return c
@@ -152,7 +148,7 @@ func (c *cabling) noteWrong() {
 			{{Node: x.node, Port: x.num}, {Node: x.peer, Port: x.pnum}}, {{Node: x.peer, Port: x.pnum}, {Node: x.node, Port: x.num}},
 		} {
 			if at, ok := c.fab.Cable(end[0].Node, end[0].Port); ok && at != end[1] || c.lies[end[1].Node] {
-				c.wrongAt[fmt.Sprint(end[0])] = c.now
+				c.wrongAt[end[0]] = c.now
 			}
 		}
 	}
@@ -166,14 +162,14 @@ func (c *cabling) check() {
 		for _, end := range [2][2]sim.Endpoint{
 			{{Node: x.node, Port: x.num}, {Node: x.peer, Port: x.pnum}}, {{Node: x.peer, Port: x.pnum}, {Node: x.node, Port: x.num}},
 		} {
-			name := fmt.Sprint(end[0])
+			name := end[0]
 			if c.list.Find(end[0].Node).Type != ib.NodeSwitch {
 				continue
 			}
 			pi := c.fab.PortInfo(end[0].Node, end[0].Port)
 			off := pi.PortPhysicalState == ib.PhysDisabled
 			if wrong, ever := c.wrongAt[name]; off && !c.off[name] && (!ever || c.now.Sub(wrong) > 5*time.Second) {
-				c.t.Fatalf("%s was switched off at %v, which was last wrong at %v; %q", name, c.now.Sub(epoch), wrong.Sub(epoch), c.verdicts())
+				c.t.Fatalf("%v was switched off at %v, which was last wrong at %v; %q", name, c.now.Sub(epoch), wrong.Sub(epoch), c.verdicts())
 			}
 			c.off[name] = off
 			at, ok := c.fab.Cable(end[0].Node, end[0].Port)
@@ -185,7 +181,7 @@ func (c *cabling) check() {
 				c.misused[name] = c.now
 			}
 			if took := c.now.Sub(c.misused[name]); took > raceTime {
-				c.t.Fatalf("%s is Active for %v and leads to %v, where %v belongs", name, took, at, end[1])
+				c.t.Fatalf("%v is Active for %v and leads to %v, where %v belongs", name, took, at, end[1])
 			}
 		}
 	}

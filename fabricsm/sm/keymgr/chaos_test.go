@@ -1,6 +1,8 @@
 package keymgr_test
 
 import (
+	"flag"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,30 +12,31 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
+var lives = flag.Uint64("keymgr.lives", 4, "random lives to run")
+
 // TestRandomLives: devices and the manager restart, cables are pulled, devices fall silent, packets are lost, and keys
 // rotate. No key is ever shown except to its device, or before it is saved. In the end every device is on its own key.
 func TestRandomLives(t *testing.T) {
-	seeds := uint64(10)
-	if testing.Short() {
-		seeds = 4
-	}
-	for seed := range seeds {
-		l, err := netlist.FatTree2(netlist.Shape{Hosts: 6, Radix: 4})
-		e := newEnv(t, must(t, l, err), sim.Modern(), seed)
-		e.rotating()
-		e.SM.AuditPeriod = 30 * time.Second
-		e.start()
-		e.live(60)
-		for i := range l.Nodes {
-			e.heal(l.Nodes[i].Name)
-		}
-		e.bad = chaos{}
-		e.Run(75 * time.Minute) // devices that did not answer are asked again
-		e.settle(10 * time.Minute)
-		e.checkKeys()
-		if t.Failed() {
-			t.Fatalf("seed %d: status %+v, problems %v", seed, e.KeyStatus(), eventsOf[*sm.ClassKeyProblem](e.told()))
-		}
+	for seed := range *lives {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			l, err := netlist.FatTree2(netlist.Shape{Hosts: 6, Radix: 4})
+			e := newEnv(t, must(t, l, err), sim.Modern(), seed)
+			e.rotating()
+			e.SM.AuditPeriod = 30 * time.Second
+			e.start()
+			e.live(60)
+			for i := range l.Nodes {
+				e.heal(l.Nodes[i].Name)
+			}
+			e.bad = chaos{}
+			e.Run(75 * time.Minute) // devices that did not answer are asked again
+			e.settle(10 * time.Minute)
+			e.checkKeys()
+			if t.Failed() {
+				t.Fatalf("status %+v, problems %v", e.KeyStatus(), eventsOf[*sm.ClassKeyProblem](e.told()))
+			}
+		})
 	}
 }
 
