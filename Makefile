@@ -12,8 +12,8 @@ TESTS = $(TOOL) gotestsum --format pkgname --format-icons text --format-hide-emp
 FUZZTIME ?= 10s
 ATTACKTIME ?= 1m
 SEEDS ?= 10000
-CABLINGS ?= 500
-LIVES ?= 100
+CABLINGS ?= 150
+LIVES ?= 40
 LABS ?= .
 FAULTS ?= 200
 HOSTS ?= 324
@@ -37,7 +37,7 @@ test: package ## Install what the tests need, then run all of them against the r
 	packaging/setup.sh fabric store tpm firmware selinux peers package image model
 	PORTCULLIS_REAL_PARTS=required $(TESTS) -timeout 20m $(SIDE_BY_SIDE) $(SLOW) ./...
 
-seeds: ## Run SEEDS (10000) random schedules of faults against the core, CABLINGS (500) against a declared topology, LIVES (100) of keys
+seeds: ## Run SEEDS (10000) random schedules of faults against the core, CABLINGS (150) against a declared topology, LIVES (40) of keys
 	$(TESTS) -timeout 30m ./fabricsm/sm -run '^TestRandom(Schedules|Cabling)$$' -sm.seeds=$(SEEDS) -sm.cablings=$(CABLINGS)
 	$(TESTS) -timeout 20m ./fabricsm/sm/keymgr -run '^TestRandomLives$$' -keymgr.lives=$(LIVES)
 

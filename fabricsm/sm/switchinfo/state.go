@@ -23,6 +23,7 @@ type State struct {
 	clears   bool            // PortStateChange is to be cleared
 	lifetime bool            // LifeTimeValue is not kept
 	top      ib.LID          // LinearFDBTop of the last Set
+	life     ib.ExpTime      // LifeTimeValue of the last Set
 	asked    multicast.Asked // what the last Set asked for
 }
 
@@ -131,7 +132,7 @@ func (s *State) Differs(want *mad.SwitchInfo) bool {
 
 // Ask records a Set that goes out.
 func (s *State) Ask(want *mad.SwitchInfo) {
-	s.top, s.asked = want.LinearFDBTop, multicast.AskedBy(want)
+	s.top, s.life, s.asked = want.LinearFDBTop, want.LifeTimeValue, multicast.AskedBy(want)
 }
 
 // MissedMulticast reports which fields about multicast the switch did not keep in the last Set.
@@ -142,9 +143,9 @@ func (s *State) MissedTop(t Tables) bool {
 	return t.AreThere && s.info.LinearFDBTop != t.Top && s.top == t.Top
 }
 
-// LearnLifeTime learns whether the switch keeps the lifetime of packets.
+// LearnLifeTime learns whether the switch keeps the lifetime of packets. A Set from before there were tables asked for none.
 func (s *State) LearnLifeTime(t Tables) {
-	if s.info.LifeTimeValue != t.LifeTime {
+	if s.life == t.LifeTime && s.info.LifeTimeValue != t.LifeTime {
 		s.lifetime = true
 	}
 }

@@ -86,6 +86,12 @@ func TestWant(t *testing.T) {
 	if s.MissedTop(tables) {
 		t.Error("it lost what it was never given")
 	}
+	before := s.Want(switchinfo.Tables{Top: 9, LifeTime: 18})
+	s.Ask(&before)
+	s.LearnLifeTime(tables)
+	if w := s.Want(tables); w.LifeTimeValue != 18 {
+		t.Error("a lifetime that was not asked for counts as one that is not kept")
+	}
 	s.Ask(&w)
 	s.LearnLifeTime(tables)
 	if top, ports := s.MissedMulticast(); !top || ports || !s.MissedTop(tables) {
