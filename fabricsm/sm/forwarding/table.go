@@ -92,6 +92,12 @@ func (l *table) found(b int, content []ib.PortNum) {
 	l.other[int32(b)] = slices.Clone(content)
 }
 
+// doubt takes that the content of a block is not known any more.
+func (l *table) doubt(b int) {
+	l.same.Remove(b)
+	delete(l.other, int32(b))
+}
+
 // compare takes another row for the wanted one.
 func (l *table) compare(want []ib.PortNum) {
 	old := l.row

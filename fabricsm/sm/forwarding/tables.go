@@ -177,11 +177,17 @@ func (t *Tables) Take(id topo.NodeID, r *work.Request, content []ib.PortNum) boo
 }
 
 // Lost takes that a request for a block ended without an answer, or with an error: a silent switch does not hold up the
-// others.
+// others. A switch may have taken a Set that it did not answer: what the block holds is not known then, so it is written also
+// where what is wanted now is what it held before.
 func (t *Tables) Lost(id topo.NodeID, r *work.Request) {
-	l := &t.nodes[id]
-	l.ended(int(r.Mod))
-	t.rolledOut(l, int(r.Mod))
+	l, b := &t.nodes[id], int(r.Mod)
+	if l.ended(b) != nil {
+		l.compare(t.fabric.Wanted().LFT(id))
+		l.doubt(b)
+		t.compareBlock(l, b)
+		t.Recount(id)
+	}
+	t.rolledOut(l, b)
 }
 
 // Refuse leaves a block alone, with all others that are refused until then, for the pause that follows the first refusal. It

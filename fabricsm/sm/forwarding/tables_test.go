@@ -95,6 +95,40 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestUnansweredSet checks that a block is written again whose Set was not answered, although by then what it held before is
+// wanted again: the switch may have taken the Set.
+func TestUnansweredSet(t *testing.T) {
+	c, x, sw := newTables(t)
+	c.top = c.wanted.MaxLID
+	first := c.wanted
+	want := func(tables *route.Tables) {
+		c.wanted = tables
+		x.CompareAll(c.topo.Freeze(), true)
+	}
+	want(first)
+	s := x.Next(sw)
+	x.Take(sw, request(sw, s), s.Want)
+	second, err := route.Found(c.topo.Freeze(), func(topo.NodeID) []ib.PortNum { return []ib.PortNum{ib.NoPort, ib.NoPort, 2, 0} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(second)
+	s = x.Next(sw)
+	if s.Method != mad.MethodSet || s.Want[1] != ib.NoPort {
+		t.Fatalf("step %+v, want a Set of the second table", s)
+	}
+	want(first)
+	if x.Lost(sw, request(sw, s)); x.Pending() != 1 || x.Forwards(sw, 1, 1) {
+		t.Errorf("%d pending, and LID 1 counts as forwarded: %v; what the switch holds is not known", x.Pending(), x.Forwards(sw, 1, 1))
+	}
+	if s = x.Next(sw); s.Method != mad.MethodSet || s.Want[1] != 1 {
+		t.Fatalf("step %+v, want a Set of the first table", s)
+	}
+	if x.Take(sw, request(sw, s), s.Want); x.Pending() != 0 || x.Next(sw).Method != 0 {
+		t.Error("a table that was written is not in place")
+	}
+}
+
 // TestRead checks that the table of a switch that another manager programmed is read, and only written where it differs.
 func TestRead(t *testing.T) {
 	c, x, sw := newTables(t)

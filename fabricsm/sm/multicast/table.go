@@ -24,6 +24,7 @@ type table struct {
 	write      blocks.Set    // to be written
 	busy       blocks.Set    // asked for
 	set        map[int]block // what is being written, which may no longer be wanted
+	unsure     blocks.Set    // whose last Set was not answered, so that the switch may have taken it
 	twice      blocks.Set    // written twice, still different
 	refused    blocks.Set    // left alone until the pause after a refusal has passed
 	rounds     int           // pauses made since nothing was refused
@@ -127,7 +128,7 @@ func (t *table) compare(i int) {
 	case t.read.Has(i):
 	case !t.known.Has(i) && !t.empty:
 		t.read.Add(i)
-	case t.want[i] == t.have[i]:
+	case t.want[i] == t.have[i] && !t.unsure.Has(i):
 		t.write.Remove(i)
 	default:
 		t.write.Add(i)
@@ -226,6 +227,7 @@ func (g *Groups) Answer(id topo.NodeID, r *work.Request, got *mad.MulticastForwa
 	t.have[i] = got.PortMask
 	t.known.Add(i)
 	t.read.Remove(i)
+	t.unsure.Remove(i)
 	t.compare(i)
 	if r.Method == mad.MethodSet && !t.twice.Excuses(i, !t.write.Has(i) || got.PortMask == set) {
 		return "the block answered is not the one that was set", true
@@ -255,11 +257,17 @@ func (g *Groups) Resume(id topo.NodeID) {
 	}
 }
 
-// Lost frees a block whose request ended without an answer.
+// Lost frees a block whose request ended without an answer. One that was being written is written again, whatever is wanted
+// now.
 func (g *Groups) Lost(id topo.NodeID, r *work.Request) {
 	if t := g.kept(id); t != nil {
-		t.busy.Remove(t.at(r.Mod))
-		delete(t.set, t.at(r.Mod))
+		i := t.at(r.Mod)
+		t.busy.Remove(i)
+		if _, set := t.set[i]; set && i < len(t.want) {
+			t.unsure.Add(i)
+			t.compare(i)
+		}
+		delete(t.set, i)
 	}
 }
 

@@ -88,6 +88,33 @@ func TestEmptyTable(t *testing.T) {
 	}
 }
 
+// TestUnansweredSet checks that a block is written again whose Set was not answered, although by then what it held before is
+// wanted again: the switch may have taken the Set.
+func TestUnansweredSet(t *testing.T) {
+	g, id := newGroups(true)
+	branch := func(ports ...ib.PortNum) {
+		ch := mcast.Change{MLID: ib.MinMulticastLID, Branch: mcast.Branch{Switch: id}}
+		for _, p := range ports {
+			ch.Ports.Add(p)
+		}
+		g.wantMask(ch)
+	}
+	branch(3)
+	s := g.Next(id, true)
+	if s.Method != mad.MethodSet || s.Masks[0] != 1<<3 {
+		t.Fatalf("step %+v, want a Set of port 3", s)
+	}
+	branch()
+	g.Lost(id, &work.Request{Ref: work.OnNode(work.MFT, id), Method: s.Method, Mod: s.Mod})
+	again := g.Next(id, true)
+	if again.Method != mad.MethodSet || again.Mod != s.Mod || again.Masks != ([mad.MLIDsPerBlock]mad.PortMask{}) {
+		t.Fatalf("step %+v, want the block to be emptied", again)
+	}
+	if _, refused := answer(g, id, again, again.Masks); refused || g.Next(id, true).Method != 0 {
+		t.Error("a block that was written is not in place")
+	}
+}
+
 // TestWant checks that SwitchInfo is left alone until the first groups have come.
 func TestWant(t *testing.T) {
 	g, _ := newGroups(true)
