@@ -56,7 +56,7 @@ type apiRole struct {
 	hosts  *hostca.Service   // nil: hosts get no certificates
 	signer *results.Service  // nil: no attestation results are signed
 	people *oidc.Verifier    // of identity providers; nil: there are none
-	hooks  *delivery.Service // sends events; nil: to no webhook
+	hooks  *delivery.Service // sends events
 }
 
 // startAPI starts admission and the HTTPS API, in a service with that role.
@@ -212,10 +212,8 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 		o.Results = a.signer
 		registry.MustRegister(metrics.NewResults(a.signer))
 	}
-	if a.hooks != nil {
-		o.Webhooks = a.hooks
-		registry.MustRegister(metrics.NewWebhooks(a.hooks))
-	}
+	o.Webhooks = a.hooks
+	registry.MustRegister(metrics.NewWebhooks(a.hooks))
 	o.Registry = registry
 	return api.New(o)
 }

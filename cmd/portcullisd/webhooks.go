@@ -17,13 +17,13 @@ const (
 	webhookTTL = 10 * time.Second
 )
 
-// startWebhooks has events sent to the webhooks that the configuration names: by this instance, or by the one of several that leads. It
-// returns nil if it names none.
+// startWebhooks has events sent to the webhooks that the configuration names: by this instance, or by the one of several that leads. If it
+// names none, there is nothing to send and to show.
 func (s *service) startWebhooks(ctx context.Context, group *errgroup.Group) *delivery.Service {
-	if len(s.parts.Webhooks) == 0 {
-		return nil
-	}
 	out := delivery.New(delivery.Options{Store: s.store, Webhooks: s.parts.Webhooks, Log: s.log})
+	if len(s.parts.Webhooks) == 0 {
+		return out
+	}
 	if s.name == "" {
 		group.Go(func() error { out.Run(ctx, nil); return nil })
 		return out
