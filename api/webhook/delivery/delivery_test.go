@@ -60,8 +60,7 @@ func TestRetries(t *testing.T) {
 		if st := s.state(svc); st.Waiting != 3 || st.Error != errDown.Error() || st.Failing.IsZero() {
 			t.Errorf("%+v", st)
 		}
-		time.Sleep(3 * time.Hour)
-		synctest.Wait()
+		pass(3 * time.Hour)
 		tried := to.attempts()
 		for i := 1; i < len(tried); i++ {
 			want := min(maxPause, minPause<<(i-1))
@@ -73,7 +72,7 @@ func TestRetries(t *testing.T) {
 			t.Errorf("%d attempts in three hours", n)
 		}
 		to.set(nil)
-		time.Sleep(maxPause + time.Second)
+		pass(maxPause + time.Second)
 		s.happens("h4")
 		synctest.Wait()
 		got := to.has()
@@ -104,7 +103,7 @@ func TestRestartLosesNothing(t *testing.T) {
 		stop()
 		s.happens("h4")
 		to.set(nil)
-		time.Sleep(minPause + time.Second)
+		pass(minPause + time.Second)
 		_, stop = s.start()
 		defer stop()
 		synctest.Wait()
@@ -152,7 +151,7 @@ func TestDeadLetters(t *testing.T) {
 		})
 		s.happens("bad", "h1")
 		s.wants(to, "h1 1")
-		time.Sleep(giveUp + time.Hour)
+		pass(giveUp + time.Hour)
 		s.happens("h2")
 		s.wants(to, "h1 1", "h2 1")
 		list, err := svc.DeadLetters(t.Context(), "a")
@@ -235,8 +234,7 @@ func TestWaitingIsBounded(t *testing.T) {
 			t.Errorf("%d wait", st.Waiting)
 		}
 		to.set(nil)
-		time.Sleep(maxPause)
-		synctest.Wait()
+		pass(maxPause)
 		if got := to.has(); len(got) != maxWaiting+50 {
 			t.Errorf("%d were delivered", len(got))
 		}
@@ -263,15 +261,15 @@ func TestFailuresAreReported(t *testing.T) {
 		s := newSite(t, Webhook{Name: "a", Sender: to, Filter: Filter{Types: []string{events.LockChanged}}}, Webhook{Name: "b", Sender: other})
 		_, stop := s.start()
 		s.happens("h1")
-		time.Sleep(reportAfter / 2)
+		pass(reportAfter / 2)
 		s.wants(other, "h1 1")
 		stop()
 		_, stop = s.start()
 		defer stop()
-		time.Sleep(5 * time.Hour)
+		pass(5 * time.Hour)
 		s.wants(other, "h1 1", "portcullis.webhook.failing 1")
 		to.set(nil)
-		time.Sleep(maxPause)
+		pass(maxPause)
 		s.wants(other, "h1 1", "portcullis.webhook.failing 1", "portcullis.webhook.delivers 1")
 	})
 }
@@ -331,8 +329,7 @@ func TestChangeOfLeader(t *testing.T) {
 		stopA()
 		to.set(nil)
 		s.happens("h3")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		pass(time.Minute)
 		<-terms
 		got := to.has()
 		slices.Sort(got)

@@ -152,3 +152,9 @@ func of(t *testing.T, test func(t *testing.T)) {
 	t.Parallel()
 	synctest.Test(t, test)
 }
+
+// pass has fake time go on in a bubble, and waits until all that was due has been done.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
