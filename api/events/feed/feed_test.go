@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,36 +14,21 @@ import (
 	"portcullis/api/sse"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
+	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 )
-
-// compacting is a backend that has single changes from a revision on.
-type compacting struct {
-	store.Backend
-	from atomic.Int64
-}
-
-func (c *compacting) Watch(ctx context.Context, prefix string, from int64) <-chan store.Changes {
-	if from+1 < c.from.Load() {
-		out := make(chan store.Changes, 1)
-		out <- store.Changes{Err: store.ErrCompacted}
-		close(out)
-		return out
-	}
-	return c.Backend.Watch(ctx, prefix, from)
-}
 
 // site is a store with events, and the service that streams them.
 type site struct {
 	t       *testing.T
-	backend *compacting
+	backend *storetest.Compacting
 	store   *store.Store
 	feed    *Service
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	b := &compacting{Backend: memory.New(time.Now)}
+	b := &storetest.Compacting{Backend: memory.New(time.Now)}
 	s := store.New(b, "")
 	return &site{t: t, backend: b, store: s, feed: New(s, slog.New(slog.DiscardHandler))}
 }
@@ -56,7 +40,7 @@ func (s *site) compact() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.backend.from.Store(snap.Revision)
+	s.backend.Compact(snap.Revision)
 }
 
 func (s *site) happens(hosts ...string) {

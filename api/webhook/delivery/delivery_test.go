@@ -127,7 +127,7 @@ func TestCompacted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.backend.from.Store(snap.Revision)
+		s.backend.Compact(snap.Revision)
 		_, stop = s.start()
 		defer stop()
 		s.wants(to, "h1 3", "h2 1")

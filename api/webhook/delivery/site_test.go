@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"portcullis/api/events"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
+	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 )
 
@@ -78,32 +78,16 @@ var errDown = errors.New("connection refused")
 
 func down(*v1.CloudEvent) error { return errDown }
 
-// compacting is a backend that has single changes from a revision on.
-type compacting struct {
-	store.Backend
-	from atomic.Int64
-}
-
-func (c *compacting) Watch(ctx context.Context, prefix string, from int64) <-chan store.Changes {
-	if from+1 < c.from.Load() {
-		out := make(chan store.Changes, 1)
-		out <- store.Changes{Err: store.ErrCompacted}
-		close(out)
-		return out
-	}
-	return c.Backend.Watch(ctx, prefix, from)
-}
-
 type site struct {
 	t       *testing.T
-	backend *compacting
+	backend *storetest.Compacting
 	store   *store.Store
 	hooks   []Webhook
 }
 
 func newSite(t *testing.T, hooks ...Webhook) *site {
 	t.Helper()
-	b := &compacting{Backend: memory.New(time.Now)}
+	b := &storetest.Compacting{Backend: memory.New(time.Now)}
 	return &site{t: t, backend: b, store: store.New(b, ""), hooks: hooks}
 }
 
