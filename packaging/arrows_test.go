@@ -129,6 +129,7 @@ var arrows = []arrow{
 	},
 	{from: "api/instances", may: []string{"api/store", "fabricsm/ib"}, why: "an instance is a record of the store, whatever it does"},
 	{from: "api/page", may: []string{"api/store", "api/v1"}, why: "a page is cut the same way whatever is listed"},
+	{from: "api/store/mirror", may: []string{"api/store"}, not: []string{"net", "os"}, why: "copies of records are the same whatever these mean"},
 	{from: "api/leader", may: []string{"api/store"}, why: "leadership is a record of the store, whatever is led"},
 	{
 		from: "api/refusal", may: []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/page"}, not: []string{"net/http"},

@@ -82,8 +82,8 @@ func newBook(now func() time.Time, l SightLimits) *book {
 }
 
 // load reads everything as of one revision. When that fails, the former state stays.
-func (b *book) load(ctx context.Context, snap store.Snapshot) error {
-	stored, _, err := records.Grants().List(ctx, snap, "")
+func (b *book) load(ctx context.Context, from source) error {
+	stored, err := list(ctx, from, records.Grants())
 	if err != nil {
 		return err
 	}
@@ -95,20 +95,20 @@ func (b *book) load(ctx context.Context, snap store.Snapshot) error {
 		}
 		grants[k] = grantOf(&g.Value, g.Modified)
 	}
-	hosts, _, err := inventory.Hosts().List(ctx, snap, "")
+	hosts, err := list(ctx, from, inventory.Hosts())
 	if err != nil {
 		return err
 	}
-	err = errors.Join(b.memberships.load(ctx, snap), b.ports.load(ctx, snap), b.nodes.load(ctx, snap), b.sms.load(ctx, snap), b.sight.load(ctx, snap),
-		b.tables.load(ctx, snap))
+	err = errors.Join(b.memberships.load(ctx, from), b.ports.load(ctx, from), b.nodes.load(ctx, from), b.sms.load(ctx, from), b.sight.load(ctx, from),
+		b.tables.load(ctx, from))
 	if err != nil {
 		return err
 	}
 	// The last that can fail: a mark of a review counts with the grants of the same revision.
-	if err := b.loadReview(ctx, snap); err != nil {
+	if err := b.loadReview(ctx, from); err != nil {
 		return err
 	}
-	b.revision, b.grants, b.owners = snap.Revision, grants, newOwners()
+	b.revision, b.grants, b.owners = from.Revision, grants, newOwners()
 	b.cables, b.hostOf = map[ib.GUID]ib.Place{}, map[string][]ib.GUID{}
 	for _, h := range hosts {
 		b.host(h.Key, &h.Value)

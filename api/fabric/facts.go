@@ -31,7 +31,13 @@ func Facts() store.Collection[sm.Fact] { return store.NewCollection[sm.Fact]("fa
 func (l *Link) Load() ([]sm.Fact, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
-	recs, _, err := Facts().List(ctx, l.store, "")
+	var recs []store.Record[sm.Fact]
+	var err error
+	if copies := l.ahead.facts.Swap(nil); copies != nil {
+		recs, err = list(ctx, source{l.store.At(copies.Revision()), copies}, Facts())
+	} else {
+		recs, _, err = Facts().List(ctx, l.store, "")
+	}
 	if err != nil {
 		if facts, known := l.owed.Known(); known {
 			l.log.Warn("what must not be forgotten is taken from memory: the store does not answer", "facts", len(facts), "error", err)

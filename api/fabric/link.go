@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"portcullis/api/fabric/owed"
+	"portcullis/api/fabric/records"
+	"portcullis/api/inventory"
 	"portcullis/api/store"
+	"portcullis/api/store/mirror"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa/alias"
@@ -58,6 +61,17 @@ type Options struct {
 	// Before is the Link of the attachment before, whose intent is in force until the store
 	// says otherwise; nil: there was none.
 	Before *Link
+	// Ahead are copies of what is read first, made before this instance led, of a revision at which nothing but this Link
+	// writes Facts any longer. nil: everything is read from the store.
+	Ahead *mirror.Copies
+}
+
+// Ahead returns the collections whose copies Options.Ahead takes.
+func Ahead() []mirror.Collection {
+	return []mirror.Collection{
+		mirror.Of(Facts()), mirror.Of(records.Grants()), mirror.Of(inventory.Hosts()), mirror.Of(records.Memberships()), mirror.Of(records.Ports()),
+		mirror.Of(records.Nodes()),
+	}
 }
 
 // Link connects one subnet manager with the store. Its methods may be called
@@ -75,6 +89,8 @@ type Link struct {
 	onSight      func(v1.Sight)
 	limits       SightLimits
 	trustsState  bool
+
+	ahead struct{ facts, book atomic.Pointer[mirror.Copies] } // until they are used, once each
 
 	owners atomic.Pointer[naming]
 	owed   *owed.Keeper
@@ -106,6 +122,8 @@ func New(o Options) *Link {
 	if l.owed == nil {
 		l.owed = owed.New(o.Log)
 	}
+	l.ahead.facts.Store(o.Ahead)
+	l.ahead.book.Store(o.Ahead)
 	if o.Before != nil {
 		l.owners.Store(o.Before.naming())
 		l.say(o.Before.lastSaid())
@@ -296,11 +314,15 @@ func (l *Link) write(ctx context.Context, b *book) error {
 func (l *Link) load(ctx context.Context, b *book) (store.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
+	if copies := l.ahead.book.Swap(nil); copies != nil {
+		snap := l.store.At(copies.Revision())
+		return snap, b.load(ctx, source{snap, copies})
+	}
 	snap, err := l.store.Snapshot(ctx)
 	if err != nil {
 		return snap, err
 	}
-	return snap, b.load(ctx, snap)
+	return snap, b.load(ctx, source{Snapshot: snap})
 }
 
 func (l *Link) put(ctx context.Context, batch []write) error {

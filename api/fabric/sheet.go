@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"portcullis/api/store"
+	"portcullis/api/store/mirror"
 )
 
 // sheet mirrors one collection that this package writes: what shall be there,
@@ -22,9 +23,24 @@ func newSheet[T any](c store.Collection[T]) *sheet[T] {
 	return &sheet[T]{records: c, now: map[string]T{}, dirty: map[string]bool{}}
 }
 
+// source is where records are read: as of one revision, from copies where there are any.
+type source struct {
+	store.Snapshot
+	copies *mirror.Copies // nil: none
+}
+
+// list returns all records of a collection, in key order.
+func list[T any](ctx context.Context, from source, of store.Collection[T]) ([]store.Record[T], error) {
+	if recs, ok := mirror.List(from.copies, of); ok {
+		return recs, nil
+	}
+	recs, _, err := of.List(ctx, from.Snapshot, "")
+	return recs, err
+}
+
 // load takes what the store holds. A record that is not written yet stays as it is: it is newer.
-func (s *sheet[T]) load(ctx context.Context, r store.Reader) error {
-	recs, _, err := s.records.List(ctx, r, "")
+func (s *sheet[T]) load(ctx context.Context, from source) error {
+	recs, err := list(ctx, from, s.records)
 	if err != nil {
 		return err
 	}

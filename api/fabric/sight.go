@@ -36,11 +36,11 @@ func newSight(l SightLimits) sight {
 	return sight{limits: l.withDefaults(), sheet: newSheet(records.Sights()), gone: map[string]goneNode{}}
 }
 
-func (s *sight) load(ctx context.Context, snap store.Snapshot) error {
-	if err := s.sheet.load(ctx, snap); err != nil {
+func (s *sight) load(ctx context.Context, from source) error {
+	if err := s.sheet.load(ctx, from); err != nil {
 		return err
 	}
-	list, _, err := records.AcceptedSights().List(ctx, snap, records.Master)
+	list, _, err := records.AcceptedSights().List(ctx, from, records.Master)
 	for _, r := range list {
 		s.accepted = r.Value
 	}
@@ -212,7 +212,7 @@ func LoseAdapter(ctx context.Context, st *store.Store, reason string, now time.T
 		return err
 	}
 	b := newBook(func() time.Time { return now }, SightLimits{})
-	if err := b.load(ctx, snap); err != nil {
+	if err := b.load(ctx, source{Snapshot: snap}); err != nil {
 		return err
 	}
 	was := b.sight.newest()

@@ -80,7 +80,7 @@ func (r *sightRig) restart() {
 	r.book = newBook(now, SightLimits{})
 	snap, err := r.store.Snapshot(r.t.Context())
 	if err == nil {
-		err = r.book.load(r.t.Context(), snap)
+		err = r.book.load(r.t.Context(), source{Snapshot: snap})
 	}
 	if err != nil {
 		r.t.Fatal(err)

@@ -32,7 +32,7 @@ func (t *Turn) Intent(ctx context.Context) (sm.Intent, error) {
 	if err != nil {
 		return sm.Intent{}, err
 	}
-	if err := t.book.load(ctx, snap); err != nil {
+	if err := t.book.load(ctx, source{Snapshot: snap}); err != nil {
 		return sm.Intent{}, err
 	}
 	t.link.publish(t.book)

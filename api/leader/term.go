@@ -40,6 +40,9 @@ func (t *Term) Left() time.Duration {
 	return time.Duration(until - now)
 }
 
+// Revision returns the revision of the store at which the term began. No leader before wrote at a later one.
+func (t *Term) Revision() int64 { return t.revision.Load() }
+
 // Guard makes it a condition of tx that the term is not over, and returns an error that is
 // ErrDeposed when it is.
 func (t *Term) Guard(ctx context.Context, tx *store.Tx) error {

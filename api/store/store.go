@@ -96,6 +96,9 @@ func (s *Store) Snapshot(ctx context.Context) (Snapshot, error) {
 	return Snapshot{s: s, Revision: items.Revision}, nil
 }
 
+// At returns the store as of a revision that was its present one less than ten minutes ago.
+func (s *Store) At(revision int64) Snapshot { return Snapshot{s: s, Revision: revision} }
+
 func (n Snapshot) read(ctx context.Context, key string, prefix bool) (Items, error) {
 	return n.s.readAt(ctx, key, prefix, n.Revision)
 }

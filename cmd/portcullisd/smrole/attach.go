@@ -31,8 +31,10 @@ const intentWait = 30 * time.Second
 // attach runs the subnet manager on the configured port until ctx ends or the
 // port is lost. The error says why it ended.
 func (r *Role) attach(ctx context.Context, t *leader.Term) error {
+	ahead := r.took
+	r.took = nil
 	link := fabric.New(fabric.Options{
-		Guard: guardOf(t),
+		Guard: guardOf(t), Ahead: ahead,
 		Store: r.Store, Log: r.Log, Now: r.Now, Owed: r.Owed, Before: r.Link.Load(), OnAliases: r.Administration.OnAliases,
 		OnPartitions: func(p map[ib.PKey]fabric.Partition) { r.Administration.Partition(administration.Clusters(p)) },
 		Sight:        fabric.SightLimits(r.Config.Fabric.Sight), OnSight: r.sight,

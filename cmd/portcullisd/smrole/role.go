@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"portcullis/api/fabric"
@@ -15,6 +16,7 @@ import (
 	"portcullis/api/fabric/records"
 	"portcullis/api/leader"
 	"portcullis/api/store"
+	"portcullis/api/store/mirror"
 	"portcullis/api/topology"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullisd/administration"
@@ -37,6 +39,9 @@ const (
 
 	// steady is how long an attachment must have held for the pause to start again from its first value.
 	steady = time.Minute
+
+	// aheadWait is how long a new leader waits for its copies of the store. They are there at once unless the watch is interrupted.
+	aheadWait = 500 * time.Millisecond
 )
 
 // Declared is the declared topology.
@@ -79,12 +84,14 @@ type Role struct {
 	Options
 	yielder leadership.Yielder
 	former  former
-	ends    func() bool // reports whether the service ends
+	ahead   *mirror.Mirror // of what an attachment reads first, while another instance leads
+	took    *mirror.Copies // of that, for the first attachment of a term
+	ends    func() bool    // reports whether the service ends
 }
 
 // New returns a role that has attached to nothing.
 func New(o Options) *Role {
-	return &Role{Options: o, yielder: leadership.Yielder{Candidate: o.Candidate, Lease: o.Config.Lease, Log: o.Log}}
+	return &Role{Options: o, ahead: mirror.New(o.Store, o.Log, fabric.Ahead()...), yielder: leadership.Yielder{Candidate: o.Candidate, Lease: o.Config.Lease, Log: o.Log}}
 }
 
 // Run runs the Subnet Manager until ctx ends, where there are several instances while this one leads.
@@ -95,11 +102,30 @@ func (r *Role) Run(ctx context.Context) error {
 	r.State.Leaderless()
 	r.ends = func() bool { return ctx.Err() != nil }
 	defer func() { r.former.finish(formerAtEnd) }()
+	standby, end := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	reading.Go(func() { r.ahead.Run(standby) })
+	defer reading.Wait()
+	defer end()
 	return r.Candidate.Run(ctx, func(ctx context.Context, t *leader.Term) error {
 		r.former.stop()
 		r.Link.now.Store(nil) // what it remembers is of an earlier term
+		r.took = r.readAhead(ctx, t)
+		defer r.ahead.Resume()
 		return r.manage(ctx, t)
 	})
+}
+
+// readAhead returns copies of what an attachment reads first, as of the begin of a term or later; nil where there are none.
+func (r *Role) readAhead(ctx context.Context, t *leader.Term) *mirror.Copies {
+	if t == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, aheadWait)
+	defer cancel()
+	copies := r.ahead.Take(ctx, t.Revision())
+	r.Log.Info("this instance manages the fabric from now on", "epoch", t.Epoch, "read_ahead", copies != nil)
+	return copies
 }
 
 // manage attaches to the fabric and runs the subnet manager, again and again until ctx ends, in a
