@@ -24,6 +24,9 @@ type Engine struct{ Share nexthop.Share }
 // Name returns "dnup".
 func (Engine) Name() string { return "dnup" }
 
+// OneLane says that routes never need several lanes; see [route.OneLane].
+func (Engine) OneLane() {}
+
 // Route returns tables that have, for every switch, the shortest route to every LID of its island that goes away from hosts
 // and then back, spread over equally short ones. A route of prev stays while it is still one of them. Errors are those of
 // [route.NewGraph].

@@ -39,6 +39,9 @@ type Engine struct {
 // Name returns "ftree".
 func (Engine) Name() string { return "ftree" }
 
+// OneLane says that routes never need several lanes; see [route.OneLane].
+func (Engine) OneLane() {}
+
 // Route returns tables that have, for every switch, a shortest of the routes to every LID of its island that go up and then
 // down in the order of [turnrule.Order] from one leaf, spread over equally short ones. Between leaves of a whole tree these
 // are all shortest paths. A route of prev stays while it is still one of them, and so does the order, so that a lost link

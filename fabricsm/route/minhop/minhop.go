@@ -27,6 +27,9 @@ type Engine struct {
 // Name returns "minhop".
 func (Engine) Name() string { return "minhop" }
 
+// OneLane says that routes never need several lanes; see [route.OneLane].
+func (Engine) OneLane() {}
+
 // Route returns tables with a shortest path from every switch with CAs to every LID of its island, spread over equally
 // short ones. Other switches get one where packets need not turn. A route of prev stays while it is still among the
 // choices. Errors are those of [route.NewGraph].

@@ -38,6 +38,9 @@ type Engine struct {
 // Name returns "updn".
 func (Engine) Name() string { return "updn" }
 
+// OneLane says that routes never need several lanes; see [route.OneLane].
+func (Engine) OneLane() {}
+
 // Route returns tables that have, for every switch, the shortest route to every LID of its island that goes up and then
 // down, spread over equally short ones. A route of prev stays while it is still one of them, and so does the order of the
 // switches, so that a lost link moves only the routes that used it. An island without one of the listed roots gets a root

@@ -8,7 +8,7 @@ import (
 
 // Early tables are of a fabric whose own tables are read only after its ports are configured. They are computed of the links
 // alone, and no switch ever gets them: subnet administration answers by them. Only tables of one lane are of use for that,
-// since others have another service level for each pair of ports.
+// since others have another service level for each pair of ports. Where no engine makes others, a tree is enough.
 
 // earlyPatience is how long the tables of switches wait at most for the ports to be configured.
 const earlyPatience = 5 * time.Second

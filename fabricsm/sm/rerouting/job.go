@@ -2,6 +2,7 @@ package rerouting
 
 import (
 	"errors"
+	"slices"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
@@ -30,6 +31,10 @@ type Result struct {
 
 // Run computes the tables and judges them. It may run in any goroutine.
 func (j *Job) Run() Result {
+	if j.early && oneLane(j.engines) {
+		t, err := route.Tree(j.fabric)
+		return Result{ruled: j.ruled, early: true, Fabric: j.fabric, Tables: t, Err: err}
+	}
 	prev := j.prev
 	if t := j.adopted(); t != nil {
 		prev = t
@@ -39,6 +44,15 @@ func (j *Job) Run() Result {
 		return Result{ruled: j.ruled, early: j.early, Err: err}
 	}
 	return Result{ruled: j.ruled, early: j.early, Fabric: j.fabric, Tables: choice.Tables, Report: &choice.Report, Err: errors.Join(choice.Refused...)}
+}
+
+// oneLane reports whether the tables of all engines need one lane, so that a tree shows hosts what those will: which ports are
+// reached, at service level 0.
+func oneLane(engines []route.Engine) bool {
+	return !slices.ContainsFunc(engines, func(e route.Engine) bool {
+		_, one := e.(route.OneLane)
+		return !one
+	})
 }
 
 // Adopts reports whether a job looks for routes to keep in tables that were found.
