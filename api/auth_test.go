@@ -145,6 +145,7 @@ var access = map[string]string{
 	"POST /v1/webhooks/{name}/replay":               "operator",
 	"POST /v1/webhooks/{name}/test":                 "operator",
 	"GET /v1/review":                                "viewer",
+	"GET /v1/whoami":                                "viewer",
 	"POST /v1/review/approve":                       "operator",
 	"POST /v1/review/reject":                        "operator",
 	"POST /v1/review/end":                           "operator",

@@ -97,6 +97,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.backupRoutes(a)
 	s.reviewRoutes(a)
 	s.resultRoutes(a)
+	whoamiRoute(s, a)
 	s.seenRoutes(a)
 	isolationRoutes(s, a)
 
@@ -143,6 +144,7 @@ func tags() []*huma.Tag {
 		{Name: "results", Description: "Attestation results: signed tokens about hosts, for parties who trust the service."},
 		{Name: "hosts", Description: "Where each host stands, and why it is not admitted."},
 		{Name: "clock", Description: "The time that decisions rest on, which does not go back."},
+		{Name: "credential", Description: "The credential of the caller."},
 		{Name: "tenancy", Description: "Tenants, their clusters and the P_Keys of these."},
 		{Name: "topospec", Description: "Revisions of the declared topology, from draft to rollback."},
 		{Name: "audit", Description: "The log of all that was changed, refused and decided, chained entry by entry."},

@@ -150,4 +150,5 @@ const (
 	renewSeal      operation = "POST /v1/attest/sessions/{id}/seal-nonce"
 	attestStatus   operation = "GET /v1/attest/status"
 	getVersion     operation = "GET /version"
+	whoami         operation = "GET /v1/whoami"
 )

@@ -6,6 +6,11 @@ import (
 	v1 "portcullis/api/v1"
 )
 
+// WhoAmI returns what the service knows of the credential of this client.
+func (c *Client) WhoAmI(ctx context.Context) (*v1.WhoAmI, error) {
+	return ask[v1.WhoAmI](ctx, c, whoami, nil)
+}
+
 // Brakes asks about brakes of admission.
 type Brakes struct{ c *Client }
 

@@ -63,6 +63,8 @@ type Principal struct {
 
 	Tenants []string // of one with the role tenant: those that it has to do with
 
+	Provider string // that made the token, by its name in the configuration; "": it is of the tokens file
+
 	Created time.Time // zero: not known
 	Expires time.Time // from then on it is refused; zero: it has no end
 }

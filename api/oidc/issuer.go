@@ -166,7 +166,7 @@ func (i *Issuer) owner(c *claims) (credential.Principal, error) {
 	if err != nil {
 		return credential.Principal{}, err
 	}
-	who := credential.Principal{Name: NamePrefix + i.Name + ":" + name, Created: c.IssuedAt.Time(), Expires: c.Expiry.Time().Add(Leeway)}
+	who := credential.Principal{Name: NamePrefix + i.Name + ":" + name, Provider: i.Name, Created: c.IssuedAt.Time(), Expires: c.Expiry.Time().Add(Leeway)}
 	for _, r := range i.Rules {
 		if has(claim(c.all, r.Claim), r.Value) {
 			who.Role = r.Role

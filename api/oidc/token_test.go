@@ -23,7 +23,7 @@ func TestGoodTokens(t *testing.T) {
 	rs, ps, es, ed := rsaSigner(t, jose.RS256, "rsa"), rsaSigner(t, jose.PS256, "rsa"), ecSigner(t, "ec"), edSigner(t, "ed")
 	v, _ := newTest(t, atStart, set(t, rs, es, ed))
 	ready(t, v)
-	want := credential.Principal{Name: "oidc:corp:olga", Role: credential.Operator, Created: start, Expires: start.Add(5*time.Minute + Leeway)}
+	want := credential.Principal{Name: "oidc:corp:olga", Provider: "corp", Role: credential.Operator, Created: start, Expires: start.Add(5*time.Minute + Leeway)}
 	for name, token := range map[string]string{
 		"RS256": rs.sign(t, good(nil), nil), "PS256": ps.sign(t, good(nil), nil), "ES256": es.sign(t, good(nil), nil), "EdDSA": ed.sign(t, good(nil), nil),
 		"audiences":    es.sign(t, good(map[string]any{"aud": []string{"account", "portcullis"}}), nil),

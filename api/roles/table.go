@@ -51,6 +51,11 @@ var table = []Group{
 		},
 	},
 	{
+		Name: "see-itself", Does: "shows the credential of the request itself",
+		Roles:      []Role{Viewer, Tenant, Scheduler, Operator, SecurityAdmin, Approver, Auditor},
+		Operations: []string{"whoami"},
+	},
+	{
 		Name: "vouch", Does: "signs for others where a host stands",
 		Roles:      []Role{Viewer, Tenant, Scheduler, Operator, SecurityAdmin, Approver, Auditor},
 		Operations: []string{"attestation-result"},

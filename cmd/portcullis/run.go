@@ -13,6 +13,7 @@ import (
 	"portcullis/cmd/portcullis/fabric"
 	"portcullis/cmd/portcullis/firmware"
 	"portcullis/cmd/portcullis/host"
+	"portcullis/cmd/portcullis/identity"
 	"portcullis/cmd/portcullis/keys"
 	"portcullis/cmd/portcullis/movein"
 	"portcullis/cmd/portcullis/reference"
@@ -36,7 +37,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // nouns are all commands, by package.
 var nouns = []func(*cli.Env) []*cobra.Command{
-	audit.Commands, fabric.Commands, firmware.Commands, host.Commands, keys.Commands, movein.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, topology.Commands,
+	audit.Commands, fabric.Commands, firmware.Commands, host.Commands, identity.Commands, keys.Commands, movein.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, topology.Commands,
 }
 
 func root(env *cli.Env) *cobra.Command {

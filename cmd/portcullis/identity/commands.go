@@ -1,0 +1,11 @@
+// Package identity has the commands about the credential in use.
+package identity
+
+import (
+	"github.com/spf13/cobra"
+
+	"portcullis/cmd/portcullis/cli"
+)
+
+// Commands returns the commands of this package.
+func Commands(env *cli.Env) []*cobra.Command { return []*cobra.Command{whoami(env)} }

@@ -1,0 +1,72 @@
+package identity
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
+)
+
+func whoami(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "whoami", Short: "Show the credential in use: its name, role, scope, end and limits", Args: cli.Operands(),
+		Long: `Show the credential that the service sees: its name, how it was authenticated, its role, scope,
+end and limits. The output holds no secret.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			w, err := c.WhoAmI(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return env.Print(w, func(out *cli.Columns) { show(out, w) })
+		},
+	}
+}
+
+func show(out *cli.Columns, w *v1.WhoAmI) {
+	method := "token of the tokens file"
+	if w.Method == "oidc" {
+		method = "identity provider " + w.Provider
+	}
+	out.Row("NAME", w.Name)
+	out.Row("AUTHENTICATED BY", method)
+	out.Row("ROLE", w.Role)
+	out.Row("SCOPE", scope(&w.Scope))
+	out.Row("CREATED", stamp(w.Created))
+	ends := stamp(w.Expires)
+	if w.Expires == nil {
+		ends = "never"
+	}
+	out.Row("EXPIRES", ends)
+	out.Row("LIMIT", fmt.Sprintf("%g requests per second, %d at once", w.Limits.PerSecond, w.Limits.Burst))
+}
+
+func scope(s *v1.Scope) string {
+	var out []string
+	for _, l := range []struct {
+		name string
+		list []string
+	}{{"tenants", s.Tenants}, {"P_Keys", s.PKeys}, {"hosts", s.Hosts}} {
+		if len(l.list) > 0 {
+			out = append(out, l.name+" "+strings.Join(l.list, " "))
+		}
+	}
+	if len(out) == 0 {
+		return "everything"
+	}
+	return strings.Join(out, "; ")
+}
+
+func stamp(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return cli.Stamp(*t)
+}
