@@ -160,7 +160,7 @@ var arrows = []arrow{
 		not:  []string{"net/http"},
 		why:  "a credential is the same whatever it is used for",
 	},
-	{from: "api/oidc", may: []string{"api/credential"}, why: "who a token was made for is the same whatever is asked with it"},
+	{from: "api/oidc", may: []string{"api/credential", "api/roles"}, why: "who a token was made for is the same whatever is asked with it"},
 	{
 		from: "api/roles",
 		may:  []string{},

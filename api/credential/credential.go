@@ -109,17 +109,32 @@ type tokenFile struct {
 // Parse reads a tokens file. Unknown keys, doubled names and doubled
 // digests are refused; every problem is reported with its place in the file.
 func Parse(file string, data []byte) (*Tokens, error) {
+	t, err := parse("tokens file "+file, data)
+	if err == nil {
+		t.file = file
+	}
+	return t, err
+}
+
+// CheckEntry returns what Parse would find wrong with an entry that is not in a file yet.
+func CheckEntry(entry string) error {
+	_, err := parse("new entry", []byte("tokens:\n"+entry))
+	return err
+}
+
+// parse reads tokens from what it names so in errors.
+func parse(from string, data []byte) (*Tokens, error) {
 	var f tokenFile
-	if err := strictyaml.Load("tokens file "+file, data, maxTokensFile, &f); err != nil {
+	if err := strictyaml.Load(from, data, maxTokensFile, &f); err != nil {
 		return nil, err
 	}
 	if len(f.Tokens) > maxTokens {
-		return nil, fmt.Errorf("tokens file %s: %d tokens, at most %d", file, len(f.Tokens), maxTokens)
+		return nil, fmt.Errorf("%s: %d tokens, at most %d", from, len(f.Tokens), maxTokens)
 	}
-	t, errs := &Tokens{file: file, entries: map[[sha256.Size]byte]Principal{}}, []error(nil)
+	t, errs := &Tokens{entries: map[[sha256.Size]byte]Principal{}}, []error(nil)
 	names := map[string]bool{}
 	for i, e := range f.Tokens {
-		place := fmt.Sprintf("tokens file %s: token %d (%q)", file, i+1, e.Name)
+		place := fmt.Sprintf("%s: token %d (%q)", from, i+1, e.Name)
 		digest, err := hex.DecodeString(e.SHA256)
 		who := Principal{Name: e.Name, Role: e.Role}
 		ranges, wrong := pkeyRanges(&e.PKeys)

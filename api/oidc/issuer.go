@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"portcullis/api/credential"
+	"portcullis/api/roles"
 )
 
 // NamePrefix begins the name of every owner of a token of an issuer: "oidc:ISSUER:NAME". No other credential may have such a name.
@@ -88,9 +89,10 @@ func (i *Issuer) Problems() (out []Problem) {
 			wrong(field+".value", "%.64q: want 1 to %d bytes that the claim must have", r.Value, maxClaim)
 		}
 		if r.Role == "" {
-			wrong(field+".role", "is missing")
-		}
-		if at, text := r.tenantsProblem(); text != "" {
+			wrong(field+".role", "is missing: want %s", roles.OneOf(roles.All()))
+		} else if !slices.Contains(roles.All(), r.Role) {
+			wrong(field+".role", "%.32q: want %s", r.Role, roles.OneOf(roles.All()))
+		} else if at, text := r.tenantsProblem(); text != "" {
 			wrong(field+"."+at, "%s", text)
 		}
 	}
@@ -101,8 +103,6 @@ func (i *Issuer) Problems() (out []Problem) {
 func (r *Rule) tenantsProblem() (field, text string) {
 	named := len(r.Tenants) > 0
 	switch {
-	case r.Role == "": // which is the mistake
-		return "", ""
 	case r.Role != credential.Tenant && named:
 		return "tenants", "is for the role tenant alone"
 	case r.Role != credential.Tenant && r.TenantsClaim != "":

@@ -23,11 +23,11 @@ type Issuer struct {
 
 // IssuerRule assigns a role to tokens in which a claim has a value.
 type IssuerRule struct {
-	Claim        string          `yaml:"claim"`
-	Value        string          `yaml:"value"`
-	Role         credential.Role `yaml:"role"`
-	Tenants      []string        `yaml:"tenants"`
-	TenantsClaim string          `yaml:"tenants_claim"`
+	Claim        string   `yaml:"claim"`
+	Value        string   `yaml:"value"`
+	Role         string   `yaml:"role"`
+	Tenants      []string `yaml:"tenants"`
+	TenantsClaim string   `yaml:"tenants_claim"`
 }
 
 func (k *checker) oidc(issuers []Issuer) {
@@ -53,7 +53,7 @@ func (k *checker) oidc(issuers []Issuer) {
 func (i *Issuer) plain() *oidc.Issuer {
 	out := &oidc.Issuer{Name: i.Name, URL: i.Issuer, Audience: i.Audience, NameClaim: i.NameClaim}
 	for _, r := range i.Rules {
-		out.Rules = append(out.Rules, oidc.Rule(r))
+		out.Rules = append(out.Rules, oidc.Rule{Claim: r.Claim, Value: r.Value, Role: credential.Role(r.Role), Tenants: r.Tenants, TenantsClaim: r.TenantsClaim})
 	}
 	return out
 }

@@ -21,8 +21,8 @@ func TestIssuersOfTokens(t *testing.T) {
 		{strings.Replace(issuerOfTests, "corp", "'Corp:'", 1), "oidc.0.name: "},
 		{strings.Replace(issuerOfTests, "https", "http", 1), "oidc.0.issuer: "},
 		{strings.Replace(issuerOfTests, "audience: portcullis, ", "", 1), "oidc.0.audience: "},
-		{strings.Replace(issuerOfTests, "viewer", "king", 1), `role "king": want`},
-		{strings.Replace(issuerOfTests, ", role: viewer", "", 1), "oidc.0.rules.0.role: is missing"},
+		{strings.Replace(issuerOfTests, "viewer", "king", 1), `oidc.0.rules.0.role: "king": want viewer, `},
+		{strings.Replace(issuerOfTests, ", role: viewer", "", 1), "oidc.0.rules.0.role: is missing: want viewer, "},
 		{strings.Replace(issuerOfTests, "viewer", "tenant, tenants: [acme]", 1), ""},
 		{strings.Replace(issuerOfTests, "viewer", "tenant, tenants_claim: org", 1), ""},
 		{strings.Replace(issuerOfTests, "viewer", "tenant", 1), "oidc.0.rules.0.tenants: the role tenant needs"},
@@ -77,6 +77,17 @@ func TestIssuerFiles(t *testing.T) {
 		}
 		if _, err := LoadTokens(c); err == nil || !strings.Contains(err.Error(), `token "oidc:corp:olga"`) {
 			t.Errorf("tokens: %v", err)
+		}
+	}
+}
+
+// TestWrongRoleIsOneMistake: a role that does not exist is reported once, whatever else the rule has.
+func TestWrongRoleIsOneMistake(t *testing.T) {
+	t.Parallel()
+	for _, role := range []string{"king", "''", "king, tenants: [acme]", "king, tenants_claim: org"} {
+		_, err := Parse("c.yaml", []byte("oidc: ["+strings.Replace(issuerOfTests, "viewer", role, 1)+"]\n"))
+		if err == nil || strings.Count(err.Error(), "oidc.0.") != 1 || strings.Count(err.Error(), "c.yaml:") != 1 {
+			t.Errorf("%s: want one mistake: %v", role, err)
 		}
 	}
 }

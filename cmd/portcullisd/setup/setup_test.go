@@ -62,3 +62,24 @@ func TestTokenCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenOfWrongEntry: options that make an entry which no service takes are an error that names the file and the options.
+func TestTokenOfWrongEntry(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{"p_keys", []string{"--role", "scheduler", "--p-keys", "train"}},
+		{"hosts is for tokens with p_keys", []string{"--role", "scheduler", "--hosts", "gpu-*"}},
+		{"tenants", []string{"--role", "viewer", "--tenant", "acme"}},
+	} {
+		var out, errs strings.Builder
+		err := Token(append([]string{"--name", "ci"}, tt.args...), &out, &errs)
+		for _, want := range []string{tt.want, `token 1 ("ci")`, "tokens file (tokens in portcullisd.yaml)", "correct --name, --role, --p-keys"} {
+			if err == nil || out.Len() > 0 || !strings.Contains(errs.String(), want) {
+				t.Errorf("%v: %v, want %q:\n%s", tt.args, err, want, errs.String())
+			}
+		}
+	}
+}

@@ -36,8 +36,9 @@ func Token(args []string, stdout, stderr io.Writer) error {
 	}
 	token, digest := credential.New()
 	entry := tokenEntry(*name, r, digest, time.Now(), *days) + scopeEntry(*keys, *hosts, *tenants)
-	if _, err := credential.Parse("of this command", []byte("tokens:\n"+entry)); err != nil {
-		fmt.Fprintf(stderr, "portcullisd: token: %v\n", err)
+	if err := credential.CheckEntry(entry); err != nil {
+		fmt.Fprintf(stderr, "portcullisd: token: no token was made, because the service would refuse its tokens file (tokens in portcullisd.yaml) with this entry:\n%v\n", err)
+		fmt.Fprintln(stderr, "portcullisd: token: correct --name, --role, --p-keys, --hosts or --tenant; docs/operate/roles.md says which go together")
 		return command.ErrUsage
 	}
 	fmt.Fprintln(stdout, token)
