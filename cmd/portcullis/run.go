@@ -47,6 +47,7 @@ func root(env *cli.Env) *cobra.Command {
 Each setting of the connection is taken from the first of these that has it:
   --service, --ca and --token-file
   PORTCULLIS_SERVICE, PORTCULLIS_CA and PORTCULLIS_TOKEN_FILE
+  the context in use, of --context, PORTCULLIS_CONTEXT or "portcullis context use"; without one:
   service, ca and token_file in ~/.config/portcullis/config.yaml
 Commands that show the fabric and the subnet manager can also ask a subnet manager on this
 machine: use --socket, PORTCULLIS_SOCKET or socket.

@@ -19,6 +19,7 @@ type connection struct {
 	service, ca, tokenFile string
 	socket                 string
 	configFile             string
+	context                string // of the option
 }
 
 // Environment variables; they name places, never secrets.
@@ -81,7 +82,7 @@ func (env *Env) warnReadable(file string) {
 
 // complete fills what flags left open.
 func (c *connection) complete() error {
-	file, err := c.readConfig()
+	file, err := c.settings()
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (c *connection) complete() error {
 	if c.service == "" {
 		return &UsageError{
 			Msg:  "no service is named",
-			Hint: "use --service https://HOST:PORT, set " + EnvService + ", or write service: into " + c.configFile,
+			Hint: "use --service https://HOST:PORT or --context NAME, set " + EnvService + ", or write service: into " + c.configFile,
 		}
 	}
 	return nil

@@ -44,6 +44,10 @@ func (env *Env) Flags(root *cobra.Command) {
 	f.StringVar(&env.conn.ca, "ca", "", "PEM file of the CA that issued the service's certificate")
 	f.StringVar(&env.conn.tokenFile, "token-file", "", "file that holds the operator token")
 	f.StringVar(&env.conn.configFile, "config", "", "configuration file (default ~/.config/portcullis/config.yaml)")
+	f.StringVar(&env.conn.context, "context", "", "context of ~/.config/portcullis/contexts.yaml to use, instead of the current one")
+	if err := root.RegisterFlagCompletionFunc("context", CompleteContexts); err != nil {
+		panic(err) // the option was added above
+	}
 }
 
 // Local reports whether a subnet manager on this machine is asked, instead of a service.

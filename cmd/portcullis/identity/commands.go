@@ -1,4 +1,4 @@
-// Package identity has the commands about the credential in use.
+// Package identity has the commands about the credential in use, and about contexts: services by name.
 package identity
 
 import (
@@ -8,4 +8,6 @@ import (
 )
 
 // Commands returns the commands of this package.
-func Commands(env *cli.Env) []*cobra.Command { return []*cobra.Command{whoami(env)} }
+func Commands(env *cli.Env) []*cobra.Command {
+	return []*cobra.Command{contextCommand(env), whoami(env)}
+}
