@@ -328,15 +328,20 @@ func (k *Keeper) Known() ([]sm.Fact, bool) {
 	return out, k.known != nil
 }
 
-// Loaded takes all facts that the store has, and returns them with those that it is owed.
+// Loaded takes all facts that the store has, and returns them with those that it is owed. The result may be facts.
 func (k *Keeper) Loaded(facts []sm.Fact) []sm.Fact {
 	k.mu.Lock()
 	k.known = make(map[string]sm.Fact, len(facts))
 	k.learn(facts)
-	for _, f := range k.owedFacts() {
+	owed := k.owedFacts()
+	for _, f := range owed {
 		k.learn([]sm.Fact{f.fact})
 	}
+	same := len(owed) == 0 && len(k.known) == len(facts)
 	k.mu.Unlock()
+	if same {
+		return facts // to sort a great list again takes a while
+	}
 	all, _ := k.Known()
 	return all
 }

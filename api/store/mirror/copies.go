@@ -1,8 +1,8 @@
 package mirror
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"portcullis/api/store"
@@ -76,9 +76,8 @@ func List[T any](c *Copies, of store.Collection[T]) (_ []store.Record[T], ok boo
 		return nil, false
 	}
 	out := make([]store.Record[T], 0, len(h.now))
-	for _, r := range h.now {
-		out = append(out, r)
+	for _, key := range slices.Sorted(maps.Keys(h.now)) {
+		out = append(out, h.now[key])
 	}
-	slices.SortFunc(out, func(x, y store.Record[T]) int { return cmp.Compare(x.Key, y.Key) })
 	return out, true
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"portcullis/fabricsm/ib"
@@ -96,8 +98,22 @@ func (s *Store) Load() ([]sm.Fact, error) {
 		return nil, err
 	}
 	s.opened.Store(nil)
-	out := make([]sm.Fact, 0, len(facts))
-	var errs []error
+	parts := slices.Collect(slices.Chunk(facts, max(1, (len(facts)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))))
+	opened, failed := make([][]sm.Fact, len(parts)), make([][]error, len(parts))
+	var group sync.WaitGroup
+	for i, part := range parts {
+		group.Go(func() { opened[i], failed[i] = s.open(part) })
+	}
+	group.Wait()
+	if errs := slices.Concat(failed...); len(errs) > 0 {
+		return nil, fmt.Errorf("%d of the keys do not open: %w", len(errs), errors.Join(errs[:min(len(errs), 20)]...))
+	}
+	return slices.Concat(opened...), nil
+}
+
+// open returns facts with their secrets opened, without those that are of the vault alone, and why others did not open.
+func (s *Store) open(facts []sm.Fact) (out []sm.Fact, errs []error) {
+	out = make([]sm.Fact, 0, len(facts))
 	for _, f := range facts {
 		kind, isKey := f.Kind.KeyKind()
 		switch {
@@ -120,10 +136,7 @@ func (s *Store) Load() ([]sm.Fact, error) {
 		}
 		out = append(out, f)
 	}
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("%d of the keys do not open: %w", len(errs), errors.Join(errs[:min(len(errs), 20)]...))
-	}
-	return out, nil
+	return out, errs
 }
 
 // read returns the facts as they are stored. The result is not to be changed.
