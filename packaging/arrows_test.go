@@ -221,6 +221,11 @@ var arrows = []arrow{
 		why: "what is proven of a fabric rests on what was read and declared, and not on the Subnet Manager",
 	},
 	{
+		from: "api/profile",
+		not:  []string{"net", "os", "log", "context"},
+		why:  "security profiles are one table of values",
+	},
+	{
 		from: "api/inventory/layout",
 		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
