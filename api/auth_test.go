@@ -146,6 +146,7 @@ var access = map[string]string{
 	"POST /v1/webhooks/{name}/test":                 "operator",
 	"GET /v1/review":                                "viewer",
 	"GET /v1/whoami":                                "viewer",
+	"GET /v1/profile":                               "viewer",
 	"POST /v1/review/approve":                       "operator",
 	"POST /v1/review/reject":                        "operator",
 	"POST /v1/review/end":                           "operator",
@@ -218,7 +219,8 @@ func unlimited(o *api.Options) {
 
 // TestRangesOfPKeysConfine: a credential with ranges of P_Keys changes clusters and which hosts are in them. The credential
 // of a scheduler is no second person of a revision, gets no key and brings no inventory. It does not confirm that a TPM was
-// cleared, nor which host has a GUID that two hosts claim. It reads neither the audit log nor backups, and follows no events: they hold the data
+// cleared, nor which host has a GUID that two hosts claim. It reads neither the audit log nor backups nor how secure the site is, and
+// follows no events: they hold the data
 // of every tenant.
 func TestRangesOfPKeysConfine(t *testing.T) {
 	f := newFixture(t, unlimited)
@@ -229,7 +231,7 @@ func TestRangesOfPKeysConfine(t *testing.T) {
 	}
 	f.server.SetTokens(confined)
 	within := []string{"/v1/hosts/", "/v1/tenants", "/v1/clusters"}
-	whole := []string{"/v1/audit", "/v1/backups", "/v1/review", "/v1/events/watch", "/v1/webhooks"}
+	whole := []string{"/v1/audit", "/v1/backups", "/v1/review", "/v1/events/watch", "/v1/webhooks", "/v1/profile"}
 	hasPrefix := func(path string) func(string) bool {
 		return func(p string) bool { return strings.HasPrefix(path, p) }
 	}

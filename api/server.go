@@ -56,32 +56,33 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Topospec, Derived,
+// Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Profiler, Topospec, Derived,
 // Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended, Clock, Answers, UFM, Verifier and Ready are
 // required.
 type Options struct {
 	Backend        Backend
 	Tenancy        Tenancy
-	Fabric         FabricReader    // nil: the sm role is in another process
-	Operator       FabricOperator  // nil with Fabric
-	Isolation      IsolationProver // nil with Fabric
-	Topospec       TopospecKeeper  // nil: no revisions are kept
-	RMA            Replacer        // nil with Topospec
-	Derived        Deriver         // nil with Topospec
-	Reference      ReferenceKeeper // nil: no reference values are kept
-	Locks          LockKeeper      // nil: no adapters are locked
-	Events         EventLister     // nil: none are kept
-	Webhooks       WebhookKeeper   // nil: events are sent to none
-	Audit          AuditReader     // nil: the audit log is not read here
-	Breaks         AuditVerifier   // nil: it is not verified here
-	Backups        BackupKeeper    // nil: no backups are made
-	Results        ResultKeeper    // nil: no attestation results are signed
-	Hosts          HostAuthority   // nil: hosts get no certificates
-	Leadership     Leadership      // nil: this is the only instance
-	Ended          EndedTokens     // nil: tokens that have ended are not recorded
-	Clock          Clock           // nil: the time is believed
-	Answers        FirstAnswers    // nil: a request that has an Idempotency-Key is refused
-	UFM            *ufm.Settings   // nil: the surface of UFM is not served
+	Fabric         FabricReader     // nil: the sm role is in another process
+	Operator       FabricOperator   // nil with Fabric
+	Isolation      IsolationProver  // nil with Fabric
+	Profiler       SecurityProfiler // nil: no facts are collected
+	Topospec       TopospecKeeper   // nil: no revisions are kept
+	RMA            Replacer         // nil with Topospec
+	Derived        Deriver          // nil with Topospec
+	Reference      ReferenceKeeper  // nil: no reference values are kept
+	Locks          LockKeeper       // nil: no adapters are locked
+	Events         EventLister      // nil: none are kept
+	Webhooks       WebhookKeeper    // nil: events are sent to none
+	Audit          AuditReader      // nil: the audit log is not read here
+	Breaks         AuditVerifier    // nil: it is not verified here
+	Backups        BackupKeeper     // nil: no backups are made
+	Results        ResultKeeper     // nil: no attestation results are signed
+	Hosts          HostAuthority    // nil: hosts get no certificates
+	Leadership     Leadership       // nil: this is the only instance
+	Ended          EndedTokens      // nil: tokens that have ended are not recorded
+	Clock          Clock            // nil: the time is believed
+	Answers        FirstAnswers     // nil: a request that has an Idempotency-Key is refused
+	UFM            *ufm.Settings    // nil: the surface of UFM is not served
 	Tokens         *credential.Tokens
 	Verifier       TokenVerifier // nil: no tokens of identity providers are accepted
 	ChannelBinding ChannelBinding
@@ -100,6 +101,7 @@ type Server struct {
 	fabric       FabricReader
 	operator     FabricOperator
 	isolation    IsolationProver
+	profiler     SecurityProfiler
 	topospec     TopospecKeeper
 	rma          Replacer
 	derived      Deriver
@@ -143,7 +145,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, topospec: o.Topospec, rma: o.RMA, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

@@ -235,3 +235,14 @@ func (w ExpectedItem) met(i Item) bool {
 	}
 	return true
 }
+
+// IsAssured reports whether the firmware of the adapter is assured as well as a policy with that demand wants, and neither debugged
+// nor in recovery. What was not read does not count as good.
+func (h *HCA) IsAssured(want Assurance) bool {
+	return len(h.unread(&Policy{}).list) == 0 && len(h.debug().list) == 0 && len(h.assured(want).list) == 0
+}
+
+// IsLocked reports whether the settings of the adapter are locked, and its SMP firewall is on, as a policy that demands locks wants.
+func (h *HCA) IsLocked() bool {
+	return len(h.unread(&Policy{RequireLock: true}).list) == 0 && len(h.locked(ExpectedLock{}).list) == 0
+}

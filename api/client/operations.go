@@ -99,6 +99,7 @@ const (
 	listDeviceKeys operation = "GET /v1/fabric/keys/devices"
 
 	verifyIsolation operation = "POST /v1/verify"
+	getProfile      operation = "GET /v1/profile"
 
 	getFabric      operation = "GET /v1/fabric"
 	getOverview    operation = "GET /v1/fabric/overview"

@@ -11,6 +11,13 @@ func (c *Client) WhoAmI(ctx context.Context) (*v1.WhoAmI, error) {
 	return ask[v1.WhoAmI](ctx, c, whoami, nil)
 }
 
+// Profile compares the installation with a security profile.
+func (c *Client) Profile(ctx context.Context, in v1.ProfileQuery) (*v1.SecurityProfile, error) {
+	q := query{}
+	q.set("name", in.Name)
+	return find[v1.SecurityProfile](ctx, c, getProfile, nil, q)
+}
+
 // Brakes asks about brakes of admission.
 type Brakes struct{ c *Client }
 

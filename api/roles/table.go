@@ -71,6 +71,11 @@ var table = []Group{
 		Operations: []string{"list-backups", "get-review"},
 	},
 	{
+		Name: "see-profile", Does: "compares the installation with security profiles",
+		Roles:      []Role{Viewer, Operator, SecurityAdmin, Approver, Auditor},
+		Operations: []string{"get-profile"},
+	},
+	{
 		Name: "tenants", Does: "creates and deletes tenants",
 		Roles:      []Role{Scheduler, Operator},
 		Operations: []string{"create-tenant", "delete-tenant"},

@@ -18,6 +18,7 @@ import (
 	"portcullis/cmd/portcullisd/fabricport"
 	"portcullis/cmd/portcullisd/inputs"
 	"portcullis/cmd/portcullisd/leadership"
+	"portcullis/cmd/portcullisd/posture"
 	"portcullis/cmd/portcullisd/proving"
 	"portcullis/cmd/portcullisd/readiness"
 	"portcullis/cmd/portcullisd/settle"
@@ -38,6 +39,7 @@ type fabricRole struct {
 	observer *query.Observer
 	marks    *inputs.Operator
 	settler  *settle.Settler
+	answers  *administration.Keeper
 	running  *smrole.Role // nil before run
 }
 
@@ -46,7 +48,7 @@ func (s *service) newFabricRole() error {
 	if !s.config.Has(config.RoleSM) {
 		return nil
 	}
-	f := &fabricRole{service: s, state: readiness.NewFabric(s.status, s.config.Fabric.SA.Enabled, s.log), link: &smrole.Link{}}
+	f := &fabricRole{service: s, state: readiness.NewFabric(s.status, s.config.Fabric.SA.Enabled, s.log), link: &smrole.Link{}, answers: administration.New()}
 	var err error
 	if f.owed, err = owed.Open(s.config.Path(s.config.StateDir), s.log); err != nil {
 		return err
@@ -81,6 +83,21 @@ func (f *fabricRole) prover() *proving.Prover {
 		o.Root = func() (vault.Root, error) { return c.Keys.OpenRoot(s.config.Path) }
 	}
 	return proving.New(o)
+}
+
+// profiler returns what compares the installation with security profiles.
+func (s *service) profiler() *posture.Collector {
+	o := posture.Options{Store: s.store, Now: s.clock.Now, Anchors: s.anchors.States, Every: s.config.Audit.Every}
+	if f := s.fabric; f != nil {
+		o.Manager = &posture.Manager{
+			Core: s.inUse.Core, View: f.observer.View, Administration: f.answers.InUse,
+			SAKey: func() (bool, error) {
+				state, err := f.observer.SA(context.Background())
+				return err == nil && state.KeyEpoch > 0, err
+			},
+		}
+	}
+	return posture.New(o)
 }
 
 // candidacy returns the candidate, nil without one.
@@ -119,15 +136,15 @@ func (f *fabricRole) run(ctx context.Context, group *errgroup.Group) {
 	if f == nil {
 		return
 	}
-	s, answers := f.service, administration.New()
-	answers.Awaits = true
+	s := f.service
+	f.answers.Awaits = true
 	f.running = smrole.New(smrole.Options{
 		Config: s.config, InUse: s.inUse, Store: s.store, Log: s.log, Now: s.clock.Now,
 		Open: func(ctx context.Context, core *sm.Config) (transport.Port, error) {
 			return fabricport.Open(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout, fabricport.Agents(core))
 		},
 		State: f.state, Keys: func(detail string) { s.status.Set("keys", detail) },
-		Link: f.link, Observer: f.observer, Marks: f.marks, Owed: f.owed, Declared: s.declared, Administration: answers,
+		Link: f.link, Observer: f.observer, Marks: f.marks, Owed: f.owed, Declared: s.declared, Administration: f.answers,
 		Candidate: s.candidacy(), Name: s.name,
 	})
 	f.running.Begin(ctx)

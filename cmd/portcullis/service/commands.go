@@ -1,4 +1,4 @@
-// Package service has the commands about the service itself: brakes, authorities, backups, reviews and its clock.
+// Package service has the commands about the service itself: brakes, authorities, backups, reviews, security profiles and its clock.
 package service
 
 import (
@@ -9,5 +9,5 @@ import (
 
 // Commands returns the nouns of this package.
 func Commands(env *cli.Env) []*cobra.Command {
-	return []*cobra.Command{admissionCommand(env), authorityCommand(env), backupCommand(env), clockCommand(env), restoreCommand(env)}
+	return []*cobra.Command{admissionCommand(env), authorityCommand(env), backupCommand(env), clockCommand(env), profileCommand(env), restoreCommand(env)}
 }

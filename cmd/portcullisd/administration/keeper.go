@@ -99,6 +99,13 @@ func (a *Keeper) Agent(f *config.Fabric, core *sm.Config, source keys.Source, pa
 	return sa.New(cfg)
 }
 
+// InUse returns the configuration that hosts are answered by, without partitions. It reports false if none are answered.
+func (a *Keeper) InUse() (sa.Config, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.config, a.made
+}
+
 // describe makes parts again. Called with mu held.
 func (a *Keeper) describe(f *config.Fabric, core *sm.Config) {
 	a.sa, a.lifetime = f.SA, core.Ports.SubnetTimeOut
