@@ -226,6 +226,12 @@ var arrows = []arrow{
 		why:  "security profiles are one table of values",
 	},
 	{
+		from: "api/receipt",
+		may:  []string{"fabricsm/ib", "attest/result", "api/v1", "api/strictjson"},
+		not:  []string{"net", "os", "log", "context", "portcullis/fabricsm/sm"},
+		why:  "a receipt is verified with a key and a time alone, without what made it",
+	},
+	{
 		from: "api/inventory/layout",
 		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},

@@ -26,6 +26,13 @@ type Intent struct {
 	byPlace  map[ib.Place]int // of ends; -1: several are declared there
 	switches map[ib.GUID]string
 	spares   map[ib.Place]bool
+	granted  map[seat][]ib.PKey // P_Keys with their membership, sorted; those that are being withdrawn are not among them
+}
+
+// seat is a port at a place.
+type seat struct {
+	port ib.GUID
+	at   ib.Place
 }
 
 // end is a declared port of a host.
@@ -46,7 +53,7 @@ type Records struct {
 
 // NewIntent returns what is declared. Of a device that inventory and topology both declare, inventory counts.
 func NewIntent(r Records) (*Intent, error) {
-	in := &Intent{byPlace: map[ib.Place]int{}, switches: map[ib.GUID]string{}, spares: map[ib.Place]bool{}}
+	in := &Intent{byPlace: map[ib.Place]int{}, switches: map[ib.GUID]string{}, spares: map[ib.Place]bool{}, granted: map[seat][]ib.PKey{}}
 	tenants, err := tenantsOf(r.Grants)
 	if err != nil {
 		return nil, err
@@ -62,7 +69,7 @@ func NewIntent(r Records) (*Intent, error) {
 			in.host(&c.Hosts[i], tenants, known)
 		}
 	}
-	if err := in.granted(r.Grants, tenants, known); err != nil {
+	if err := in.grants(r.Grants, tenants, known); err != nil {
 		return nil, err
 	}
 	if r.Topology != nil {
@@ -123,13 +130,14 @@ func (in *Intent) host(h *inventory.Host, tenants map[ib.GUID]string, known map[
 	}
 }
 
-// granted adds ports that have a grant and that the inventory no longer has.
-func (in *Intent) granted(grants []store.Record[records.Grant], tenants map[ib.GUID]string, known map[ib.GUID]bool) error {
+// grants keeps the P_Keys of ports, and adds ports that have a grant and that the inventory no longer has.
+func (in *Intent) grants(grants []store.Record[records.Grant], tenants map[ib.GUID]string, known map[ib.GUID]bool) error {
 	for i := range grants {
 		k, err := records.ParseKey(grants[i].Key)
 		if err != nil {
 			return err
 		}
+		in.grant(k, &grants[i].Value)
 		if tenants[k.GUID] == "" || known[k.GUID] {
 			continue
 		}
@@ -137,6 +145,21 @@ func (in *Intent) granted(grants []store.Record[records.Grant], tenants map[ib.G
 		in.add(end{host: grants[i].Value.Host, place: k.Place, port: k.GUID, owner: proof.Owner{Kind: proof.Tenant, Name: tenants[k.GUID]}})
 	}
 	return nil
+}
+
+func (in *Intent) grant(k records.Key, g *records.Grant) {
+	if g.Withdrawn {
+		return
+	}
+	key := k.PKey.Full()
+	if g.Limited {
+		key = k.PKey.Limited()
+	}
+	at := seat{k.GUID, k.Place}
+	i, there := slices.BinarySearch(in.granted[at], key)
+	if !there {
+		in.granted[at] = slices.Insert(in.granted[at], i, key)
+	}
 }
 
 func (in *Intent) add(e end) {

@@ -26,7 +26,12 @@ type Span struct{ Begun, Ended time.Time }
 
 // Report proves what it can of what was read by the options of an Intent for the same question, and says what follows.
 func Report(in *Intent, found *reader.Found, when Span, q v1.IsolationQuery) (*v1.Isolation, error) {
-	r := reporter{in: in, found: found, tenant: q.Tenant, parties: map[proof.Owner]*v1.IsolationParty{}, names: map[string]string{}}
+	return report(in, found, when, q, nil)
+}
+
+// report also adds to a Detail what it found of each pair and port; nil: it does not.
+func report(in *Intent, found *reader.Found, when Span, q v1.IsolationQuery, detail *Detail) (*v1.Isolation, error) {
+	r := reporter{in: in, found: found, tenant: q.Tenant, parties: map[proof.Owner]*v1.IsolationParty{}, names: map[string]string{}, detail: detail}
 	r.rename()
 	var err error
 	if r.result, err = proof.Prove(found.Fabric); err != nil {
@@ -51,6 +56,7 @@ type reporter struct {
 	parties map[proof.Owner]*v1.IsolationParty
 	lacks   map[proof.Owner]bool // parties with a port that was not found
 	names   map[string]string    // of devices: as the reader calls them, and as people do
+	detail  *Detail              // nil: not wanted
 
 	missing, undeclared int
 }
@@ -97,6 +103,7 @@ func (r *reporter) ends() {
 	for i := range r.in.ends {
 		e := &r.in.ends[i]
 		is := there[seen{e.place, e.port}] && !e.place.IsZero() || e.port != 0 && e.owner == infrastructure && there[seen{port: e.port}]
+		r.port(e, is)
 		if e.owner.Kind == proof.Tenant {
 			p := r.party(e.owner)
 			p.Declared++
@@ -229,6 +236,7 @@ func (r *reporter) pairs() {
 				unknown = append(unknown, p)
 			}
 			r.count(a, b, status, v)
+			r.pair(a, b, status, v)
 		}
 	}
 	r.examples(append(leaks, unknown...))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -29,11 +30,14 @@ var (
 
 // Check reports whether data is exactly one JSON value, not nested too
 // deeply, of at most so many values, and has no object with a key twice or in another case.
-func Check(data []byte, most int) error {
+func Check(data []byte, most int) error { return CheckOther(data, most) }
+
+// CheckOther is as Check, for a form that others defined: these keys may be in it, though not all of their letters are lower case.
+func CheckOther(data []byte, most int, also ...string) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	left := most
-	if err := checkValue(dec, 0, &left); err != nil {
+	if err := checkValue(dec, 0, &left, also); err != nil {
 		return err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
@@ -42,8 +46,8 @@ func Check(data []byte, most int) error {
 	return nil
 }
 
-// checkValue reads one value; left is how many more there may be.
-func checkValue(dec *json.Decoder, depth int, left *int) error {
+// checkValue reads one value; left is how many more there may be, and also are keys that need not be lower case.
+func checkValue(dec *json.Decoder, depth int, left *int, also []string) error {
 	if *left--; *left < 0 {
 		return ErrTooMany
 	}
@@ -69,12 +73,15 @@ func checkValue(dec *json.Decoder, depth int, left *int) error {
 			switch {
 			case keys[name]:
 				return fmt.Errorf("key %q appears twice", name)
+			case slices.Contains(also, name):
 			case strings.Trim(name, keyLetters) != "":
 				return fmt.Errorf("key %q: keys are lower case", name)
+			case slices.ContainsFunc(also, func(key string) bool { return strings.EqualFold(key, name) }):
+				return fmt.Errorf("key %q: it is written in another case", name)
 			}
 			keys[name] = true
 		}
-		if err := checkValue(dec, depth+1, left); err != nil {
+		if err := checkValue(dec, depth+1, left, also); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,17 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestCheckOther(t *testing.T) {
+	t.Parallel()
+	for in, ok := range map[string]bool{
+		`{"_type":1,"keyId":2,"a":3}`: true, `{"keyid":1}`: false, `{"KeyId":1}`: false, `{"keyId":1,"keyId":2}`: false, `{"B":1}`: false,
+	} {
+		if err := CheckOther([]byte(in), 4096, "_type", "keyId"); (err == nil) != ok {
+			t.Errorf("CheckOther(%s) = %v, want success %v", in, err, ok)
+		}
+	}
+}
+
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(`{"a":[1,{"b":null}],"c":"\u0061"}`))
 	f.Add([]byte(`{"a":1,"a":2}`))

@@ -116,3 +116,29 @@ type IsolationBounds struct {
 	Strays      int       `json:"strays" doc:"packets that answered no request"`
 	Assumptions []string  `json:"assumptions" doc:"what the verdict takes for granted"`
 }
+
+// IsolationPair is what is proven of two parties.
+type IsolationPair struct {
+	A       string `json:"a" doc:"party; the lesser name"`
+	B       string `json:"b" doc:"party; the greater name"`
+	Verdict string `json:"verdict" enum:"isolated,leaks,unknown"`
+	Held    string `json:"held,omitempty" enum:"each,switches,adapters,together" doc:"what holds an isolated pair apart; the words are those of IsolationDepth"`
+}
+
+// What holds a pair apart.
+const (
+	HeldByEach     = "each"
+	HeldBySwitches = "switches"
+	HeldByAdapters = "adapters"
+	HeldTogether   = "together"
+)
+
+// IsolationPort is a declared port of a tenant.
+type IsolationPort struct {
+	Party string    `json:"party" doc:"tenant"`
+	Host  string    `json:"host"`
+	GUID  ib.GUID   `json:"guid" doc:"port GUID; 0: not declared"`
+	Place ib.Place  `json:"place" doc:"switch port; empty: no cable is declared"`
+	PKeys []ib.PKey `json:"pkeys" doc:"that are granted to the port there and are not being withdrawn"`
+	Found bool      `json:"found" doc:"where it is declared"`
+}

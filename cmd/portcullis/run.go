@@ -16,6 +16,7 @@ import (
 	"portcullis/cmd/portcullis/identity"
 	"portcullis/cmd/portcullis/keys"
 	"portcullis/cmd/portcullis/movein"
+	"portcullis/cmd/portcullis/receipt"
 	"portcullis/cmd/portcullis/reference"
 	"portcullis/cmd/portcullis/result"
 	"portcullis/cmd/portcullis/service"
@@ -37,7 +38,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // nouns are all commands, by package.
 var nouns = []func(*cli.Env) []*cobra.Command{
-	audit.Commands, fabric.Commands, firmware.Commands, host.Commands, identity.Commands, keys.Commands, movein.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, topology.Commands,
+	audit.Commands, fabric.Commands, firmware.Commands, host.Commands, identity.Commands, keys.Commands, movein.Commands, receipt.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, topology.Commands,
 }
 
 func root(env *cli.Env) *cobra.Command {

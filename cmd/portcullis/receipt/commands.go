@@ -1,0 +1,167 @@
+// Package receipt has the commands about receipts: signed statements about the isolation of tenants.
+package receipt
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/api/receipt"
+	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/cli"
+)
+
+// Commands returns the nouns of this package.
+func Commands(env *cli.Env) []*cobra.Command {
+	c := cli.Group("receipt", "Verify receipts: signed statements about the isolation of tenants", verifyCommand(env))
+	c.Long = `Verify receipts: signed statements about the isolation of tenants, for tenants and auditors that
+trust a key and do not query the service.`
+	return []*cobra.Command{c}
+}
+
+// flags are what a relying party knows.
+type flags struct {
+	keys       []string
+	tenant, at string
+}
+
+// verified is what "receipt verify" found.
+type verified struct {
+	Key       string             `json:"key"`
+	Until     time.Time          `json:"until"`
+	Predicate *receipt.Predicate `json:"predicate"`
+}
+
+func verifyCommand(env *cli.Env) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use: "verify FILE --key PUBKEY", Short: "Verify a receipt without the service", Args: cli.Operands("FILE"),
+		Long: `Verify a receipt without the service, and show what it says. These must hold:
+  - the key signed it, and no byte of it was altered
+  - it says something of every pair of tenants that count
+  - nothing in it is older than it says that it may be
+FILE - is standard input. Get the public key (Ed25519, PEM) over a way that you trust.
+
+Exit status: 0 everything is isolated, 1 a packet passes, 2 the receipt was refused, 7 something is
+not proven.`,
+		Example: `  portcullis receipt verify receipt.json --key receipts.pem --tenant acme`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			v, err := f.verify(env.In, args[0])
+			if err != nil {
+				return cli.NotCompared(err)
+			}
+			if err := env.Print(v, func(w *cli.Columns) { show(w, v) }); err != nil {
+				return cli.NotCompared(err)
+			}
+			switch v.Predicate.Verdict {
+			case v1.Isolated:
+				return nil
+			case v1.Leaks:
+				return cli.ErrNo
+			default:
+				return cli.ExitWith(cli.ExitNotVerifiable)
+			}
+		},
+	}
+	cmd.Flags().StringArrayVar(&f.keys, "key", nil, "file with a public key that is trusted; may be given again")
+	cmd.Flags().StringVar(&f.tenant, "tenant", "", "tenant that the receipt must be about (default: any, or the whole site)")
+	cmd.Flags().StringVar(&f.at, "at", "", "time to verify at, for example for an audit (default: now)")
+	return cmd
+}
+
+func (f *flags) verify(stdin io.Reader, file string) (*verified, error) {
+	if len(f.keys) == 0 {
+		return nil, &cli.UsageError{Msg: "--key is missing", Hint: "name the file with the public key that signs receipts of the site"}
+	}
+	now := time.Now()
+	if f.at != "" {
+		var err error
+		if now, err = cli.Moment("at", f.at); err != nil {
+			return nil, err
+		}
+	}
+	var keys []receipt.PublicKey
+	for _, name := range f.keys {
+		text, err := cli.ReadBounded(stdin, name, receipt.MaxKeyFile)
+		if err != nil {
+			return nil, err
+		}
+		k, err := receipt.ParsePublicKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		keys = append(keys, k)
+	}
+	data, err := cli.ReadBounded(stdin, file, receipt.MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	r, err := receipt.Verify(data, keys, now)
+	if err != nil {
+		hint := "do not trust anything in it"
+		if errors.Is(err, receipt.ErrStale) {
+			hint = "it is genuine, but does not count at this time: ask for another"
+		}
+		return nil, cli.Hint(fmt.Errorf("%s: %w", file, err), hint)
+	}
+	if f.tenant != "" && r.Predicate.Tenant != f.tenant {
+		return nil, cli.Hint(fmt.Errorf("%s: it is about %s, and not about tenant %q", file, about(r.Predicate), f.tenant), "ask for the receipt of this tenant")
+	}
+	return &verified{r.Key.ID(), r.Predicate.Until(), r.Predicate}, nil
+}
+
+// about says what a receipt is about.
+func about(p *receipt.Predicate) string {
+	if p.Tenant != "" {
+		return "tenant " + p.Tenant
+	}
+	return "all tenants"
+}
+
+// words say verdicts to people.
+var words = map[string]string{v1.Isolated: "isolated", v1.Leaks: "NOT ISOLATED", v1.IsolationUnknown: "not proven"}
+
+func show(w *cli.Columns, v *verified) {
+	p, r := v.Predicate, &v.Predicate.Reading
+	w.Text("%s: %s", about(p), words[p.Verdict])
+	w.Row("Issued", cli.Stamp(p.Issued.At))
+	w.Row("Counts until", cli.Stamp(v.Until))
+	w.Row("Read", cli.Stamp(r.At))
+	w.Row("Tables", r.Digest)
+	w.Row("Topology", fmt.Sprintf("revision %d", p.Topology.Revision))
+	for _, e := range p.Keys.Epochs {
+		w.Row("Epoch of "+e.Kind, fmt.Sprint(e.Epoch))
+	}
+	w.Row("Key", v.Key)
+	w.Gap()
+	w.Row("PAIR", "AND", "VERDICT", "HELD BY")
+	for i := range p.Pairs {
+		w.Row(p.Pairs[i].A, p.Pairs[i].B, words[p.Pairs[i].Verdict], p.Pairs[i].Held)
+	}
+	w.Gap()
+	w.Row("MEMBER", "HOST", "TENANT", "DECLARED AT", "P_KEYS", "FOUND")
+	for i := range p.Members.Ports {
+		m := &p.Members.Ports[i]
+		found := "no"
+		if m.Found {
+			found = "yes"
+		}
+		w.Row(cli.GUID(m.GUID), m.Host, m.Party, m.Place.String(), fmt.Sprint(m.PKeys), found)
+	}
+	w.Gap()
+	w.Row("HOST", "ATTESTATION", "OF")
+	for i := range p.Attestations {
+		a := &p.Attestations[i]
+		w.Row(a.Host, a.Status.String(), cli.Stamp(a.At))
+	}
+	w.Gap()
+	w.Text("read with %s: %s of which %s; %d not read, %d missing, %d undeclared", cli.Count(r.Requests, "request"), cli.Count(r.Devices, "device"),
+		cli.Count(r.Switches, "switch"), r.Unread, r.Missing, r.Undeclared)
+	w.Text("assumed:")
+	for _, a := range r.Assumptions {
+		w.Text("  %s", a)
+	}
+}

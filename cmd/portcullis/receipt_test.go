@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api/receipt"
+	v1 "portcullis/api/v1"
+	"portcullis/attest/result"
+	"portcullis/fabricsm/ib"
+)
+
+// receiptOf signs a receipt about tenant acme, its one host, and globex.
+func receiptOf(t *testing.T, key ed25519.PrivateKey, issued time.Time, verdict string) []byte {
+	t.Helper()
+	counts := receipt.From(issued, time.Hour)
+	pair := v1.IsolationPair{A: "acme", B: "globex", Verdict: verdict}
+	if verdict == v1.Isolated {
+		pair.Held = v1.HeldByEach
+	}
+	p, err := receipt.New(receipt.Facts{
+		Issued: issued, MaxAge: time.Hour, Digest: strings.Repeat("0f", 32), ReadingMaxAge: time.Hour,
+		Report: &v1.Isolation{
+			Tenant: "acme", Verdict: verdict,
+			Parties: []v1.IsolationParty{{Name: "acme", Tenant: true, Declared: 1, Found: 1}, {Name: "globex", Tenant: true, Declared: 3, Found: 3}},
+			Bounds:  v1.IsolationBounds{Begun: issued.Add(-time.Minute), Ended: issued, Assumptions: []string{"switches are honest"}},
+		},
+		Pairs:   []v1.IsolationPair{pair},
+		Ports:   []v1.IsolationPort{{Party: "acme", Host: "host-1\x1b[2J", GUID: 1, Place: ib.Place{Switch: 2, Port: 3}, PKeys: []ib.PKey{0x8101}, Found: true}},
+		Members: counts, Topology: receipt.Topology{Dated: counts, Revision: 7}, Keys: receipt.Keys{Dated: counts, Epochs: []receipt.Epoch{{Kind: "m-key", Epoch: 3}}},
+		Attestations: map[string]receipt.Judged{"host-1\x1b[2J": {Dated: counts, Status: result.Affirming}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := receipt.Sign(p, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestReceiptVerify: the command, and a script with openssl and jq, end in the same way for the same file.
+func TestReceiptVerify(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Now()
+	write := func(name string, data []byte) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	signer := func(seed byte) (ed25519.PrivateKey, string) {
+		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
+		der, err := x509.MarshalPKIXPublicKey(key.Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key, write(string('a'+rune(seed))+".pem", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+	}
+	key, trusted := signer(1)
+	_, other := signer(2)
+	good := receiptOf(t, key, now, v1.Isolated)
+	altered := bytes.Clone(good)
+	altered[len(altered)/2] ^= 2
+	file := write("good", good)
+	for name, test := range map[string]struct {
+		file, key, tenant string
+		exit              int
+		want              string // of the command
+	}{
+		"isolated":       {file, trusted, "", 0, "tenant acme: isolated"},
+		"of acme":        {file, trusted, "acme", 0, "host-1"},
+		"of globex":      {file, trusted, "globex", 2, `not about tenant "globex"`},
+		"leaks":          {write("leaks", receiptOf(t, key, now, v1.Leaks)), trusted, "", 1, "NOT ISOLATED"},
+		"unknown":        {write("unknown", receiptOf(t, key, now, v1.IsolationUnknown)), trusted, "", 7, "not proven"},
+		"another key":    {file, other, "", 2, "no key that is trusted signed it"},
+		"altered":        {write("altered", altered), trusted, "", 2, "altered"},
+		"cut":            {write("cut", good[:len(good)-9]), trusted, "", 2, "altered"},
+		"more behind it": {write("more", append(bytes.Clone(good), good...)), trusted, "", 2, "altered"},
+		"old":            {write("old", receiptOf(t, key, now.Add(-2*time.Hour), v1.Isolated)), trusted, "", 2, "too old"},
+		"no file":        {filepath.Join(dir, "absent"), trusted, "", 2, "no such file"},
+		"no key":         {file, file, "", 2, "PUBLIC KEY"},
+	} {
+		args := []string{test.file, test.key}
+		ours := []string{"receipt", "verify", test.file, "--key", test.key}
+		if test.tenant != "" {
+			args, ours = append(args, test.tenant), append(ours, "--tenant", test.tenant)
+		}
+		var out, errs bytes.Buffer
+		if exit := run(t.Context(), ours, nil, &out, &errs); exit != test.exit || !strings.Contains(out.String()+errs.String(), test.want) {
+			t.Errorf("%s: exit status %d, want %d and %q: %s%s", name, exit, test.exit, test.want, &out, &errs)
+		}
+		if strings.Contains(out.String(), "\x1b") {
+			t.Errorf("%s: a name of a host reaches the terminal as it is", name)
+		}
+		said, err := exec.CommandContext(t.Context(), "../../packaging/receipt.sh", args...).CombinedOutput()
+		exit := 0
+		if e, ok := errors.AsType[*exec.ExitError](err); ok {
+			exit = e.ExitCode()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if exit != test.exit {
+			t.Errorf("%s: the script ends with %d, want %d: %s", name, exit, test.exit, said)
+		}
+	}
+	for _, args := range [][]string{{file}, {file, "--key", trusted, "--at", "soon"}, {file, "--key", trusted, "--at", now.Add(3 * time.Hour).Format(time.RFC3339)}} {
+		var out, errs bytes.Buffer
+		if exit := run(t.Context(), append([]string{"receipt", "verify"}, args...), nil, &out, &errs); exit != 2 {
+			t.Errorf("%q: exit status %d, want 2: %s%s", args, exit, &out, &errs)
+		}
+	}
+}
