@@ -100,6 +100,7 @@ func (s *Server) routes(r chi.Router) *document {
 	whoamiRoute(s, a)
 	s.seenRoutes(a)
 	isolationRoutes(s, a)
+	receiptRoutes(s, a)
 	profileRoutes(s, a)
 
 	// Huma describes its own error shape beside every operation; ours takes

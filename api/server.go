@@ -57,7 +57,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Profiler, Topospec, Derived,
-// Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Hosts, Leadership, Ended, Clock, Answers, UFM, Verifier and Ready are
+// Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Verifier and Ready are
 // required.
 type Options struct {
 	Backend        Backend
@@ -77,6 +77,7 @@ type Options struct {
 	Breaks         AuditVerifier    // nil: it is not verified here
 	Backups        BackupKeeper     // nil: no backups are made
 	Results        ResultKeeper     // nil: no attestation results are signed
+	Receipts       ReceiptIssuer    // nil: no receipts are issued
 	Hosts          HostAuthority    // nil: hosts get no certificates
 	Leadership     Leadership       // nil: this is the only instance
 	Ended          EndedTokens      // nil: tokens that have ended are not recorded
@@ -113,6 +114,7 @@ type Server struct {
 	breaks       AuditVerifier
 	backups      BackupKeeper
 	results      ResultKeeper
+	receipts     ReceiptIssuer
 	hosts        HostAuthority
 	leadership   Leadership
 	clock        Clock
@@ -145,7 +147,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, receipts: o.Receipts, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

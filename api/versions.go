@@ -57,7 +57,7 @@ var versionRules = map[string]versionRule{
 
 	// Settings and records of the service, which have no version.
 	"release-brake": hasNone, "set-clock": hasNone, "accept-audit-break": hasNone,
-	"rotate-host-authority": hasNone, "rotate-result-key": hasNone,
+	"rotate-host-authority": hasNone, "rotate-result-key": hasNone, "rotate-receipt-key": hasNone,
 	"approve-review": hasNone, "reject-review": hasNone, "end-review": hasNone,
 	"create-backup": makesNew, "stream-backup": makesNew, "verify-backup": hasNone,
 	"replay-dead-letters": hasNone, "test-webhook": hasNone,
@@ -65,6 +65,7 @@ var versionRules = map[string]versionRule{
 	// The fabric as it is seen, and its keys, which have no version.
 	"forget-unseen": hasNone, "step-down": hasNone, "mark-health": hasNone,
 	"verify-isolation": hasNone, // it changes nothing
+	"issue-receipt":    hasNone, // it signs what is there
 	"release-keys":     hasNone, "move-key": hasNone, "get-sealed-keys": hasNone,
 	"lend-key": hasNone, "lend-sa-key": hasNone, "retire-keys": hasNone,
 }

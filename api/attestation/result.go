@@ -73,30 +73,67 @@ func (s *Service) resultForHost(ctx context.Context, host string) string {
 	return token
 }
 
-// appraise returns the claims about a host as of now, and the time until which they count.
-func (s *Service) appraise(ctx context.Context, id string) (*result.Claims, time.Time, error) {
+// Appraise returns the claims about hosts as of now, of which no result is signed. A host that does not exist, or that
+// the credential has nothing to do with, is left out.
+func (s *Service) Appraise(ctx context.Context, hosts []string) (map[string]*result.Claims, error) {
+	snap, own, err := s.sight(ctx)
+	if err != nil {
+		return nil, refusal.Explain(err)
+	}
+	out := make(map[string]*result.Claims, len(hosts))
+	for _, id := range hosts {
+		if out[id] != nil || !own.HasHost(id) {
+			continue
+		}
+		a, err := s.appraiser(ctx, snap, id)
+		if refusal.IsKind(err, refusal.NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, refusal.Explain(err)
+		}
+		out[id] = a.claims()
+	}
+	return out, nil
+}
+
+// sight returns the records as of now, and what of them the credential has.
+func (s *Service) sight(ctx context.Context) (store.Snapshot, *tenancy.Owned, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, time.Time{}, err
+		return snap, nil, err
 	}
 	own, err := tenancy.OwnedBy(ctx, snap)
+	return snap, own, err
+}
+
+// appraiser reads what is recorded about a host.
+func (s *Service) appraiser(ctx context.Context, snap store.Snapshot, id string) (*appraiser, error) {
+	f, err := s.o.Admission.Look(ctx, snap, id)
+	if err != nil {
+		return nil, err
+	}
+	a := &appraiser{host: f, policy: s.o.Policy, evidenceAge: s.o.EvidenceAge}
+	if a.verdict, err = store.Optional(hostrecord.Verdicts().Get(ctx, snap, id)); err != nil {
+		return nil, err
+	}
+	return a, s.standing(ctx, snap, a)
+}
+
+// appraise returns the claims about a host as of now, and the time until which they count.
+func (s *Service) appraise(ctx context.Context, id string) (*result.Claims, time.Time, error) {
+	snap, own, err := s.sight(ctx)
 	if err == nil && !own.HasHost(id) {
 		err = inventory.NoHost(id)
 	}
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	f, err := s.o.Admission.Look(ctx, snap, id)
+	a, err := s.appraiser(ctx, snap, id)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	a := &appraiser{host: f, policy: s.o.Policy, evidenceAge: s.o.EvidenceAge}
-	if a.verdict, err = store.Optional(hostrecord.Verdicts().Get(ctx, snap, id)); err != nil {
-		return nil, time.Time{}, err
-	}
-	if err := s.standing(ctx, snap, a); err != nil {
-		return nil, time.Time{}, err
-	}
+	f := a.host
 	until := f.Now.Add(result.MaxLife)
 	if ev := f.Record.Evidence; ev != nil && !f.Record.Admitted {
 		if end := ev.Time.Add(s.o.EvidenceAge); a.counts() && end.Before(until) {

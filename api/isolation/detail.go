@@ -7,7 +7,6 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/proof"
-	"portcullis/fabricsm/proof/reader"
 )
 
 // Detail is what a report says, and what it counts.
@@ -19,19 +18,16 @@ type Detail struct {
 	Digest Digest
 }
 
-// Examine is as [Report], and returns each verdict.
-func Examine(in *Intent, found *reader.Found, when Span, q v1.IsolationQuery) (*Detail, error) {
-	d := &Detail{Pairs: []v1.IsolationPair{}, Ports: []v1.IsolationPort{}, Digest: DigestOf(found.Fabric)} // report renames devices
-	var err error
-	if d.Report, err = report(in, found, when, q, d); err != nil {
-		return nil, err
-	}
+// Examine is as [Proven.Report], and returns each verdict.
+func (p *Proven) Examine(q v1.IsolationQuery) *Detail {
+	d := &Detail{Pairs: []v1.IsolationPair{}, Ports: []v1.IsolationPort{}, Digest: DigestOf(p.found.Fabric)}
+	d.Report = p.report(q, d)
 	slices.SortFunc(d.Pairs, func(a, b v1.IsolationPair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
 	slices.SortFunc(d.Ports, func(a, b v1.IsolationPort) int {
 		return cmp.Or(cmp.Compare(a.Party, b.Party), cmp.Compare(a.Host, b.Host), cmp.Compare(a.GUID, b.GUID),
 			cmp.Compare(a.Place.Switch, b.Place.Switch), cmp.Compare(a.Place.Port, b.Place.Port))
 	})
-	return d, nil
+	return d
 }
 
 // pair adds the verdict about two parties.

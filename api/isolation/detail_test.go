@@ -23,11 +23,11 @@ func (b *bed) examine(tenant string) *isolation.Detail {
 		b.t.Fatal(err)
 	}
 	q := v1.IsolationQuery{Tenant: tenant, Membership: true}
-	out, err := isolation.Examine(in, b.read(in, q), isolation.Span{Begun: readAt, Ended: readAt.Add(time.Second)}, q)
+	out, err := isolation.Prove(in, b.read(in, q), isolation.Span{Begun: readAt, Ended: readAt.Add(time.Second)})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return out
+	return out.Examine(q)
 }
 
 // receipt signs and verifies what was found.

@@ -24,26 +24,43 @@ const (
 // Span is when a fabric was read.
 type Span struct{ Begun, Ended time.Time }
 
-// Report proves what it can of what was read by the options of an Intent for the same question, and says what follows.
-func Report(in *Intent, found *reader.Found, when Span, q v1.IsolationQuery) (*v1.Isolation, error) {
-	return report(in, found, when, q, nil)
+// Proven is what follows from one reading. Its methods may run at the same time.
+type Proven struct {
+	in     *Intent
+	found  *reader.Found
+	when   Span
+	result *proof.Result
+	names  map[string]string // of devices: as the reader calls them, and as people do
 }
 
-// report also adds to a Detail what it found of each pair and port; nil: it does not.
-func report(in *Intent, found *reader.Found, when Span, q v1.IsolationQuery, detail *Detail) (*v1.Isolation, error) {
-	r := reporter{in: in, found: found, tenant: q.Tenant, parties: map[proof.Owner]*v1.IsolationParty{}, names: map[string]string{}, detail: detail}
-	r.rename()
+// Prove proves what it can of what was read by the options of an Intent. It does not change what was read.
+func Prove(in *Intent, found *reader.Found, when Span) (*Proven, error) {
+	p := &Proven{in: in, when: when, names: map[string]string{}}
+	copied, fabric := *found, *found.Fabric
+	fabric.Devices = slices.Clone(fabric.Devices)
+	copied.Fabric = &fabric
+	p.found = &copied
+	p.rename()
 	var err error
-	if r.result, err = proof.Prove(found.Fabric); err != nil {
+	if p.result, err = proof.Prove(&fabric); err != nil {
 		return nil, fmt.Errorf("prove isolation: %w", err)
 	}
+	return p, nil
+}
+
+// Report says what follows for a question, by whose options was read.
+func (p *Proven) Report(q v1.IsolationQuery) *v1.Isolation { return p.report(q, nil) }
+
+// report also adds to a Detail what it found of each pair and port; nil: it does not.
+func (p *Proven) report(q v1.IsolationQuery, detail *Detail) *v1.Isolation {
+	r := reporter{in: p.in, found: p.found, result: p.result, names: p.names, tenant: q.Tenant, parties: map[proof.Owner]*v1.IsolationParty{}, detail: detail}
 	r.out = &v1.Isolation{Tenant: q.Tenant, Examples: []v1.IsolationExample{}, Missing: []v1.MissingPort{}, Undeclared: []v1.UndeclaredPort{}, Unread: []v1.UnreadValue{}}
 	r.ends()
 	r.strangers()
 	r.pairs()
 	r.conclude()
-	r.bounds(when, q.Membership)
-	return r.out, nil
+	r.bounds(p.when, q.Membership)
+	return r.out
 }
 
 // reporter makes one report.
@@ -62,13 +79,13 @@ type reporter struct {
 }
 
 // rename calls devices as people do.
-func (r *reporter) rename() {
-	f := r.found.Fabric
+func (p *Proven) rename() {
+	f := p.found.Fabric
 	hosts := map[int]string{}
-	for i := range r.found.Ends {
-		e := &r.found.Ends[i]
-		if at, ok := r.in.byPlace[e.At]; ok && at >= 0 && f.Devices[e.Port.Device].Ports[e.Port.Port].Owner.Kind != proof.Undeclared {
-			hosts[e.Port.Device] = r.in.ends[at].host
+	for i := range p.found.Ends {
+		e := &p.found.Ends[i]
+		if at, ok := p.in.byPlace[e.At]; ok && at >= 0 && f.Devices[e.Port.Device].Ports[e.Port.Port].Owner.Kind != proof.Undeclared {
+			hosts[e.Port.Device] = p.in.ends[at].host
 		}
 	}
 	for i := range f.Devices {
@@ -77,9 +94,9 @@ func (r *reporter) rename() {
 		if host := hosts[i]; host != "" {
 			d.Name = fmt.Sprintf("%s (%s)", host, was)
 		} else {
-			d.Name = r.in.nodeName(d)
+			d.Name = p.in.nodeName(d)
 		}
-		r.names[was] = d.Name
+		p.names[was] = d.Name
 	}
 }
 

@@ -100,10 +100,11 @@ func (b *bed) report(tenant string) *v1.Isolation {
 		b.t.Fatal(err)
 	}
 	q := v1.IsolationQuery{Tenant: tenant, Membership: !b.cautious}
-	out, err := isolation.Report(in, b.read(in, q), isolation.Span{}, q)
+	proven, err := isolation.Prove(in, b.read(in, q), isolation.Span{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	out := proven.Report(q)
 	if n := out.Pairs.Isolated; n != out.Held.Each+out.Held.Switches+out.Held.Adapters+out.Held.Together {
 		b.t.Errorf("%d pairs are isolated, of which is said: %+v", n, out.Held)
 	}

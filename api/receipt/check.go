@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "portcullis/api/v1"
+	"portcullis/attest/result"
 )
 
 const (
@@ -55,10 +56,12 @@ func (p *Predicate) check() error {
 		return fmt.Errorf("the digest of the tables is %.80q: want SHA-256 in lower-case hexadecimal", r.Digest)
 	case !whole(r.Ended) || r.Ended.Before(r.At) || r.Ended.After(p.Issued.At):
 		return errors.New("the reading of the fabric ended before it began, or after the statement was issued")
-	case min(r.Requests, r.Devices, r.Switches, r.Ends, r.Missing, r.Undeclared, r.Unread, r.Strays) < 0:
+	case r.Counts != nil && r.Counts.least() < 0:
 		return errors.New("the reading of the fabric has a count below 0")
 	case len(r.Assumptions) == 0:
 		return errors.New("no assumption is stated: every verdict has some")
+	case p.Topology.Revision != 0 && p.Topology.Digest == "":
+		return errors.New("the topology revision has no digest")
 	case len(p.Keys.Epochs) == 0:
 		return errors.New("no key epoch is stated")
 	}
@@ -68,6 +71,10 @@ func (p *Predicate) check() error {
 		}
 	}
 	return errors.Join(p.checkParties(), p.checkPairs(), p.checkMembers(), p.checkVerdict())
+}
+
+func (c *Counts) least() int {
+	return min(c.Requests, c.Devices, c.Switches, c.Ends, c.Missing, c.Undeclared, c.Unread, c.Strays)
 }
 
 // check refuses a fact without a time or a bound, and one that is later than the statement.
@@ -185,9 +192,30 @@ func (p *Predicate) checkMembers() error {
 	attested := make([]string, len(p.Attestations))
 	for i := range attested {
 		attested[i] = p.Attestations[i].Host
+		if err := p.Attestations[i].check(); err != nil {
+			return fmt.Errorf("the attestation result of host %q %w", attested[i], err)
+		}
 	}
 	if !slices.Equal(attested, p.hosts()) {
 		return errors.New("the attestation results are not of exactly the hosts that are listed")
+	}
+	return nil
+}
+
+// check compares what an attestation result says with itself.
+func (a *Attestation) check() error {
+	switch {
+	case a.Evidence.IsZero() && len(a.Adapters) > 0:
+		return errors.New("names adapters, and no evidence that names them")
+	case a.Evidence.IsZero() && (a.Status == result.Affirming || a.Status == result.Warning):
+		return fmt.Errorf("is %v without evidence", a.Status)
+	case !a.Evidence.IsZero() && (!whole(a.Evidence) || a.Evidence.After(a.At)):
+		return errors.New("has evidence of no time, or of a later one")
+	}
+	for i := range a.Adapters {
+		if a.Adapters[i].GUID == 0 || i > 0 && a.Adapters[i-1].GUID >= a.Adapters[i].GUID {
+			return fmt.Errorf("has adapter %v out of order or without a GUID", a.Adapters[i].GUID)
+		}
 	}
 	return nil
 }

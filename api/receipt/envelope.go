@@ -22,8 +22,8 @@ const (
 	PayloadType = "application/vnd.in-toto+json"
 	// MaxSize bounds an envelope, in bytes. 1,000 tenants are 500,000 pairs.
 	MaxSize = 64 << 20
-	// MaxKeyFile bounds a file with a public key, in bytes.
-	MaxKeyFile = 4 << 10
+	// MaxKeyFile bounds a file with public keys, in bytes.
+	MaxKeyFile = 16 << 10
 
 	maxValues      = 8 << 20 // of a payload
 	envelopeValues = 16
@@ -55,13 +55,37 @@ func NewPublicKey(key ed25519.PublicKey) (PublicKey, error) {
 	return PublicKey{hex.EncodeToString(sum[:]), slices.Clone(key)}, nil
 }
 
-// ParsePublicKey reads one PEM block of type PUBLIC KEY, as openssl writes it.
-func ParsePublicKey(data []byte) (PublicKey, error) {
-	block, rest := pem.Decode(data)
-	if len(data) > MaxKeyFile || block == nil || block.Type != "PUBLIC KEY" || len(bytes.TrimSpace(rest)) > 0 {
-		return PublicKey{}, errors.New("want one PEM block of type PUBLIC KEY: openssl pkey -pubout")
+// ParsePublicKeys reads PEM blocks of type PUBLIC KEY, as openssl and [PublicKey.PEM] write them. There is at least one.
+func ParsePublicKeys(data []byte) ([]PublicKey, error) {
+	if len(data) > MaxKeyFile {
+		return nil, fmt.Errorf("a file of keys has at most %d bytes", MaxKeyFile)
 	}
-	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
+	var out []PublicKey
+	for rest := data; len(out) == 0 || len(bytes.TrimSpace(rest)) > 0; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil || block.Type != "PUBLIC KEY" {
+			return nil, errors.New("want PEM blocks of type PUBLIC KEY: openssl pkey -pubout")
+		}
+		k, err := parsePublicKey(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// PEM returns the key as openssl writes it.
+func (k PublicKey) PEM() ([]byte, error) {
+	der, err := x509.MarshalPKIXPublicKey(k.key)
+	if err != nil {
+		return nil, fmt.Errorf("encode the public key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
+}
+
+func parsePublicKey(der []byte) (PublicKey, error) {
+	parsed, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {
 		return PublicKey{}, fmt.Errorf("read the public key: %w", err)
 	}

@@ -34,7 +34,9 @@ type Facts struct {
 // Judged is how a host was judged, and when.
 type Judged struct {
 	Dated
-	Status result.Tier
+	Status   result.Tier
+	Evidence time.Time // when the evidence that counts was accepted; zero: none counts
+	Adapters []Adapter
 }
 
 // New returns the predicate of facts. It refuses facts that contradict each other, and a fact without a time or a bound.
@@ -47,8 +49,11 @@ func New(f Facts) (*Predicate, error) {
 		Issued: From(f.Issued, f.MaxAge), Tenant: f.Report.Tenant, Verdict: f.Report.Verdict,
 		Reading: Reading{
 			Dated: From(b.Begun, f.ReadingMaxAge), Ended: b.Ended.UTC().Truncate(time.Second), Digest: f.Digest,
-			Requests: b.Requests, Devices: b.Devices, Switches: b.Switches, Ends: b.Ends, Missing: b.Missing, Undeclared: b.Undeclared,
-			Unread: b.Unread, Strays: b.Strays, Assumptions: append([]string{}, b.Assumptions...),
+			Counts: &Counts{
+				Requests: b.Requests, Devices: b.Devices, Switches: b.Switches, Ends: b.Ends, Missing: b.Missing, Undeclared: b.Undeclared,
+				Unread: b.Unread, Strays: b.Strays,
+			},
+			Assumptions: append([]string{}, b.Assumptions...),
 		},
 		Parties: []Party{}, Pairs: append([]v1.IsolationPair{}, f.Pairs...),
 		Members:  Members{f.Members, append([]v1.IsolationPort{}, f.Ports...)},
@@ -67,7 +72,13 @@ func New(f Facts) (*Predicate, error) {
 		if !ok {
 			return nil, fmt.Errorf("make a receipt: no attestation result of host %q is given: say when there was none", host)
 		}
-		p.Attestations = append(p.Attestations, Attestation{a.Dated, host, a.Status})
+		adapters := append([]Adapter{}, a.Adapters...)
+		slices.SortFunc(adapters, func(a, b Adapter) int { return cmp.Compare(a.GUID, b.GUID) })
+		row := Attestation{Dated: a.Dated, Host: host, Status: a.Status, Adapters: adapters}
+		if !a.Evidence.IsZero() {
+			row.Evidence = a.Evidence.UTC().Truncate(time.Second)
+		}
+		p.Attestations = append(p.Attestations, row)
 	}
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("make a receipt: %w", err)

@@ -4,7 +4,9 @@ import (
 	"time"
 
 	v1 "portcullis/api/v1"
+	"portcullis/attest"
 	"portcullis/attest/result"
+	"portcullis/fabricsm/ib"
 )
 
 // Types of the statement and of the predicate.
@@ -66,16 +68,21 @@ type Predicate struct {
 type Reading struct {
 	Dated
 	Ended       time.Time `json:"ended"`
-	Digest      string    `json:"digest"` // SHA-256 of the tables read, in hexadecimal
-	Requests    int       `json:"requests"`
-	Devices     int       `json:"devices"`
-	Switches    int       `json:"switches"`
-	Ends        int       `json:"ends"`
-	Missing     int       `json:"missing"`
-	Undeclared  int       `json:"undeclared"`
-	Unread      int       `json:"unread"`
-	Strays      int       `json:"strays"`
-	Assumptions []string  `json:"assumptions"` // what the verdicts take for granted
+	Digest      string    `json:"digest"`           // SHA-256 of the tables read, in hexadecimal
+	Counts      *Counts   `json:"counts,omitempty"` // nil in a receipt that shows nothing of others
+	Assumptions []string  `json:"assumptions"`      // what the verdicts take for granted
+}
+
+// Counts say how much was read, of the whole fabric.
+type Counts struct {
+	Requests   int `json:"requests"`
+	Devices    int `json:"devices"`
+	Switches   int `json:"switches"`
+	Ends       int `json:"ends"` // ports of hosts
+	Missing    int `json:"missing"`
+	Undeclared int `json:"undeclared"`
+	Unread     int `json:"unread"`
+	Strays     int `json:"strays"`
 }
 
 // Party is a tenant, or other devices that tenants must be isolated from.
@@ -92,10 +99,11 @@ type Members struct {
 	Ports []v1.IsolationPort `json:"ports"` // sorted
 }
 
-// Topology is the revision of the declared topology in force; 0: none.
+// Topology is the declared topology in force.
 type Topology struct {
 	Dated
-	Revision uint64 `json:"revision"`
+	Revision uint64 `json:"revision"`         // 0: none, or one without a number
+	Digest   string `json:"digest,omitempty"` // "sha256:" and hexadecimal; empty: none is in force
 }
 
 // Keys are the epochs of management keys, sorted by kind.
@@ -115,4 +123,16 @@ type Attestation struct {
 	Dated
 	Host   string      `json:"host"`
 	Status result.Tier `json:"status"` // none: nothing about the host counts
+	// Evidence is when the evidence that counts was accepted; zero: none counts.
+	Evidence time.Time `json:"evidence,omitzero"`
+	Adapters []Adapter `json:"adapters"` // that the evidence names, by GUID; none if no evidence counts
+}
+
+// Adapter is what evidence says of an adapter.
+type Adapter struct {
+	GUID      ib.GUID          `json:"guid"` // of the node
+	Firmware  string           `json:"firmware"`
+	Assurance attest.Assurance `json:"assurance"` // that the firmware is genuine
+	Lock      attest.MLOCK     `json:"lock"`
+	LockEpoch uint64           `json:"lock_epoch"` // of the key that locks it; 0: none of the service
 }

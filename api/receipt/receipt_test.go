@@ -19,6 +19,7 @@ import (
 
 	"portcullis/api/receipt"
 	v1 "portcullis/api/v1"
+	"portcullis/attest"
 	"portcullis/attest/result"
 	"portcullis/fabricsm/ib"
 )
@@ -33,7 +34,9 @@ func facts() receipt.Facts {
 	port := func(tenant, host string, n ib.GUID, keys ...ib.PKey) v1.IsolationPort {
 		return v1.IsolationPort{Party: tenant, Host: host, GUID: n, Place: ib.Place{Switch: 0x99, Port: ib.PortNum(n)}, PKeys: keys, Found: true}
 	}
-	judged := receipt.Judged{Dated: receipt.From(at.Add(-time.Hour), 24*time.Hour), Status: result.Affirming}
+	judged := receipt.Judged{Dated: receipt.From(at.Add(-time.Hour), 24*time.Hour), Status: result.Affirming, Evidence: at.Add(-48 * time.Hour), Adapters: []receipt.Adapter{
+		{GUID: 0x71, Firmware: "28.43.2026", Assurance: attest.G2, Lock: attest.MLOCKLocked, LockEpoch: 5},
+	}}
 	return receipt.Facts{
 		Issued: at, MaxAge: time.Hour, Digest: strings.Repeat("ab", sha256.Size), ReadingMaxAge: 10 * time.Minute,
 		Report: &v1.Isolation{
@@ -50,7 +53,7 @@ func facts() receipt.Facts {
 		},
 		Ports:    []v1.IsolationPort{port("globex", "h2", 2, 0x8202), port("acme", "h1", 1, 0x0001, 0x8101)},
 		Members:  receipt.From(at.Add(-2*time.Minute), time.Hour),
-		Topology: receipt.Topology{Dated: receipt.From(at.Add(-2*time.Minute), time.Hour), Revision: 4},
+		Topology: receipt.Topology{Dated: receipt.From(at.Add(-2*time.Minute), time.Hour), Revision: 4, Digest: "sha256:" + strings.Repeat("cd", sha256.Size)},
 		Keys:     receipt.Keys{Dated: receipt.From(at.Add(-2*time.Minute), time.Hour), Epochs: []receipt.Epoch{{Kind: "m-key", Epoch: 3}}},
 
 		Attestations: map[string]receipt.Judged{"h1": judged, "h2": judged, "h3": judged},
@@ -169,37 +172,41 @@ func TestSignedNonsense(t *testing.T) {
 	}
 	pair := `{"a":"acme","b":"globex","verdict":"isolated","held":"each"}`
 	for name, change := range map[string][2]string{
-		"another statement":         {receipt.StatementType, "https://in-toto.io/Statement/v2"},
-		"another predicate":         {receipt.PredicateType, "https://slsa.dev/provenance/v1"},
-		"another subject":           {`"sha256":"ab`, `"sha256":"cd`},
-		"a key twice":               {`"verdict":"isolated","reading"`, `"verdict":"leaks","verdict":"isolated","reading"`},
-		"a key in another case":     {`"predicateType"`, `"predicatetype"`},
-		"an unknown key":            {`"verdict":"isolated","reading"`, `"verdict":"isolated","more":1,"reading"`},
-		"white space":               {`"pairs":`, `"pairs": `},
-		"no verdict":                {`"verdict":"isolated","reading"`, `"reading"`},
-		"a pair that leaks":         {pair, `{"a":"acme","b":"globex","verdict":"leaks"}`},
-		"a pair that is unknown":    {pair, `{"a":"acme","b":"globex","verdict":"unknown"}`},
-		"a pair of a new verdict":   {pair, `{"a":"acme","b":"globex","verdict":"fine","held":"each"}`},
-		"a pair without a verdict":  {pair, `{"a":"acme","b":"globex","verdict":"","held":"each"}`},
-		"a pair missing":            {`,` + pair, ``},
-		"a pair twice":              {pair, pair + `,` + pair},
-		"a pair of itself":          {pair, `{"a":"acme","b":"acme","verdict":"isolated","held":"each"}`},
-		"a pair held by nothing":    {pair, `{"a":"acme","b":"globex","verdict":"isolated"}`},
-		"no pairs":                  {`"pairs":[`, `"pairs":null,"x":[`},
-		"a port not found":          {`"name":"acme","tenant":true,"declared":1,"found":1`, `"name":"acme","tenant":true,"declared":2,"found":1`},
-		"a tenant that is none":     {`"name":"acme","tenant":true`, `"name":"acme","tenant":false`},
-		"of a tenant that is none":  {`"verdict":"isolated","reading"`, `"tenant":"umbrella","verdict":"isolated","reading"`},
-		"no members of acme":        {`"party":"acme"`, `"party":"umbrella"`},
-		"a host not attested":       {`"host":"h1","status"`, `"host":"h0","status"`},
-		"no assumptions":            {`["switches are honest"]`, `[]`},
-		"a count below 0":           {`"unread":0`, `"unread":-1`},
-		"an end before the begin":   {`"ended":"2026-11-29T01:59:30Z"`, `"ended":"2026-11-29T01:58:30Z"`},
-		"a reading after the issue": {`"at":"2026-11-29T01:59:00Z"`, `"at":"2026-11-29T02:00:01Z"`},
-		"another zone":              {`"ended":"2026-11-29T01:59:30Z"`, `"ended":"2026-11-29T02:59:30+01:00"`},
-		"parts of a second":         {`"ended":"2026-11-29T01:59:30Z"`, `"ended":"2026-11-29T01:59:30.5Z"`},
-		"an open end of time":       {`"max_age_seconds":600`, `"max_age_seconds":9223372036854775807`},
-		"no key epoch":              {`[{"kind":"m-key","epoch":3}]`, `[]`},
-		"no digest":                 {`"digest":"` + strings.Repeat("ab", 32), `"digest":"`},
+		"another statement":                 {receipt.StatementType, "https://in-toto.io/Statement/v2"},
+		"another predicate":                 {receipt.PredicateType, "https://slsa.dev/provenance/v1"},
+		"another subject":                   {`"sha256":"ab`, `"sha256":"cd`},
+		"a key twice":                       {`"verdict":"isolated","reading"`, `"verdict":"leaks","verdict":"isolated","reading"`},
+		"a key in another case":             {`"predicateType"`, `"predicatetype"`},
+		"an unknown key":                    {`"verdict":"isolated","reading"`, `"verdict":"isolated","more":1,"reading"`},
+		"white space":                       {`"pairs":`, `"pairs": `},
+		"no verdict":                        {`"verdict":"isolated","reading"`, `"reading"`},
+		"a pair that leaks":                 {pair, `{"a":"acme","b":"globex","verdict":"leaks"}`},
+		"a pair that is unknown":            {pair, `{"a":"acme","b":"globex","verdict":"unknown"}`},
+		"a pair of a new verdict":           {pair, `{"a":"acme","b":"globex","verdict":"fine","held":"each"}`},
+		"a pair without a verdict":          {pair, `{"a":"acme","b":"globex","verdict":"","held":"each"}`},
+		"a pair missing":                    {`,` + pair, ``},
+		"a pair twice":                      {pair, pair + `,` + pair},
+		"a pair of itself":                  {pair, `{"a":"acme","b":"acme","verdict":"isolated","held":"each"}`},
+		"a pair held by nothing":            {pair, `{"a":"acme","b":"globex","verdict":"isolated"}`},
+		"no pairs":                          {`"pairs":[`, `"pairs":null,"x":[`},
+		"a port not found":                  {`"name":"acme","tenant":true,"declared":1,"found":1`, `"name":"acme","tenant":true,"declared":2,"found":1`},
+		"a tenant that is none":             {`"name":"acme","tenant":true`, `"name":"acme","tenant":false`},
+		"of a tenant that is none":          {`"verdict":"isolated","reading"`, `"tenant":"umbrella","verdict":"isolated","reading"`},
+		"no members of acme":                {`"party":"acme"`, `"party":"umbrella"`},
+		"a host not attested":               {`"host":"h1","status"`, `"host":"h0","status"`},
+		"no assumptions":                    {`["switches are honest"]`, `[]`},
+		"a count below 0":                   {`"unread":0`, `"unread":-1`},
+		"an end before the begin":           {`"ended":"2026-11-29T01:59:30Z"`, `"ended":"2026-11-29T01:58:30Z"`},
+		"a reading after the issue":         {`"at":"2026-11-29T01:59:00Z"`, `"at":"2026-11-29T02:00:01Z"`},
+		"another zone":                      {`"ended":"2026-11-29T01:59:30Z"`, `"ended":"2026-11-29T02:59:30+01:00"`},
+		"parts of a second":                 {`"ended":"2026-11-29T01:59:30Z"`, `"ended":"2026-11-29T01:59:30.5Z"`},
+		"an open end of time":               {`"max_age_seconds":600`, `"max_age_seconds":9223372036854775807`},
+		"an affirmed host without evidence": {`"evidence":"2026-11-27T02:00:00Z",`, ``},
+		"evidence after the result":         {`"evidence":"2026-11-27T02:00:00Z"`, `"evidence":"2026-11-29T01:00:01Z"`},
+		"an adapter without a GUID":         {`"guid":"0x0000000000000071","firmware"`, `"guid":"0x0000000000000000","firmware"`},
+		"a revision without digest":         {`"revision":4,"digest":"sha256:` + strings.Repeat("cd", 32) + `"`, `"revision":4`},
+		"no key epoch":                      {`[{"kind":"m-key","epoch":3}]`, `[]`},
+		"no digest":                         {`"digest":"` + strings.Repeat("ab", 32), `"digest":"`},
 	} {
 		changed := strings.Replace(good, change[0], change[1], 1)
 		if changed == good {
@@ -320,6 +327,74 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestConfine: a tenant's own receipt is as strict as one that names the others, and says nothing of them.
+func TestConfine(t *testing.T) {
+	t.Parallel()
+	keys := []receipt.PublicKey{public(t, signer)}
+	own := func(edit func(f *receipt.Facts)) (string, error) {
+		f := facts()
+		f.Report.Tenant = "acme"
+		f.Pairs, f.Ports = f.Pairs[:2], f.Ports[1:]
+		edit(&f)
+		p, err := receipt.New(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Confine(); err != nil {
+			return "", err
+		}
+		data, err := receipt.Sign(p, signer)
+		if err != nil {
+			return "", err
+		}
+		r, err := receipt.Verify(data, keys, at)
+		if err != nil || len(r.Predicate.Parties) != 2 || len(r.Predicate.Pairs) != 1 {
+			t.Fatalf("receipt %+v: %v", r, err)
+		}
+		text := payload(t, data)
+		for _, hidden := range []string{"globex", "h2", "no tenant", "requests", "0x8202"} {
+			if strings.Contains(text, hidden) {
+				t.Errorf("the receipt of acme has %s: %s", hidden, text)
+			}
+		}
+		return r.Predicate.Verdict + " " + r.Predicate.Pairs[0].Held, nil
+	}
+	for _, test := range []struct{ first, second, want string }{
+		{v1.HeldByEach, v1.HeldByEach, "isolated each"},
+		{v1.HeldByEach, v1.HeldBySwitches, "isolated switches"},
+		{v1.HeldByAdapters, v1.HeldByEach, "isolated adapters"},
+		{v1.HeldBySwitches, v1.HeldByAdapters, "isolated together"},
+		{v1.HeldTogether, v1.HeldBySwitches, "isolated together"},
+	} {
+		got, err := own(func(f *receipt.Facts) { f.Pairs[0].Held, f.Pairs[1].Held = test.first, test.second })
+		if got != test.want || err != nil {
+			t.Errorf("held by %s and %s: %s, %v, want %s", test.first, test.second, got, err, test.want)
+		}
+	}
+	for verdicts, want := range map[[2]string]string{
+		{v1.Leaks, v1.IsolationUnknown}: "leaks ", {v1.IsolationUnknown, v1.Leaks}: "leaks ", {v1.Isolated, v1.IsolationUnknown}: "unknown ", {v1.Leaks, v1.Isolated}: "leaks ",
+	} {
+		got, err := own(func(f *receipt.Facts) {
+			f.Report.Verdict = strings.TrimSpace(want)
+			for i, v := range verdicts {
+				if f.Pairs[i].Verdict = v; v != v1.Isolated {
+					f.Pairs[i].Held = ""
+				}
+			}
+		})
+		if got != want || err != nil {
+			t.Errorf("pairs %v: %s, %v, want %s", verdicts, got, err, want)
+		}
+	}
+	p, err := receipt.New(facts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Confine(); err == nil {
+		t.Error("a receipt about all tenants was confined to one")
+	}
+}
+
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	der, err := x509.MarshalPKIXPublicKey(signer.Public())
@@ -328,11 +403,18 @@ func TestKeys(t *testing.T) {
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	sum := sha256.Sum256(der)
-	if k, err := receipt.ParsePublicKey(text); err != nil || k.ID() != hex.EncodeToString(sum[:]) {
-		t.Errorf("key %v: %v", k.ID(), err)
+	other, err := public(t, ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))).PEM()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, bad := range []string{"", "x", string(text) + "x", string(text) + string(text), strings.ReplaceAll(string(text), "PUBLIC", "PRIVATE"), string(text[:60])} {
-		if _, err := receipt.ParsePublicKey([]byte(bad)); err == nil {
+	for count, file := range map[int]string{1: string(text), 2: string(text) + "\n" + string(other) + "\n"} {
+		list, err := receipt.ParsePublicKeys([]byte(file))
+		if err != nil || len(list) != count || list[0].ID() != hex.EncodeToString(sum[:]) {
+			t.Errorf("keys %v: %v", list, err)
+		}
+	}
+	for _, bad := range []string{"", "x", string(text) + "x", strings.Repeat(string(text), 200), strings.ReplaceAll(string(text), "PUBLIC", "PRIVATE"), string(text[:60])} {
+		if _, err := receipt.ParsePublicKeys([]byte(bad)); err == nil {
 			t.Errorf("%q is taken for a key", bad)
 		}
 	}

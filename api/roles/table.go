@@ -23,7 +23,7 @@ func Table() []Group { return slices.Clone(table) }
 var table = []Group{
 	{
 		Name: "public", Does: "answers any caller",
-		Operations: []string{"result-jwks"},
+		Operations: []string{"result-jwks", "list-receipt-keys"},
 	},
 	{
 		Name: "agent", Does: "is for agents of hosts, which prove themselves",
@@ -135,7 +135,7 @@ var table = []Group{
 		Name: "keys", Does: "changes, lends, moves and hands out keys of devices and of the service",
 		Roles: []Role{Operator, SecurityAdmin},
 		Operations: []string{
-			"rotate-host-authority", "rotate-result-key", "release-keys", "move-key", "get-sealed-keys", "lend-key", "lend-sa-key", "retire-keys",
+			"rotate-host-authority", "rotate-result-key", "rotate-receipt-key", "release-keys", "move-key", "get-sealed-keys", "lend-key", "lend-sa-key", "retire-keys",
 		},
 	},
 	{
@@ -152,6 +152,11 @@ var table = []Group{
 		Name: "verify-isolation", Does: "has the isolation of tenants proven from the tables of devices",
 		Roles:      []Role{Operator, SecurityAdmin, Auditor},
 		Operations: []string{"verify-isolation"},
+	},
+	{
+		Name: "receipts", Does: "has the isolation of tenants proven and signed; the role tenant gets that of its own tenants",
+		Roles:      []Role{Tenant, Operator, SecurityAdmin, Auditor},
+		Operations: []string{"issue-receipt"},
 	},
 	{
 		Name: "webhooks", Does: "tests webhooks, and has dead letters sent once more",

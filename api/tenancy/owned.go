@@ -55,6 +55,17 @@ func OwnedBy(ctx context.Context, n store.Snapshot) (*Owned, error) {
 // HasHost reports whether a host is in one of the clusters. Every host is nil's.
 func (o *Owned) HasHost(id string) bool { return o == nil || o.hosts[id] }
 
+// CheckTenant refuses another tenant just as one that does not exist.
+func (o *Owned) CheckTenant(name string) error {
+	if o == nil || slices.Contains(o.tenants, name) {
+		return nil
+	}
+	if err := ValidName("tenant", name); err != nil {
+		return err
+	}
+	return noTenant(name)
+}
+
 // CheckCluster refuses a cluster of another tenant just as one that does not exist.
 func (o *Owned) CheckCluster(name string) error {
 	if o == nil {

@@ -29,6 +29,9 @@ func (t *story) isolation(ctx context.Context) error {
 	if err := t.isolated(ctx); err != nil {
 		return err
 	}
+	if err := t.receipt(ctx, 0, v1.Isolated); err != nil {
+		return err
+	}
 	intruder, victim := t.hosts[0], t.hosts[hostCount-1]
 	key := t.pkeys[t.member[victim.id]].Full()
 	a := intruder.hcas[0]
@@ -48,11 +51,55 @@ func (t *story) isolation(ctx context.Context) error {
 	if err := t.leaks(ctx, key); err != nil {
 		return err
 	}
+	if err := t.receipt(ctx, 1, v1.Leaks); err != nil {
+		return err
+	}
 	if err := t.plant(ctx, a, 0); err != nil {
 		return err
 	}
 	t.say("both entries are removed again")
 	return t.isolated(ctx)
+}
+
+// receipt has a receipt issued about the first tenant, and verifies it with the published key and without the service.
+func (t *story) receipt(ctx context.Context, status int, verdict string) error {
+	tenant := cast[0].tenant
+	file, keys := t.path("receipt-"+verdict+".json"), t.path("receipts.pem")
+	if _, err := t.cli(ctx, "receipt", "issue", "--tenant", tenant, "--out", file); err != nil {
+		return err
+	}
+	public, err := t.cli(ctx, "receipt", "keys", "--pem")
+	if err != nil {
+		return err
+	}
+	if err := t.write("receipts.pem", string(public)); err != nil {
+		return err
+	}
+	out, err := t.offline(ctx, "receipt", "verify", file, "--key", keys, "--tenant", tenant, "-o", "json")
+	got := 0
+	if e, ok := errors.AsType[*program.StatusError](err); ok && len(out) > 0 {
+		got, err = e.Status, nil
+	}
+	var said struct {
+		Until     time.Time `json:"until"`
+		Predicate struct {
+			Verdict string `json:"verdict"`
+			Reading struct {
+				Digest string `json:"digest"`
+			} `json:"reading"`
+		} `json:"predicate"`
+	}
+	if err == nil {
+		err = json.Unmarshal(out, &said)
+	}
+	if err != nil {
+		return fmt.Errorf("portcullis receipt verify: %w", err)
+	}
+	if got != status || said.Predicate.Verdict != verdict {
+		return fmt.Errorf("portcullis receipt verify ends with status %d: %s, want %d: %s", got, said.Predicate.Verdict, status, verdict)
+	}
+	t.say("portcullis receipt verify, without the service: tenant %s: %s, tables %.16s..., counts until %s", tenant, verdict, said.Predicate.Reading.Digest, said.Until.Format(time.RFC3339))
+	return nil
 }
 
 // verify runs "portcullis verify", and returns its result and its exit status.

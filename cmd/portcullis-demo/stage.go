@@ -175,6 +175,7 @@ fabric:
 # The simulated adapters have no firmware to assure and no settings to lock. A site
 # with real ones leaves both out of its configuration.
 attestation: {ek: {roots: [%[2]s/vendor-roots.pem]}, assurance: none, require_lock: false}
+results: {root: %[2]s/etc/results.root, issuer: "https://%[1]s"}
 `, s.address, s.dir, s.lab.Client().Socket, smNodeName, enforcement, mkeys)
 }
 
@@ -204,6 +205,11 @@ func (s *stage) cli(ctx context.Context, args ...string) ([]byte, error) {
 func (s *stage) cliAs(ctx context.Context, tokenFile string, args ...string) ([]byte, error) {
 	return program.Call(ctx, s.at("portcullis"), append(args,
 		"--service", "https://"+s.address, "--ca", s.caFile(), "--token-file", tokenFile)...)
+}
+
+// offline runs a command of the CLI that needs no service.
+func (s *stage) offline(ctx context.Context, args ...string) ([]byte, error) {
+	return program.Call(ctx, s.at("portcullis"), args...)
 }
 
 // ask runs a command of the CLI with JSON output and reads it into v.

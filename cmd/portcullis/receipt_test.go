@@ -36,8 +36,8 @@ func receiptOf(t *testing.T, key ed25519.PrivateKey, issued time.Time, verdict s
 		},
 		Pairs:   []v1.IsolationPair{pair},
 		Ports:   []v1.IsolationPort{{Party: "acme", Host: "host-1\x1b[2J", GUID: 1, Place: ib.Place{Switch: 2, Port: 3}, PKeys: []ib.PKey{0x8101}, Found: true}},
-		Members: counts, Topology: receipt.Topology{Dated: counts, Revision: 7}, Keys: receipt.Keys{Dated: counts, Epochs: []receipt.Epoch{{Kind: "m-key", Epoch: 3}}},
-		Attestations: map[string]receipt.Judged{"host-1\x1b[2J": {Dated: counts, Status: result.Affirming}},
+		Members: counts, Topology: receipt.Topology{Dated: counts, Revision: 7, Digest: "sha256:" + strings.Repeat("cd", 32)}, Keys: receipt.Keys{Dated: counts, Epochs: []receipt.Epoch{{Kind: "m-key", Epoch: 3}}},
+		Attestations: map[string]receipt.Judged{"host-1\x1b[2J": {Dated: counts, Status: result.Affirming, Evidence: issued.Add(-time.Hour)}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"portcullis/api/locks"
 	"portcullis/api/measuredboot"
 	"portcullis/api/oidc"
+	"portcullis/api/receipts"
 	"portcullis/api/results"
 	"portcullis/api/rma"
 	"portcullis/api/store/etcd"
@@ -34,6 +35,7 @@ import (
 	"portcullis/cmd/portcullisd/issuers"
 	"portcullis/cmd/portcullisd/leadership"
 	"portcullis/cmd/portcullisd/metrics"
+	"portcullis/cmd/portcullisd/proving"
 	"portcullis/cmd/portcullisd/readiness"
 	"portcullis/cmd/portcullisd/systemd"
 	"portcullis/cmd/portcullisd/tamper"
@@ -52,11 +54,13 @@ type apiRole struct {
 	told   metrics.Events
 	brakes *readiness.Brakes
 
-	locks  *locks.Service    // of adapters; nil: none are locked
-	hosts  *hostca.Service   // nil: hosts get no certificates
-	signer *results.Service  // nil: no attestation results are signed
-	people *oidc.Verifier    // of identity providers; nil: there are none
-	hooks  *delivery.Service // sends events
+	locks    *locks.Service    // of adapters; nil: none are locked
+	hosts    *hostca.Service   // nil: hosts get no certificates
+	signer   *results.Service  // nil: no attestation results are signed
+	prover   *proving.Prover   // nil: no port in the fabric
+	receipts *receipts.Service // nil: none are issued
+	people   *oidc.Verifier    // of identity providers; nil: there are none
+	hooks    *delivery.Service // sends events
 }
 
 // startAPI starts admission and the HTTPS API, in a service with that role.
@@ -88,6 +92,14 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 		s.anchors.SignWith(a.signer.SignAnchor)
 	}
 	adm := a.newAdmission()
+	var examiner receipts.Examiner
+	if s.fabric != nil {
+		a.prover = s.fabric.prover()
+		examiner = a.prover // not a typed nil
+	}
+	if a.receipts, err = issue.Receipts(ctx, s.parts.Results, adm.Attestation(), examiner); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	if len(s.parts.Issuers) > 0 {
 		if a.people, err = oidc.New(s.parts.Issuers, s.log, time.Now); err != nil {
 			return errors.Join(err, l.Close())
@@ -178,7 +190,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 	debts := owed.New(s.log)
 	if f := s.fabric; f != nil {
 		observer, debts, replace.Look = f.observer, f.owed, s.declared.Sight
-		o.Fabric, o.Operator, o.Isolation = f.observer, f.marks, f.prover() // not a typed nil
+		o.Fabric, o.Operator, o.Isolation = f.observer, f.marks, a.prover // not a typed nil
 		derived.Seen = func() (*topo.Fabric, error) {
 			sight, err := s.declared.Sight()
 			if err != nil {
@@ -209,7 +221,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 	registry.MustRegister(metrics.NewClock(s.clock)...)
 	registry.MustRegister(metrics.NewReview(s.store), metrics.NewAnchors(s.anchors), metrics.NewAudit(s.verifier))
 	if a.signer != nil {
-		o.Results = a.signer
+		o.Results, o.Receipts = a.signer, a.receipts
 		registry.MustRegister(metrics.NewResults(a.signer))
 	}
 	o.Webhooks = a.hooks

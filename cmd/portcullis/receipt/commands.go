@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,9 +17,10 @@ import (
 
 // Commands returns the nouns of this package.
 func Commands(env *cli.Env) []*cobra.Command {
-	c := cli.Group("receipt", "Verify receipts: signed statements about the isolation of tenants", verifyCommand(env))
-	c.Long = `Verify receipts: signed statements about the isolation of tenants, for tenants and auditors that
-trust a key and do not query the service.`
+	c := cli.Group("receipt", "Issue and verify receipts: signed statements about the isolation of tenants",
+		issueCommand(env), verifyCommand(env), keysCommand(env), rotateCommand(env))
+	c.Long = `Issue and verify receipts: signed statements about the isolation of tenants, for tenants and
+auditors that trust a key and do not query the service.`
 	return []*cobra.Command{c}
 }
 
@@ -43,7 +45,8 @@ func verifyCommand(env *cli.Env) *cobra.Command {
   - the key signed it, and no byte of it was altered
   - it says something of every pair of tenants that count
   - nothing in it is older than it says that it may be
-FILE - is standard input. Get the public key (Ed25519, PEM) over a way that you trust.
+FILE - is standard input. The public key is that of "portcullis receipt keys --pem". Get it over a
+way that you trust, and keep it.
 
 Exit status: 0 everything is isolated, 1 a packet passes, 2 the receipt was refused, 7 something is
 not proven.`,
@@ -66,7 +69,7 @@ not proven.`,
 			}
 		},
 	}
-	cmd.Flags().StringArrayVar(&f.keys, "key", nil, "file with a public key that is trusted; may be given again")
+	cmd.Flags().StringArrayVar(&f.keys, "key", nil, "file with public keys that are trusted (portcullis receipt keys --pem); may be given again")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "tenant that the receipt must be about (default: any, or the whole site)")
 	cmd.Flags().StringVar(&f.at, "at", "", "time to verify at, for example for an audit (default: now)")
 	return cmd
@@ -89,11 +92,11 @@ func (f *flags) verify(stdin io.Reader, file string) (*verified, error) {
 		if err != nil {
 			return nil, err
 		}
-		k, err := receipt.ParsePublicKey(text)
+		some, err := receipt.ParsePublicKeys(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		keys = append(keys, k)
+		keys = append(keys, some...)
 	}
 	data, err := cli.ReadBounded(stdin, file, receipt.MaxSize)
 	if err != nil {
@@ -124,6 +127,18 @@ func about(p *receipt.Predicate) string {
 // words say verdicts to people.
 var words = map[string]string{v1.Isolated: "isolated", v1.Leaks: "NOT ISOLATED", v1.IsolationUnknown: "not proven"}
 
+// topologyText names the declared topology in force.
+func topologyText(t *receipt.Topology) string {
+	switch {
+	case t.Digest == "":
+		return "none declared"
+	case t.Revision == 0:
+		return t.Digest
+	default:
+		return fmt.Sprintf("revision %d, %s", t.Revision, t.Digest)
+	}
+}
+
 func show(w *cli.Columns, v *verified) {
 	p, r := v.Predicate, &v.Predicate.Reading
 	w.Text("%s: %s", about(p), words[p.Verdict])
@@ -131,7 +146,7 @@ func show(w *cli.Columns, v *verified) {
 	w.Row("Counts until", cli.Stamp(v.Until))
 	w.Row("Read", cli.Stamp(r.At))
 	w.Row("Tables", r.Digest)
-	w.Row("Topology", fmt.Sprintf("revision %d", p.Topology.Revision))
+	w.Row("Topology", topologyText(&p.Topology))
 	for _, e := range p.Keys.Epochs {
 		w.Row("Epoch of "+e.Kind, fmt.Sprint(e.Epoch))
 	}
@@ -152,14 +167,25 @@ func show(w *cli.Columns, v *verified) {
 		w.Row(cli.GUID(m.GUID), m.Host, m.Party, m.Place.String(), fmt.Sprint(m.PKeys), found)
 	}
 	w.Gap()
-	w.Row("HOST", "ATTESTATION", "OF")
+	w.Row("HOST", "ATTESTATION", "EVIDENCE OF", "ADAPTER", "FIRMWARE", "ASSURANCE", "LOCK", "EPOCH")
 	for i := range p.Attestations {
 		a := &p.Attestations[i]
-		w.Row(a.Host, a.Status.String(), cli.Stamp(a.At))
+		row := []string{a.Host, a.Status.String(), "none"}
+		if !a.Evidence.IsZero() {
+			row[2] = cli.Stamp(a.Evidence)
+		}
+		if len(a.Adapters) == 0 {
+			w.Row(row...)
+		}
+		for _, d := range a.Adapters {
+			w.Row(append(row, cli.GUID(d.GUID), d.Firmware, d.Assurance.String(), d.Lock.String(), strconv.FormatUint(d.LockEpoch, 10))...)
+		}
 	}
 	w.Gap()
-	w.Text("read with %s: %s of which %s; %d not read, %d missing, %d undeclared", cli.Count(r.Requests, "request"), cli.Count(r.Devices, "device"),
-		cli.Count(r.Switches, "switch"), r.Unread, r.Missing, r.Undeclared)
+	if c := r.Counts; c != nil {
+		w.Text("read with %s: %s of which %s; %d not read, %d missing, %d undeclared", cli.Count(c.Requests, "request"), cli.Count(c.Devices, "device"),
+			cli.Count(c.Switches, "switch"), c.Unread, c.Missing, c.Undeclared)
+	}
 	w.Text("assumed:")
 	for _, a := range r.Assumptions {
 		w.Text("  %s", a)

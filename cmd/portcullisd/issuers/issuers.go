@@ -1,5 +1,5 @@
-// Package issuers creates what signs for the service with keys that the store has sealed: certificates of hosts, and
-// attestation results. A key that does not open holds up nothing else.
+// Package issuers creates what signs for the service with keys that the store has sealed: certificates of hosts, attestation
+// results, and receipts. A key that does not open holds up nothing else.
 package issuers
 
 import (
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portcullis/api/hostca"
+	"portcullis/api/receipts"
 	"portcullis/api/results"
 	"portcullis/api/store"
 )
@@ -54,6 +55,25 @@ func (s *Site) Results(ctx context.Context, o *results.Options) (*results.Servic
 			return nil, errors.Join(err, context.Cause(ctx))
 		}
 		s.Log.Error("no attestation result can be signed", "err", err)
+	}
+	return svc, nil
+}
+
+// Receipts creates what issues receipts; nil without options of attestation results, whose root and period their keys have, too. Keys
+// that do not open hold up nothing else. An examiner that is nil has no port in the fabric.
+func (s *Site) Receipts(ctx context.Context, o *results.Options, hosts receipts.Appraiser, examiner receipts.Examiner) (*receipts.Service, error) {
+	if o == nil {
+		return nil, nil
+	}
+	svc, err := receipts.New(receipts.Options{Store: s.Store, Root: o.Root, Period: o.Period, Log: s.Log, Now: s.Now, Hosts: hosts, Examiner: examiner})
+	if err != nil {
+		return nil, err
+	}
+	if err := svc.Prepare(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, errors.Join(err, context.Cause(ctx))
+		}
+		s.Log.Error("no receipt can be signed", "err", err)
 	}
 	return svc, nil
 }

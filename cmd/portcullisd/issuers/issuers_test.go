@@ -40,6 +40,10 @@ func TestWithoutRoots(t *testing.T) {
 	if signer != nil || err != nil {
 		t.Errorf("results: %v, %v", signer, err)
 	}
+	issuer, err := s.Receipts(t.Context(), nil, nil, nil)
+	if issuer != nil || err != nil {
+		t.Errorf("receipts: %v, %v", issuer, err)
+	}
 }
 
 // Keys that another root sealed do not open. Both issuers are there though, and the log says what hosts do without.
@@ -51,7 +55,7 @@ func TestAnotherRoot(t *testing.T) {
 		log  []string
 	}{
 		{"a", nil},
-		{"b", []string{"hosts get no certificates", "no attestation result can be signed"}},
+		{"b", []string{"hosts get no certificates", "no attestation result can be signed", "no receipt can be signed"}},
 	} {
 		var log bytes.Buffer
 		s := &Site{Store: st, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})), Now: time.Now}
@@ -62,6 +66,10 @@ func TestAnotherRoot(t *testing.T) {
 		signer, err := s.Results(t.Context(), &results.Options{Root: root(t, tt.root), Issuer: "https://portcullis.example"})
 		if signer == nil || err != nil {
 			t.Errorf("results under root %s: %v, %v", tt.root, signer, err)
+		}
+		issuer, err := s.Receipts(t.Context(), &results.Options{Root: root(t, tt.root)}, nil, nil)
+		if issuer == nil || err != nil {
+			t.Errorf("receipts under root %s: %v, %v", tt.root, issuer, err)
 		}
 		if (log.Len() == 0) != (tt.log == nil) {
 			t.Errorf("under root %s the log says %q", tt.root, &log)

@@ -1,8 +1,11 @@
 package proving
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
+	"portcullis/api/receipt"
 	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
@@ -12,7 +15,8 @@ import (
 
 // keyring returns the M_Key of each place.
 type keyring struct {
-	own    ib.GUID // port GUID of the own port
+	epochs []receipt.Epoch // of each kind of key
+	own    ib.GUID         // port GUID of the own port
 	placed map[ib.Place]ib.MKey
 	byPort map[ib.GUID]ib.MKey
 	behind map[ib.Place]ib.GUID
@@ -20,7 +24,7 @@ type keyring struct {
 
 // openKeys opens the stored M_Keys. root is nil if devices get no keys.
 func openKeys(sealed func() ([]sm.Fact, error), root func() (vault.Root, error)) (*keyring, error) {
-	k := &keyring{placed: map[ib.Place]ib.MKey{}, byPort: map[ib.GUID]ib.MKey{}, behind: map[ib.Place]ib.GUID{}}
+	k := &keyring{epochs: []receipt.Epoch{{Kind: keys.MKey.String()}}, placed: map[ib.Place]ib.MKey{}, byPort: map[ib.GUID]ib.MKey{}, behind: map[ib.Place]ib.GUID{}}
 	if root == nil {
 		return k, nil
 	}
@@ -36,7 +40,7 @@ func openKeys(sealed func() ([]sm.Fact, error), root func() (vault.Root, error))
 	if err != nil {
 		return nil, fmt.Errorf("open the keys of devices: %w", err)
 	}
-	k.behind = c.Behind
+	k.behind, k.epochs = c.Behind, epochsOf(c)
 	for i := range c.Records {
 		rec := &c.Records[i]
 		if rec.Kind != keys.MKey || rec.Current.IsZero() {
@@ -50,6 +54,21 @@ func openKeys(sealed func() ([]sm.Fact, error), root func() (vault.Root, error))
 		}
 	}
 	return k, nil
+}
+
+// epochsOf returns the newest epoch of each kind of key of devices.
+func epochsOf(c *keystore.Contents) []receipt.Epoch {
+	newest := map[keys.Kind]keys.Epoch{keys.MKey: 0}
+	for i := range c.Records {
+		r := &c.Records[i]
+		newest[r.Kind] = max(newest[r.Kind], r.Current.Epoch)
+	}
+	out := make([]receipt.Epoch, 0, len(newest))
+	for kind, epoch := range newest {
+		out = append(out, receipt.Epoch{Kind: kind.String(), Epoch: uint64(epoch)})
+	}
+	slices.SortFunc(out, func(a, b receipt.Epoch) int { return cmp.Compare(a.Kind, b.Kind) })
+	return out
 }
 
 // at returns the M_Key that may be shown at a place: the one that is bound to it, or the one of the switch that the Subnet Manager

@@ -13,6 +13,8 @@ import (
 	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/isolation"
+	"portcullis/api/receipt"
+	"portcullis/api/receipts"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -39,10 +41,12 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Prover implements api.IsolationProver.
+// Prover implements api.IsolationProver and receipts.Examiner.
 type Prover struct {
 	Options
 	busy sync.Mutex
+	// Of both assumptions, under busy; nil: nothing was read.
+	last, lastMembership *reading
 }
 
 // New returns a Prover.
@@ -50,24 +54,51 @@ func New(o Options) *Prover { return &Prover{Options: o} }
 
 // Prove implements api.IsolationProver.
 func (p *Prover) Prove(ctx context.Context, actor string, q v1.IsolationQuery) (*v1.Isolation, error) {
+	r, err := p.reading(ctx, q, false)
+	if err != nil {
+		p.Log.Warn("the isolation of tenants was not examined", "actor", cmp.Or(actor, "local socket"), "error", err)
+		return nil, err
+	}
+	out := r.proven.Report(q)
+	p.Log.Info("the isolation of tenants was examined", "actor", cmp.Or(actor, "local socket"), "tenant", q.Tenant, "verdict", out.Verdict, "reason", out.Reason,
+		"isolated", out.Pairs.Isolated, "leaks", out.Pairs.Leaks, "unknown", out.Pairs.Unknown, "requests", out.Bounds.Requests)
+	return out, nil
+}
+
+// Examine implements receipts.Examiner.
+func (p *Prover) Examine(ctx context.Context, q v1.IsolationQuery, shared bool) (*receipts.Examined, error) {
+	r, err := p.reading(ctx, q, shared)
+	if err != nil {
+		return nil, err
+	}
+	out := &receipts.Examined{Detail: r.proven.Examine(q), Records: r.begun, Epochs: slices.Clone(r.epochs)}
+	if t := r.topology; t != nil {
+		out.Topology = receipt.Topology{Revision: t.Revision().Number, Digest: t.Digest().String()}
+	}
+	return out, nil
+}
+
+// reading is what was read at one time. Nothing of it changes.
+type reading struct {
+	intent   *isolation.Intent
+	topology *topospec.Spec
+	epochs   []receipt.Epoch
+	proven   *isolation.Proven
+	begun    time.Time
+}
+
+// shareFor is how long one reading serves requests that share it. It bounds what tenants can have the fabric read.
+const shareFor = 5 * time.Minute
+
+// reading reads the fabric, or returns the last reading to a request that shares one, if what is declared is still the same.
+func (p *Prover) reading(ctx context.Context, q v1.IsolationQuery, shared bool) (*reading, error) {
 	if !p.busy.TryLock() {
 		return nil, &refusal.Error{
 			Code: "verify_running", Status: refusal.Conflict, Detail: "the fabric is being read for another request", Hint: "ask again when that is over",
 		}
 	}
 	defer p.busy.Unlock()
-	out, err := p.prove(ctx, q)
-	if err != nil {
-		p.Log.Warn("the isolation of tenants was not examined", "actor", cmp.Or(actor, "local socket"), "error", err)
-		return nil, err
-	}
-	p.Log.Info("the isolation of tenants was examined", "actor", cmp.Or(actor, "local socket"), "tenant", q.Tenant, "verdict", out.Verdict, "reason", out.Reason,
-		"isolated", out.Pairs.Isolated, "leaks", out.Pairs.Leaks, "unknown", out.Pairs.Unknown, "requests", out.Bounds.Requests)
-	return out, nil
-}
-
-func (p *Prover) prove(ctx context.Context, q v1.IsolationQuery) (*v1.Isolation, error) {
-	in, err := p.intent(ctx)
+	in, topology, err := p.intent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +107,13 @@ func (p *Prover) prove(ctx context.Context, q v1.IsolationQuery) (*v1.Isolation,
 			Code: "tenant_unknown", Status: refusal.NotFound, Detail: fmt.Sprintf("no host belongs to a tenant %q", q.Tenant),
 			Hint: "portcullis tenant list shows tenants, and host list their hosts",
 		}
+	}
+	last := &p.last
+	if q.Membership {
+		last = &p.lastMembership
+	}
+	if shared && *last != nil && p.Now().Sub((*last).begun) < shareFor && reflect.DeepEqual(in, (*last).intent) {
+		return *last, nil
 	}
 	keys, err := openKeys(p.Sealed, p.Root)
 	if err != nil {
@@ -94,7 +132,7 @@ func (p *Prover) prove(ctx context.Context, q v1.IsolationQuery) (*v1.Isolation,
 		return nil, unreadable(err)
 	}
 	when.Ended = p.Now().UTC()
-	after, err := p.intent(ctx)
+	after, _, err := p.intent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +142,12 @@ func (p *Prover) prove(ctx context.Context, q v1.IsolationQuery) (*v1.Isolation,
 			Hint: "ask again",
 		}
 	}
-	return isolation.Report(in, found, when, q)
+	r := &reading{intent: in, topology: topology, epochs: keys.epochs, begun: when.Begun}
+	if r.proven, err = isolation.Prove(in, found, when); err != nil {
+		return nil, err
+	}
+	*last = r
+	return r, nil
 }
 
 // unreadable is the refusal where the fabric cannot be read.
@@ -115,18 +158,19 @@ func unreadable(err error) error {
 	}
 }
 
-// intent returns what is declared now.
-func (p *Prover) intent(ctx context.Context) (*isolation.Intent, error) {
+// intent returns what is declared now, and the topology in force.
+func (p *Prover) intent(ctx context.Context) (*isolation.Intent, *topospec.Spec, error) {
 	snap, err := p.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r := isolation.Records{Topology: p.Topology(ctx)}
 	if r.Inventory, err = inventory.Load(ctx, snap); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if r.Grants, _, err = records.Grants().List(ctx, snap, ""); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return isolation.NewIntent(r)
+	in, err := isolation.NewIntent(r)
+	return in, r.Topology, err
 }

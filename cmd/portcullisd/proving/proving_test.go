@@ -13,6 +13,7 @@ import (
 
 	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
+	"portcullis/api/receipts"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
@@ -150,6 +151,56 @@ func TestProvesBehindKeys(t *testing.T) {
 	got, err = s.Prove(t.Context(), "olga", v1.IsolationQuery{})
 	if err != nil || got.Verdict != v1.IsolationUnknown || got.Pairs.Isolated > 0 || len(got.Unread) == 0 {
 		t.Errorf("without keys: %+v, %v", got, err)
+	}
+}
+
+// Requests that share a reading get one that is not old, of what is declared now. What is found of one tenant is found of all.
+func TestExamine(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	opened, open := 0, s.Open
+	s.Open = func(ctx context.Context) (transport.Port, error) { opened++; return open(ctx) }
+	now := time.Date(2026, 11, 29, 2, 0, 0, 0, time.UTC)
+	s.Now = func() time.Time { return now }
+	examine := func(tenant string, shared bool, reads int) *receipts.Examined {
+		t.Helper()
+		before := opened
+		out, err := s.Examine(t.Context(), v1.IsolationQuery{Tenant: tenant, Membership: true}, shared)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if opened-before != reads {
+			t.Errorf("tenant %q, shared %t: the fabric was read %d times, want %d", tenant, shared, opened-before, reads)
+		}
+		return out
+	}
+	all := examine("", false, 1)
+	red := examine("red", true, 0)
+	if all.Detail.Report.Verdict != v1.Isolated || red.Detail.Report.Verdict != v1.Isolated || red.Detail.Report.Tenant != "red" || len(red.Detail.Ports) != 2 ||
+		all.Detail.Digest != red.Detail.Digest || !red.Records.Equal(now) {
+		t.Errorf("of all %+v, of red %+v", all.Detail.Report, red.Detail)
+	}
+	if len(all.Epochs) == 0 || all.Epochs[0].Kind != "m_key" || all.Epochs[0].Epoch == 0 || all.Topology.Digest != "" {
+		t.Errorf("epochs %+v, topology %+v", all.Epochs, all.Topology)
+	}
+	examine("blue", false, 1)
+	now = now.Add(4 * time.Minute)
+	examine("blue", true, 0)
+	now = now.Add(time.Minute)
+	examine("blue", true, 1)
+	_, err := s.store.Update(t.Context(), func(tx *store.Tx) error {
+		g := s.stage.GrantOf("h5", 1, 0x8101)
+		return s.grant(tx, &g, "h5", "red")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if red := examine("red", true, 1); len(red.Detail.Ports) != 3 {
+		t.Errorf("after a grant: %+v", red.Detail.Ports)
+	}
+	// A reading under another assumption is not shared.
+	if out, err := s.Examine(t.Context(), v1.IsolationQuery{}, true); err != nil || opened != 5 {
+		t.Errorf("without the assumption the fabric was read %d times in all: %+v, %v", opened, out, err)
 	}
 }
 
