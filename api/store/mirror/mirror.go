@@ -17,8 +17,10 @@ const (
 	// quietTime is how long nothing is read after a start, and after the copies were taken: an instance that starts may lead
 	// at once, and one that led may lead again.
 	quietTime = 5 * time.Second
-	// pause is the rest after the store did not answer, or ended a watch.
-	pause = time.Second
+	// firstPause is the rest after the store did not answer, after it ended a watch, and after a record that does not decode. It
+	// doubles up to longestPause: to read everything again for a record that stays as it is takes a CPU for seconds each time.
+	firstPause   = time.Second
+	longestPause = time.Minute
 	// readTimeout bounds how long the store may take to read all collections.
 	readTimeout = time.Minute
 )
@@ -44,13 +46,18 @@ func New(s *store.Store, log *slog.Logger, of ...Collection) *Mirror {
 // Run reads the collections and follows their changes until ctx ends. It pauses between Take and Resume. It outlives every
 // failure of the store: there are no copies meanwhile.
 func (m *Mirror) Run(ctx context.Context) {
+	pause := firstPause
 	for rest := quietTime; m.awaitTurn(ctx, rest); {
 		followed, stop := context.WithCancel(ctx)
 		rest = quietTime
 		if m.begin(stop) {
-			if err := m.follow(followed); followed.Err() == nil {
+			lasted, err := m.follow(followed)
+			if lasted >= longestPause || followed.Err() != nil {
+				pause = firstPause
+			}
+			if followed.Err() == nil {
 				m.log.Debug("records are not read ahead", "error", err, "retry_in", pause)
-				rest = pause
+				rest, pause = pause, min(2*pause, longestPause)
 			}
 		}
 		stop()
@@ -103,24 +110,26 @@ func (m *Mirror) wake() {
 	m.moved = make(chan struct{})
 }
 
-// follow reads everything, and then takes each change. It returns why it ended.
-func (m *Mirror) follow(ctx context.Context) error {
+// follow reads everything, and then takes each change. It returns for how long there were copies, and why it ended.
+func (m *Mirror) follow(ctx context.Context) (lasted time.Duration, err error) {
 	c, err := m.read(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if !m.show(ctx, c) {
-		return ctx.Err()
+		return 0, ctx.Err()
 	}
+	began := time.Now()
 	for changes := range m.store.Watch(ctx, "", c.revision) {
-		if changes.Err != nil {
-			return changes.Err
+		err := changes.Err
+		if err == nil {
+			err = m.change(ctx, c, changes)
 		}
-		if err := m.change(ctx, c, changes); err != nil {
-			return err
+		if err != nil {
+			return time.Since(began), err
 		}
 	}
-	return errors.New("the watch ended")
+	return time.Since(began), errors.New("the watch ended")
 }
 
 // read reads all collections as of one revision.

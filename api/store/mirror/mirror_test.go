@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -29,6 +30,7 @@ type cut struct {
 	store.Backend
 	mu      sync.Mutex
 	watches int
+	reads   []time.Time // when things were read
 	end     context.CancelFunc
 	still   bool
 }
@@ -62,6 +64,15 @@ func (c *cut) Watch(ctx context.Context, prefix string, from int64) <-chan store
 		}
 	}()
 	return out
+}
+
+func (c *cut) Read(ctx context.Context, key string, prefix bool, rev int64) (store.Items, error) {
+	if prefix {
+		c.mu.Lock()
+		c.reads = append(c.reads, time.Now())
+		c.mu.Unlock()
+	}
+	return c.Backend.Read(ctx, key, prefix, rev)
 }
 
 // bed is a store, and a mirror of things that runs.
@@ -234,6 +245,50 @@ func TestCutWatch(t *testing.T) {
 		if b.cut.watches != 2 {
 			b.t.Errorf("%d watches, want 2", b.cut.watches)
 		}
+	})
+}
+
+// rests returns the pauses between the reads of some time, in seconds.
+func (b *bed) rests(d time.Duration) (out []int) {
+	b.cut.mu.Lock()
+	b.cut.reads = nil
+	b.cut.mu.Unlock()
+	b.pass(d)
+	b.cut.mu.Lock()
+	defer b.cut.mu.Unlock()
+	for i, at := range b.cut.reads {
+		if i > 0 {
+			out = append(out, int(at.Sub(b.cut.reads[i-1])/time.Second))
+		}
+	}
+	return out
+}
+
+// TestRestsGrow: a record that does not decode has everything read again less and less often, once a minute at least. Once it is
+// gone, and copies were held for a minute, the first rest is short.
+func TestRestsGrow(t *testing.T) {
+	in(t, func(b *bed) {
+		for range 2 {
+			bad := store.Item{Key: "things/bad", Value: []byte("{")}
+			if err := b.store.Load(b.t.Context(), []store.Item{bad}); err != nil {
+				b.t.Fatal(err)
+			}
+			if got, want := b.rests(5*time.Minute), []int{2, 4, 8, 16, 32, 60, 60, 60}; !slices.Equal(got, want) {
+				b.t.Errorf("rests of %v s, want %v", got, want)
+			}
+			_, err := b.store.Update(b.t.Context(), func(tx *store.Tx) error { things().Delete(tx, "bad"); return nil })
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			if got := b.rests(3 * time.Minute); len(got) > 0 {
+				b.t.Errorf("read again after %v s while copies are followed", got)
+			}
+		}
+		c := b.take(0)
+		if c == nil {
+			b.t.Fatal("no copies once all records decode")
+		}
+		b.check(c)
 	})
 }
 
