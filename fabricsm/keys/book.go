@@ -66,7 +66,7 @@ func (b *Book) unbind(kind Kind, guid ib.GUID, place ib.Place) {
 	}
 }
 
-// Ring returns the ring of a device, nil if there is none.
+// Ring returns the ring of a device, nil if there is none. A device keeps the ring that it has.
 func (b *Book) Ring(kind Kind, guid ib.GUID) *Ring { return b.rings[name{kind, guid}] }
 
 // Open returns the ring of a device, a new one if it has none. place is where it was verified, zero for a switch, which has

@@ -103,6 +103,9 @@ func LoadRing(r Record) (*Ring, error) {
 // Record returns the state that must be durable. After a Step with Save, it must be saved.
 func (r *Ring) Record() Record { return r.rec }
 
+// Place returns the only place where the keys may be shown, zero if they are bound to none.
+func (r *Ring) Place() ib.Place { return r.rec.Place }
+
 // Plan begins a change to another key, or to the first one: the next Step asks to save both. It rejects a change before an
 // earlier one is settled, and keys that the device has or had.
 func (r *Ring) Plan(h Held) error {

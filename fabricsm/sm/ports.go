@@ -10,8 +10,8 @@ func (c *Core) own() topo.PortID {
 	if c.root == topo.None {
 		return topo.None
 	}
-	if tn := c.topo.Node(c.root); tn.Type == ib.NodeSwitch {
-		return tn.FirstPort
+	if c.topo.IsSwitch(c.root) {
+		return c.topo.FirstPort(c.root)
 	}
 	return c.rootPort
 }

@@ -8,6 +8,18 @@ func (b *Builder) NodeGUID(id NodeID) ib.GUID { return b.node(id).GUID }
 // GUIDOf returns the GUID of an end port, 0 before it was read.
 func (b *Builder) GUIDOf(id PortID) ib.GUID { return b.port(id).GUID }
 
+// FirstPort returns port 0 of a node, or where that would be.
+func (b *Builder) FirstPort(id NodeID) PortID { return b.node(id).FirstPort }
+
+// NodeOf returns the node of a port.
+func (b *Builder) NodeOf(id PortID) NodeID { return b.port(id).Node }
+
+// NumOf returns the number of a port on its node.
+func (b *Builder) NumOf(id PortID) ib.PortNum { return b.port(id).Num }
+
+// IsSwitch reports whether a node is a switch, and not a removed one.
+func (b *Builder) IsSwitch(id NodeID) bool { return b.node(id).Type == ib.NodeSwitch }
+
 // Peer returns the other end of the cable of a port, None without one.
 func (b *Builder) Peer(id PortID) PortID { return b.port(id).Peer }
 

@@ -173,6 +173,7 @@ func (m *Keeper) Start(records []keys.Record, cycles []keys.Cycle) {
 		m.act.Report(&keyevent.KeyProblem{Reason: err.Error()})
 	} else {
 		*m.book = *book
+		m.places.ForgetRings()
 		m.releasing = m.releasing || m.cfg.Release
 	}
 	if m.IsOn() {

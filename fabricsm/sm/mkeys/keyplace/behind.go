@@ -9,6 +9,7 @@ import (
 func (m *Map) LoadBehind(place ib.Place, guid ib.GUID) {
 	m.behind[place] = guid
 	m.switches[guid] = true
+	m.lookups.saved++
 }
 
 // Behind returns the end port of the switch that was found behind a port, 0 for none.

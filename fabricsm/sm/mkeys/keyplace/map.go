@@ -97,13 +97,14 @@ type Map struct {
 
 	behind   map[ib.Place]ib.GUID // end port behind a port of a switch that is cabled to another, as saved
 	switches map[ib.GUID]bool     // that are, or were, behind one
+	lookups  lookups
 }
 
 // New returns a map on which nothing is remembered.
 func New(f Fabric, l Law, t *topo.Builder, book *keys.Book, o Options) Map {
 	return Map{
 		fabric: f, law: l, topo: t, book: book, opt: o,
-		behind: make(map[ib.Place]ib.GUID), switches: make(map[ib.GUID]bool),
+		behind: make(map[ib.Place]ib.GUID), switches: make(map[ib.GUID]bool), lookups: lookups{saved: 1},
 	}
 }
 
@@ -119,24 +120,15 @@ func (m *Map) Policy() Policy {
 	}
 }
 
-// Ring returns the known keys of an end port, nil for none.
-func (m *Map) Ring(p topo.PortID) *keys.Ring {
-	if g := m.topo.GUIDOf(p); g != 0 {
-		return m.book.Ring(keys.MKey, g)
-	}
-	return nil
-}
-
 // KeyedAt returns the place of an end port as its key is bound to it. It returns none for a switch, which may be entered by
 // many ports. Our own port is always where it is.
 func (m *Map) KeyedAt(p topo.PortID) ib.Place {
-	if m.topo.Port(p).Num == 0 {
+	if m.topo.NumOf(p) == 0 {
 		return ib.Place{}
 	}
 	if p == m.fabric.Own() {
 		if r := m.Ring(p); r != nil {
-			rec := r.Record()
-			return rec.Place
+			return r.Place()
 		}
 		return ib.Place{}
 	}
@@ -179,11 +171,11 @@ func (m *Map) IsVerified(p topo.PortID) bool {
 	if p == m.fabric.Own() {
 		return true
 	}
-	if tp := m.topo.Port(p); tp.Num != 0 {
-		if m.isSwitchKey(tp.GUID) || tp.Peer != topo.None && !m.IsWayKnown(m.topo.Port(tp.Peer).Node) {
+	if m.topo.NumOf(p) != 0 {
+		if peer := m.topo.Peer(p); m.isSwitchKey(p) || peer != topo.None && !m.IsWayKnown(m.topo.NodeOf(peer)) {
 			return false
 		}
-	} else if !m.IsWayKnown(tp.Node) {
+	} else if !m.IsWayKnown(m.topo.NodeOf(p)) {
 		return false
 	}
 	return (m.Policy() == Seen || m.law.IsDeclared(p)) && !m.isDisputed(p)

@@ -42,11 +42,11 @@ func (m *Map) Neighbour() Neighbour {
 		return declared
 	}
 	if r := m.Ring(port); r != nil {
-		if guid := m.switchPort(r.Record().Place.Switch); guid != 0 {
+		if guid := m.switchPort(r.Place().Switch); guid != 0 {
 			return Neighbour{guid, byState}
 		}
 	}
-	if guid := m.behind[own]; guid != 0 {
+	if guid := m.behindPort(port); guid != 0 {
 		return Neighbour{guid, byState}
 	}
 	if guid := m.opt.Import.Neighbour(m.topo.GUIDOf(port), own.Port); guid != 0 {
@@ -67,15 +67,6 @@ func (m *Map) declaredNeighbour(own ib.Place) ib.GUID {
 		return 0
 	}
 	return m.switchPort(peer.GUID)
-}
-
-// switchPort returns the GUID of port 0 of a switch by its node GUID. They are the same
-// unless it was saved otherwise.
-func (m *Map) switchPort(node ib.GUID) ib.GUID {
-	if guid := m.behind[ib.Place{Switch: node}]; guid != 0 && node != 0 {
-		return guid
-	}
-	return node
 }
 
 // IsOwnCable reports whether a port is our own, and that of an adapter.

@@ -15,31 +15,31 @@ import (
 // shown.
 func (m *Map) IsWayKnown(id topo.NodeID) bool {
 	root, _ := m.fabric.Root()
-	if m.topo.Node(id).Type != ib.NodeSwitch {
+	if !m.topo.IsSwitch(id) {
 		return id == root
 	}
-	for {
+	for policy := m.Policy(); ; {
 		up := m.fabric.Up(id)
 		if up == topo.None {
 			return id == root
 		}
-		if !m.isHopKnown(up, id) {
+		if !m.isHopKnown(policy, up, id) {
 			return false
 		}
-		if id = m.topo.Port(up).Node; id == root {
+		if id = m.topo.NodeOf(up); id == root {
 			return true
 		}
 	}
 }
 
 // isHopKnown reports whether the switch behind a port may be the one it claims to be.
-func (m *Map) isHopKnown(up topo.PortID, id topo.NodeID) bool {
-	guid := m.topo.GUIDOf(m.topo.Node(id).FirstPort)
-	if m.Policy() == Seen {
+func (m *Map) isHopKnown(by Policy, up topo.PortID, id topo.NodeID) bool {
+	if by == Seen {
+		guid := m.topo.GUIDOf(m.topo.FirstPort(id))
 		if m.IsOwnCable(up) {
 			return m.Neighbour().GUID == guid || !m.IsKept(guid) || !m.opt.Controls.ProvesNeighbour()
 		}
-		if m.behind[m.topo.LinkEnd(up)] == guid {
+		if m.behindPort(up) == guid {
 			return true
 		}
 		return !m.IsKept(guid)
@@ -70,15 +70,11 @@ func (m *Map) IsKept(guid ib.GUID) bool {
 	return !rec.Current.IsZero() && (rec.Current.Origin != keys.OriginImported || !rec.Pending.IsZero())
 }
 
-// isSwitchKey reports whether a GUID is that of a switch: its key is bound to no place, and is not for an adapter that
-// shows that GUID.
-func (m *Map) isSwitchKey(guid ib.GUID) bool {
-	r := m.book.Ring(keys.MKey, guid)
-	if r == nil || !m.switches[guid] {
-		return false
-	}
-	rec := r.Record()
-	return rec.Place.IsZero()
+// isSwitchKey reports whether the GUID of a port is that of a switch: its key is bound to no place, and is not for an
+// adapter that shows that GUID.
+func (m *Map) isSwitchKey(p topo.PortID) bool {
+	r := m.Ring(p)
+	return r != nil && r.Place().IsZero() && m.switches[m.topo.GUIDOf(p)]
 }
 
 // IsProven reports whether a port is of a switch that answers under its key, or never had one, and its cable is as
