@@ -48,6 +48,10 @@ var arrows = []arrow{
 		from: "fabricsm/readback", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/proof", "fabricsm/transport"},
 		why: "what is proven of a fabric is read past the Subnet Manager",
 	},
+	{
+		from: "fabricsm/shadow", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/transport"},
+		why: "what only asks knows packets, and no Subnet Manager",
+	},
 	{from: "fabricsm/keys", may: []string{"fabricsm/ib"}, why: "keys knows values, and neither packets nor stores"},
 	{from: "fabricsm/vault", may: []string{"fabricsm/ib", "fabricsm/keys"}, why: "a vault seals keys and knows nobody who uses them"},
 	{

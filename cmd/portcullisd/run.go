@@ -17,6 +17,7 @@ import (
 	"portcullis/cmd/portcullisd/config"
 	"portcullis/cmd/portcullisd/journal"
 	"portcullis/cmd/portcullisd/lonesm"
+	"portcullis/cmd/portcullisd/observe"
 	"portcullis/cmd/portcullisd/restore"
 	"portcullis/cmd/portcullisd/setup"
 	"portcullis/cmd/portcullisd/storage"
@@ -29,6 +30,7 @@ const usage = `Usage:
   portcullisd --print-config              print the reference configuration
   portcullisd --version
   portcullisd sm --port PORT [options]    run a Subnet Manager alone
+  portcullisd observe --config FILE       show what taking over a fabric would change
   portcullisd init --dir DIR [options]    make CA, certificate, operator token and configuration
   portcullisd certificate renew [options] make the next TLS certificate with the CA of init
   portcullisd restore --identity FILE BACKUP  write a backup into an empty state directory
@@ -54,6 +56,8 @@ func run(ctx context.Context, args []string, wall func() time.Time, stdin io.Rea
 		return verb(stderr, func() error { return cluster.Run(ctx, args, stdout, stderr) })
 	case "sm":
 		return verb(stderr, func() error { return lonesm.Run(ctx, args, stdout, stderr) })
+	case "observe":
+		return verb(stderr, func() error { return observe.Run(ctx, args, stdout, stderr) })
 	case "token":
 		return verb(stderr, func() error { return setup.Token(args, stdout, stderr) })
 	case storage.Verb:
@@ -66,12 +70,12 @@ func run(ctx context.Context, args []string, wall func() time.Time, stdin io.Rea
 
 // unknownCommand names the command that was most likely meant.
 func unknownCommand(name string) error {
-	for _, known := range []string{"certificate", "cluster", "init", "restore", "sm", "token"} {
+	for _, known := range []string{"certificate", "cluster", "init", "observe", "restore", "sm", "token"} {
 		if spelling.Distance(name, known) <= 1+len(known)/4 && name[0] == known[0] {
 			return fmt.Errorf("unknown command %q; did you mean %s?", name, known)
 		}
 	}
-	return fmt.Errorf("unknown command %q: want certificate, cluster, init, restore, sm or token, or options alone to run the service", name)
+	return fmt.Errorf("unknown command %q: want certificate, cluster, init, observe, restore, sm or token, or options alone to run the service", name)
 }
 
 // verb runs f and turns its error into words and an exit code.
@@ -82,6 +86,8 @@ func verb(stderr io.Writer, f func() error) int {
 		return command.ExitOK
 	case errors.Is(err, command.ErrUsage):
 		return command.ExitUsage
+	case errors.Is(err, observe.ErrNoticed): // the report says what
+		return command.ExitNoticed
 	default:
 		command.Report(stderr, err)
 		return command.ExitError

@@ -18,6 +18,8 @@ const (
 	ExitOK    = 0
 	ExitError = 1
 	ExitUsage = 2
+	// ExitNoticed: a report lists what is to be looked at first.
+	ExitNoticed = 8
 )
 
 // ErrUsage stands for a wrong command line that was reported already.

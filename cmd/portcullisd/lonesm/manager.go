@@ -23,6 +23,7 @@ import (
 	"portcullis/cmd/portcullisd/fabricport"
 	"portcullis/cmd/portcullisd/inputs"
 	"portcullis/cmd/portcullisd/journal"
+	"portcullis/cmd/portcullisd/partitionfile"
 	"portcullis/cmd/portcullisd/watch"
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/driver/factfile"
@@ -45,7 +46,7 @@ type manager struct {
 	log            *slog.Logger
 	wire           *meter
 	core           sm.Config
-	partitions     *partitions // nil: none
+	partitions     *partitionfile.File // nil: none
 	routing        *fabriclog.Routes
 	phases         phases
 	since          cause
@@ -103,7 +104,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer s.closeCapture()
 	s.routing = &fabriclog.Routes{Engines: s.core.Engines, Log: s.log}
 	if o.Partitions != "" {
-		if s.partitions, err = openPartitions(o.Partitions, s.log); err != nil {
+		if s.partitions, err = partitionfile.Open(o.Partitions, s.log); err != nil {
 			return command.Hint(err, "nothing was started; correct the file")
 		}
 	}
@@ -162,7 +163,7 @@ func (s *manager) driver() driver.Options {
 	s.keepRecord(&o)
 	if s.partitions != nil {
 		o.Core.IntentWait = forever // the first view as master makes an intent
-		o.Inputs = s.partitions.inputs
+		o.Inputs = s.partitions.Inputs()
 	}
 	return o
 }
@@ -185,7 +186,7 @@ func (s *manager) event(e sm.Event) {
 	s.seen.OnEvent(e)
 	s.marks.Told.OnEvent(e)
 	if s.partitions != nil {
-		s.partitions.event(e)
+		s.partitions.OnEvent(e)
 	}
 	if _, ok := e.(*sm.Routed); ok && !s.lean {
 		s.lean = true // tables, of which there are most, are still to be written
@@ -209,7 +210,7 @@ func (s *manager) view(v *sm.View) {
 	if err := s.ring.Fill(); err != nil {
 		s.log.Error("no new keys of devices were drawn", "error", err)
 	}
-	if s.partitions != nil && s.partitions.view(v) {
+	if s.partitions != nil && s.partitions.OnView(v) {
 		s.since.begin(time.Now(), s.wire.requests())
 	}
 }
@@ -219,7 +220,7 @@ func (s *manager) runOnce(ctx context.Context, stdout io.Writer) error {
 	o := s.driver()
 	o.Until = func(v *sm.View) bool {
 		s.standby = v.State == ib.SMStandby || v.State == ib.SMNotActive
-		return s.standby || v.Settled && (s.partitions == nil || s.partitions.inForce(v))
+		return s.standby || v.Settled && (s.partitions == nil || s.partitions.InForce(v))
 	}
 	group, within := errgroup.WithContext(ctx)
 	within, done := context.WithCancel(within)
@@ -262,7 +263,7 @@ func (s *manager) runOn(ctx context.Context, stdout io.Writer) error {
 	s.flushState(ctx, group)
 	o := s.driver()
 	if s.partitions != nil {
-		o.Inputs = joined(ctx, group, s.partitions.inputs, s.marks.Inputs)
+		o.Inputs = joined(ctx, group, s.partitions.Inputs(), s.marks.Inputs)
 	}
 	hup := command.Hangups()
 	group.Go(func() error { return s.reloadOnSignal(ctx, hup) })
@@ -289,13 +290,13 @@ func (s *manager) reloadOnSignal(ctx context.Context, hup chan os.Signal) error 
 // partitioned passes the settings of the partition file to subnet administration.
 func (s *manager) partitioned() {
 	if s.partitions != nil {
-		s.administration.Partition((*administration.PartitionFile)(s.partitions.now()))
+		s.administration.Partition((*administration.PartitionFile)(s.partitions.Rules()))
 	}
 }
 
 func (s *manager) reload() {
 	s.since.begin(time.Now(), s.wire.requests())
-	changed, err := s.partitions.reload()
+	changed, err := s.partitions.Reload()
 	if !changed {
 		s.since.forget()
 	}

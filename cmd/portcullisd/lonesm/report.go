@@ -111,7 +111,7 @@ func (s *manager) report(v *sm.View) *Report {
 	}
 	r.Problems = append(r.Problems, s.routing.Notes...)
 	if s.partitions != nil {
-		r.Problems = append(r.Problems, s.partitions.missing()...)
+		r.Problems = append(r.Problems, s.partitions.Missing()...)
 	}
 	r.count(v.Fabric)
 	r.SMPs = s.wire.report()

@@ -1,4 +1,6 @@
-package lonesm
+// Package partitionfile turns a partition file in the grammar of OpenSM, and what is seen of the fabric, into what a Subnet
+// Manager is to program.
+package partitionfile
 
 import (
 	"bytes"
@@ -13,9 +15,9 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// partitions turns a partition file and what is seen of the fabric into
+// File is a partition file and what is seen of the fabric, from which it makes
 // intents.
-type partitions struct {
+type File struct {
 	file   string
 	log    *slog.Logger
 	inputs chan sm.Input // holds an sm.IntentChanged that was not taken yet
@@ -28,9 +30,9 @@ type partitions struct {
 	number int64 // of the last intent; 0: none
 }
 
-// openPartitions reads a file; one with an error is refused.
-func openPartitions(file string, log *slog.Logger) (*partitions, error) {
-	p := &partitions{file: file, log: log, inputs: make(chan sm.Input, 1), stale: true}
+// Open reads a file; one with an error is refused.
+func Open(file string, log *slog.Logger) (*File, error) {
+	p := &File{file: file, log: log, inputs: make(chan sm.Input, 1), stale: true}
 	rules, err := p.read()
 	if err != nil {
 		return nil, err
@@ -39,7 +41,7 @@ func openPartitions(file string, log *slog.Logger) (*partitions, error) {
 	return p, nil
 }
 
-func (p *partitions) read() (*conf.Rules, error) {
+func (p *File) read() (*conf.Rules, error) {
 	f, err := os.Open(p.file)
 	if err != nil {
 		return nil, fmt.Errorf("read partitions: %w", err)
@@ -62,9 +64,9 @@ func (p *partitions) read() (*conf.Rules, error) {
 	return rules, nil
 }
 
-// reload reads the file again and reports whether that changed what is wanted.
+// Reload reads the file again and reports whether that changed what is wanted.
 // With an error in it nothing changes.
-func (p *partitions) reload() (bool, error) {
+func (p *File) Reload() (bool, error) {
 	rules, err := p.read()
 	if err != nil {
 		return false, err
@@ -76,15 +78,18 @@ func (p *partitions) reload() (bool, error) {
 	return p.seen != nil && p.update(), nil
 }
 
-// now returns the rules in force.
-func (p *partitions) now() *conf.Rules {
+// Inputs returns the channel on which changes of what is wanted come.
+func (p *File) Inputs() <-chan sm.Input { return p.inputs }
+
+// Rules returns the rules in force.
+func (p *File) Rules() *conf.Rules {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.rules
 }
 
-// event takes notice of ports that come and go.
-func (p *partitions) event(e sm.Event) {
+// OnEvent takes notice of ports that come and go.
+func (p *File) OnEvent(e sm.Event) {
 	switch e := e.(type) {
 	case *sm.PortPlaced:
 		p.moved(func() { p.seats.Moved(e.GUID) })
@@ -96,16 +101,16 @@ func (p *partitions) event(e sm.Event) {
 	}
 }
 
-func (p *partitions) moved(note func()) {
+func (p *File) moved(note func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	note()
 	p.stale = true
 }
 
-// view looks at a new view and reports whether it changed what is wanted. A view that is discovered only in part is not
+// OnView looks at a new view and reports whether it changed what is wanted. A view that is discovered only in part is not
 // looked at.
-func (p *partitions) view(v *sm.View) bool {
+func (p *File) OnView(v *sm.View) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if v.State != ib.SMMaster {
@@ -120,7 +125,7 @@ func (p *partitions) view(v *sm.View) bool {
 }
 
 // update sends an intent for the ports that are seen, by what has changed. Called with mu held.
-func (p *partitions) update() bool {
+func (p *File) update() bool {
 	granted, withdrawn := p.seats.Seat(p.seen.Fabric, p.seen.GUID)
 	if p.number > 0 && len(granted)+len(withdrawn) == 0 {
 		return false
@@ -138,15 +143,15 @@ func (p *partitions) update() bool {
 	return true
 }
 
-// inForce reports whether the latest intent is what a view was made under.
-func (p *partitions) inForce(v *sm.View) bool {
+// InForce reports whether the latest intent is what a view was made under.
+func (p *File) InForce(v *sm.View) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.stale && p.number > 0 && v.Revision == p.number
 }
 
-// missing lists GUIDs that the file names and that are nowhere.
-func (p *partitions) missing() []string {
+// Missing lists GUIDs that the file names and that are nowhere.
+func (p *File) Missing() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []string
