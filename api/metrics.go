@@ -33,6 +33,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "portcullis_http_limited_total", Help: "Connections and requests turned away by a limit.",
 		}, []string{"limit"}),
 	}
+	for _, limit := range []string{"connections", "refusals", "tokens", "requests", "strangers", "bodies", "work"} {
+		m.limited.WithLabelValues(limit) // from 0 on: a series that begins at 1 does not count as an increase
+	}
 	reg.MustRegister(m.requests, m.seconds, m.limited)
 	return m
 }

@@ -76,6 +76,9 @@ func TestDetailIsBounded(t *testing.T) {
 			t.Errorf("got %v, status shows %+v, want both the first %d bytes", err, d, maxDetail)
 		}
 	}
+	if n := b.Refused(hostrecord.ProvenTPM); n != 2 || b.Refused(hostrecord.ProvenEK) != 0 || b.Accepted() != 0 {
+		t.Errorf("%d refusals of hosts whose TPM answered are counted, want 2, and nothing else", n)
+	}
 }
 
 // TestStrangersTakeNoPlace: refusals of hosts that are not in inventory, under any number of names, take no place of the

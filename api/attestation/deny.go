@@ -51,6 +51,7 @@ const maxDetail = 512
 
 // deny records why evidence was refused, and returns the refusal. If it cannot be recorded, the answer stays the same.
 func (s *Service) deny(ctx context.Context, d denial, no *attest.Refusal) error {
+	s.refused[d.proven].Add(1)
 	no = &attest.Refusal{Code: no.Code, Detail: refusal.ClipTo(no.Detail, maxDetail)}
 	level := slog.LevelInfo
 	if d.proven != hostrecord.ProvenTPM && !s.lines.Allow(d.proven, s.now()) {

@@ -53,6 +53,7 @@ func (s *Service) SubmitSeal(ctx context.Context, id string, channel []byte, sou
 		return nil, s.deny(ctx, d, no)
 	}
 	if err == nil {
+		s.accepted.Add(1)
 		result.Result = s.resultForHost(ctx, rec.Host)
 	}
 	return result, err

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"portcullis/api/attestation/session"
@@ -117,6 +118,9 @@ type Service struct {
 	allNotes      *limit.Limiter[hostrecord.Proven]
 	lines         *limit.Limiter[hostrecord.Proven] // of the log, about refused attestations
 	audits        *limit.Limiter[hostrecord.Proven] // of the audit log, the same
+
+	accepted atomic.Uint64
+	refused  [hostrecord.ProvenTPM + 1]atomic.Uint64
 }
 
 // New makes a Service.
@@ -141,6 +145,12 @@ func New(o Options) *Service {
 		lines: limit.New[hostrecord.Proven](limit.Rate{PerSecond: 1, Burst: 120}), audits: limit.New[hostrecord.Proven](o.AuditRate),
 	}
 }
+
+// Accepted returns how often evidence or a seal was accepted since the start.
+func (s *Service) Accepted() uint64 { return s.accepted.Load() }
+
+// Refused returns how often evidence or a seal was refused since the start, of senders that had proven so much.
+func (s *Service) Refused(proven hostrecord.Proven) uint64 { return s.refused[proven].Load() }
 
 // now is the time as records keep it.
 func (s *Service) now() time.Time { return s.o.Now() }

@@ -209,6 +209,7 @@ func (s *Service) SubmitEvidence(ctx context.Context, id string, channel []byte,
 	}
 	result, err := s.accept(ctx, ses, &host, verdict, sc)
 	if err == nil {
+		s.accepted.Add(1)
 		result.Seal, result.Result = s.offering(seal), s.resultForHost(ctx, ses.Host)
 	}
 	var no *attest.Refusal

@@ -249,6 +249,17 @@ func (s *Service) List(context.Context) (*v1.List[v1.Backup], error) {
 	return out, nil
 }
 
+// Newest returns the time of the newest file that is readable, zero if there is none. configured is false without a directory.
+func (s *Service) Newest() (newest time.Time, configured bool, err error) {
+	names, err := s.files()
+	for _, name := range slices.Backward(names) {
+		if b := s.show(name, false); b.Problem == "" {
+			return b.Time, true, nil
+		}
+	}
+	return time.Time{}, s.o.Directory != "", err
+}
+
 // files lists names, the oldest first.
 func (s *Service) files() ([]string, error) {
 	if s.o.Directory == "" {

@@ -257,6 +257,9 @@ func TestKeep(t *testing.T) {
 	if _, err := f.service.Verify(t.Context(), filepath.Base(damaged)); code(err) != "backup_damaged" {
 		t.Errorf("verify the damaged one: %v", err)
 	}
+	if newest, configured, err := f.service.Newest(); err != nil || !configured || !newest.Equal(f.now) {
+		t.Errorf("newest backup of %v, configured %v, %v; want %v", newest, configured, err, f.now)
+	}
 	left, err := filepath.Glob(filepath.Join(f.dir, ".making-*"))
 	if err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)

@@ -52,6 +52,7 @@ type apiRole struct {
 	server   *api.Server
 
 	told   metrics.Events
+	phases *metrics.Hosts
 	brakes *readiness.Brakes
 
 	locks    *locks.Service    // of adapters; nil: none are locked
@@ -68,7 +69,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	if !s.config.Has(config.RoleAPI) {
 		return nil
 	}
-	a := &apiRole{service: s, reloaded: make(chan struct{}, 1), told: metrics.NewEvents(), brakes: readiness.NewBrakes(s.status)}
+	a := &apiRole{service: s, reloaded: make(chan struct{}, 1), told: metrics.NewEvents(), phases: metrics.NewHosts(), brakes: readiness.NewBrakes(s.status)}
 	a.tokens.Store(s.parts.Tokens)
 	var err error
 	if o := s.parts.Locks; o != nil {
@@ -119,6 +120,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 		group.Go(func() error { a.people.Run(ctx); return nil })
 	}
 	group.Go(func() error { a.told.Follow(ctx, s.store, s.log); return nil })
+	group.Go(func() error { a.phases.Follow(ctx, s.store, s.log); return nil })
 	group.Go(func() error { ends.Watch(ctx); return nil })
 	group.Go(func() error { a.brakes.Follow(ctx, s.store, s.log); return nil })
 	group.Go(func() error { return a.server.Serve(ctx, l, s.parts.Cert) })
@@ -176,6 +178,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 	replace := rma.Options{Store: s.store, Log: s.log, Now: s.clock.Now, Revisions: s.declared.Revisions(), Proofs: adm.Attestation(), Hosts: adm.Inventory()}
 	derived := derive.Options{Store: s.store, Revisions: s.declared.Revisions()}
 	believed := &tamper.Conditions{Clock: s.clock, Anchors: s.anchors, TellAfter: s.config.Audit.TellAfter, Store: s.store}
+	copies := a.newBackups()
 	o := api.Options{
 		Backend: api.Backend{Attestation: adm.Attestation(), Inventory: adm.Inventory(), Layout: adm.Layout(), Lifecycle: adm, Brakes: adm, Reviews: adm, State: adm},
 		Tenancy: adm.Tenancy(), Tokens: s.parts.Tokens, Ended: &expiry.Refusals{Store: s.store, Log: s.log}, ChannelBinding: s.config.ChannelBinding, Limits: s.config.Rates(),
@@ -183,7 +186,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 		Ready: func(ctx context.Context) []v1.Condition {
 			return append(s.health.Warned(s.status.Conditions(ctx)), believed.All(ctx)...)
 		},
-		Events: feed.New(s.store, s.log), Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: a.newBackups(), Clock: s.clock,
+		Events: feed.New(s.store, s.log), Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: copies, Clock: s.clock,
 		Profiler: s.profiler(), UFM: s.config.UFM(), Answers: idempotency.New(s.store, s.clock.Now, idempotency.DefaultRate()),
 	}
 	var observer *query.Observer
@@ -213,6 +216,10 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 	}
 	o.RMA, o.Derived = rma.New(replace), derive.New(derived)
 	registry := watch.NewRegistry(observer)
+	if a.prover != nil {
+		registry.MustRegister(metrics.NewIsolation(a.prover.Last))
+	}
+	registry.MustRegister(metrics.NewReady(o.Ready), a.phases, metrics.NewAttestations(adm.Attestation()), metrics.NewBackups(copies))
 	registry.MustRegister(metrics.NewWaivers(references), a.told, metrics.NewCertificateEnd(s.parts.Cert), metrics.NewTokens(a.tokens.Load), a.brakes)
 	registry.MustRegister(append(s.health.Collectors(), metrics.NewOwed(debts)...)...)
 	if s.candidate != nil {

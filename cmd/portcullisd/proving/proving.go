@@ -47,6 +47,10 @@ type Prover struct {
 	busy sync.Mutex
 	// Of both assumptions, under busy; nil: nothing was read.
 	last, lastMembership *reading
+
+	told  sync.Mutex
+	whole *v1.Isolation // of all tenants; nil: none was made
+	at    time.Time     // when it was made
 }
 
 // New returns a Prover.
@@ -62,7 +66,25 @@ func (p *Prover) Prove(ctx context.Context, actor string, q v1.IsolationQuery) (
 	out := r.proven.Report(q)
 	p.Log.Info("the isolation of tenants was examined", "actor", cmp.Or(actor, "local socket"), "tenant", q.Tenant, "verdict", out.Verdict, "reason", out.Reason,
 		"isolated", out.Pairs.Isolated, "leaks", out.Pairs.Leaks, "unknown", out.Pairs.Unknown, "requests", out.Bounds.Requests)
+	p.note(out)
 	return out, nil
+}
+
+// note keeps what was found of all tenants.
+func (p *Prover) note(out *v1.Isolation) {
+	if out.Tenant != "" {
+		return
+	}
+	p.told.Lock()
+	defer p.told.Unlock()
+	p.whole, p.at = out, p.Now()
+}
+
+// Last returns what was found when all tenants were examined last, and when; nil before the first time.
+func (p *Prover) Last() (*v1.Isolation, time.Time) {
+	p.told.Lock()
+	defer p.told.Unlock()
+	return p.whole, p.at
 }
 
 // Examine implements receipts.Examiner.
@@ -75,6 +97,7 @@ func (p *Prover) Examine(ctx context.Context, q v1.IsolationQuery, shared bool) 
 	if t := r.topology; t != nil {
 		out.Topology = receipt.Topology{Revision: t.Revision().Number, Digest: t.Digest().String()}
 	}
+	p.note(out.Detail.Report)
 	return out, nil
 }
 

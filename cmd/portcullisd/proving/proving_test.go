@@ -143,9 +143,16 @@ func TestProvesBehindKeys(t *testing.T) {
 	if said := s.log.String(); !strings.Contains(said, "actor=olga") || !strings.Contains(said, "verdict=isolated") {
 		t.Errorf("the log says %q", said)
 	}
+	last, at := s.Last()
+	if last != got || at.Before(got.Bounds.Ended) {
+		t.Errorf("the last examination of all tenants is %+v of %v", last, at)
+	}
 	one, err := s.Prove(t.Context(), "olga", v1.IsolationQuery{Tenant: "red"})
 	if err != nil || one.Tenant != "red" || one.Pairs.Isolated != 2 {
 		t.Errorf("of red: %+v, %v", one, err)
+	}
+	if now, _ := s.Last(); now != last {
+		t.Error("what was asked about one tenant counts as an examination of all")
 	}
 	s.Root = nil
 	got, err = s.Prove(t.Context(), "olga", v1.IsolationQuery{})

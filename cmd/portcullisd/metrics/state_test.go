@@ -1,0 +1,139 @@
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portcullis/api/backup"
+	"portcullis/api/hostrecord"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
+	v1 "portcullis/api/v1"
+)
+
+// gathered returns the values of a collector, by name and labels.
+func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(c)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := strings.TrimPrefix(f.GetName(), "portcullis_")
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			out[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return out
+}
+
+func wantValues(t *testing.T, what string, c prometheus.Collector, want map[string]float64) {
+	t.Helper()
+	if d := cmp.Diff(want, gathered(t, c)); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func TestReadyParts(t *testing.T) {
+	t.Parallel()
+	c := NewReady(func(context.Context) []v1.Condition {
+		return []v1.Condition{{Name: "api", OK: true}, {Name: "store", Detail: "no quorum"}}
+	})
+	wantValues(t, "ready", c, map[string]float64{"ready api": 1, "ready store": 0})
+}
+
+// A host that is released lost nothing; one that ceases to be admitted while it is assigned did.
+func TestLostAdmissions(t *testing.T) {
+	t.Parallel()
+	h := NewHosts()
+	wantValues(t, "before the records were read", h, map[string]float64{})
+	phases := func(quarantined, granting, admitted, lost float64) map[string]float64 {
+		return map[string]float64{
+			"hosts quarantined": quarantined, "hosts awaiting": 0, "hosts verified": 0, "hosts granting": granting, "hosts admitted": admitted, "hosts releasing": 0,
+			"admissions_lost_total": lost,
+		}
+	}
+	list := func(h1, h2 hostrecord.Record) []store.Record[hostrecord.Record] {
+		return []store.Record[hostrecord.Record]{{Key: "h1", Value: h1}, {Key: "h2", Value: h2}}
+	}
+	admitted := hostrecord.Record{Phase: v1.PhaseAdmitted, Cluster: "c"}
+	h.takeAll(list(admitted, admitted))
+	wantValues(t, "admitted", h, phases(0, 0, 2, 0))
+	h.takeAll(list(hostrecord.Record{Phase: v1.PhaseGranting, Cluster: "c"}, hostrecord.Record{}))
+	wantValues(t, "one withdrawn, one released", h, phases(1, 1, 0, 1))
+	h.takeAll(list(hostrecord.Record{Phase: v1.PhaseGranting, Cluster: "c"}, admitted))
+	wantValues(t, "nothing more", h, phases(0, 1, 1, 1))
+}
+
+// Changes of the store reach the metric.
+func TestHostsAreFollowed(t *testing.T) {
+	t.Parallel()
+	st := store.New(memory.New(time.Now), "")
+	put := func(r hostrecord.Record) {
+		t.Helper()
+		if _, err := st.Update(t.Context(), func(tx *store.Tx) error { return hostrecord.Records().Put(tx, "h1", r) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(hostrecord.Record{Phase: v1.PhaseAdmitted, Cluster: "c"})
+	h := NewHosts()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { h.Follow(ctx, st, slog.New(slog.DiscardHandler)); close(done) }()
+	await := func(name string) {
+		t.Helper()
+		for late := time.After(30 * time.Second); gathered(t, h)[name] != 1; {
+			select {
+			case <-late:
+				t.Fatalf("%s: %v", name, gathered(t, h))
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	await("hosts admitted")
+	put(hostrecord.Record{Phase: v1.PhaseVerified, Cluster: "c"})
+	await("admissions_lost_total")
+	cancel()
+	<-done
+}
+
+func TestNewestBackup(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	wantValues(t, "no directory", NewBackups(backup.New(backup.Options{Log: log})), map[string]float64{})
+	dir := t.TempDir()
+	empty := NewBackups(backup.New(backup.Options{Log: log, Directory: dir}))
+	wantValues(t, "no backup", empty, map[string]float64{"backup_newest_timestamp_seconds": 0})
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	wantValues(t, "a directory that is gone", empty, map[string]float64{})
+}
+
+func TestIsolationOfAllTenants(t *testing.T) {
+	t.Parallel()
+	var found *v1.Isolation
+	c := NewIsolation(func() (*v1.Isolation, time.Time) { return found, time.Unix(1000, 0) })
+	wantValues(t, "before the first", c, map[string]float64{})
+	found = &v1.Isolation{
+		Pairs:   v1.IsolationPairs{Isolated: 3, Leaks: 1, Unknown: 2},
+		Parties: []v1.IsolationParty{{Declared: 4, Found: 3}, {Declared: 2, Found: 1}, {Declared: 1, Found: 1}},
+	}
+	wantValues(t, "examined", c, map[string]float64{
+		"isolation_examined_timestamp_seconds": 1000, "isolation_pairs isolated": 3, "isolation_pairs leaks": 1, "isolation_pairs unknown": 2,
+		"isolation_ports_missing": 2,
+	})
+}
