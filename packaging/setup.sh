@@ -41,6 +41,7 @@ package fakeroot         fakeroot          lets the test of packages run without
 package rpm              rpm               installs and erases our rpm packages in a test
 package systemd          systemd-analyze   checks our units and how far they are locked down
 package mandoc           mandoc            checks our manual pages
+package prometheus       promtool          checks our alert rules, and evaluates them in tests
 image   systemd-boot-efi -                 has the stub that starts a unified kernel image
 image   zstd             zstd              compresses the image's initrd
 image   kmod             depmod            lists what kernel modules need
@@ -141,11 +142,12 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 # A fresh OpenSM must not start and take over a fabric this machine may be
-# cabled to, and a fresh etcd must not take port 2379.
+# cabled to, a fresh etcd must not take port 2379, and a fresh Prometheus not 9090.
 fresh=
 if [ -d /run/systemd/system ]; then
   case " $missing " in *" opensm "*) fresh="$fresh opensm.service" ;; esac
   case " $missing " in *" etcd-server "*) fresh="$fresh etcd.service" ;; esac
+  case " $missing " in *" prometheus "*) fresh="$fresh prometheus.service" ;; esac
 fi
 # shellcheck disable=SC2086 # a list of units
 [ -z "$fresh" ] || $root systemctl mask --quiet $fresh

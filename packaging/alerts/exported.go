@@ -1,0 +1,94 @@
+package alerts
+
+import "slices"
+
+// Metric is a metric of the service that rules and dashboards use.
+type Metric struct {
+	Name   string
+	Type   string   // counter, gauge or histogram
+	Labels []string // sorted
+}
+
+// Exported returns the metrics that rules and dashboards may use. A test of the service compares them with what it exports.
+func Exported() []Metric {
+	var all []Metric
+	for _, m := range []struct {
+		kind, name string
+		labels     []string
+	}{
+		{"gauge", "admission_brake_engaged", []string{"class"}},
+		{"gauge", "admission_brake_held_hosts", []string{"class"}},
+		{"counter", "admissions_lost_total", nil},
+		{"counter", "attestation_results_total", []string{"status"}},
+		{"counter", "attestations_total", []string{"proven", "result"}},
+		{"gauge", "audit_anchor_behind_seconds", []string{"anchor"}},
+		{"gauge", "audit_verified_timestamp_seconds", nil},
+		{"gauge", "audit_whole", nil},
+		{"gauge", "backup_newest_timestamp_seconds", nil},
+		{"gauge", "clock_believed", nil},
+		{"counter", "events_total", []string{"event"}},
+		{"gauge", "fabric_faults", []string{"kind"}},
+		{"gauge", "fabric_links_degraded", nil},
+		{"gauge", "fabric_sight", []string{"state"}},
+		{"gauge", "fabric_unhealthy", []string{"action", "condition"}},
+		{"gauge", "hosts", []string{"phase"}},
+		{"counter", "http_limited_total", []string{"limit"}},
+		{"counter", "http_requests_total", []string{"method", "route", "status"}},
+		{"gauge", "isolation_examined_timestamp_seconds", nil},
+		{"gauge", "isolation_pairs", []string{"verdict"}},
+		{"gauge", "isolation_ports_missing", nil},
+		{"gauge", "key_age_seconds", []string{"class", "quantile"}},
+		{"gauge", "key_devices", []string{"class", "state"}},
+		{"gauge", "key_rotation_failed", []string{"class"}},
+		{"gauge", "keys_released", nil},
+		{"gauge", "leader", nil},
+		{"gauge", "leader_epoch", nil},
+		{"counter", "mad_dropped_total", nil},
+		{"counter", "mad_limited_total", []string{"lane", "verdict"}},
+		{"gauge", "pkey_table_fill_ratio", []string{"table"}},
+		{"gauge", "ready", []string{"part"}},
+		{"gauge", "reconcile_drift", []string{"kind"}},
+		{"gauge", "reference_waivers", []string{"state"}},
+		{"counter", "route_computations_total", []string{"result"}},
+		{"counter", "sa_limited_total", []string{"lane", "verdict"}},
+		{"counter", "sa_refused_total", []string{"verdict"}},
+		{"gauge", "sm_queue_length", []string{"work"}},
+		{"gauge", "sm_role", []string{"role"}},
+		{"gauge", "sm_settled", nil},
+		{"counter", "sm_smp_sent_total", []string{"attribute", "method"}},
+		{"counter", "sm_smp_total", []string{"class", "result"}},
+		{"gauge", "state_in_review", []string{"cause"}},
+		{"gauge", "store_in_use_bytes", nil},
+		{"gauge", "store_owed", []string{"kind"}},
+		{"gauge", "store_quota_bytes", nil},
+		{"gauge", "store_restarts", nil},
+		{"gauge", "store_takes_all", nil},
+		{"gauge", "store_up", nil},
+		{"gauge", "tls_certificate_end_timestamp_seconds", nil},
+		{"gauge", "tokens", []string{"state"}},
+		{"gauge", "topology_mode", []string{"mode"}},
+		{"gauge", "topology_ports", []string{"verdict"}},
+		{"gauge", "topology_protected_violations", nil},
+		{"gauge", "topology_rooted", nil},
+		{"gauge", "topology_wanted_mode", []string{"mode"}},
+		{"counter", "violations_total", []string{"class", "verdict"}},
+		{"gauge", "webhook_behind_seconds", []string{"webhook"}},
+		{"counter", "webhook_messages_total", []string{"result", "webhook"}},
+	} {
+		all = append(all, Metric{"portcullis_" + m.name, m.kind, m.labels})
+	}
+	return all
+}
+
+// FindMetric returns a metric by its name. The series that Prometheus itself makes of each target is one.
+func FindMetric(name string) (Metric, bool) {
+	if name == "up" {
+		return Metric{Name: "up", Type: "gauge"}, true
+	}
+	all := Exported()
+	i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
+	if i < 0 {
+		return Metric{}, false
+	}
+	return all[i], true
+}
