@@ -34,7 +34,7 @@ build:
 check: format words house tidy vet lint build race ## Everything that must hold before a merge, but for "make test"
 
 test: package ## Install what the tests need, then run all of them against the real parts
-	packaging/setup.sh fabric store tpm firmware selinux peers package image model
+	packaging/setup.sh fabric store tpm firmware selinux peers package image model web
 	PORTCULLIS_REAL_PARTS=required $(TESTS) -timeout 20m $(SIDE_BY_SIDE) $(SLOW) ./...
 
 seeds: ## Run SEEDS (10000) random schedules of faults against the core, CABLINGS (150) against a declared topology, LIVES (40) of keys

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
@@ -15,6 +16,7 @@ import (
 	"portcullis/api/preauth"
 	"portcullis/api/ufm"
 	v1 "portcullis/api/v1"
+	"portcullis/api/web"
 )
 
 // ChannelBinding says whether evidence must come over a TLS connection that
@@ -57,7 +59,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Profiler, Topospec, Derived,
-// Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Verifier and Ready are
+// Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Pages, Verifier and Ready are
 // required.
 type Options struct {
 	Backend        Backend
@@ -84,6 +86,7 @@ type Options struct {
 	Clock          Clock            // nil: the time is believed
 	Answers        FirstAnswers     // nil: a request that has an Idempotency-Key is refused
 	UFM            *ufm.Settings    // nil: the surface of UFM is not served
+	Pages          bool             // the pages for browsers are served
 	Tokens         *credential.Tokens
 	Verifier       TokenVerifier // nil: no tokens of identity providers are accepted
 	ChannelBinding ChannelBinding
@@ -186,6 +189,13 @@ func New(o Options) *Server {
 	plain.Get("/openapi.yaml", s.document.serve("application/openapi+yaml", s.document.yaml))
 	if o.UFM != nil {
 		mountUFM(s, r, *o.UFM)
+	}
+	if o.Pages {
+		pages := web.New(r.NotFoundHandler())
+		for _, path := range []string{"/", strings.TrimSuffix(web.Root, "/"), web.Root + "*"} {
+			plain.Get(path, pages.ServeHTTP)
+			plain.Head(path, pages.ServeHTTP)
+		}
 	}
 	s.handler = r
 	return s

@@ -157,6 +157,7 @@ var arrows = []arrow{
 		not:  []string{"portcullis/fabricsm/sm", "portcullis/api/admission"},
 		why:  "another surface gives its orders to the services, by interfaces, and writes nothing itself",
 	},
+	{from: "api/web", not: []string{"os", "log", "context", "time"}, why: "pages are fixed files, and ask the API for what they show"},
 	{from: "api/strictjson", not: []string{"net", "os", "log", "context", "time"}, why: "a form of JSON is the same whatever is said in it"},
 	{
 		from: "api/credential",

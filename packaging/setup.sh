@@ -3,7 +3,7 @@
 # with its reason, and only those that are missing. Run it as root or as
 # somebody who may sudo:
 #
-#   packaging/setup.sh GROUP...     groups: demo fabric store tpm firmware selinux peers package image chaos attack boot vm race model all
+#   packaging/setup.sh GROUP...     groups: demo fabric store tpm firmware selinux peers package image chaos attack boot vm race model web all
 #
 # Go itself is not installed: any Go from 1.21 on fetches the one go.mod names.
 set -eu
@@ -82,17 +82,19 @@ race    libc6-dev        -                 Go's race detector links against C
 model   spin             spin              checks the model of admission, leadership and keys
 model   gcc              gcc               compiles the checker that spin makes of it
 model   libc6-dev        -                 what the checker links against
+web     chromium         chromium          the browser that tests look at the pages with
+web     npm              npm               fetches axe-core, which judges whether each person can use them
 EOF
 }
 
 say() { echo "setup: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-usage="name what to set up for: demo, fabric, store, tpm, firmware, selinux, peers, package, image, chaos, attack, boot, vm, race, model or all"
+usage="name what to set up for: demo, fabric, store, tpm, firmware, selinux, peers, package, image, chaos, attack, boot, vm, race, model, web or all"
 [ $# -gt 0 ] || die "$usage"
 for group; do
   case $group in
-    demo | fabric | store | tpm | firmware | selinux | peers | package | image | chaos | attack | boot | vm | race | model | all) ;;
+    demo | fabric | store | tpm | firmware | selinux | peers | package | image | chaos | attack | boot | vm | race | model | web | all) ;;
     *) die "no group is called \"$group\"; $usage" ;;
   esac
 done
@@ -109,7 +111,10 @@ wanted() { # wanted GROUP GROUPS...
 umad2sim() { ls /usr/lib*/umad2sim/libumad2sim.so* /usr/lib/*/umad2sim/libumad2sim.so* >/dev/null 2>&1; }
 
 present() { # present PACKAGE PROGRAM
-  if command -v dpkg-query >/dev/null 2>&1; then
+  # npm also comes with packages of Node.js that are not Debian's.
+  if [ "$1" = npm ]; then
+    command -v npm >/dev/null 2>&1
+  elif command -v dpkg-query >/dev/null 2>&1; then
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
   elif [ "$1" = libumad2sim0 ]; then
     umad2sim
@@ -129,7 +134,22 @@ done <<EOF
 $(needs)
 EOF
 
-[ -n "$missing" ] || { say "every system package for \"$*\" is there"; exit 0; }
+# npm compares what it fetches with the checksum in the lock file.
+fetch_axe() {
+  dir=$(dirname "$0")/web
+  [ -e "$dir/.fetched/node_modules/axe-core/axe.min.js" ] && cmp -s "$dir/package-lock.json" "$dir/.fetched/package-lock.json" && return
+  say "fetching axe-core, which judges the pages in tests"
+  mkdir -p "$dir/.fetched"
+  cp "$dir/package.json" "$dir/package-lock.json" "$dir/.fetched/"
+  npm ci --prefix "$dir/.fetched" --ignore-scripts --no-audit --no-fund --loglevel error >&2 ||
+    die "npm could not fetch axe-core: the lines above say why"
+}
+
+[ -n "$missing" ] || {
+  say "every system package for \"$*\" is there"
+  ! wanted web "$@" || fetch_axe
+  exit 0
+}
 
 command -v apt-get >/dev/null 2>&1 ||
   die "this is not Debian or Ubuntu: install what carries$missing with this system's package manager, then run this again"
@@ -165,4 +185,5 @@ if [ -n "$fresh" ]; then
   # shellcheck disable=SC2086 # a list of units
   $root systemctl unmask --quiet $fresh
 fi
+! wanted web "$@" || fetch_axe
 say "done"

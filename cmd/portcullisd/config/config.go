@@ -131,6 +131,7 @@ func Default() *Config {
 		Roles:          []Role{RoleAPI, RoleSM},
 		ChannelBinding: api.ChannelRequired,
 		LogLevel:       "info",
+		API:            API{Web: true},
 		Locks:          Locks{Binding: v1.BoundChallenge},
 		Limits: Limits{
 			Connections: limits.Connections.PerSecond, Requests: limits.Requests.PerSecond, Refusals: limits.Refusals.PerSecond,

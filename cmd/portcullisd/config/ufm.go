@@ -4,6 +4,7 @@ import "portcullis/api/ufm"
 
 // API says what is served beside our own API.
 type API struct {
+	Web bool `yaml:"web"` // pages for browsers
 	UFM bool `yaml:"ufm"`
 }
 

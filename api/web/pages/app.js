@@ -1,0 +1,111 @@
+// Sign-in, and the way from one page to another. The address after # names the page: it never reaches the service.
+
+import * as api from './api.js';
+import {el, link, moment, refusal, to} from './dom.js';
+import * as host from './host.js';
+import * as hosts from './hosts.js';
+import * as overview from './overview.js';
+
+const part = (id) => document.getElementById(id);
+const main = part('main');
+
+// pages by their name in the address; of is what shows one thing of a kind.
+const pages = {
+  overview: {all: overview},
+  hosts: {all: hosts, of: host},
+};
+
+let open = null; // ends what the page that is shown has under way
+
+function say(text) {
+  part('said').textContent = text;
+}
+
+function close() {
+  open?.abort();
+  open = new AbortController();
+  main.replaceChildren();
+  return open.signal;
+}
+
+// askToken shows the form that takes a credential. why is shown if there is a reason beside that there is none yet.
+function askToken(why) {
+  api.signOut();
+  const signal = close();
+  part('nav').hidden = part('who').hidden = true;
+  document.title = 'Sign in · Portcullis';
+  const input = el('input', {id: 'token', type: 'password', autocomplete: 'current-password', spellcheck: 'false', required: true, 'aria-describedby': 'about'});
+  const wrong = el('div', {role: 'alert'}, why ? refusal(why) : '');
+  const button = el('button', {type: 'submit'}, 'Sign in');
+  // A program that keeps passwords wants a name to keep this one under.
+  const name = el('input', {type: 'text', autocomplete: 'username', value: 'portcullis', hidden: true, 'aria-hidden': 'true'});
+  const form = el('form', {class: 'signin'}, name, el('label', {for: 'token'}, 'Token'), input, button);
+  main.append(el('h1', {tabindex: '-1'}, 'Sign in'), wrong, form, el('p', {id: 'about'},
+    'These pages only read: a token with the role viewer is enough, as ', el('code', {}, 'portcullisd token --role viewer'),
+    ' makes it. The token stays in the memory of this page. A reload forgets it.'));
+  form.addEventListener('submit', async (e) => {
+    e.preventDefault();
+    button.disabled = true;
+    try {
+      // The form keeps nothing: what was typed is taken out of it at once.
+      const token = input.value.trim();
+      input.value = '';
+      if (/[^\x21-\x7e]/.test(token)) throw new Error('a token has no blanks and no characters beyond ASCII');
+      api.signIn(token, () => {});
+      const who = await api.get('/v1/whoami', {signal});
+      api.signIn(token, askToken);
+      enter(who);
+    } catch (err) {
+      if (signal.aborted) return;
+      api.signOut();
+      wrong.replaceChildren(refusal(err));
+      button.disabled = false;
+      input.focus();
+    }
+  });
+  input.focus();
+}
+
+function enter(who) {
+  const scope = Object.entries(who.scope || {}).flatMap(([k, v]) => (v?.length ? [`${k.replace('_', ' ')}: ${v.join(', ')}`] : []));
+  const out = el('button', {type: 'button'}, 'Sign out');
+  out.addEventListener('click', () => askToken());
+  part('who').replaceChildren(el('span', {}, el('strong', {}, who.name), ` ${who.role}`, scope.length ? ` · ${scope.join('; ')}` : '',
+    who.expires ? ` · ends ${moment(who.expires)}` : ''), out);
+  part('nav').replaceChildren(...Object.entries(pages).map(([name, p]) => link(to(name), p.all.title)));
+  part('nav').hidden = part('who').hidden = false;
+  route();
+}
+
+
+function route() {
+  if (part('who').hidden) return;
+  const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
+  const [name, ...rest] = path.split('/');
+  const known = Object.hasOwn(pages, name) ? name : 'overview';
+  let id = '';
+  try {
+    id = decodeURIComponent(rest.join('/'));
+  } catch {
+    // not an address that these pages make
+  }
+  const page = id && pages[known].of ? pages[known].of : pages[known].all;
+  const signal = close();
+  say('');
+  const heading = el('h1', {tabindex: '-1'}, id && pages[known].of ? `${page.title} ${id}` : page.title);
+  document.title = `${heading.textContent} · Portcullis`;
+  for (const a of part('nav').children) {
+    if (a.hash === to(known)) a.setAttribute('aria-current', 'page');
+    else a.removeAttribute('aria-current');
+  }
+  main.append(heading);
+  page.show({main, signal, id, query: new URLSearchParams(query), say});
+  heading.focus();
+}
+
+part('skip').addEventListener('click', (e) => {
+  e.preventDefault(); // the address names the page, and stays
+  main.focus();
+});
+window.addEventListener('hashchange', route);
+askToken();

@@ -1,0 +1,143 @@
+// Package web has the pages that the service shows in a browser, and serves them.
+//
+// The pages are fixed files: they hold nothing of the fabric and need no credential. What they show they ask of the API, with
+// the credential that the operator enters in the page.
+package web
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// Root is the path below which the pages are.
+const Root = "/ui/"
+
+const (
+	// policy lets a page run and show only what this service serves. Trusted Types make a browser that knows them refuse to
+	// take text as markup.
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+	// forever is for paths that have the digest of what they lead to.
+	forever = "public, max-age=31536000, immutable"
+	// asked is for paths whose content is another one after an upgrade: a browser asks whether it still has the right one.
+	asked = "no-cache"
+
+	start = "index.html"
+	// assets stands in the first page for the folder of all others.
+	assets = "/ui/assets/"
+)
+
+//go:embed pages
+var files embed.FS
+
+// types are the media types of the files, by their endings. A file with another ending is a mistake.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+// asset is a file as it is served.
+type asset struct {
+	media, cache, tag string
+	data              []byte
+}
+
+// Pages serves the pages. It is an http.Handler for GET and HEAD below Root, and answers all else through its own handler of
+// paths that do not exist.
+type Pages struct {
+	assets  map[string]*asset // by path
+	missing http.Handler
+}
+
+// New reads the pages out of the program. missing answers for paths that lead to none.
+func New(missing http.Handler) *Pages {
+	p, err := read(files, missing)
+	if err != nil {
+		panic(err) // a test makes them
+	}
+	return p
+}
+
+// read makes pages of files. The folder of all but the first page is called by their digest, so that a browser may keep them
+// and yet never runs modules of two releases together.
+func read(from fs.FS, missing http.Handler) (*Pages, error) {
+	p := &Pages{assets: map[string]*asset{}, missing: missing}
+	read := map[string][]byte{}
+	sum := sha256.New()
+	err := fs.WalkDir(from, "pages", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if types[path.Ext(name)] == "" {
+			return fmt.Errorf("page %s: no media type is known for its ending", name)
+		}
+		data, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		name = strings.TrimPrefix(name, "pages/")
+		read[name] = data
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(data), data)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if read[start] == nil {
+		return nil, fmt.Errorf("pages: there is no %s", start)
+	}
+	folder := Root + hex.EncodeToString(sum.Sum(nil)[:8]) + "/"
+	for name, data := range read {
+		if name == start {
+			first := []byte(strings.ReplaceAll(string(data), assets, html.EscapeString(folder)))
+			p.assets[Root] = newAsset(name, asked, first)
+			continue
+		}
+		p.assets[folder+name] = newAsset(name, forever, data)
+	}
+	return p, nil
+}
+
+func newAsset(name, cache string, data []byte) *asset {
+	sum := sha256.Sum256(data)
+	return &asset{media: types[path.Ext(name)], cache: cache, tag: `"` + hex.EncodeToString(sum[:16]) + `"`, data: data}
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/" || r.URL.Path == strings.TrimSuffix(Root, "/") {
+		http.Redirect(w, r, Root, http.StatusFound)
+		return
+	}
+	a := p.assets[r.URL.Path]
+	if a == nil {
+		p.missing.ServeHTTP(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Content-Type", a.media)
+	h.Set("Cache-Control", a.cache)
+	h.Set("ETag", a.tag)
+	for known := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
+		if known = strings.TrimPrefix(strings.TrimSpace(known), "W/"); known == a.tag || known == "*" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	_, _ = w.Write(a.data) // the browser may be gone
+}
