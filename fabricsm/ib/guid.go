@@ -28,7 +28,27 @@ func ParseGUID(s string) (GUID, error) {
 }
 
 // String returns "0x" and 16 lower-case digits.
-func (g GUID) String() string { return fmt.Sprintf("0x%016x", uint64(g)) }
+func (g GUID) String() string {
+	text := g.text()
+	return string(text[:])
+}
+
+// text returns what String does.
+func (g GUID) text() (text [18]byte) {
+	writeHex(text[:], uint64(g))
+	return text
+}
+
+// writeHex fills text with "0x" and the last digits of v. Names of GUIDs are made by the hundred thousand when a service
+// begins to lead a large fabric, and package fmt takes several times as long.
+func writeHex(text []byte, v uint64) {
+	const digits = "0123456789abcdef"
+	text[0], text[1] = '0', 'x'
+	for i := len(text) - 1; i > 1; i-- {
+		text[i] = digits[v&0xF]
+		v >>= 4
+	}
+}
 
 // Valid reports whether g may identify a device: neither zero nor all ones.
 func (g GUID) Valid() bool { return g != 0 && g != ^GUID(0) }

@@ -1,6 +1,10 @@
 package ib
 
-import "testing"
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
 
 func TestParseGUID(t *testing.T) {
 	checkParse(t, ParseGUID, []parseCase[GUID]{
@@ -23,6 +27,28 @@ func TestParseGUID(t *testing.T) {
 func TestGUIDText(t *testing.T) {
 	for _, g := range []GUID{0, 1, 0x0002C90300A1B2C3, ^GUID(0)} {
 		checkText(t, g)
+	}
+}
+
+// TestTextIsThatOfFmt: the names of GUIDs, places and P_Keys are keys of stored records, and stay what they were.
+func TestTextIsThatOfFmt(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		g := GUID(random.Uint64() >> random.IntN(64))
+		p := Place{g, PortNum(random.IntN(255))}
+		k := PKey(random.IntN(1 << 16))
+		want := [3]string{fmt.Sprintf("0x%016x", uint64(g)), fmt.Sprintf("0x%016x/%d", uint64(g), p.Port), fmt.Sprintf("0x%04x", uint16(k))}
+		if got := [3]string{g.String(), p.String(), k.String()}; got != want {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	}
+}
+
+func BenchmarkGUIDText(b *testing.B) {
+	g := GUID(0x0002C90300A1B2C3)
+	for b.Loop() {
+		_ = g.String()
+		g++
 	}
 }
 

@@ -26,7 +26,11 @@ func ParsePKey(s string) (PKey, error) {
 }
 
 // String returns 0x and 4 digits.
-func (k PKey) String() string { return fmt.Sprintf("0x%04x", uint16(k)) }
+func (k PKey) String() string {
+	var text [6]byte
+	writeHex(text[:], uint64(k))
+	return string(text[:])
+}
 
 // Base is the 15-bit partition number without the membership bit.
 func (k PKey) Base() PKey { return k &^ fullMember }

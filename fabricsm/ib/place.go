@@ -2,6 +2,7 @@ package ib
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -30,7 +31,10 @@ func ParsePlace(s string) (Place, error) {
 }
 
 // String returns "0x...guid/port".
-func (p Place) String() string { return fmt.Sprintf("%v/%d", p.Switch, p.Port) }
+func (p Place) String() string {
+	text := p.Switch.text()
+	return string(strconv.AppendUint(append(text[:], '/'), uint64(p.Port), 10))
+}
 
 // IsZero reports whether there is no place.
 func (p Place) IsZero() bool { return p == Place{} }

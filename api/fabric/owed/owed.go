@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -114,12 +115,12 @@ func Open(dir string, log *slog.Logger) (*Keeper, error) {
 // Key names what one fact replaces another for.
 func Key(f *sm.Fact) string {
 	if f.Name != "" {
-		return fmt.Sprintf("%s/%s", f.Kind, f.Name)
+		return string(f.Kind) + "/" + f.Name
 	}
 	if f.Port != 0 {
-		return fmt.Sprintf("%s/%v/%d", f.Kind, f.GUID, f.Port)
+		return string(f.Kind) + "/" + f.GUID.String() + "/" + strconv.Itoa(int(f.Port))
 	}
-	return fmt.Sprintf("%s/%v", f.Kind, f.GUID)
+	return string(f.Kind) + "/" + f.GUID.String()
 }
 
 // vital reports a fact that must be durable before it is used: nothing in the fabric shows

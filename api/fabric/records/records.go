@@ -14,6 +14,7 @@ package records
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ type Key struct {
 
 // String returns the store key: "0x0012/0x...guid/0x...switch-7".
 func (k Key) String() string {
-	return fmt.Sprintf("%s%v/%v-%d", PKeyPrefix(k.PKey), k.GUID, k.Place.Switch, k.Place.Port)
+	return PKeyPrefix(k.PKey) + k.GUID.String() + "/" + k.Place.Switch.String() + "-" + strconv.Itoa(int(k.Place.Port))
 }
 
 // PKeyPrefix is the common prefix of the keys of one P_Key.
