@@ -141,7 +141,7 @@ bench-failover: build ## Measure how a Subnet Manager is replaced, and restarted
 package: build ## Build deb and rpm packages into dist/
 	packaging/package.sh $(VERSION)
 
-update: ## Rewrite portcullisd.yaml(5), the alert rules with their page, and the committed lists of linked packages and of the state
+update: ## Rewrite portcullisd.yaml(5), the alert rules with their page and dashboards, and the committed lists of linked packages and of the state
 	go run ./packaging/confpage
 	go test ./packaging/alerts -run Files -update
 	go test ./packaging -run 'TestLinked|TestStateFormat' -update

@@ -59,7 +59,11 @@ func served(text string) (types map[string]string, labels map[string][]string) {
 			names = append(names, l[1])
 		}
 		slices.Sort(names)
-		labels[m[1]] = names
+		name := strings.TrimSuffix(m[1], "_bucket")
+		if types[name] == "histogram" {
+			names = slices.DeleteFunc(names, func(l string) bool { return l == "le" })
+		}
+		labels[name] = names
 	}
 	return types, labels
 }

@@ -17,12 +17,16 @@ const (
 	page      = "../../docs/operate/alerts.md"
 )
 
-var update = flag.Bool("update", false, "write the rules and their page")
+var update = flag.Bool("update", false, "write the rules, their page and the dashboards")
 
 // TestFilesAreThoseOfTheCode compares the committed files with the code; -update writes them.
 func TestFilesAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
-	for file, want := range map[string]string{rulesFile: RulesFile(), page: Page()} {
+	files := map[string]string{rulesFile: RulesFile(), page: Page()}
+	for _, d := range Dashboards() {
+		files[filepath.Join("../grafana", d.File+".json")] = d.JSON()
+	}
+	for file, want := range files {
 		if *update {
 			if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
 				t.Fatal(err)

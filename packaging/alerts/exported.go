@@ -1,6 +1,9 @@
 package alerts
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Metric is a metric of the service that rules and dashboards use.
 type Metric struct {
@@ -28,11 +31,15 @@ func Exported() []Metric {
 		{"gauge", "clock_believed", nil},
 		{"counter", "events_total", []string{"event"}},
 		{"gauge", "fabric_faults", []string{"kind"}},
+		{"gauge", "fabric_links", nil},
 		{"gauge", "fabric_links_degraded", nil},
+		{"gauge", "fabric_nodes", []string{"type"}},
+		{"gauge", "fabric_ports", []string{"state"}},
 		{"gauge", "fabric_sight", []string{"state"}},
 		{"gauge", "fabric_unhealthy", []string{"action", "condition"}},
 		{"gauge", "hosts", []string{"phase"}},
 		{"counter", "http_limited_total", []string{"limit"}},
+		{"histogram", "http_request_seconds", []string{"route"}},
 		{"counter", "http_requests_total", []string{"method", "route", "status"}},
 		{"gauge", "isolation_examined_timestamp_seconds", nil},
 		{"gauge", "isolation_pairs", []string{"verdict"}},
@@ -40,9 +47,11 @@ func Exported() []Metric {
 		{"gauge", "key_age_seconds", []string{"class", "quantile"}},
 		{"gauge", "key_devices", []string{"class", "state"}},
 		{"gauge", "key_rotation_failed", []string{"class"}},
+		{"gauge", "key_rotation_pending", []string{"class"}},
 		{"gauge", "keys_released", nil},
 		{"gauge", "leader", nil},
 		{"gauge", "leader_epoch", nil},
+		{"gauge", "leader_lease_seconds", nil},
 		{"counter", "mad_dropped_total", nil},
 		{"counter", "mad_limited_total", []string{"lane", "verdict"}},
 		{"gauge", "pkey_table_fill_ratio", []string{"table"}},
@@ -50,22 +59,30 @@ func Exported() []Metric {
 		{"gauge", "reconcile_drift", []string{"kind"}},
 		{"gauge", "reference_waivers", []string{"state"}},
 		{"counter", "route_computations_total", []string{"result"}},
+		{"counter", "sa_answers_total", nil},
 		{"counter", "sa_limited_total", []string{"lane", "verdict"}},
+		{"counter", "sa_packets_total", nil},
 		{"counter", "sa_refused_total", []string{"verdict"}},
 		{"gauge", "sm_queue_length", []string{"work"}},
 		{"gauge", "sm_role", []string{"role"}},
 		{"gauge", "sm_settled", nil},
+		{"gauge", "sm_smp_outstanding", nil},
 		{"counter", "sm_smp_sent_total", []string{"attribute", "method"}},
 		{"counter", "sm_smp_total", []string{"class", "result"}},
+		{"gauge", "sm_smp_window", nil},
+		{"histogram", "sm_sweep_seconds", []string{"kind"}},
 		{"gauge", "state_in_review", []string{"cause"}},
+		{"gauge", "store_disk_free_bytes", nil},
 		{"gauge", "store_in_use_bytes", nil},
 		{"gauge", "store_owed", []string{"kind"}},
 		{"gauge", "store_quota_bytes", nil},
 		{"gauge", "store_restarts", nil},
+		{"gauge", "store_size_bytes", nil},
 		{"gauge", "store_takes_all", nil},
 		{"gauge", "store_up", nil},
 		{"gauge", "tls_certificate_end_timestamp_seconds", nil},
 		{"gauge", "tokens", []string{"state"}},
+		{"gauge", "topology_links", []string{"state"}},
 		{"gauge", "topology_mode", []string{"mode"}},
 		{"gauge", "topology_ports", []string{"verdict"}},
 		{"gauge", "topology_protected_violations", nil},
@@ -80,15 +97,21 @@ func Exported() []Metric {
 	return all
 }
 
-// FindMetric returns a metric by its name. The series that Prometheus itself makes of each target is one.
+// FindMetric returns a metric by its name; of a histogram that is the name of its buckets. The series that Prometheus itself makes of each target is one.
 func FindMetric(name string) (Metric, bool) {
 	if name == "up" {
 		return Metric{Name: "up", Type: "gauge"}, true
 	}
+	bucket := strings.HasSuffix(name, "_bucket")
+	name = strings.TrimSuffix(name, "_bucket")
 	all := Exported()
 	i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
-	if i < 0 {
+	if i < 0 || bucket != (all[i].Type == "histogram") {
 		return Metric{}, false
 	}
-	return all[i], true
+	m := all[i]
+	if bucket {
+		m.Labels = append([]string{"le"}, m.Labels...)
+	}
+	return m, true
 }
