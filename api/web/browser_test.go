@@ -2,9 +2,7 @@ package web_test
 
 import (
 	"context"
-	"flag"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,30 +33,6 @@ func served(t *testing.T, hosts ...string) (*apitest.Site, *apitest.Server) {
 	})
 }
 
-var pictures = flag.String("web.pictures", "", "directory to write a picture of each page into")
-
-// look judges a page in each form that it has.
-func look(p *webtest.Page, what string) {
-	if *pictures != "" {
-		p.Picture(filepath.Join(*pictures, what+".png"))
-		p.Narrow()
-		p.Dark(true)
-		p.Picture(filepath.Join(*pictures, what+"-narrow.png"))
-		p.Dark(false)
-		p.Wide()
-	}
-	p.Axe(what)
-	p.Dark(true)
-	p.Axe(what + ", dark")
-	p.Narrow()
-	p.Fits()
-	p.Axe(what + ", dark and narrow")
-	p.Dark(false)
-	p.Axe(what + ", narrow")
-	p.Wide()
-	p.Fits()
-}
-
 // TestPages is what an operator does with the pages, in Chromium.
 func TestPages(t *testing.T) {
 	t.Parallel()
@@ -69,17 +43,21 @@ func TestPages(t *testing.T) {
 	p := webtest.Open(t, server.URL+"/", "/v1/sm", "/v1/fabric/overview", "/v1/locks")
 
 	p.AwaitText("Sign in")
-	look(p, "sign-in")
+	p.Look("sign-in")
 	p.SignIn(server.Viewer)
 	p.AwaitText("vic viewer")
 	p.AwaitText("2 in inventory.")
 	p.AwaitText(hostile) // of readiness
-	look(p, "overview")
+	p.Look("overview")
+
+	p.Show("#/clusters", "Tenants")
+	p.AwaitText("train")
+	p.Look("tenants")
 
 	p.Show("#/hosts", "Hosts")
 	p.AwaitText("Page 1, 2 hosts")
 	p.AwaitText(hostile) // of the rack
-	look(p, "hosts")
+	p.Look("hosts")
 	site.Admit("h1")
 	p.Await(`document.querySelector('tr[data-key=h1]').innerText.includes('admitted')`)
 	p.Await(`document.querySelector('#said').textContent === 'h1 is admitted'`)
@@ -91,7 +69,7 @@ func TestPages(t *testing.T) {
 	p.AwaitText("Held by attested")
 	p.AwaitText("guid-conflict: " + hostile)
 	p.AwaitText("host.assign") // of the audit log
-	look(p, "host")
+	p.Look("host")
 	site.Place("h2")
 	site.Hand("h2")
 	site.Program()

@@ -9,6 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	v1 "portcullis/api/v1"
+	"portcullis/api/web/webtest"
+	"portcullis/attest/tpm/tpmtest"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
 )
 
 // The service has pages for browsers unless the configuration says that there are none.
@@ -39,4 +45,82 @@ func TestPagesSwitch(t *testing.T) {
 			t.Errorf("api.web %v: %s, status %d, %v", on, r.Request.URL, r.StatusCode, err)
 		}
 	}
+}
+
+// TestPagesOfARunningService: a reader with Chromium sees a host that attests with its TPM become admitted, and what it is stopped at
+// then, without touching the page.
+func TestPagesOfARunningService(t *testing.T) {
+	t.Parallel()
+	vendor := tpmtest.ShortDir(t)
+	tpmtest.Require(t)
+	f := servedKeyFabric(t, sim.Modern())
+	n := f.list.Find("h1")
+	place := ib.Place{Switch: f.list.Find(n.Ports[1].Peer).GUID, Port: n.Ports[1].PeerPort}.String()
+	h1 := newMachine(t, vendor, &machine{id: "h1", nodeGUID: n.GUID, place: place})
+	dir, address := install(t, "--fabric-port", "ibsim:"+f.client.Socket+"/sm")
+	trustVendor(t, dir, h1)
+	start(t, dir)
+	c, ctx := operator(t, dir, address), t.Context()
+	trustBoots(t, c, c, h1)
+	if _, err := c.Inventory().Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory()}}, v1.RepairTicket{}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Tenants().Create(ctx, v1.NewTenant{Name: "acme"}); err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := c.Clusters().Create(ctx, v1.NewCluster{Name: "acme-1", Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h1.serve(dir, address)
+	token, err := os.ReadFile(filepath.Join(dir, "operator.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := webtest.Open(t, "https://"+address+"/", "/readyz")
+	p.SignIn(strings.TrimSpace(string(token)))
+	p.AwaitText("1 in inventory.")
+	p.AwaitText("settled")
+	p.Await(`[...document.querySelectorAll('.badge.good')].some((b) => b.textContent === 'Master')`)
+	p.AwaitText("No faults.")
+	p.Look("overview")
+
+	p.Show("#/clusters/acme-1", "Cluster acme-1")
+	p.AwaitText(cluster.PKey.String())
+	if _, err := c.Hosts().Assign(ctx, "h1", v1.Assignment{Cluster: "acme-1"}); err != nil {
+		t.Fatal(err)
+	}
+	p.AwaitText("run the agent on the host")
+	h1.provision(t)
+	p.Await(`document.querySelector('tr[data-key=h1]').innerText.includes('admitted')`)
+	p.Look("cluster")
+	p.Show("#/clusters", "Tenants")
+	p.AwaitText("acme-1")
+	p.Look("tenants")
+
+	p.Show("#/keys", "Keys")
+	p.AwaitText("h1/1")
+	p.AwaitText("managed")
+	p.Look("keys")
+
+	p.Show("#/violations", "Violations")
+	p.AwaitText("Events appear as they happen.")
+	if _, err := f.Inject(sim.Endpoint{Node: "h1", Port: 1}, sim.Data{
+		SLID: f.PortInfo("h1", 1).LID, DLID: f.PortInfo("h2", 1).LID, PKey: ib.PKey(0x8765), DestQP: 9, Payload: 64,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p.AwaitText("p-key")
+	p.Look("violations")
+	p.Click(`td[data-label='Switch port'] a`)
+	p.AwaitText("Switch port " + place)
+	p.AwaitText("At the other end")
+	p.AwaitText("p-key")
+	p.Look("port")
+	p.Click(`.facts a`)
+	p.AwaitText("Host h1")
+	p.Await(`document.querySelector('.state.here').textContent === 'admitted'`)
+	p.AwaitText("evidence.seal")
+	p.Look("admitted host")
+	p.Quiet()
 }

@@ -1,10 +1,14 @@
 // Sign-in, and the way from one page to another. The address after # names the page: it never reaches the service.
 
 import * as api from './api.js';
+import * as clusters from './clusters.js';
 import {el, link, moment, refusal, to} from './dom.js';
 import * as host from './host.js';
 import * as hosts from './hosts.js';
+import * as keys from './keys.js';
 import * as overview from './overview.js';
+import * as port from './port.js';
+import * as violations from './violations.js';
 
 const part = (id) => document.getElementById(id);
 const main = part('main');
@@ -13,6 +17,10 @@ const main = part('main');
 const pages = {
   overview: {all: overview},
   hosts: {all: hosts, of: host},
+  clusters: {all: clusters.list, of: clusters.one},
+  violations: {all: violations},
+  ports: {of: port, under: 'violations'},
+  keys: {all: keys},
 };
 
 let open = null; // ends what the page that is shown has under way
@@ -72,7 +80,7 @@ function enter(who) {
   out.addEventListener('click', () => askToken());
   part('who').replaceChildren(el('span', {}, el('strong', {}, who.name), ` ${who.role}`, scope.length ? ` · ${scope.join('; ')}` : '',
     who.expires ? ` · ends ${moment(who.expires)}` : ''), out);
-  part('nav').replaceChildren(...Object.entries(pages).map(([name, p]) => link(to(name), p.all.title)));
+  part('nav').replaceChildren(...Object.entries(pages).filter(([, p]) => p.all).map(([name, p]) => link(to(name), p.all.title)));
   part('nav').hidden = part('who').hidden = false;
   route();
 }
@@ -89,13 +97,13 @@ function route() {
   } catch {
     // not an address that these pages make
   }
-  const page = id && pages[known].of ? pages[known].of : pages[known].all;
+  const page = (id && pages[known].of) || pages[known].all || overview;
   const signal = close();
   say('');
-  const heading = el('h1', {tabindex: '-1'}, id && pages[known].of ? `${page.title} ${id}` : page.title);
+  const heading = el('h1', {tabindex: '-1'}, id && page === pages[known].of ? `${page.title} ${id}` : page.title);
   document.title = `${heading.textContent} · Portcullis`;
   for (const a of part('nav').children) {
-    if (a.hash === to(known)) a.setAttribute('aria-current', 'page');
+    if (a.hash === to(pages[known].under || known)) a.setAttribute('aria-current', 'page');
     else a.removeAttribute('aria-current');
   }
   main.append(heading);

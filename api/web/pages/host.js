@@ -59,7 +59,7 @@ function standing(h) {
   return facts([
     ['Phase', phase(s.phase)], ['State', s.state], ['Since', time(s.since)],
     ['Tenant', h.tenant && link(to('hosts', '', {tenant: h.tenant}), h.tenant)],
-    ['Cluster', h.cluster && link(to('hosts', '', {cluster: h.cluster}), h.cluster)],
+    ['Cluster', h.cluster && link(to('clusters', h.cluster), h.cluster)],
     ['P_Key', s.p_key], ['Rack', h.rack && link(to('hosts', '', {rack: h.rack}), h.rack)],
     ['Class of boots', h.class], ['Assignments', String(h.epoch)], ['Endorsement key (SHA-256)', h.ek && el('code', {}, h.ek)],
   ]);

@@ -67,7 +67,7 @@ function manager(signal) {
       state: [sm.state, sm.settled, sm.pending, sm.problems, sm.leader, sm.epoch, sm.instances?.map((i) => i.name), sight, sm.guid, sm.lid],
       show: () => [
         facts([
-          ['State', badge(sm.state, sm.state === 'master' || sm.state === 'standby' ? 'good' : 'bad')],
+          ['State', badge(sm.state, /^(master|standby)$/i.test(sm.state) ? 'good' : 'bad')],
           ['Fabric', sm.state === 'unreachable' ? '' : sm.settled ? badge('settled', 'good') : badge(`settling, ${sm.pending} requests under way`, 'wait')],
           ['Sight', sight.state ? [badge(sight.state, sights[sight.state] || 'plain'), sight.reason ? ` ${sight.reason}` : ''] : 'not judged yet'],
           ['Out of sight', sight.nodes ? `${sight.nodes} nodes, ${sight.hosts} hosts` : ''],

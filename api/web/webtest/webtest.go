@@ -4,11 +4,13 @@ package webtest
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -217,6 +219,31 @@ func (p *Page) Picture(file string) {
 	if err != nil {
 		p.t.Fatalf("take a picture: %v", err)
 	}
+}
+
+var pictures = flag.String("web.pictures", "", "directory to write pictures of pages into")
+
+// Look judges the page in each form that it has: light and dark, wide and narrow.
+func (p *Page) Look(what string) {
+	p.t.Helper()
+	for _, form := range []struct {
+		name         string
+		dark, narrow bool
+	}{{"", false, false}, {"-dark", true, false}, {"-narrow-dark", true, true}, {"-narrow", false, true}} {
+		p.Dark(form.dark)
+		if form.narrow {
+			p.Narrow()
+		} else {
+			p.Wide()
+		}
+		if *pictures != "" {
+			p.Picture(filepath.Join(*pictures, strings.ReplaceAll(what, " ", "-")+form.name+".png"))
+		}
+		p.Fits()
+		p.Axe(what + form.name)
+	}
+	p.Dark(false)
+	p.Wide()
 }
 
 // finding is what axe-core finds.
