@@ -145,7 +145,7 @@ func (f *fabricRole) run(ctx context.Context, group *errgroup.Group) {
 		},
 		State: f.state, Keys: func(detail string) { s.status.Set("keys", detail) },
 		Link: f.link, Observer: f.observer, Marks: f.marks, Owed: f.owed, Declared: s.declared, Administration: f.answers,
-		Candidate: s.candidacy(), Name: s.name,
+		Candidate: s.candidacy(), Name: s.name, Hurry: hurryGarbage,
 	})
 	f.running.Begin(ctx)
 	if err := f.settler.Once(ctx); err != nil { // removals win, from the first intent on

@@ -219,9 +219,20 @@ func (s *service) reload(ctx context.Context) {
 // keep little memory: with Go's 100, strangers would make it hold twice what their requests need.
 const serviceGC = 40
 
+// hurryGC is the same while the service has begun to lead and not settled the fabric: what Go does by itself. To collect
+// garbage more often takes the CPU for which hosts wait then.
+const hurryGC = 100
+
 // boundGarbage has the service hold less garbage than programs usually do.
-func boundGarbage() {
-	if os.Getenv("GOGC") == "" {
+func boundGarbage() { hurryGarbage(false) }
+
+// hurryGarbage has the service hold as much garbage as other programs do, or less again. Where GOGC is set, that decides.
+func hurryGarbage(hurry bool) {
+	switch {
+	case os.Getenv("GOGC") != "":
+	case hurry:
+		debug.SetGCPercent(hurryGC)
+	default:
 		debug.SetGCPercent(serviceGC)
 	}
 }

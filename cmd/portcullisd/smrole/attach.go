@@ -140,6 +140,7 @@ func (r *Role) drawn(err error) {
 func (r *Role) seen(v *sm.View) {
 	switch {
 	case v.State == ib.SMMaster && v.Settled:
+		r.hurry.end()
 		if r.State.Set("") {
 			r.Log.Info("the fabric is settled", "nodes", v.Fabric.NumNodes(), "revision", v.Revision)
 		}

@@ -74,6 +74,10 @@ type Options struct {
 
 	Candidate leadership.Candidate // nil: this instance is the only one
 	Name      string               // of this instance, where it is not the only one
+
+	// Hurry, where it is set, is called with true when this instance begins to manage the fabric, and with false once it has
+	// settled it, after half a minute at most.
+	Hurry func(bool)
 }
 
 // Open attaches to the port that the configuration names, for what core does there.
@@ -87,11 +91,12 @@ type Role struct {
 	ahead   *mirror.Mirror // of what an attachment reads first, while another instance leads
 	took    *mirror.Copies // of that, for the first attachment of a term
 	ends    func() bool    // reports whether the service ends
+	hurry   hurry
 }
 
 // New returns a role that has attached to nothing.
 func New(o Options) *Role {
-	return &Role{Options: o, ahead: mirror.New(o.Store, o.Log, fabric.Ahead()...), yielder: leadership.Yielder{Candidate: o.Candidate, Lease: o.Config.Lease, Log: o.Log}}
+	return &Role{Options: o, ahead: mirror.New(o.Store, o.Log, fabric.Ahead()...), yielder: leadership.Yielder{Candidate: o.Candidate, Lease: o.Config.Lease, Log: o.Log}, hurry: hurry{tell: o.Hurry}}
 }
 
 // Run runs the Subnet Manager until ctx ends, where there are several instances while this one leads.
@@ -132,6 +137,8 @@ func (r *Role) readAhead(ctx context.Context, t *leader.Term) *mirror.Copies {
 // term if several instances share the fabric. Each obstacle is reported once for each reason, in the log, in /readyz and to
 // "portcullis sm status".
 func (r *Role) manage(ctx context.Context, t *leader.Term) error {
+	r.hurry.begin()
+	defer r.hurry.end()
 	r.State.Set(readiness.Unattached)
 	for pause := retryMin; ; pause = min(2*pause, retryMax) {
 		began := time.Now()
