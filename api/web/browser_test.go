@@ -121,3 +121,49 @@ func TestPolicy(t *testing.T) {
 		}
 	}
 }
+
+// TestMapOfManyHosts draws the map of a fabric of 10,368 hosts and 1,440 switches, from afar and from near, and reports how long that takes.
+func TestMapOfManyHosts(t *testing.T) {
+	t.Parallel()
+	_, server := served(t, "h1")
+	p := webtest.Open(t, server.URL+"/ui/")
+	p.AwaitText("Sign in")
+	type drawn struct{ Tiles, Far, Near, Found, FarMS, NearMS, PlaceMS float64 }
+	got := webtest.Value[drawn](p, `(async () => {
+		const map = await import(document.querySelector('script').src.replace('app.js', 'map.js'));
+		const switches = [], trunks = [];
+		for (let s = 0; s < 864; s++) switches.push({guid: 's' + s, name: 'spine' + s, hosts: []});
+		for (let l = 0; l < 576; l++) {
+			switches.push({guid: 'l' + l, name: 'leaf' + l, hosts: Array.from({length: 18}, (_, i) => ({name: 'h' + (l * 18 + i), kind: i % 5}))});
+			for (let i = 0; i < 18; i++) trunks.push(['l' + l, 's' + (l * 18 + i) % 864]);
+		}
+		const began = performance.now();
+		const plan = map.place(switches, trunks);
+		const placed = performance.now() - began;
+		const canvas = document.createElement('canvas');
+		[canvas.width, canvas.height] = [1280, 800];
+		const ctx = canvas.getContext('2d');
+		const colors = {back: '#fff', text: '#000', line: '#888', raised: '#ddd', bad: '#f00'};
+		const named = ['#111', '#222', '#333', '#444', '#555'];
+		const chosen = {tile: plan.tiles.at(-1), host: 3};
+		const dot = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
+		const time = (view) => {
+			const began = performance.now();
+			let cells = 0;
+			for (let i = 0; i < 10; i++) cells = map.draw(ctx, plan, view, {width: 1280, height: 800, colors, chosen, colorOf: (h) => named[h.kind]});
+			dot.drawImage(canvas, 0, 0);
+			dot.getImageData(0, 0, 1, 1); // so that all is drawn
+			return [cells, (performance.now() - began) / 10];
+		};
+		const [far, farMS] = time(map.fit(plan, 1280, 800));
+		const [near, nearMS] = time({scale: 1, x: -chosen.tile.x + 600, y: -chosen.tile.y + 400});
+		const c = map.cell(chosen.tile, 3);
+		const found = map.at(plan, c.x + 1, c.y + 1);
+		return {Tiles: plan.tiles.length, Far: far, Near: near, Found: found.tile === chosen.tile ? found.host : -1, FarMS: farMS, NearMS: nearMS, PlaceMS: placed};
+	})()`)
+	t.Logf("placed in %.1f ms; drawn from afar in %.1f ms, from near in %.1f ms", got.PlaceMS, got.FarMS, got.NearMS)
+	if got.Tiles != 1440 || got.Far != 0 || got.Near < 18 || got.Near > 5000 || got.Found != 3 {
+		t.Errorf("the map has %+v, want 1440 tiles, no cells from afar, those in the window from near, and the host where it was drawn", got)
+	}
+	p.Quiet()
+}

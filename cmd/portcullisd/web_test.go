@@ -98,6 +98,21 @@ func TestPagesOfARunningService(t *testing.T) {
 	p.AwaitText("acme-1")
 	p.Look("tenants")
 
+	p.Show("#/fabric", "Fabric")
+	p.AwaitText("3 switches, 4 ports of hosts, 2 pairs of switches with links.")
+	p.AwaitText("admitted: 1")
+	p.Type(`input[type=search]`, "h1\r")
+	p.AwaitText("tenant acme, Active")
+	p.Await(`(() => { // The host is in the middle of the map, in the color of its phase.
+		const c = document.querySelector('canvas');
+		const dot = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
+		dot.drawImage(c, -c.width / 2, -c.height / 2);
+		return [...dot.getImageData(0, 0, 1, 1).data].join() === '35,145,90,255';
+	})()`)
+	p.Look("fabric")
+	p.Click(`.chosen a`)
+	p.AwaitText("Host h1")
+
 	p.Show("#/keys", "Keys")
 	p.AwaitText("h1/1")
 	p.AwaitText("managed")

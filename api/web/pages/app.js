@@ -3,6 +3,7 @@
 import * as api from './api.js';
 import * as clusters from './clusters.js';
 import {el, link, moment, refusal, to} from './dom.js';
+import * as fabric from './fabric.js';
 import * as host from './host.js';
 import * as hosts from './hosts.js';
 import * as keys from './keys.js';
@@ -17,6 +18,7 @@ const main = part('main');
 const pages = {
   overview: {all: overview},
   hosts: {all: hosts, of: host},
+  fabric: {all: fabric},
   clusters: {all: clusters.list, of: clusters.one},
   violations: {all: violations},
   ports: {of: port, under: 'violations'},

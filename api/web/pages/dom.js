@@ -5,7 +5,7 @@ const svgSpace = 'http://www.w3.org/2000/svg';
 // Attributes that elements may be given. Neither handlers nor styles nor addresses of other places are among them.
 const allowed = new Set([
   'aria-current', 'aria-describedby', 'aria-hidden', 'aria-label', 'aria-labelledby', 'aria-live', 'autocomplete', 'class', 'cx', 'cy', 'd',
-  'data-label', 'data-key', 'disabled', 'for', 'height', 'id', 'max', 'name', 'points', 'r', 'role', 'rx', 'scope', 'selected', 'spellcheck',
+  'data-label', 'data-key', 'disabled', 'fill', 'for', 'height', 'id', 'max', 'name', 'points', 'r', 'role', 'rx', 'scope', 'selected', 'spellcheck',
   'tabindex', 'text-anchor', 'type', 'value', 'viewBox', 'width', 'x', 'x1', 'x2', 'y', 'y1', 'y2', 'hidden', 'required', 'datetime', 'title',
 ]);
 

@@ -1,0 +1,234 @@
+// The fabric as a map: switches in rows, the ports of hosts below their leaf, colored by phase, tenant or health.
+
+import {all, get, repeat} from './api.js';
+import {el, link, refusal, section, svg, to} from './dom.js';
+import * as map from './map.js';
+import {phase, phases} from './phases.js';
+
+export const title = 'Fabric';
+
+const unknown = '#8a94a3';
+const phaseColors = {quarantined: unknown, awaiting: '#c99700', verified: '#2f80d0', granting: '#7a5bd0', admitted: '#23915a', releasing: '#d0632f'};
+const healthColors = {'in order': '#23915a', 'not active': '#c99700', problem: '#d03b2f'};
+
+// tenantColor is a color of a tenant's own, as far as there are enough.
+function tenantColor(name) {
+  let sum = 0;
+  for (const c of name) sum = (sum * 31 + c.codePointAt(0)) % 3600;
+  return `hsl(${sum / 10} 60% 50%)`;
+}
+
+const healthOf = (h) => (h.problem ? 'problem' : h.state === 'Active' ? 'in order' : 'not active');
+
+// ways are the ways to color a host: its value, the color of a value, and the values of a fabric.
+const ways = {
+  phase: {of: (h) => h.phase || 'in no inventory', color: (v) => phaseColors[v] || unknown},
+  tenant: {of: (h) => h.tenant || 'none', color: (v) => (v === 'none' ? unknown : tenantColor(v))},
+  health: {of: healthOf, color: (v) => healthColors[v]},
+};
+
+function themed() {
+  const of = getComputedStyle(document.documentElement);
+  const color = (name) => of.getPropertyValue(`--${name}`).trim();
+  return {back: color('back'), text: color('text'), line: color('soft'), raised: color('line'), bad: color('badback')};
+}
+
+// load asks for switches, links between them, and ports of hosts.
+async function load(signal) {
+  const nodes = new Map();
+  await all('/v1/fabric/nodes', {type: 'switch'}, signal, (items) => {
+    for (const n of items) nodes.set(n.guid, {guid: n.guid, name: n.name, problem: n.problem, hosts: []});
+  });
+  const pairs = new Map();
+  await all('/v1/fabric/links', {trunks: true}, signal, (items) => {
+    for (const l of items) pairs.set(`${l.a.node_guid} ${l.b.node_guid}`, [l.a.node_guid, l.b.node_guid]);
+  });
+  await all('/v1/fabric/ports', {type: 'CA'}, signal, (items) => {
+    for (const p of items) {
+      const [guid] = (p.place || '').split('/');
+      nodes.get(guid)?.hosts.push({host: p.host, name: p.host || p.name, port: p.port, place: p.place, state: p.state, problem: p.problem});
+    }
+  });
+  return {switches: [...nodes.values()], trunks: [...pairs.values()]};
+}
+
+// show fills the page.
+export function show({main, signal}) {
+  const canvas = el('canvas', {class: 'map', tabindex: '0', role: 'img', 'aria-label': 'Map of the fabric', 'aria-describedby': 'map-keys'});
+  const ctx = canvas.getContext('2d');
+  const about = el('p', {}, 'Asking…');
+  const wrong = el('div');
+  const legend = el('ul', {class: 'legend'});
+  const chosenText = el('div', {role: 'status', class: 'chosen'});
+  const way = el('select', {}, Object.keys(ways).map((w) => el('option', {value: w}, w)));
+  const search = el('input', {type: 'search', autocomplete: 'off', spellcheck: 'false'});
+  const form = el('form', {class: 'filters', role: 'search', 'aria-label': 'Map'}, el('label', {}, 'Host or switch', search),
+    el('button', {type: 'submit'}, 'Find'), el('label', {}, 'Color', way));
+  const button = (name, action) => {
+    const b = el('button', {type: 'button'}, name);
+    b.addEventListener('click', action);
+    form.append(b);
+  };
+  main.append(form, wrong, about, el('div', {class: 'mapbox'}, canvas), legend, chosenText,
+    el('p', {id: 'map-keys', class: 'none'}, 'Drag to move, turn the wheel to zoom. On the keyboard: arrows, plus, minus, 0 for all. Find shows a host or switch in words.'));
+
+  let plan = null;
+  let view = null;
+  let chosen = null;
+  let waiting = false;
+
+  function redraw() {
+    if (waiting || !plan) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      if (signal.aborted) return;
+      const dots = window.devicePixelRatio || 1;
+      const [width, height] = [Math.round(canvas.clientWidth * dots), Math.round(canvas.clientHeight * dots)];
+      if (canvas.width !== width || canvas.height !== height) {
+        canvas.width = width;
+        canvas.height = height;
+        view = null;
+      }
+      view ||= map.fit(plan, width, height);
+      const w = ways[way.value];
+      map.draw(ctx, plan, view, {width, height, colors: themed(), chosen, colorOf: (h) => w.color(w.of(h))});
+    });
+  }
+
+  function zoom(by, x = canvas.width / 2, y = canvas.height / 2) {
+    if (!view) return;
+    const scale = Math.min(Math.max(view.scale * by, 0.02), 12);
+    view = {scale, x: x - ((x - view.x) * scale) / view.scale, y: y - ((y - view.y) * scale) / view.scale};
+    redraw();
+  }
+
+  function move(x, y) {
+    if (!view) return;
+    view = {...view, x: view.x + x, y: view.y + y};
+    redraw();
+  }
+
+  function describe() {
+    if (!chosen) {
+      chosenText.replaceChildren();
+      return;
+    }
+    const {node} = chosen.tile;
+    const h = node.hosts[chosen.host];
+    const counts = new Map();
+    for (const one of node.hosts) counts.set(ways[way.value].of(one), (counts.get(ways[way.value].of(one)) || 0) + 1);
+    chosenText.replaceChildren(section('Chosen',
+      h ? el('p', {}, h.host ? link(to('hosts', h.host), h.host) : h.name, `, port ${h.port}, at `, link(to('ports', h.place), `${node.name}/${h.place.split('/')[1]}`), ' ',
+        h.phase ? phase(h.phase) : 'in no inventory', h.tenant ? ` tenant ${h.tenant}` : '', `, ${h.state}`, h.problem ? `: ${h.problem}` : '') : '',
+      el('p', {}, `Switch ${node.name}, ${node.hosts.length} ports of hosts`, counts.size ? `: ${[...counts].map(([v, n]) => `${n} ${v}`).join(', ')}` : '', node.problem ? `. ${node.problem}` : '')));
+  }
+
+  function explain() {
+    const counts = new Map(way.value === 'phase' ? phases.map((p) => [p, 0]) : []);
+    for (const t of plan.tiles) for (const h of t.node.hosts) counts.set(ways[way.value].of(h), (counts.get(ways[way.value].of(h)) || 0) + 1);
+    legend.replaceChildren(...[...counts].sort((a, b) => b[1] - a[1]).slice(0, 24).map(([v, n]) => el('li', {},
+      svg('svg', {viewBox: '0 0 10 10', width: 14, height: 14, 'aria-hidden': 'true'}, svg('rect', {width: 10, height: 10, fill: ways[way.value].color(v)})), ` ${v}: ${n}`)));
+    const ports = plan.tiles.reduce((sum, t) => sum + t.node.hosts.length, 0);
+    const words = `${plan.tiles.length} switches, ${ports} ports of hosts, ${plan.trunks.length} pairs of switches with links`;
+    about.textContent = `${words}.`;
+    canvas.setAttribute('aria-label', `Map of the fabric: ${words}`);
+  }
+
+  function choose(found) {
+    chosen = found;
+    describe();
+    redraw();
+  }
+
+  function find() {
+    const text = search.value.trim().toLowerCase();
+    if (!text || !plan || !view) return;
+    let found = null;
+    for (const exact of [true, false]) {
+      const fits = (name) => (exact ? name.toLowerCase() === text : name.toLowerCase().startsWith(text));
+      for (const t of plan.tiles) {
+        const host = t.node.hosts.findIndex((h) => fits(h.name));
+        if (host >= 0 || fits(t.node.name)) found ||= {tile: t, host};
+      }
+      if (found) break;
+    }
+    choose(found);
+    if (!found) {
+      chosenText.replaceChildren(el('p', {}, 'The fabric shows no host and no switch of that name.'));
+      return;
+    }
+    const scale = Math.max(view.scale, 2);
+    const c = found.host >= 0 ? map.cell(found.tile, found.host) : {x: found.tile.x + found.tile.width / 2, y: found.tile.y + map.tile.head / 2, size: 0};
+    view = {scale, x: canvas.width / 2 - (c.x + c.size / 2) * scale, y: canvas.height / 2 - (c.y + c.size / 2) * scale};
+    redraw();
+  }
+
+  form.addEventListener('submit', (e) => { e.preventDefault(); find(); });
+  way.addEventListener('change', () => { if (plan) { explain(); describe(); redraw(); } });
+  button('Zoom in', () => zoom(1.5));
+  button('Zoom out', () => zoom(1 / 1.5));
+  button('Show all', () => { view = null; redraw(); });
+
+  const dots = () => canvas.width / canvas.clientWidth;
+  const point = (e) => {
+    const box = canvas.getBoundingClientRect();
+    return [(e.clientX - box.left) * dots(), (e.clientY - box.top) * dots()];
+  };
+  canvas.addEventListener('wheel', (e) => { e.preventDefault(); zoom(e.deltaY < 0 ? 1.2 : 1 / 1.2, ...point(e)); }, {passive: false});
+  let held = null;
+  canvas.addEventListener('pointerdown', (e) => { held = {from: point(e), last: point(e)}; canvas.setPointerCapture(e.pointerId); });
+  canvas.addEventListener('pointermove', (e) => {
+    if (!held) return;
+    const [x, y] = point(e);
+    move(x - held.last[0], y - held.last[1]);
+    held.last = [x, y];
+  });
+  canvas.addEventListener('pointerup', (e) => {
+    const [x, y] = point(e);
+    if (held && plan && view && Math.hypot(x - held.from[0], y - held.from[1]) < 5) choose(map.at(plan, (x - view.x) / view.scale, (y - view.y) / view.scale));
+    held = null;
+  });
+  const steps = {ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60]};
+  canvas.addEventListener('keydown', (e) => {
+    if (steps[e.key]) move(...steps[e.key]);
+    else if (e.key === '+') zoom(1.5);
+    else if (e.key === '-') zoom(1 / 1.5);
+    else if (e.key === '0') { view = null; redraw(); } else return;
+    e.preventDefault();
+  });
+  const sized = new ResizeObserver(redraw);
+  sized.observe(canvas);
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  dark.addEventListener('change', redraw);
+  signal.addEventListener('abort', () => { sized.disconnect(); dark.removeEventListener('change', redraw); });
+
+  const known = new Map(); // hosts of the inventory
+  function join() {
+    for (const t of plan.tiles) for (const h of t.node.hosts) Object.assign(h, known.get(h.host) || {phase: '', tenant: ''});
+    explain();
+    describe();
+    redraw();
+  }
+  const failed = (err) => wrong.replaceChildren(...(err ? [refusal(err)] : []));
+  let shape = '';
+  let turn = 0;
+  repeat(10000, signal, async () => {
+    // The fabric is asked for whole only where its counts are others, and once a minute.
+    const o = await get('/v1/fabric/overview', {signal});
+    const now = JSON.stringify({...o, observed: ''});
+    if (now !== shape || !plan || turn % 6 === 0) {
+      const {switches, trunks} = await load(signal);
+      const was = chosen && [chosen.tile.node.guid, chosen.host];
+      plan = map.place(switches, trunks);
+      chosen = was && plan.of.has(was[0]) ? {tile: plan.of.get(was[0]), host: was[1]} : null;
+      shape = now;
+    }
+    turn += 1;
+    known.clear();
+    await all('/v1/hosts', {view: 'summary'}, signal, (items) => {
+      for (const h of items) known.set(h.id, {phase: h.phase, tenant: h.tenant || ''});
+    });
+    join();
+  }, failed);
+}

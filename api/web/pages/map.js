@@ -1,0 +1,140 @@
+// The map of the fabric: where each switch and host is drawn, and drawing it. It asks for nothing and knows no page.
+
+// Sizes of the map, in its own units.
+export const tile = {width: 116, head: 22, cell: 9, across: 12, gap: 14};
+
+const natural = new Intl.Collator('en', {numeric: true});
+
+// tiers counts how far each switch is from those that hosts are at.
+function tiers(switches, trunks) {
+  const next = new Map(switches.map((s) => [s.guid, []]));
+  for (const [a, b] of trunks) {
+    next.get(a)?.push(b);
+    next.get(b)?.push(a);
+  }
+  const tier = new Map();
+  let edge = switches.filter((s) => s.hosts.length > 0).map((s) => s.guid);
+  for (let n = 0; edge.length > 0; n += 1) {
+    for (const guid of edge) tier.set(guid, n);
+    edge = [...new Set(edge.flatMap((guid) => next.get(guid)))].filter((guid) => next.has(guid) && !tier.has(guid));
+  }
+  return tier;
+}
+
+// place lays a fabric out: rows of switches, the farthest from hosts above, and below each leaf a cell for each port of a host.
+// A switch has guid, name and hosts; trunks are pairs of guids.
+export function place(switches, trunks) {
+  const tier = tiers(switches, trunks);
+  const ranks = new Map();
+  for (const s of switches) {
+    const n = tier.get(s.guid) ?? Infinity; // behind no host: above all others
+    if (!ranks.has(n)) ranks.set(n, []);
+    ranks.get(n).push(s);
+  }
+  const columns = Math.max(1, Math.ceil(Math.sqrt(switches.length * 1.2)));
+  const tiles = [];
+  let y = 0;
+  for (const n of [...ranks.keys()].sort((a, b) => b - a)) {
+    const rank = ranks.get(n).sort((a, b) => natural.compare(a.name, b.name));
+    const lines = Math.ceil(Math.max(...rank.map((s) => s.hosts.length)) / tile.across);
+    const height = tile.head + lines * tile.cell + (lines ? 6 : 0);
+    const width = Math.min(columns, rank.length);
+    rank.forEach((s, i) => {
+      const x = ((columns - width) / 2 + (i % columns)) * (tile.width + tile.gap);
+      tiles.push({node: s, x, y: y + Math.floor(i / columns) * (height + tile.gap), width: tile.width, height});
+    });
+    y += Math.ceil(rank.length / columns) * (height + tile.gap) + 2 * tile.gap;
+  }
+  return {tiles, of: new Map(tiles.map((t) => [t.node.guid, t])), trunks, width: columns * (tile.width + tile.gap) - tile.gap, height: Math.max(y - 3 * tile.gap, 1)};
+}
+
+// cell is where a host's port is in its tile.
+export function cell(t, i) {
+  return {x: t.x + 4 + (i % tile.across) * tile.cell, y: t.y + tile.head + Math.floor(i / tile.across) * tile.cell, size: tile.cell - 1};
+}
+
+// at finds what is at a point: a tile, and the number of the host in it, or -1.
+export function at(plan, x, y) {
+  const t = plan.tiles.find((one) => x >= one.x && x < one.x + one.width && y >= one.y && y < one.y + one.height);
+  if (!t) return null;
+  const column = Math.floor((x - t.x - 4) / tile.cell);
+  const line = Math.floor((y - t.y - tile.head) / tile.cell);
+  const i = line * tile.across + column;
+  const inside = column >= 0 && column < tile.across && line >= 0 && i < t.node.hosts.length;
+  return {tile: t, host: inside ? i : -1};
+}
+
+// fit is the view that shows the whole plan.
+export function fit(plan, width, height) {
+  const scale = Math.min(width / (plan.width + 20), height / (plan.height + 20), 3);
+  return {scale, x: (width - plan.width * scale) / 2, y: (height - plan.height * scale) / 2};
+}
+
+// draw draws what of a plan is in a view. colorOf returns the color of a host, colors those of the page, and chosen is what
+// at returned, or null. Far away a leaf is one bar that shares its width by color; near, each port has a cell.
+export function draw(ctx, plan, view, {width, height, colorOf, colors, chosen}) {
+  ctx.setTransform(1, 0, 0, 1, 0, 0);
+  ctx.fillStyle = colors.back;
+  ctx.fillRect(0, 0, width, height);
+  ctx.setTransform(view.scale, 0, 0, view.scale, view.x, view.y);
+  const left = -view.x / view.scale;
+  const top = -view.y / view.scale;
+  const [right, bottom] = [left + width / view.scale, top + height / view.scale];
+  const middle = (t) => [t.x + t.width / 2, t.y + tile.head / 2];
+  const few = plan.trunks.length <= 200;
+  ctx.strokeStyle = colors.line;
+  ctx.lineWidth = 1 / view.scale;
+  ctx.beginPath();
+  for (const [a, b] of plan.trunks) {
+    if (!few && (!chosen || (a !== chosen.tile.node.guid && b !== chosen.tile.node.guid))) continue;
+    const [from, to] = [plan.of.get(a), plan.of.get(b)];
+    if (!from || !to) continue;
+    ctx.moveTo(...middle(from));
+    ctx.lineTo(...middle(to));
+  }
+  ctx.stroke();
+  ctx.font = '12px system-ui, sans-serif';
+  ctx.textBaseline = 'middle';
+  let cells = 0;
+  for (const t of plan.tiles) {
+    if (t.x > right || t.x + t.width < left || t.y > bottom || t.y + t.height < top) continue;
+    ctx.fillStyle = t.node.problem ? colors.bad : colors.raised;
+    ctx.fillRect(t.x, t.y, t.width, t.height);
+    const {hosts} = t.node;
+    if (view.scale * tile.cell < 3) {
+      const shares = new Map();
+      for (const h of hosts) {
+        const color = colorOf(h);
+        shares.set(color, (shares.get(color) || 0) + 1);
+      }
+      let x = t.x;
+      for (const [color, n] of shares) {
+        ctx.fillStyle = color;
+        ctx.fillRect(x, t.y + 4, (t.width * n) / hosts.length, t.height - 8);
+        x += (t.width * n) / hosts.length;
+      }
+    } else {
+      hosts.forEach((h, i) => {
+        const c = cell(t, i);
+        ctx.fillStyle = colorOf(h);
+        ctx.fillRect(c.x, c.y, c.size, c.size);
+      });
+      cells += hosts.length;
+    }
+    if (view.scale > 0.55) {
+      ctx.fillStyle = colors.text;
+      ctx.fillText(t.node.name, t.x + 4, t.y + tile.head / 2, t.width - 8);
+    }
+  }
+  if (chosen) {
+    ctx.strokeStyle = colors.text;
+    ctx.lineWidth = 2 / view.scale;
+    const {tile: t, host} = chosen;
+    ctx.strokeRect(t.x, t.y, t.width, t.height);
+    if (host >= 0) {
+      const c = cell(t, host);
+      ctx.strokeRect(c.x - 1, c.y - 1, c.size + 2, c.size + 2);
+    }
+  }
+  return cells;
+}
