@@ -75,8 +75,19 @@ func (o *overlay) comparePort(r *Report, at end, d *device) {
 		if k == KindState && down || k == "" {
 			continue
 		}
+		if diff.Field == "MKey" {
+			diff.A, diff.B = keyText(found.MKey, "a key"), keyText(now.MKey, "another key")
+		}
 		r.add(o, k, noticed, at, diff.Field, diff.A, diff.B)
 	}
+}
+
+// keyText says whether there is a key, which is not shown.
+func keyText(k ib.MKey, some string) string {
+	if k.IsZero() {
+		return "none"
+	}
+	return some
 }
 
 // kindOf returns the kind of a field of PortInfo, and whether jobs notice its change. Counters have none.

@@ -76,7 +76,7 @@ type overlay struct {
 	renewals uint64       // Sets of PortInfo by which a host is asked to register again
 	withheld uint64       // packets that are neither Gets nor Sets which can be answered
 	unplaced uint64       // Sets for a device that is not known
-	hidden   map[end]bool // ports whose M_Key is not known
+	refused  map[end]int  // Sets that ports would refuse for their M_Key
 	managers map[end]bool // ports that are announced as those of Subnet Managers
 }
 
@@ -89,7 +89,7 @@ type Sets struct {
 func newOverlay() overlay {
 	return overlay{
 		devices: make(map[ib.GUID]*device), links: make(map[end]end), cut: make(map[end]bool), bounced: make(map[end]bool),
-		sets: make(map[mad.AttrID]*Sets), hidden: make(map[end]bool), managers: make(map[end]bool),
+		sets: make(map[mad.AttrID]*Sets), refused: make(map[end]int), managers: make(map[end]bool),
 	}
 }
 
@@ -139,6 +139,12 @@ func (o *overlay) keyPort(at end) ib.PortNum {
 		return 0
 	}
 	return at.port
+}
+
+// keyEnd is the port whose M_Key requests by a route are checked by.
+func (o *overlay) keyEnd(r mad.Route) end {
+	at, _ := o.resolve(r)
+	return end{at.node, o.keyPort(at)}
 }
 
 // heldBy returns what is known of the M_Key of an end, nil for nothing.
@@ -207,9 +213,10 @@ func (o *overlay) answer(a *asked, data []byte) bool {
 	copy(c.real[:], data)
 	if a.set {
 		if !o.mayWrite(at, a.key) {
-			o.hidden[end{at.node, o.keyPort(at)}] = true
+			o.refused[end{at.node, o.keyPort(at)}]++
 			return false
 		}
+		delete(o.refused, end{at.node, o.keyPort(at)})
 		o.set(at, d, where, c, a)
 	}
 	v := c.now()

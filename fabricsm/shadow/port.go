@@ -17,6 +17,9 @@ type Options struct {
 	Rate int
 	// Silent is called for each way that leads to a device which answers nothing, nil: nothing is reported. It must not block.
 	Silent func(Silence)
+	// Locked is called for each port that would refuse what is written, time and again, as its M_Key is another one or is
+	// hidden, nil: nothing is reported. It must not block.
+	Locked func(Where)
 }
 
 // Silence is a device that answered nothing, though the link to it is up.
@@ -40,6 +43,7 @@ type Port struct {
 
 	mu      sync.Mutex
 	silent  func(Silence)
+	locked  func(Where)
 	overlay overlay
 	out     map[uint32]asked      // by the half of the transaction id that is ours
 	waits   map[mad.Route]waiting // ways on which nothing ever answered
@@ -68,7 +72,7 @@ const maxWaiting = 1 << 16
 // New returns a port over a real one, which it closes.
 func New(real transport.Port, o Options) *Port {
 	p := &Port{
-		wire: gets{real}, silent: o.Silent, overlay: newOverlay(),
+		wire: gets{real}, silent: o.Silent, locked: o.Locked, overlay: newOverlay(),
 		out: make(map[uint32]asked), waits: make(map[mad.Route]waiting), heard: make(map[mad.Route]struct{}),
 	}
 	if o.Rate > 0 {
@@ -221,7 +225,12 @@ func (p *Port) answer(packet *transport.Packet) bool {
 	if m.Status() != mad.StatusOK {
 		return true
 	}
-	return p.overlay.answer(&a, m.Data())
+	locked := len(p.overlay.refused) > 0 && p.overlay.refused[p.overlay.keyEnd(a.route)] > patience
+	ok = p.overlay.answer(&a, m.Data())
+	if at := p.overlay.keyEnd(a.route); !locked && p.overlay.refused[at] > patience && p.locked != nil {
+		p.locked(p.overlay.where(at))
+	}
+	return ok
 }
 
 // Unnamed counts the devices that have not said yet how they are called.

@@ -88,7 +88,7 @@ type Report struct {
 	PKeys    []PKeyEntry          `json:"-"` // all that hosts hold
 	Masters  []Where              `json:"managers"`
 	Silent   []Silence            `json:"-"`
-	Hidden   []Where              `json:"hidden"` // ports whose M_Key is not known, so that nothing can be written there
+	Locked   []Where              `json:"locked"` // ports that would refuse what is written, for their M_Key
 	Devices  map[ib.NodeType]int  `json:"-"`
 	Unplaced uint64               `json:"-"` // Sets to a device whose place was not understood
 	LIDs     map[ib.LID]Where     `json:"-"` // of end ports as they were found
@@ -107,11 +107,11 @@ func (p *Port) Report() *Report {
 	for at := range o.managers {
 		r.Masters = append(r.Masters, o.where(at))
 	}
-	for at := range o.hidden {
-		r.Hidden = append(r.Hidden, o.where(at))
+	for at := range o.refused {
+		r.Locked = append(r.Locked, o.where(at))
 	}
 	slices.SortFunc(r.Masters, compareWhere)
-	slices.SortFunc(r.Hidden, compareWhere)
+	slices.SortFunc(r.Locked, compareWhere)
 	inUse := o.lidsInUse(r)
 	for guid, d := range o.devices {
 		r.Devices[d.info.NodeType]++

@@ -151,3 +151,48 @@ func TestGetsShowWhatWasWritten(t *testing.T) {
 		t.Errorf("managers %v, Sets %v", r.Masters, r.Sets[mad.AttrPortInfo])
 	}
 }
+
+// FuzzAnswers: whatever devices answer, requests end, and there is a report.
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte{1, 2, 3}, uint16(mad.AttrNodeInfo))
+	f.Add([]byte{0xFF, 0x02, 0xFF, 0xFF}, uint16(mad.AttrPortInfo))
+	f.Fuzz(func(t *testing.T, data []byte, attr uint16) {
+		p := New(&liar{data: data}, Options{Silent: func(Silence) {}, Locked: func(Where) {}})
+		attrs := []mad.AttrID{
+			mad.AttrNodeInfo, mad.AttrNodeDescription, mad.AttrPortInfo, mad.AttrSwitchInfo, mad.AttrPKeyTable, mad.AttrGUIDInfo, mad.AttrSLtoVLMappingTable,
+			mad.AttrLinearForwardingTable, mad.AttrMulticastForwardingTable, mad.AttrVLArbitration, mad.AttrSwitchPortStateTable, mad.AttrID(attr),
+		}
+		for i, a := range attrs {
+			for j, r := range []mad.Route{{}, mad.MakeRoute(1), mad.MakeRoute(1, 2)} {
+				for k, method := range []mad.Method{mad.MethodGet, mad.MethodSet} {
+					var packet transport.Packet
+					mad.NewSMP(&packet.MAD, mad.Header{Method: method, TID: ib.TID(1 + i + 100*j + 1000*k), Attr: a, Mod: uint32(attr)}, &r, ib.MKey{})
+					copy(packet.MAD.Data(), data)
+					if _, err := p.Send([]transport.Packet{packet}); err != nil {
+						t.Fatal(err)
+					}
+					in := make([]transport.Packet, 2)
+					_, _ = p.Receive(in) // it ends: there is an answer, or the port is closed
+				}
+			}
+		}
+		p.Report()
+	})
+}
+
+// liar is a port behind which every device answers the same.
+type liar struct {
+	judge
+	data []byte
+}
+
+func (l *liar) Send(p []transport.Packet) (int, error) {
+	for i := range p {
+		answer := p[i]
+		answer.MAD.Respond(mad.StatusOK)
+		answer.MAD.SetReturning(true)
+		copy(answer.MAD.Data(), l.data)
+		l.out = append(l.out, answer)
+	}
+	return len(p), nil
+}

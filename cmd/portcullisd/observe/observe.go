@@ -121,7 +121,7 @@ func (s *observer) attach(ctx context.Context) error {
 	if err != nil {
 		return command.Hint(fmt.Errorf("port %s: %w", f.Port, err), fabricport.Hint(err, "--port"))
 	}
-	s.port = shadow.New(port, shadow.Options{Rate: s.o.Rate, Silent: s.onSilent})
+	s.port = shadow.New(port, shadow.Options{Rate: s.o.Rate, Silent: s.onSilent, Locked: func(w shadow.Where) { s.stop(locked(w)) }})
 	return nil
 }
 
@@ -143,6 +143,12 @@ func tooSilent(n int, x shadow.Silence) error {
 	}
 	return command.Hint(fmt.Errorf("no answer from %s though the link is up, such as that %s: an M_Key that the configuration does not have may be the cause", counted(n, "device"), behind(x)),
 		"take over the keys with \"portcullis import\"; where devices really are silent, allow for that with --silent")
+}
+
+// locked says that nothing can be written to a port.
+func locked(w shadow.Where) error {
+	return command.Hint(fmt.Errorf("%s has an M_Key that the configuration does not have: it would refuse all that is written", place(w)),
+		"take over the keys of the present Subnet Manager with \"portcullis import\", from its configuration or its guid2mkey")
 }
 
 func behind(x shadow.Silence) string {

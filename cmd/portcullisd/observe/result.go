@@ -22,7 +22,6 @@ type Result struct {
 	Changes  []shadow.Change `json:"changes"`
 	Managers []shadow.Where  `json:"managers"` // ports that are announced as those of Subnet Managers
 	Silent   []string        `json:"silent"`
-	NoKey    []shadow.Where  `json:"no_key"` // ports whose M_Key is not known
 	Nodes    Nodes           `json:"nodes"`
 	Notes    []string        `json:"notes"`
 	Problems []string        `json:"problems"`
@@ -70,8 +69,11 @@ func (s *observer) result() (*Result, error) {
 	if n := len(found.Silent); n > 0 && (n > s.o.Silent || slices.ContainsFunc(found.Silent, isFirst)) {
 		return nil, tooSilent(n, found.Silent[0])
 	}
+	if len(found.Locked) > 0 {
+		return nil, locked(found.Locked[0])
+	}
 	r := &Result{
-		Changes: found.Changes, Managers: found.Masters, NoKey: found.Hidden, Notes: s.notes, Problems: s.problems,
+		Changes: found.Changes, Managers: found.Masters, Notes: s.notes, Problems: s.problems,
 		Nodes: Nodes{found.Devices[ib.NodeSwitch], found.Devices[ib.NodeCA], found.Devices[ib.NodeRouter]},
 		SMPs:  SMPs{Asked: found.Asked, Renewals: found.Renewals},
 	}
@@ -285,7 +287,6 @@ func (r *Result) writeText(w io.Writer) error {
 	}{
 		{"P_Keys that no partition of the configuration explains", foreignTexts(r.Foreign)},
 		{"Not read", r.Silent},
-		{"Ports whose M_Key is not known: nothing can be written there", places(r.NoKey)},
 		{"Notes", r.Notes},
 		{"Problems", r.Problems},
 	} {
@@ -333,13 +334,6 @@ func mark(noticed bool) string {
 func foreignTexts(list []Foreign) (out []string) {
 	for i := range list {
 		out = append(out, list[i].Text)
-	}
-	return out
-}
-
-func places(list []shadow.Where) (out []string) {
-	for _, w := range list {
-		out = append(out, place(w))
 	}
 	return out
 }
