@@ -26,7 +26,7 @@ func TestCommandLine(t *testing.T) {
 		{"wrong value", "sm --port sim:x --priority high", command.ExitUsage, "", `portcullisd: --priority "high": want a number`},
 		{"wrong switch", "--check=maybe", command.ExitUsage, "", `portcullisd: --check "maybe": want true or false`},
 		{"operand", "sm start", command.ExitUsage, "", `portcullisd: unexpected argument "start"`},
-		{"unknown command", "go", command.ExitUsage, "", `portcullisd: unknown command "go": want certificate, cluster, init, restore, sm or token, or options alone to run the service`},
+		{"unknown command", "go", command.ExitUsage, "", `portcullisd: unknown command "go": want certificate, cluster, init, observe, restore, sm or token, or options alone to run the service`},
 		{"near a command", "tokn", command.ExitUsage, "", `portcullisd: unknown command "tokn"; did you mean token?`},
 		{"operand of the service", "--check now", command.ExitUsage, "", `portcullisd: unexpected argument "now"`},
 	} {
