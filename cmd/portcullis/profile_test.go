@@ -3,15 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/pem"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"portcullis/api/credential"
 	"portcullis/api/profile"
 	v1 "portcullis/api/v1"
 )
@@ -57,27 +52,9 @@ func TestProfileCheck(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method != http.MethodGet || r.URL.Path != "/v1/profile" || r.URL.Query().Get("name") != "general" {
-					t.Errorf("asked: %s %v", r.Method, r.URL)
-				}
-				w.Header().Set("Content-Type", "application/json")
-				w.WriteHeader(test.code)
-				if err := json.NewEncoder(w).Encode(test.got); err != nil {
-					t.Error(err)
-				}
-			}))
-			defer s.Close()
-			dir := t.TempDir()
-			ca, token := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "token")
-			secret, _ := credential.New()
-			if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(token, []byte(secret), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			args := []string{"profile", "check", "--profile", "general", "--service", s.URL, "--ca", ca, "--token-file", token}
+			args := append([]string{"profile", "check", "--profile", "general"}, answering(t, test.code, test.got, func(r *http.Request) bool {
+				return r.Method == http.MethodGet && r.URL.Path == "/v1/profile" && r.URL.Query().Get("name") == "general"
+			})...)
 			var out, errs bytes.Buffer
 			if exit := run(t.Context(), args, nil, &out, &errs); exit != test.exit {
 				t.Errorf("exit status %d, want %d: %s%s", exit, test.exit, &out, &errs)
