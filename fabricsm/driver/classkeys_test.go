@@ -111,7 +111,7 @@ func runKeys(t *testing.T, port transport.Port) *keysRun {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- driver.Run(ctx, driver.Options{
-			Port: port, Store: &memory{}, Inputs: r.inputs,
+			Port: port, Store: &driver.Memory{}, Inputs: r.inputs,
 			Core: sm.Config{
 				MKey:      mkeys.Config{Places: keyplace.Seen},
 				ClassKeys: sm.ClassKeysConfig{Source: keys.Derived{Master: m}, CC: on, VS: on, N2N: on},

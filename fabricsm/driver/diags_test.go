@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
@@ -23,7 +24,7 @@ func TestDiagnosticsAgree(t *testing.T) {
 	ibsimtest.Need(t, "ibnetdiscover", "iblinkinfo", "ibtracert", "smpquery", "sminfo", "perfquery")
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 16, Radix: 8})
 	lab := ibsimtest.Start(t, text(t, l, err))
-	m := manage(t, lab, &memory{}, false)
+	m := manage(t, lab, &driver.Memory{}, false)
 	v := m.until("a settled fabric", settled)
 
 	t.Run("ibnetdiscover", func(t *testing.T) {
@@ -176,7 +177,7 @@ func TestEventsCostLittle(t *testing.T) {
 	ibsimtest.Need(t)
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 72, Radix: 36})
 	lab := ibsimtest.Start(t, text(t, l, err))
-	m := manageAs(t, lab, &memory{}, sm.Config{Enforcement: sm.Accepted, IntentWait: time.Minute, LIDPeriod: -1})
+	m := manageAs(t, lab, &driver.Memory{}, sm.Config{Enforcement: sm.Accepted, IntentWait: time.Minute, LIDPeriod: -1})
 	m.intents <- sm.Intent{Revision: 1}
 	v := m.until("a fabric at rest", rested)
 	before := total(v)

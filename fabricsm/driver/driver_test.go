@@ -55,7 +55,7 @@ func simulated(t *testing.T, fault sim.Fault, node string) transport.Port {
 
 func TestRunUntilSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &memory{}
+		store := &driver.Memory{}
 		var last *sm.View
 		err := driver.Run(t.Context(), driver.Options{
 			Port: simulated(t, sim.Fault{}, ""), Store: store,
@@ -64,8 +64,8 @@ func TestRunUntilSettled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last == nil || !last.Settled || len(store.facts) == 0 {
-			t.Errorf("view %+v, %d facts saved", last, len(store.facts))
+		if saved, err := store.Load(); last == nil || !last.Settled || len(saved) == 0 || err != nil {
+			t.Errorf("view %+v, %d facts saved, %v", last, len(saved), err)
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestRunEndsAll(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = driver.Run(t.Context(), driver.Options{Port: port, Core: sm.Config{Enforcement: sm.Accepted}, SA: agent, Store: &memory{}, Until: driver.UntilSettled}, nil)
+			err = driver.Run(t.Context(), driver.Options{Port: port, Core: sm.Config{Enforcement: sm.Accepted}, SA: agent, Store: &driver.Memory{}, Until: driver.UntilSettled}, nil)
 			if err != nil {
 				t.Error(err)
 			}

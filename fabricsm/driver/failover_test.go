@@ -233,7 +233,7 @@ func (c *client) report(group ib.GID) {
 // the registrations of hosts with the first. No host registers again: groups have their members and trees, services are
 // found, and subscribers get their reports.
 func TestFailoverKeepsWhatIsRegistered(t *testing.T) {
-	l, store := pairFabric(t), &memory{}
+	l, store := pairFabric(t), &driver.Memory{}
 	p := &pair{t: t, list: l, sock: ibsimtest.Start(t, text(t, l, nil)).Socket()}
 	first := p.run("sm", 9, "h2", store)
 	first.until("a settled fabric", rested)
@@ -269,9 +269,9 @@ func TestFailoverKeepsWhatIsRegistered(t *testing.T) {
 func TestFailoverAsksToRegisterAgain(t *testing.T) {
 	l := pairFabric(t)
 	p := &pair{t: t, list: l, sock: simtest.Serve(t, sim.New(l)).Socket}
-	first := p.run("sm", 9, "h2", &memory{})
+	first := p.run("sm", 9, "h2", &driver.Memory{})
 	first.until("a settled fabric", rested)
-	second := p.run("h2", 5, "sm", &memory{})
+	second := p.run("h2", 5, "sm", &driver.Memory{})
 	second.until("a standby", func(v *sm.View) bool { return v.State == ib.SMStandby })
 	h1 := p.client("h1")
 	guid := p.list.Find("h1").PortGUID(1)

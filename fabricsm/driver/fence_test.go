@@ -116,7 +116,7 @@ func TestFenceClosed(t *testing.T) {
 			l.hold(time.Hour)
 		})
 		err := driver.Run(t.Context(), driver.Options{
-			Port: &seenPort{simulated(t, sim.Fault{}, ""), w}, Store: &memory{}, Fence: l, Until: driver.UntilSettled,
+			Port: &seenPort{simulated(t, sim.Fault{}, ""), w}, Store: &driver.Memory{}, Fence: l, Until: driver.UntilSettled,
 		}, nil)
 		sets, wrong, masters, _ := w.count()
 		if err != nil || sets == 0 || wrong+masters != 0 || time.Since(began) < time.Minute {
@@ -127,7 +127,7 @@ func TestFenceClosed(t *testing.T) {
 
 // slowStore is a process that is paused, for longer than its lease, between its first decision and the effect of it.
 type slowStore struct {
-	memory
+	driver.Memory
 	saves int
 }
 
@@ -135,7 +135,7 @@ func (s *slowStore) Save(facts []sm.Fact) error {
 	if s.saves++; s.saves == 1 {
 		time.Sleep(3 * time.Second)
 	}
-	return s.memory.Save(facts)
+	return s.Memory.Save(facts)
 }
 
 // TestPausedLeader: a decision from before a pause is not written after it.
@@ -182,7 +182,7 @@ func TestLeaseEndsAnywhere(t *testing.T) {
 			defer cancel()
 			var last *sm.View
 			err := driver.Run(ctx, driver.Options{
-				Port: &seenPort{simulated(t, sim.Fault{}, ""), w}, Store: &memory{}, Fence: l, OnView: func(v *sm.View) { last = v },
+				Port: &seenPort{simulated(t, sim.Fault{}, ""), w}, Store: &driver.Memory{}, Fence: l, OnView: func(v *sm.View) { last = v },
 			}, nil)
 			sets, wrong, masters, reads := w.count()
 			if err != nil || sets == 0 || wrong+masters != 0 {
@@ -225,7 +225,7 @@ func TestLeaseEndsPolled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err = driver.Run(ctx, driver.Options{
-		Port: &seenPoller{wire, w}, Store: &memory{}, Fence: l, Core: sm.Config{Enforcement: sm.Accepted},
+		Port: &seenPoller{wire, w}, Store: &driver.Memory{}, Fence: l, Core: sm.Config{Enforcement: sm.Accepted},
 		OnEvent: func(e sm.Event) {
 			if s, ok := e.(*sm.StateChanged); ok && s.State == ib.SMNotActive {
 				if lapses++; lapses == 10 {

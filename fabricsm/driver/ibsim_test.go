@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,25 +19,6 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
-
-// memory is a store that lasts as long as the test.
-type memory struct {
-	mu    sync.Mutex
-	facts []sm.Fact
-}
-
-func (m *memory) Load() ([]sm.Fact, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.facts), nil
-}
-
-func (m *memory) Save(f []sm.Fact) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.facts = append(m.facts, f...)
-	return nil
-}
 
 // manager is a subnet manager that runs beside a test.
 type manager struct {
@@ -221,7 +201,7 @@ func TestBringUpAndRestart(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
 			lab := ibsimtest.Start(t, all[name])
-			store := &memory{}
+			store := &driver.Memory{}
 			begin := time.Now()
 			m := manage(t, lab, store, false)
 			v := m.until("a settled fabric", settled)
@@ -260,7 +240,7 @@ func TestDeadLinks(t *testing.T) {
 	cable := fmt.Sprintf("%q[%d]", "leaf1", up)
 	ibsimtest.Console(t, lab, "unlink "+cable)
 	ibsimtest.Console(t, lab, `unlink "h3"[1]`)
-	m := manage(t, lab, &memory{}, false)
+	m := manage(t, lab, &driver.Memory{}, false)
 	v := m.until("a settled fabric", settled)
 	if bad := inactive(v); len(bad) > 0 || v.Fabric.PortByGUID(l.Find("h3").PortGUID(1)) != topo.None {
 		t.Errorf("not Active: %v; or the pulled host is seen", bad)

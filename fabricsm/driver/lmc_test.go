@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim/netlist"
@@ -18,7 +19,7 @@ func TestSeveralLIDs(t *testing.T) {
 	ibsimtest.Need(t, "ibtracert", "smpquery")
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 16, Radix: 8, Spines: 4})
 	lab := ibsimtest.Start(t, text(t, l, err))
-	store := &memory{}
+	store := &driver.Memory{}
 	cfg := sm.Config{Enforcement: sm.Accepted, LMC: 2}
 	m := manageAs(t, lab, store, cfg)
 	v := m.until("a settled fabric", settled)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mcast"
 	"portcullis/fabricsm/route/dump"
@@ -31,7 +32,7 @@ func TestDiagnosticsSeeTrees(t *testing.T) {
 	ibsimtest.Need(t, "dump_mfts", "ibroute")
 	l, err := netlist.FatTree3(netlist.Shape{Hosts: 54, Radix: 6})
 	lab := ibsimtest.Start(t, text(t, l, err))
-	store := &memory{}
+	store := &driver.Memory{}
 	m := manage(t, lab, store, false)
 	m.until("a settled fabric", settled)
 

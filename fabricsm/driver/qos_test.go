@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/qos"
 	"portcullis/fabricsm/sim/netlist"
@@ -43,7 +44,7 @@ func TestQoSLikeOpenSM(t *testing.T) {
 					t.Fatalf("%s: %v", line, err)
 				}
 			}
-			store := &memory{}
+			store := &driver.Memory{}
 			m := manageAs(t, ours, store, sm.Config{Enforcement: sm.Accepted, QoS: o})
 			v := m.until("a settled fabric", settled)
 			if len(v.Problems) > 0 {

@@ -356,7 +356,7 @@ func newFloodRig(b *testing.B) *floodRig {
 	intents := make(chan sm.Intent, 1)
 	work.Go(func() {
 		if err := driver.Run(ctx, driver.Options{
-			Port: r, Core: sm.Config{Enforcement: sm.Accepted}, SA: agent, Store: &memory{},
+			Port: r, Core: sm.Config{Enforcement: sm.Accepted}, SA: agent, Store: &driver.Memory{},
 			OnView: func(v *sm.View) {
 				if v.Settled {
 					r.view.Store(v)

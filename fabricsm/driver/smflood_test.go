@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/trust"
@@ -35,9 +36,9 @@ func floodOf(t *testing.T, kind string) {
 	}
 	p := &pair{t: t, list: l, sock: "portcullis-" + rand.Text()}
 	t.Cleanup(startOther(t, "simulator", simulatorEnv+"="+p.sock))
-	first := p.run("sm", 9, "h20", &memory{})
+	first := p.run("sm", 9, "h20", &driver.Memory{})
 	v := first.until("a settled fabric", rested)
-	second := p.run("h20", 5, "sm", &memory{})
+	second := p.run("h20", 5, "sm", &driver.Memory{})
 	second.until("a standby", func(v *sm.View) bool { return v.State == ib.SMStandby })
 	before := heap()
 	for _, m := range []*contender{first, second} {

@@ -29,7 +29,7 @@ func TestStayAnswers(t *testing.T) {
 		o.Fence = lease
 		o.Stay = &driver.Stay{Until: until, Begin: func() bool { close(begun); return true }}
 	}}
-	m := p.run("sm", 9, "h2", &memory{})
+	m := p.run("sm", 9, "h2", &driver.Memory{})
 	m.until("a settled fabric", rested)
 	if fabric.PortInfo("sm", 1).CapabilityMask&mad.IsSM == 0 {
 		t.Fatal("no Subnet Manager is announced")
@@ -99,7 +99,7 @@ func TestStayUnpolled(t *testing.T) {
 				want = time.Minute
 			}
 			err = driver.Run(ctx, driver.Options{
-				Port: port, Core: sm.Config{Enforcement: sm.Accepted}, SA: agent, Store: &memory{}, Fence: lease,
+				Port: port, Core: sm.Config{Enforcement: sm.Accepted}, SA: agent, Store: &driver.Memory{}, Fence: lease,
 				Stay: &driver.Stay{Until: until, Begin: func() bool {
 					began = time.Now()
 					time.AfterFunc(time.Minute, func() { close(until) })

@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -91,7 +89,7 @@ func (s *observer) prepare(log *slog.Logger) (err error) {
 	if s.core, err = f.Core(s.o.Config.Path); err != nil {
 		return err
 	}
-	if s.store, s.ring, err = devicekeys.Open(&f.Keys, &memory{}, s.o.Config.Path, &s.core); err != nil {
+	if s.store, s.ring, err = devicekeys.Open(&f.Keys, &driver.Memory{}, s.o.Config.Path, &s.core); err != nil {
 		return err
 	}
 	if s.o.Partitions != "" {
@@ -235,23 +233,4 @@ func (s *observer) rests(ctx context.Context, settled *atomic.Bool) bool {
 			}
 		}
 	}
-}
-
-// memory keeps what is to survive for as long as the run.
-type memory struct {
-	mu    sync.Mutex
-	facts []sm.Fact
-}
-
-func (m *memory) Load() ([]sm.Fact, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.facts), nil
-}
-
-func (m *memory) Save(facts []sm.Fact) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.facts = append(m.facts, facts...)
-	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"portcullis/api/store/memory"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullisd/proving"
+	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
@@ -38,17 +38,8 @@ type site struct {
 	*proving.Prover
 	stage  *testbed.Stage
 	store  *store.Store
-	stored *facts
+	stored *driver.Memory
 	log    strings.Builder
-}
-
-// facts is a store of facts.
-type facts struct{ list []sm.Fact }
-
-func (f *facts) Load() ([]sm.Fact, error) { return slices.Clone(f.list), nil }
-func (f *facts) Save(more []sm.Fact) error {
-	f.list = append(f.list, more...)
-	return nil
 }
 
 func newSite(t *testing.T) *site {
@@ -63,7 +54,7 @@ func newSite(t *testing.T) *site {
 	}
 	o := testbed.Options{Netlist: l, Manager: "sm"}
 	o.SM.MKey = mkeys.Config{Source: keys.Derived{Master: master}, Places: keyplace.Seen}
-	s := &site{store: store.New(memory.New(time.Now), ""), stored: &facts{}}
+	s := &site{store: store.New(memory.New(time.Now), ""), stored: &driver.Memory{}}
 	if s.stage, err = testbed.New(o); err != nil {
 		t.Fatal(err)
 	}
