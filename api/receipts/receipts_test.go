@@ -210,6 +210,33 @@ func TestTenants(t *testing.T) {
 	}
 }
 
+// A tenant that asks without end has the fabric read no more often, and holds up no other one.
+func TestTenantAsksTooOften(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	svc := s.service()
+	ctx := of(t.Context(), "red")
+	issued, refused := 0, 0
+	for range 100 {
+		_, err := svc.Issue(ctx, "eve", v1.ReceiptRequest{Tenant: "red"})
+		switch {
+		case err == nil:
+			issued++
+		case refusal.IsKind(err, refusal.Limited) && code(err) == v1.CodeRateLimited:
+			refused++
+		default:
+			t.Fatal(err)
+		}
+	}
+	if issued != tenantRate.Burst || refused != 100-issued || len(s.asked) != issued {
+		t.Errorf("%d issued, %d refused, examined %d times", issued, refused, len(s.asked))
+	}
+	s.issue(of(t.Context(), "blue"), svc, v1.ReceiptRequest{Tenant: "blue"})
+	s.issue(t.Context(), svc, v1.ReceiptRequest{Tenant: "red"}) // an auditor
+	s.Clock = s.Clock.Add(20 * time.Second)
+	s.issue(ctx, svc, v1.ReceiptRequest{Tenant: "red"})
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -13,6 +13,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/isolation"
 	"portcullis/api/keyring"
+	"portcullis/api/limit"
 	"portcullis/api/receipt"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -66,11 +67,17 @@ type Options struct {
 	Hosts    Appraiser
 }
 
+// tenantRate is how often each tenant gets receipts by credentials of its own: they have the fabric read, and only one request at a
+// time does.
+var tenantRate = limit.Rate{PerSecond: 1.0 / 20, Burst: 5}
+
 // Service issues receipts. Methods are safe for concurrent use, and several Services may share one store. Refusals are
 // *refusal.Error.
 type Service struct {
 	o    Options
 	ring *keyring.Ring[ed25519.PrivateKey]
+	// tenants limits requests by credentials of tenants.
+	tenants *limit.Limiter[string]
 }
 
 // New returns a Service.
@@ -87,7 +94,7 @@ func New(o Options) (*Service, error) {
 			Show: "portcullis receipt keys", Anew: "portcullis receipt rotate --drop",
 		},
 	})
-	return &Service{o, ring}, err
+	return &Service{o: o, ring: ring, tenants: limit.New[string](tenantRate)}, err
 }
 
 func makeKey(_, _ time.Time) (*keyring.Fresh, error) {
@@ -179,7 +186,13 @@ func (s *Service) confined(ctx context.Context, tenant string) (bool, error) {
 	case tenant == "":
 		return true, refusal.New(refusal.Invalid, "receipt_tenant", "name one tenant of yours", "this credential gets receipts about a single tenant")
 	}
-	return true, own.CheckTenant(tenant)
+	if err := own.CheckTenant(tenant); err != nil {
+		return true, err
+	}
+	if !s.tenants.Allow(tenant, s.ring.Now()) {
+		return true, refusal.New(refusal.Limited, v1.CodeRateLimited, "use the receipt that you have, or wait 20 seconds", "tenant %s asks for receipts too often", tenant)
+	}
+	return true, nil
 }
 
 // predicate puts together what was read of fabric and records. Each part counts for the given time from when it was so.
