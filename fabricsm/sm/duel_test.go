@@ -321,3 +321,33 @@ func TestResign(t *testing.T) {
 		t.Error("without a standby the end has to wait")
 	}
 }
+
+// TestHungStandby has a standby take requests and answer none, as a process that is paused does, while the audit goes on. The
+// master is settled nearly all of the time, as beside a standby that answers: nothing that is wanted depends on the answer.
+func TestHungStandby(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		d := newDuel(t, tree(t, 4, 4))
+		d.audit = 20 * time.Second
+		d.start("sm", 5, 0, "h1")
+		d.rules("sm", 5*time.Second)
+		d.start("h1", 4, 0, "sm")
+		d.rules("sm", 5*time.Second)
+		d.run(2 * time.Second)
+		if hangs {
+			delete(d.envs, "h1") // its port takes what comes
+		}
+		var settled, audited int
+		const looks = 3000
+		for range looks {
+			d.run(10 * time.Millisecond)
+			if d.envs["sm"].view.Settled {
+				settled++
+			}
+			audited = d.envs["sm"].smps["Get PortInfo"]
+		}
+		t.Logf("hangs %v: settled in %d of %d looks, %d requests for PortInfo", hangs, settled, looks, audited)
+		if settled < looks*9/10 {
+			t.Errorf("hangs %v: settled in %d of %d looks", hangs, settled, looks)
+		}
+	}
+}

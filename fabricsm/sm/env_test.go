@@ -21,6 +21,7 @@ const (
 	answerTime = 10 * time.Microsecond
 	timeout    = 200 * time.Millisecond
 	maxSteps   = 200_000
+	stepsEach  = 100 // for each node, where these are more
 )
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -138,7 +139,7 @@ func (e *env) wantChanged(in sm.Intent) {
 // step advances the core and does what it wants.
 func (e *env) step(in sm.Input) {
 	e.idle = 0
-	if e.steps++; e.steps > maxSteps {
+	if e.steps++; e.steps > max(maxSteps, stepsEach*len(e.list.Nodes)) {
 		e.t.Fatalf("no end after %d steps, %v of virtual time: input %T, %d in the inbox, %d out, wake %v, SMPs %v, problems %q",
 			e.steps, e.now.Sub(epoch), in, len(e.inbox), len(e.out), e.wake.Sub(e.now), e.smps, e.problems())
 	}

@@ -52,7 +52,7 @@ func (c *Core) send(x work.Ref, n topo.NodeID, epoch uint32, method mad.Method, 
 	if repeats {
 		c.tally.Repeated++
 	}
-	if !r.Audit || method == mad.MethodSet && x.Class != work.Notice {
+	if !r.IsAside() {
 		c.disturb()
 	}
 	id := c.wire.Add(&r, repeats)

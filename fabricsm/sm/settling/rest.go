@@ -41,9 +41,9 @@ func (r *Rest) IsQuiet() bool {
 	return r.queue.IsEmpty() && r.wire.Fresh() == 0 && !r.fabric.IsFinding()
 }
 
-// IsIdle reports whether the only work left waits for a pause to pass.
+// IsIdle reports whether the only work left waits for a pause to pass, or is work that nothing wanted depends on.
 func (r *Rest) IsIdle() bool {
-	return r.queue.IsEmpty() && r.wire.Out() == 0 && !r.fabric.IsFinding() && !r.timers.HasNear() && !r.fabric.IsRouting() && r.fabric.IsReady()
+	return r.queue.IsEmpty() && !r.wire.IsWanted() && !r.fabric.IsFinding() && !r.timers.HasNear() && !r.fabric.IsRouting() && r.fabric.IsReady()
 }
 
 // MayShowMore reports whether an answer is late which may show a node, a LID or a route of a fabric that had a master

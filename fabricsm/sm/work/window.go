@@ -26,6 +26,15 @@ type Request struct {
 	late   bool // no longer counts against the window
 }
 
+// IsAside reports whether a request does not unsettle the fabric.
+func (r *Request) IsAside() bool {
+	return r.Audit && (r.Method != mad.MethodSet || r.Ref.Class == Notice)
+}
+
+// isIdle reports whether nothing that is wanted of the fabric depends on a request: it asks another Subnet Manager what
+// it is. A hung one would delay for ever that the fabric is settled.
+func (r *Request) isIdle() bool { return r.Ref.Class == SMInfo && r.IsAside() }
+
 // IsAnsweredBy reports whether a MAD is the answer to a request.
 func (r *Request) IsAnsweredBy(m *mad.MAD) bool {
 	return m.IsSMP() && (!m.IsDR() || m.Returning()) && m.BaseVersion() == 1 && m.Method() == mad.MethodGetResp && m.Attr() == r.Attr && m.Mod() == r.Mod
@@ -44,6 +53,7 @@ type Window struct {
 	head  int
 	fresh int // requests out that count against the window
 	find  int // fresh ones of classes that discover
+	idle  int // requests out that nothing wanted depends on
 
 	sent map[Kind]uint64
 	sets uint64
@@ -67,6 +77,9 @@ func (w *Window) Add(r *Request, repeats bool) uint32 {
 	id, at := w.slots.Take()
 	r.ID, r.late = id, repeats
 	*at = *r
+	if r.isIdle() {
+		w.idle++
+	}
 	if !repeats {
 		w.fresh++
 		if r.Ref.Class.Discovers() {
@@ -89,6 +102,9 @@ func (w *Window) End(id uint32) (Request, bool) {
 		return Request{}, false
 	}
 	w.notFresh(&r)
+	if r.isIdle() {
+		w.idle--
+	}
 	return r, true
 }
 
@@ -140,6 +156,9 @@ func (w *Window) AnyOut(match func(*Request) bool) bool { return w.slots.Any(mat
 
 // Out returns how many requests are out.
 func (w *Window) Out() int { return w.slots.Out() }
+
+// IsWanted reports whether something that is wanted of the fabric depends on a request that is out.
+func (w *Window) IsWanted() bool { return w.Out() > w.idle }
 
 // Fresh returns how many requests that are out count against the window.
 func (w *Window) Fresh() int { return w.fresh }

@@ -88,6 +88,26 @@ func TestWindow(t *testing.T) {
 	if !w.AnyOut(func(r *Request) bool { return r.ID == second }) || second&slotMask == UnusedID(1)&slotMask {
 		t.Error("the request that is out is not found")
 	}
+	w.End(second)
+	for _, tt := range []struct {
+		class  Class
+		audit  bool
+		method mad.Method
+		wanted bool
+	}{
+		{SMInfo, true, mad.MethodGet, false},
+		{SMInfo, false, mad.MethodGet, true}, // an election depends on it
+		{SMInfo, true, mad.MethodSet, true},
+		{Info, true, mad.MethodGet, true},
+	} {
+		id := w.Add(&Request{Ref: OnPort(tt.class, 0), Method: tt.method, Audit: tt.audit}, false)
+		if got := w.IsWanted(); got != tt.wanted {
+			t.Errorf("%v %v, audit %t: wanted %t", tt.method, tt.class, tt.audit, got)
+		}
+		if w.End(id); w.IsWanted() {
+			t.Error("a request that ended is wanted")
+		}
+	}
 }
 
 // TestTimersFireInOrder compares the heap with a search for the earliest.
