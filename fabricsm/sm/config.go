@@ -62,8 +62,8 @@ type Config struct {
 	// default 200 ms. A settled one is shown at once.
 	ViewEvery time.Duration
 	// AnswersEarly has the forwarding tables of a fabric that had a master before read after the ports are configured, not
-	// before: most requests of a takeover are for these. View.Early has routes meanwhile. No table is written before it was
-	// read.
+	// before, and blocks of P_Key tables in which nothing is wanted: most requests of a takeover are for these. View.Early has
+	// routes meanwhile. No block is written before it was read.
 	AnswersEarly bool
 	// Election is about other subnet managers.
 	Election ElectionConfig

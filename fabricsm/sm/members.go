@@ -20,6 +20,7 @@ func (f pkeyFabric) MayBelong(sp topo.PortID) bool   { return f.law.MayBelong(sp
 func (f pkeyFabric) IsRetired(guid ib.GUID) bool     { return f.law.IsRetired(guid) }
 func (f pkeyFabric) IsConfirmed(sp topo.PortID) bool { return f.hosts.IsConfirmed(sp) }
 func (f pkeyFabric) Expel(at ib.Place)               { f.expel(at) }
+func (f pkeyFabric) ReadsLater() bool                { return f.early && f.routing.ReadsLater() }
 func (f pkeyFabric) PutOff(x work.Ref)               { f.idleWork.Add(x) }
 
 func (f pkeyFabric) PortOf(p topo.PortID) pkeys.Port {

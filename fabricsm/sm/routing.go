@@ -88,13 +88,15 @@ func (f routingFabric) readTables() bool {
 		return false
 	case f.routing.MayReadNow(f.rest.IsQuiet()):
 		f.routing.ReadsNow()
+		f.pkeys.ReadNow()
 		f.lfts.ReadNow()
 		return true
 	case f.routing.IsReading() && (f.lfts.Unread() == 0 || f.rest.IsQuiet() && !f.rest.MayShowMore()):
 		f.routing.EndEarly()
 		f.Core.compareTables(true)
 		return true
-	case f.lfts.HasLater() && !f.routing.ReadsLater():
+	case (f.lfts.HasLater() || f.pkeys.HasLater()) && !f.routing.ReadsLater():
+		f.pkeys.ReadNow()
 		f.lfts.ReadNow()
 		return true
 	default:

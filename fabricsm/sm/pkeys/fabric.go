@@ -59,6 +59,8 @@ type Fabric interface {
 	ReadFirst(topo.PortID) bool
 	// Expel takes away a switch that was linked to a place before it was known to be for a host.
 	Expel(ib.Place)
+	// ReadsLater reports whether blocks in which nothing is wanted are read when ReadNow is called.
+	ReadsLater() bool
 	// PutOff has work looked at in the background.
 	PutOff(work.Ref)
 }

@@ -29,6 +29,7 @@ type Keeper struct {
 	known   known
 	block   mad.PKeyTable                     // room for one that is to be written
 	sent    map[topo.PortID][perBlock]ib.PKey // by the last Set to a port
+	later   []topo.PortID                     // that have blocks which wait for ReadNow
 }
 
 // New returns a keeper of the tables of a fabric without ports.
@@ -115,6 +116,21 @@ func (k *Keeper) ReadRest(p topo.PortID) {
 	if pt.table != nil {
 		pt.rest = true
 		k.queue.MarkPort(work.PKey, p)
+	}
+}
+
+// HasLater reports whether blocks wait for ReadNow.
+func (k *Keeper) HasLater() bool { return len(k.later) > 0 }
+
+// ReadNow has the blocks read that were left for later.
+func (k *Keeper) ReadNow() {
+	later := k.later
+	k.later = nil
+	for _, p := range later {
+		if pt := &k.known.ports[p]; pt.later {
+			pt.later = false
+			k.queue.MarkPort(work.PKey, p)
+		}
 	}
 }
 

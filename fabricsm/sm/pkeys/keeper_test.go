@@ -2,6 +2,7 @@ package pkeys
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +26,7 @@ type core struct {
 	events []string
 	keeper *Keeper
 	unsure bool
+	later  bool // blocks are read when ReadNow is called
 
 	host, leaf topo.PortID
 }
@@ -37,6 +39,7 @@ func (*core) MayBelong(topo.PortID) bool               { return true }
 func (*core) IsRetired(ib.GUID) bool                   { return false }
 func (*core) IsConfirmed(topo.PortID) bool             { return true }
 func (*core) ReadFirst(topo.PortID) bool               { return false }
+func (c *core) ReadsLater() bool                       { return c.later }
 func (*core) PutOff(work.Ref)                          {}
 func (*core) Solved(fault.Key)                         {}
 
@@ -62,10 +65,13 @@ func (c *core) Refused(ms *members.Membership, why string) {
 }
 
 // newCore returns a fabric, and what intents say of it.
-func newCore() (*core, *members.Register) {
+func newCore() (*core, *members.Register) { return newCoreWith(1) }
+
+// newCoreWith returns one whose adapter has a P_Key table of so many blocks.
+func newCoreWith(blocks int) (*core, *members.Register) {
 	c := &core{}
 	sw := c.topo.AddNode(topo.Node{GUID: 0x10, Type: ib.NodeSwitch, NumPorts: 2})
-	h := c.topo.AddNode(topo.Node{GUID: 0x20, Type: ib.NodeCA, NumPorts: 1, PartitionCap: perBlock})
+	h := c.topo.AddNode(topo.Node{GUID: 0x20, Type: ib.NodeCA, NumPorts: 1, PartitionCap: uint16(blocks * perBlock)})
 	c.leaf, c.host = c.topo.PortOf(sw, 1), c.topo.PortOf(h, 1)
 	c.topo.SetPort(c.host, topo.Port{Node: h, Num: 1, GUID: 0x21, LID: 7, State: ib.PortActive, Peer: topo.None})
 	tn := c.topo.Node(sw)
@@ -102,7 +108,7 @@ func (c *core) run() (sets []string) {
 				sets = append(sets, fmt.Sprintf("%s %v", name, s.Want.PKey[:2]))
 			}
 			got := held[p]
-			c.keeper.Take(p, &work.Request{Ref: work.OnPort(work.PKey, p), Method: s.Method, Mod: uint32(s.Block)}, &got)
+			c.keeper.Take(p, requestFor(p, s), &got)
 		}
 	}
 	return sets
@@ -188,4 +194,83 @@ func TestKeysDropped(t *testing.T) {
 	if c.keeper.Judge.KeysDropped(); !c.keeper.Table(c.leaf).IsProven() {
 		t.Error("a second call has tables read again")
 	}
+}
+
+// TestReadsLater checks which blocks of an adapter are left for ReadNow: those after all that is wanted was found. What they
+// hold is repaired then, as it is at once without.
+func TestReadsLater(t *testing.T) {
+	const other ib.PKey = 0x8002
+	for _, tt := range []struct {
+		name      string
+		at        map[int]ib.PKey // the table that is found, besides the default partition in its first place
+		withdrawn bool
+		now, then []string // steps before and after ReadNow
+	}{
+		{"found in the first block", map[int]ib.PKey{1: tenant}, false, []string{"get 0"}, []string{"get 1", "get 2"}},
+		{"found in the second", map[int]ib.PKey{perBlock: tenant}, false, []string{"get 0", "get 1"}, []string{"get 2"}},
+		{"too much in the last", map[int]ib.PKey{1: tenant, 2 * perBlock: other}, false, []string{"get 0"}, []string{"get 1", "get 2", "set 2", "get 2"}},
+		{"too much in the first", map[int]ib.PKey{1: tenant, 2: other}, false, []string{"get 0", "set 0", "get 1", "get 2", "get 0"}, nil},
+		{"not found", nil, false, []string{"get 0", "get 1", "get 2", "set 0", "get 0"}, nil},
+		{"withdrawn", map[int]ib.PKey{1: tenant}, true, []string{"get 0", "get 1", "get 2", "set 0", "get 0"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, m := newCoreWith(3)
+			grant := partition.Member{GUID: 0x21, PKey: tenant, Place: ib.Place{Switch: 0x10, Port: 1}}
+			m.Grant(grant)
+			if tt.withdrawn {
+				m.Withdraw(grant)
+			}
+			held := map[topo.PortID][]ib.PKey{c.leaf: make([]ib.PKey, perBlock), c.host: make([]ib.PKey, 3*perBlock)}
+			for _, keys := range held {
+				keys[0] = ib.DefaultPKeyLimited
+			}
+			for i, k := range tt.at {
+				held[c.host][i] = k
+			}
+			if !tt.withdrawn {
+				held[c.leaf][1] = tenant
+			}
+			run := func(p topo.PortID) (steps []string) {
+				for {
+					s := c.keeper.Next(p)
+					block := held[p][s.Block*perBlock:][:perBlock]
+					switch s.Method {
+					case mad.MethodGet:
+						steps = append(steps, fmt.Sprint("get ", s.Block))
+					case mad.MethodSet:
+						steps = append(steps, fmt.Sprint("set ", s.Block))
+						copy(block, s.Want.PKey[:])
+					default:
+						return steps
+					}
+					var got mad.PKeyTable
+					copy(got.PKey[:], block)
+					c.keeper.Take(p, requestFor(p, s), &got)
+				}
+			}
+			c.later = true
+			run(c.leaf)
+			if d := cmp.Diff(tt.now, run(c.host)); d != "" {
+				t.Errorf("before (-want +got):\n%s", d)
+			}
+			if tt.then != nil && !c.keeper.HasLater() {
+				t.Error("nothing is left for later")
+			}
+			if applied := slices.Contains(c.events, "applied 0x8001"); applied == tt.withdrawn {
+				t.Errorf("events are %q", c.events)
+			}
+			c.later = false
+			c.keeper.ReadNow()
+			if d := cmp.Diff(tt.then, run(c.host)); d != "" {
+				t.Errorf("after (-want +got):\n%s", d)
+			}
+			if c.keeper.HasLater() || !c.keeper.Table(c.host).IsProven() || slices.Contains(held[c.host], other) {
+				t.Errorf("has later %t, the table is %v", c.keeper.HasLater(), held[c.host])
+			}
+		})
+	}
+}
+
+func requestFor(p topo.PortID, s Step) *work.Request {
+	return &work.Request{Ref: work.OnPort(work.PKey, p), Method: s.Method, Mod: uint32(s.Block)}
 }

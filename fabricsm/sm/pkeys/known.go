@@ -13,6 +13,7 @@ type port struct {
 	prove  bool   // the block being written is to be read back
 	listed bool   // the rest of the table waits in the background
 	rest   bool   // the rest of the table is to be read now
+	later  bool   // blocks wait for ReadNow
 }
 
 // known is what is known of all tables. Use newKnown.

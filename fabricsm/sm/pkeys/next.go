@@ -49,19 +49,28 @@ func (k *Keeper) Next(p topo.PortID) Step {
 	if fresh && !mayWrite {
 		return Step{}
 	}
+	later := false
 	for b, s := range own.table.blocks {
-		if s == unknown && !fresh && !k.mayStayUnread(p, &pt, b) {
+		switch {
+		case s != unknown || fresh || k.mayStayUnread(p, &pt, b):
+		case k.mayReadLater(p, b):
+			later = true
+		default:
 			return get(b)
 		}
 	}
+	if later && !own.later {
+		own.later = true
+		k.later = append(k.later, p)
+	}
 	if mayWrite {
 		k.review(p, &pt)
-		if s := k.write(p, &pt); s.Method != 0 {
+		if s := k.write(p, &pt, later); s.Method != 0 {
 			return s
 		}
 	}
 	for b, s := range own.table.blocks {
-		if s == toProve || s != proven && k.Concerns(p) {
+		if s == toProve || s != proven && k.Concerns(p) && !(later && s == unknown) {
 			return get(b)
 		}
 	}
@@ -76,7 +85,9 @@ func (k *Keeper) Next(p topo.PortID) Step {
 		return Step{Method: mad.MethodGet, Block: min(int(own.audit), blocks-1), Audit: true}
 	}
 	if mayWrite {
-		k.leaveRest(p)
+		if !later {
+			k.leaveRest(p)
+		}
 		k.finish(p)
 	}
 	k.Judge.Port(p)
@@ -91,8 +102,9 @@ func (k *Keeper) finish(p topo.PortID) {
 	}
 }
 
-// write returns the Set of the first block that differs from the wanted one.
-func (k *Keeper) write(p topo.PortID, pt *Port) Step {
+// write returns the Set of the first block that differs from the wanted one. later: blocks that are not read yet are left
+// for ReadNow, unless something is wanted in them.
+func (k *Keeper) write(p topo.PortID, pt *Port, later bool) Step {
 	own := &k.known.ports[p]
 	plain := k.planner.needsOnlyDefault(p, pt)
 	if plain && own.table.isPlain() {
@@ -116,8 +128,11 @@ func (k *Keeper) write(p topo.PortID, pt *Port) Step {
 			copy(keys, want[lo:])
 		}
 		have := own.table.keys[lo : lo+perBlock]
-		if slices.Equal(keys, have) && (s != unknown || k.mayStayUnread(p, pt, b)) {
+		if slices.Equal(keys, have) && (s != unknown || later || k.mayStayUnread(p, pt, b)) {
 			continue
+		}
+		if s == unknown && later {
+			return get(b)
 		}
 		own.done = false
 		own.prove = slices.ContainsFunc(keys, members.IsTenant) || slices.ContainsFunc(have, members.IsTenant)
@@ -148,6 +163,33 @@ func (k *Keeper) mayStayUnread(p topo.PortID, pt *Port, block int) bool {
 	}
 	e := k.planner.fabric.EnforcementOf(sp)
 	return e.Possible && !e.Forgotten
+}
+
+// mayReadLater reports whether a block of a table is left for ReadNow: all that is wanted of the port is proven in the blocks
+// before it. Hosts of a fabric whose Subnet Manager changes have answers sooner so, and no more is granted: what a table
+// grants beyond what is wanted was kept from it by the Subnet Manager before.
+func (k *Keeper) mayReadLater(p topo.PortID, block int) bool {
+	m := k.planner.members
+	if block == 0 || !k.planner.fabric.ReadsLater() || !m.IsReady() || m.Keeps() {
+		return false
+	}
+	table := k.known.ports[p].table
+	isIn := func(ms *members.Membership) bool { return !ms.Leaving && table.proves(ms.PKey) }
+	if !k.planner.topo.IsExternal(p) {
+		return all(m.Of(k.planner.topo.GUIDOf(p)), isIn)
+	}
+	place := k.planner.topo.PlaceOf(p)
+	for _, guid := range m.GUIDsAt(place) {
+		if !all(m.Of(guid), func(ms *members.Membership) bool { return ms.Place != place || isIn(ms) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// all reports whether all of a list match.
+func all[T any](list []T, match func(T) bool) bool {
+	return !slices.ContainsFunc(list, func(x T) bool { return !match(x) })
 }
 
 // isFresh reports whether the table of a port is written without being read: its link, or the switch it is port 0 of, came
