@@ -201,6 +201,9 @@ func (r *Ring) Now(place ib.Place, verified bool) (Key, bool) {
 	}
 }
 
+// IsKnown reports whether it is known which key the device has, or that it has none. It says nothing about the place.
+func (r *Ring) IsKnown() bool { return r.belief == onCurrent || r.belief == open }
+
 func (r *Ring) withheld(place ib.Place, verified bool) bool {
 	return !verified || !r.rec.Place.IsZero() && r.rec.Place != place
 }

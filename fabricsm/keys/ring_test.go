@@ -54,8 +54,13 @@ func TestRingWithholds(t *testing.T) {
 		if s.Do == Withhold && (!s.Header.IsZero() || !s.New.IsZero()) {
 			t.Errorf("%s: a step that withholds has a key", tt.name)
 		}
+		if !r.IsKnown() {
+			t.Errorf("%s: the key of the device is not known", tt.name)
+		}
 	}
-	r.Move(there)
+	if r.Move(there); r.IsKnown() {
+		t.Error("the key of a device that moved is known")
+	}
 	if a, b := r.Next(there, true).Do, r.Next(here, true).Do; a != Ask || b != Withhold {
 		t.Errorf("after it moved: %v there, %v here; want ask and withhold", a, b)
 	}

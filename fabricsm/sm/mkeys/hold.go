@@ -38,8 +38,8 @@ func (m *Keeper) Holds(x work.Ref, n topo.NodeID) (topo.PortID, bool) {
 	if m.IsSetOut(p) && (x.Class != work.Set || x.Port() != p) {
 		return p, true
 	}
-	if _, ok := m.places.Now(p, r); ok {
-		return p, false
+	if r.IsKnown() {
+		return p, false // where the place withholds the key, too: no request finds that out
 	}
 	switch m.places.Next(p, r).Do {
 	case keys.Ask, keys.Stranded, keys.Foreign:
