@@ -18,8 +18,8 @@ import (
 // hostile is text of a host, or of an operator that labels racks, that would run a program in a page that took it for markup.
 const hostile = `<img src=x onerror="document.title='taken'"><b>x</b>`
 
-// served starts the real API, with its pages, over hosts that have software keys.
-func served(t *testing.T, hosts ...string) (*apitest.Site, *apitest.Server) {
+// served starts the real API, with its pages, over hosts that have software keys. edit may change its options before, and be nil.
+func served(t *testing.T, edit func(*api.Options), hosts ...string) (*apitest.Site, *apitest.Server) {
 	t.Helper()
 	site := apitest.NewSite(t)
 	file := site.Inventory(hosts...)
@@ -30,13 +30,16 @@ func served(t *testing.T, hosts ...string) (*apitest.Site, *apitest.Server) {
 		o.Ready = func(context.Context) []v1.Condition {
 			return []v1.Condition{{Name: "store", OK: true}, {Name: "sm", OK: true, Detail: hostile}}
 		}
+		if edit != nil {
+			edit(o)
+		}
 	})
 }
 
 // TestPages is what an operator does with the pages, in Chromium.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	site, server := served(t, "h1", "h2")
+	site, server := served(t, nil, "h1", "h2")
 	site.Join("h2")
 	site.Edit("h2", func(r *hostrecord.Record) { r.Denial = &v1.Denial{Code: "guid-conflict", Detail: hostile} })
 	// This service has no Subnet Manager and locks no adapter, and says so.
@@ -85,7 +88,7 @@ func TestPages(t *testing.T) {
 // TestToken: the credential is in the memory of the page and nowhere else.
 func TestToken(t *testing.T) {
 	t.Parallel()
-	_, server := served(t, "h1")
+	_, server := served(t, nil, "h1")
 	p := webtest.Open(t, server.URL+"/ui/", "/v1/whoami", "/v1/sm", "/v1/fabric/overview")
 	p.Type("#token", "pc_wrong\r")
 	p.AwaitText("the token that was sent is not known here")
@@ -108,7 +111,7 @@ func TestToken(t *testing.T) {
 // TestPolicy: the browser refuses what the policy forbids, also if a page of ours had the mistake.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
-	_, server := served(t, "h1")
+	_, server := served(t, nil, "h1")
 	p := webtest.Open(t, server.URL+"/ui/")
 	p.AwaitText("Sign in")
 	for what, program := range map[string]string{
@@ -125,7 +128,7 @@ func TestPolicy(t *testing.T) {
 // TestMapOfManyHosts draws the map of a fabric of 10,368 hosts and 1,440 switches, from afar and from near, and reports how long that takes.
 func TestMapOfManyHosts(t *testing.T) {
 	t.Parallel()
-	_, server := served(t, "h1")
+	_, server := served(t, nil, "h1")
 	p := webtest.Open(t, server.URL+"/ui/")
 	p.AwaitText("Sign in")
 	type drawn struct{ Tiles, Far, Near, Found, FarMS, NearMS, PlaceMS float64 }

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -117,6 +118,18 @@ func TestPagesOfARunningService(t *testing.T) {
 	p.AwaitText("h1/1")
 	p.AwaitText("managed")
 	p.Look("keys")
+
+	p.Show("#/profile", "Profile")
+	for _, name := range []string{"general", "bare-metal-cloud", "secured-bare-metal-cloud"} {
+		is, err := c.Profile(ctx, v1.ProfileQuery{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.AwaitText(fmt.Sprintf("%d %% %s", is.Score, name))
+		p.AwaitText(fmt.Sprintf("%d hold, %d fail, %d unknown", is.Count.Holds, is.Count.Fails, is.Count.Unknown))
+	}
+	p.AwaitText("escrow-rehearsed")
+	p.Look("profile")
 
 	p.Show("#/violations", "Violations")
 	p.AwaitText("Events appear as they happen.")

@@ -1,14 +1,17 @@
 // Sign-in, and the way from one page to another. The address after # names the page: it never reaches the service.
 
 import * as api from './api.js';
+import * as audit from './audit.js';
 import * as clusters from './clusters.js';
 import {el, link, moment, refusal, to} from './dom.js';
 import * as fabric from './fabric.js';
 import * as host from './host.js';
 import * as hosts from './hosts.js';
+import * as instances from './instances.js';
 import * as keys from './keys.js';
 import * as overview from './overview.js';
 import * as port from './port.js';
+import * as profile from './profile.js';
 import * as violations from './violations.js';
 
 const part = (id) => document.getElementById(id);
@@ -23,6 +26,9 @@ const pages = {
   violations: {all: violations},
   ports: {of: port, under: 'violations'},
   keys: {all: keys},
+  profile: {all: profile},
+  instances: {all: instances},
+  audit: {all: audit.list, of: audit.one},
 };
 
 let open = null; // ends what the page that is shown has under way

@@ -73,6 +73,12 @@ export function refusal(err) {
   return el('p', {class: 'refusal'}, err.message || String(err), err.hint ? ` (${err.hint})` : '');
 }
 
+// denied has a page say that its reader may not see it, and shows no empty lists.
+export function denied(main, err) {
+  for (const part of main.querySelectorAll('section, .refusal')) part.remove();
+  main.append(refusal(err));
+}
+
 // time shows a moment in local time.
 export function time(text) {
   if (!text || text.startsWith('0001-')) return '';

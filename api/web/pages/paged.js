@@ -21,21 +21,26 @@ export function paged({signal, list, ask, every, what, shown = () => {}}) {
     next = got.next || '';
     back.disabled = before.length < 2;
     forth.disabled = !next;
-    where.textContent = `Page ${before.length}, ${got.items.length} ${what}`;
+    where.textContent = `Page ${before.length}, ${got.items.length} ${what}${next && !got.items.length ? '; there may be some on the next page' : ''}`;
     shown(got.items);
   }
-  const failed = (err) => wrong.replaceChildren(...(err ? [refusal(err)] : []));
+  const pager = el('p', {class: 'pager'}, back, where, forth);
+  const failed = (err) => {
+    wrong.replaceChildren(...(err ? [refusal(err)] : []));
+    list.node.hidden = pager.hidden = err?.status === 403; // what the reader may not see is no empty list
+  };
   const turn = () => look().then(() => failed(null), (err) => { if (!signal.aborted) failed(err); });
   back.addEventListener('click', () => { before.pop(); turn(); });
   forth.addEventListener('click', () => { before.push(next); turn(); });
   repeat(every, signal, look, failed);
-  return [wrong, list.node, el('p', {class: 'pager'}, back, where, forth)];
+  return [wrong, list.node, pager];
 }
 
-// filters makes a form that asks for a part of a list: fields of text, and choices. go is called with what was entered.
+// filters makes a form that asks for a part of a list: fields of text or of another type, and choices. go is called with what
+// was entered.
 export function filters(name, query, fields, choices, go) {
-  const inputs = fields.map(([key, label]) => el('label', {}, label,
-    el('input', {type: 'search', 'data-key': key, value: query.get(key) || '', autocomplete: 'off', spellcheck: 'false'})));
+  const inputs = fields.map(([key, label, type = 'search']) => el('label', {}, label,
+    el('input', {type, 'data-key': key, value: query.get(key) || '', autocomplete: 'off', spellcheck: 'false'})));
   const selects = choices.map(([key, label, values]) => el('label', {}, label, el('select', {'data-key': key}, el('option', {value: ''}, 'any'),
     values.map((v) => el('option', {value: v, selected: query.get(key) === v}, v)))));
   const form = el('form', {class: 'filters', role: 'search', 'aria-label': name}, inputs, selects, el('button', {type: 'submit'}, 'Show'));
