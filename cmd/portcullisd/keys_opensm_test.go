@@ -49,10 +49,14 @@ func (f *keyFabric) opensm(t *testing.T, options string) (cache string) {
 // by the files it keeps. It assigns every device a key of its own, and removes the keys on request. Then an OpenSM that
 // knows no key brings the fabric up again.
 func TestTakeOverFromOpenSM(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "opensm", "smpquery")
 	for name, device := range map[string]sim.Device{"plain": {}, "modern": sim.Modern()} {
 		for _, by := range []string{"import", "import_options"} {
-			t.Run(name+" by "+by, func(t *testing.T) { takeOverFabric(t, device, by) })
+			t.Run(name+" by "+by, func(t *testing.T) {
+				t.Parallel()
+				takeOverFabric(t, device, by)
+			})
 		}
 	}
 }
@@ -108,6 +112,7 @@ func takeOverFabric(t *testing.T, device sim.Device, by string) {
 // TestSmpqueryNeedsOurKey: unchanged diagnostics read a fabric of ours under the
 // keys of an export, and nothing without.
 func TestSmpqueryNeedsOurKey(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "smpquery")
 	f := servedKeyFabric(t, sim.Modern())
 	s := setKeys(t, "m_key_enable: auto")

@@ -105,6 +105,7 @@ func since(now, before map[string]sim.Sets) (out sim.Sets) {
 // saquery agree; the paused one wakes and writes nothing. Every instance answers the whole
 // API.
 func TestLeaderReplaced(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "smpquery")
 	ibsimtest.Need(t, "saquery")
 	r := newRepair(t, "h1", "h2")

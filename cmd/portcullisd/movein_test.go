@@ -95,6 +95,7 @@ func TestMoveInIsGood(t *testing.T) {
 // TestMoveInFromOpenSM: the real OpenSM has ruled a fabric with M_Keys. Ours takes it over with what the import of its
 // configuration and of its cache wrote: every LID stays, and every device gets a key of its own.
 func TestMoveInFromOpenSM(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "opensm")
 	f := servedKeyFabric(t, sim.Modern())
 	cache := f.opensm(t, "m_key 0x5eed0c0ffee01234\nm_key_protection_level 2\nm_key_lease_period 60\n")
@@ -135,6 +136,7 @@ func TestMoveInFromOpenSM(t *testing.T) {
 // TestMoveInGrantsNoMore: the real OpenSM has ruled with a partition file that ours cannot apply as written. After the move
 // no port has a P_Key that OpenSM did not have it have, and lost are only those that the plan says are lost.
 func TestMoveInGrantsNoMore(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "opensm")
 	f := servedKeyFabric(t, sim.Modern())
 	var hosts []keyedPort

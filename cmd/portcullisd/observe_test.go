@@ -181,6 +181,7 @@ func (f *keyFabric) predicted(t *testing.T, before map[string]string, r *observe
 // TestObserveIsTrue: beside a real OpenSM that rules, nothing is written and OpenSM notices nothing. Then OpenSM ends, ours
 // takes over with the same configuration, and the fabric changes as predicted.
 func TestObserveIsTrue(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "opensm")
 	for _, tt := range []struct {
 		name, node string
@@ -305,6 +306,7 @@ func TestObserveIsTrue(t *testing.T) {
 // TestObserveWithoutTheKey: a fabric that OpenSM has locked is read with the keys that import took over. Without them the
 // run ends with an error that says so, after few requests.
 func TestObserveWithoutTheKey(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "opensm")
 	for level := range 3 {
 		t.Run(fmt.Sprint("level ", level), func(t *testing.T) {

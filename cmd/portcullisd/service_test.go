@@ -190,6 +190,7 @@ func TestWatchdog(t *testing.T) {
 
 // A passed socket is served in place of the configured address. Package systemd has those that are refused.
 func TestSocketActivation(t *testing.T) {
+	t.Parallel()
 	dir, address := install(t, "--fabric-port", nobody())
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -188,6 +188,7 @@ const tries = 4
 // TestElectionWithOpenSM has ours and OpenSM compete in every order of rank and
 // start, then takes the winner away.
 func TestElectionWithOpenSM(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "opensm", "sminfo")
 	cases := variants()
 	var names []string

@@ -44,6 +44,7 @@ func TestPlannedHandover(t *testing.T) {
 // TestElectionAfterASplit cuts the cables between two of ours, which are both
 // master then, and puts them back.
 func TestElectionAfterASplit(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	near, far := s.ours("sm", 9, "h2"), s.ours("h2", 5, "sm")
 	far.awaitState("standby", electionTime)
@@ -68,6 +69,7 @@ func TestElectionAfterASplit(t *testing.T) {
 // TestSMOnceBesideAnother: beside a master that it believes, --once configures
 // nothing and says so.
 func TestSMOnceBesideAnother(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	master := s.ours("sm", 9, "h2")
 	s.ruled(master, electionTime)

@@ -36,6 +36,7 @@ func (c *contender) aboutOthers() (out []told) {
 // is not on an empty list of those whose commands are obeyed. It takes nothing away from ours: that stays master, reports
 // it once with the path, and then by the sequence.
 func TestForeignOpenSM(t *testing.T) {
+	t.Parallel()
 	const wrongKey = "0x0bad0bad0bad0bad"
 	for _, tt := range []struct {
 		name, key string

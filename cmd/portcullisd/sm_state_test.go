@@ -108,6 +108,7 @@ func TestSMStateDirectory(t *testing.T) {
 
 // LIDs go from OpenSM to us and back without a change.
 func TestSMTakesLIDsOfOpenSM(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "opensm", "smpquery")
 	first := ibsimtest.Start(t, []byte(oneSwitch))
 	opensmOnce(t, first)
