@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -167,6 +168,49 @@ func TestMapOfManyHosts(t *testing.T) {
 	t.Logf("placed in %.1f ms; drawn from afar in %.1f ms, from near in %.1f ms", got.PlaceMS, got.FarMS, got.NearMS)
 	if got.Tiles != 1440 || got.Far != 0 || got.Near < 18 || got.Near > 5000 || got.Found != 3 {
 		t.Errorf("the map has %+v, want 1440 tiles, no cells from afar, those in the window from near, and the host where it was drawn", got)
+	}
+	p.Quiet()
+}
+
+// TestMapOfAPath: a path goes from the cell of the first host by each switch to the cell of the last, and is drawn over the map.
+func TestMapOfAPath(t *testing.T) {
+	t.Parallel()
+	_, server := served(t, nil, "h1")
+	p := webtest.Open(t, server.URL+"/ui/")
+	p.AwaitText("Sign in")
+	type drawn struct {
+		Points, Strange [][]float64
+		Want            [][]float64
+		Before, After   string
+	}
+	got := webtest.Value[drawn](p, `(async () => {
+		const map = await import(document.querySelector('script').src.replace('app.js', 'map.js'));
+		const host = (name, place) => ({name, place});
+		const switches = [{guid: 's', name: 'spine', hosts: []}, {guid: 'a', name: 'leaf1', hosts: [host('h0', 'a/1'), host('h1', 'a/2')]}, {guid: 'b', name: 'leaf2', hosts: [host('h2', 'b/7')]}];
+		const plan = map.place(switches, [['a', 's'], ['b', 's']]);
+		const hops = [{node_guid: 'x', out: 1}, {node_guid: 'a', in: 2, out: 20}, {node_guid: 's', in: 1, out: 2}, {node_guid: 'b', in: 20, out: 7}, {node_guid: 'y', in: 1}];
+		const Points = map.course(plan, hops);
+		const middle = (t) => [t.x + t.width / 2, t.y + map.tile.head / 2];
+		const center = (t, i) => { const c = map.cell(t, i); return [c.x + c.size / 2, c.y + c.size / 2]; };
+		const of = (guid) => plan.of.get(guid);
+		const Want = [center(of('a'), 1), middle(of('a')), middle(of('s')), middle(of('b')), center(of('b'), 0)];
+		const canvas = document.createElement('canvas');
+		[canvas.width, canvas.height] = [600, 400];
+		const ctx = canvas.getContext('2d', {willReadFrequently: true});
+		const view = map.fit(plan, 600, 400);
+		const [x, y] = [0, 1].map((k) => (Want[1][k] + Want[2][k]) / 2); // between leaf and spine
+		const draw = (paths) => {
+			const colors = {back: '#fff', text: '#000', line: '#fff', raised: '#ddd', bad: '#f00', path: '#00f'};
+			map.draw(ctx, plan, view, {width: 600, height: 400, colors, chosen: null, colorOf: () => '#0f0', paths});
+			return [...ctx.getImageData(Math.round(x * view.scale + view.x), Math.round(y * view.scale + view.y), 1, 1).data].slice(0, 3).join();
+		};
+		return {Points, Want, Before: draw([]), After: draw([Points]), Strange: map.course(plan, [{node_guid: 'x', out: 1}, {node_guid: 'q', in: 1}, {node_guid: 'y', in: 1}])};
+	})()`)
+	if !reflect.DeepEqual(got.Points, got.Want) || len(got.Strange) != 0 {
+		t.Errorf("the path goes by %v, want %v; one of unknown nodes by %v, want none", got.Points, got.Want, got.Strange)
+	}
+	if got.Before != "255,255,255" || got.After != "0,0,255" {
+		t.Errorf("between two switches the map has the color %s without a path and %s with one", got.Before, got.After)
 	}
 	p.Quiet()
 }

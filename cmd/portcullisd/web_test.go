@@ -78,7 +78,7 @@ func TestPagesOfARunningService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := webtest.Open(t, "https://"+address+"/", "/readyz")
+	p := webtest.Open(t, "https://"+address+"/", "/readyz", "/v1/fabric/routes")
 	p.SignIn(strings.TrimSpace(string(token)))
 	p.AwaitText("1 in inventory.")
 	p.AwaitText("settled")
@@ -110,6 +110,27 @@ func TestPagesOfARunningService(t *testing.T) {
 		dot.drawImage(c, -c.width / 2, -c.height / 2);
 		return [...dot.getImageData(0, 0, 1, 1).data].join() === '35,145,90,255';
 	})()`)
+	p.Type(`input[data-key=from]`, "h1")
+	p.Type(`input[data-key=to]`, "nowhere\r")
+	p.AwaitText("nowhere")
+	p.Type(`input[data-key=to]`, strings.Repeat("\b", len("nowhere"))+"h2\r")
+	p.AwaitText("From h1 to h2")
+	route, err := c.Fabric().Routes(ctx, "h1", "h2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, way := range []v1.FabricRoute{route.There, route.Back} {
+		want := ""
+		for n, h := range way.Hops {
+			want += fmt.Sprintf("%d %s %d %d;", n, h.Name, h.In, h.Out)
+		}
+		shown := webtest.Value[string](p, fmt.Sprintf(`[...document.querySelectorAll('.path table')][%d].tBodies[0].innerText
+			&& [...document.querySelectorAll('.path table')[%d].tBodies[0].rows].map((r) =>
+				['Hop', 'Node', 'In', 'Out'].map((c) => r.querySelector('[data-label=' + c + ']').textContent || '0').join(' ') + ';').join('')`, i, i))
+		if shown != want || len(way.Hops) < 3 {
+			t.Errorf("the path has the hops %q, want %q", shown, want)
+		}
+	}
 	p.Look("fabric")
 	p.Click(`.chosen a`)
 	p.AwaitText("Host h1")

@@ -3,6 +3,7 @@
 import {all, get, repeat} from './api.js';
 import {el, link, refusal, section, svg, to} from './dom.js';
 import * as map from './map.js';
+import {path} from './path.js';
 import {phase, phases} from './phases.js';
 
 export const title = 'Fabric';
@@ -30,7 +31,7 @@ const ways = {
 function themed() {
   const of = getComputedStyle(document.documentElement);
   const color = (name) => of.getPropertyValue(`--${name}`).trim();
-  return {back: color('back'), text: color('text'), line: color('soft'), raised: color('line'), bad: color('badback')};
+  return {back: color('back'), text: color('text'), line: color('soft'), raised: color('line'), bad: color('badback'), path: color('link')};
 }
 
 // load asks for switches, links between them, and ports of hosts.
@@ -69,7 +70,9 @@ export function show({main, signal}) {
     b.addEventListener('click', action);
     form.append(b);
   };
-  main.append(form, wrong, about, el('div', {class: 'mapbox'}, canvas), legend, chosenText,
+  let hops = []; // of the ways that are drawn
+  const between = path(signal, (ways) => { hops = ways; redraw(); });
+  main.append(form, between.form, wrong, about, el('div', {class: 'beside'}, el('div', {class: 'mapbox'}, canvas), between.shown), legend, chosenText,
     el('p', {id: 'map-keys', class: 'none'}, 'Drag to move, turn the wheel to zoom. On the keyboard: arrows, plus, minus, 0 for all. Find shows a host or switch in words.'));
 
   let plan = null;
@@ -92,7 +95,7 @@ export function show({main, signal}) {
       }
       view ||= map.fit(plan, width, height);
       const w = ways[way.value];
-      map.draw(ctx, plan, view, {width, height, colors: themed(), chosen, colorOf: (h) => w.color(w.of(h))});
+      map.draw(ctx, plan, view, {width, height, colors: themed(), chosen, paths: hops.map((h) => map.course(plan, h)), colorOf: (h) => w.color(w.of(h))});
     });
   }
 

@@ -70,9 +70,29 @@ export function fit(plan, width, height) {
   return {scale, x: (width - plan.width * scale) / 2, y: (height - plan.height * scale) / 2};
 }
 
-// draw draws what of a plan is in a view. colorOf returns the color of a host, colors those of the page, and chosen is what
-// at returned, or null. Far away a leaf is one bar that shares its width by color; near, each port has a cell.
-export function draw(ctx, plan, view, {width, height, colorOf, colors, chosen}) {
+// course returns the points of a path: the cells of the ports of hosts at its ends, and the switches between. A hop has the node
+// and the ports that it is entered and left by. What is not on the plan is left out.
+export function course(plan, hops) {
+  const points = [];
+  hops.forEach((hop, i) => {
+    const t = plan.of.get(hop.node_guid);
+    if (t) {
+      points.push([t.x + t.width / 2, t.y + tile.head / 2]);
+      return;
+    }
+    const beside = i === 0 ? hops[1] : hops[i - 1]; // the leaf of a host
+    const leaf = beside && plan.of.get(beside.node_guid);
+    const host = leaf ? leaf.node.hosts.findIndex((h) => Number(h.place.split('/')[1]) === (i === 0 ? beside.in : beside.out)) : -1;
+    if (host < 0) return;
+    const c = cell(leaf, host);
+    points.push([c.x + c.size / 2, c.y + c.size / 2]);
+  });
+  return points;
+}
+
+// draw draws what of a plan is in a view. colorOf returns the color of a host, colors those of the page, chosen is what
+// at returned, or null, and paths are points that lines go through, the second one dashed. Far away a leaf is one bar that shares its width by color; near, each port has a cell.
+export function draw(ctx, plan, view, {width, height, colorOf, colors, chosen, paths = []}) {
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.fillStyle = colors.back;
   ctx.fillRect(0, 0, width, height);
@@ -136,5 +156,14 @@ export function draw(ctx, plan, view, {width, height, colorOf, colors, chosen}) 
       ctx.strokeRect(c.x - 1, c.y - 1, c.size + 2, c.size + 2);
     }
   }
+  paths.forEach((points, i) => {
+    ctx.strokeStyle = colors.path;
+    ctx.lineWidth = 3 / view.scale;
+    ctx.setLineDash(i ? [8 / view.scale, 6 / view.scale] : []);
+    ctx.beginPath();
+    points.forEach(([x, y], j) => (j ? ctx.lineTo(x, y + i * 6) : ctx.moveTo(x, y + i * 6)));
+    ctx.stroke();
+  });
+  ctx.setLineDash([]);
   return cells;
 }
