@@ -56,7 +56,8 @@ func operations(t *testing.T, f *fixture) []documented {
 		t.Fatal(err)
 	}
 	values := strings.NewReplacer("{id}", "h1", "{name}", "n1", "{shared}", "n2", "{number}", "1", "{guid}", "0x0000000000000001",
-		"{mgid}", "ff12:401b:ffff::1", "{host}", "h1", "{class}", "c1", "{version}", "1", "{ticket}", "t1", "{kind}", "rack")
+		"{mgid}", "ff12:401b:ffff::1", "{host}", "h1", "{class}", "c1", "{version}", "1", "{ticket}", "t1", "{kind}", "rack",
+		"{digest}", strings.Repeat("0f", 32), "{level}", "0", "{tile}", "0")
 	var out []documented
 	for path, methods := range doc.Paths {
 		for method, d := range methods {

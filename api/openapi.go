@@ -101,6 +101,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.seenRoutes(a)
 	isolationRoutes(s, a)
 	receiptRoutes(s, a)
+	receiptLogRoutes(s, a)
 	profileRoutes(s, a)
 
 	// Huma describes its own error shape beside every operation; ours takes

@@ -16,6 +16,7 @@ type ReceiptIssuer interface {
 	Issue(ctx context.Context, actor string, q v1.ReceiptRequest) ([]byte, error)
 	Keys(ctx context.Context) (*v1.ReceiptKeys, error)
 	Rotate(ctx context.Context, actor string, in v1.ReceiptRotation) (*v1.ReceiptKeys, error)
+	ReceiptLog
 }
 
 type (

@@ -34,6 +34,46 @@ func (r *receiptIssuer) Rotate(_ context.Context, actor string, in v1.ReceiptRot
 	return r.Keys(context.Background())
 }
 
+func (r *receiptIssuer) Checkpoint(context.Context) ([]byte, error) {
+	return []byte("log\n3\nabc\n"), nil
+}
+
+func (r *receiptIssuer) LogProof(_ context.Context, digest string) ([]byte, error) {
+	return []byte("proof of " + digest), nil
+}
+
+func (r *receiptIssuer) LogConsistency(_ context.Context, from, to int64) (*v1.ReceiptLogConsistency, error) {
+	return &v1.ReceiptLogConsistency{From: from, To: to, Hashes: []string{"abc="}}, nil
+}
+
+func (r *receiptIssuer) LogTile(_ context.Context, level int, number int64) ([]byte, error) {
+	return []byte{byte(level), byte(number), 0xff}, nil
+}
+
+// TestReceiptLog: the log of receipts is shown without a credential.
+func TestReceiptLog(t *testing.T) {
+	t.Parallel()
+	f, without := newFixture(t, func(o *api.Options) { o.Receipts = &receiptIssuer{} }), newFixture(t)
+	digest := strings.Repeat("0f", 32)
+	for path, want := range map[string][2]string{
+		"/v1/receipts/log/checkpoint":              {"text/plain; charset=utf-8", "log\n3\nabc\n"},
+		"/v1/receipts/log/proofs/" + digest:        {"text/plain; charset=utf-8", "proof of " + digest},
+		"/v1/receipts/log/consistency?from=2&to=3": {"application/json", `"hashes":["abc="]`},
+		"/v1/receipts/log/tiles/1/7":               {"application/octet-stream", "\x01\x07\xff"},
+	} {
+		w := f.do("GET", path, "", "")
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != want[0] || !strings.Contains(w.Body.String(), want[1]) {
+			t.Errorf("%s: %d %v %q", path, w.Code, w.Header(), w.Body)
+		}
+		wantProblem(t, without.do("GET", path, "", ""), 503, v1.CodeUnavailable)
+	}
+	for _, path := range []string{"proofs/0f", "consistency", "consistency?from=0&to=3", "tiles/5/0", "tiles/0/-1", "tiles/0/a"} {
+		if w := f.do("GET", "/v1/receipts/log/"+path, "", ""); w.Code < 400 || w.Code >= 500 {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
 func TestReceipts(t *testing.T) {
 	t.Parallel()
 	r := &receiptIssuer{}

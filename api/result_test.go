@@ -87,7 +87,7 @@ func TestResultGrantsNothing(t *testing.T) {
 		if who == "public" || method == "POST" && path == "/v1/attest/sessions" {
 			continue // they ask for no credential
 		}
-		path = strings.NewReplacer("{id}", "host-1", "{name}", "x", "{guid}", "0x1", "{class}", "c", "{version}", "1", "{number}", "1", "{shared}", "x", "{ticket}", "x", "{mgid}", "x", "{kind}", "rack").Replace(path)
+		path = strings.NewReplacer("{id}", "host-1", "{name}", "x", "{guid}", "0x1", "{class}", "c", "{version}", "1", "{number}", "1", "{shared}", "x", "{ticket}", "x", "{mgid}", "x", "{kind}", "rack", "{digest}", "x", "{level}", "0", "{tile}", "0").Replace(path)
 		w := f.do(method, path, signed, "")
 		if who == "host" {
 			if w.Code < 400 {

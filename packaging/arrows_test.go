@@ -237,6 +237,12 @@ var arrows = []arrow{
 		why:  "a receipt is verified with a key and a time alone, without what made it",
 	},
 	{
+		from: "api/receiptlog",
+		may:  []string{"api/receipt", "api/store", "api/review", "api/audit", "api/refusal"},
+		not:  []string{"net", "os", "log"},
+		why:  "the log of receipts is made of the store alone",
+	},
+	{
 		from: "api/inventory/layout",
 		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},

@@ -88,10 +88,14 @@ const (
 	getResultKeys   operation = "GET /v1/results/keys"
 	rotateResultKey operation = "POST /v1/results/keys/rotate"
 
-	issueReceipt     operation = "POST /v1/receipts"
-	getReceiptKeys   operation = "GET /v1/receipts/keys"
-	rotateReceiptKey operation = "POST /v1/receipts/keys/rotate"
-	getJWKS          operation = "GET /.well-known/jwks.json"
+	issueReceipt        operation = "POST /v1/receipts"
+	getReceiptKeys      operation = "GET /v1/receipts/keys"
+	rotateReceiptKey    operation = "POST /v1/receipts/keys/rotate"
+	getReceiptHead      operation = "GET /v1/receipts/log/checkpoint"
+	getReceiptProof     operation = "GET /v1/receipts/log/proofs/{digest}"
+	compareReceiptHeads operation = "GET /v1/receipts/log/consistency"
+	getReceiptTile      operation = "GET /v1/receipts/log/tiles/{level}/{tile}"
+	getJWKS             operation = "GET /.well-known/jwks.json"
 
 	getKeys        operation = "GET /v1/fabric/keys"
 	releaseKeys    operation = "POST /v1/fabric/keys/release"

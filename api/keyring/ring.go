@@ -126,6 +126,22 @@ func (r *Ring[K]) Signer(ctx context.Context) (k *Key, opened K, err error) {
 	return k, opened, err
 }
 
+// Current returns the key that signs now, as Signer does, and makes none. The error is a refusal if there is none.
+func (r *Ring[K]) Current(ctx context.Context) (k *Key, opened K, err error) {
+	rec, err := r.read(ctx, r.o.Store)
+	if err != nil {
+		return nil, opened, r.explain(err)
+	}
+	if len(rec.Keys) == 0 {
+		return nil, opened, &refusal.Error{
+			Code: r.o.Words.Code + "_none", Status: refusal.Unavailable, Detail: "there is no " + r.o.Words.Key + " yet", Hint: r.o.Words.Anew + " makes one",
+		}
+	}
+	k = &rec.Keys[rec.Keys.Signer(r.Now())]
+	opened, err = r.open(&rec, k)
+	return k, opened, err
+}
+
 // Rotate makes the next key and returns the keys that count then. With atOnce the new one signs at once, and all others and
 // what they are sealed in are dropped.
 func (r *Ring[K]) Rotate(ctx context.Context, actor, reason string, atOnce bool) (Keys, error) {

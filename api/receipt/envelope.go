@@ -99,6 +99,9 @@ func parsePublicKey(der []byte) (PublicKey, error) {
 // ID returns the SHA-256 of the SubjectPublicKeyInfo in hexadecimal.
 func (k PublicKey) ID() string { return k.id }
 
+// Ed25519 returns the key as package crypto/ed25519 has it.
+func (k PublicKey) Ed25519() ed25519.PublicKey { return slices.Clone(k.key) }
+
 // envelope is a DSSE envelope.
 type envelope struct {
 	Payload     []byte      `json:"payload"`

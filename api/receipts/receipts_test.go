@@ -14,6 +14,7 @@ import (
 	"portcullis/api/isolation"
 	"portcullis/api/keyring/keyringtest"
 	"portcullis/api/receipt"
+	"portcullis/api/receipt/translog"
 	"portcullis/api/refusal"
 	"portcullis/api/store/storetest"
 	"portcullis/api/tenancy"
@@ -318,7 +319,67 @@ func TestHalvesOfTwoKeys(t *testing.T) {
 	}
 }
 
-// A receipt that the audit log does not have is not given out.
+// TestLogged: every receipt is in the log, with a proof that the same keys verify, also after the key has changed; the audit log says where.
+func TestLogged(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	svc := s.service()
+	if _, err := svc.Checkpoint(t.Context()); code(err) != "receipt_log_empty" {
+		t.Errorf("before the first receipt: %v", err)
+	}
+	var all [][]byte
+	for _, q := range []v1.ReceiptRequest{{}, {Tenant: "red"}, {Tenant: "blue"}} {
+		_, data := s.issue(t.Context(), svc, q)
+		all = append(all, data)
+	}
+	first, err := svc.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := translog.OpenHead(first, s.published(svc))
+	if err != nil || before.Size != 3 {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	if _, err := svc.Rotate(t.Context(), "olga", v1.ReceiptRotation{Reason: "stolen", Drop: true}); err != nil {
+		t.Fatal(err)
+	}
+	other := s.service() // another instance
+	s.Clock = s.Clock.Add(time.Hour)
+	_, data := s.issue(t.Context(), other, v1.ReceiptRequest{})
+	for i, data := range append(all, data) {
+		proof, err := svc.LogProof(t.Context(), translog.DigestOf(data).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, err := translog.Verify(data, proof, s.published(svc)); err != nil || at.Index != int64(i) || at.Head.Size != 4 || at.Head.Origin != before.Origin {
+			t.Errorf("receipt %d: %+v, %v", i, at, err)
+		}
+	}
+	if c, err := svc.LogConsistency(t.Context(), 3, 4); err != nil || len(c.Hashes) == 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if tile, err := svc.LogTile(t.Context(), 0, 0); err != nil || len(tile) != 4*32 {
+		t.Errorf("%d bytes, %v", len(tile), err)
+	}
+	list, _, err := audit.Entries().List(t.Context(), s.Store, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, begun := "", 0
+	for _, e := range list {
+		if e.Value.Action == "receipt-log.begin" {
+			begun++
+		}
+		if e.Value.Action == "receipt.issue" {
+			said = e.Value.Detail
+		}
+	}
+	if want := ", digest " + translog.DigestOf(data).String() + ", leaf 3"; begun != 1 || !strings.HasSuffix(said, want) {
+		t.Errorf("%d logs were begun, and the last entry is %q, want %q", begun, said, want)
+	}
+}
+
+// A receipt that neither log has is not given out.
 func TestNotRecorded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -3,6 +3,7 @@ package receipts
 import (
 	"cmp"
 	"context"
+	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
@@ -15,6 +16,8 @@ import (
 	"portcullis/api/keyring"
 	"portcullis/api/limit"
 	"portcullis/api/receipt"
+	"portcullis/api/receipt/translog"
+	"portcullis/api/receiptlog"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/tenancy"
@@ -76,6 +79,7 @@ var tenantRate = limit.Rate{PerSecond: 1.0 / 20, Burst: 5}
 type Service struct {
 	o    Options
 	ring *keyring.Ring[ed25519.PrivateKey]
+	log  *receiptlog.Log
 	// tenants limits requests by credentials of tenants.
 	tenants *limit.Limiter[string]
 }
@@ -94,7 +98,14 @@ func New(o Options) (*Service, error) {
 			Show: "portcullis receipt keys", Anew: "portcullis receipt rotate --drop",
 		},
 	})
-	return &Service{o: o, ring: ring, tenants: limit.New[string](tenantRate)}, err
+	if err != nil {
+		return nil, err
+	}
+	log := receiptlog.New(o.Store, func(ctx context.Context) (crypto.Signer, error) {
+		_, private, err := ring.Current(ctx)
+		return private, err
+	})
+	return &Service{o: o, ring: ring, log: log, tenants: limit.New[string](tenantRate)}, nil
 }
 
 func makeKey(_, _ time.Time) (*keyring.Fresh, error) {
@@ -163,7 +174,7 @@ func (s *Service) Issue(ctx context.Context, actor string, q v1.ReceiptRequest) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.record(ctx, actor, p, k.ID); err != nil {
+	if err := s.record(ctx, actor, p, k.ID, translog.DigestOf(out)); err != nil {
 		return nil, err
 	}
 	s.o.Log.InfoContext(ctx, "a receipt was issued", "actor", actor, "tenant", q.Tenant, "verdict", p.Verdict, "until", p.Until(), "key", k.ID)
@@ -245,19 +256,25 @@ func judgedOf(c *result.Claims, at receipt.Dated) receipt.Judged {
 	return out
 }
 
-// record writes to the audit log what was signed.
-func (s *Service) record(ctx context.Context, actor string, p *receipt.Predicate, key string) error {
+// record writes to the audit log what was signed, and puts the receipt into the log of receipts.
+func (s *Service) record(ctx context.Context, actor string, p *receipt.Predicate, key string, digest translog.Digest) error {
 	object := "fabric"
 	if p.Tenant != "" {
 		object = "tenant/" + p.Tenant
 	}
+	ctx = store.Growing(ctx)
 	_, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
+		leaf, err := s.log.Append(ctx, tx, digest, s.ring.Now())
+		if err != nil {
+			return err
+		}
 		return audit.Append(ctx, tx, audit.Entry{
 			Time: s.ring.Now(), Actor: actor, Action: "receipt.issue", Object: object,
-			Detail: fmt.Sprintf("verdict %s, tables %s, counts until %s, key %s", p.Verdict, p.Reading.Digest, p.Until().Format(time.RFC3339), key),
+			Detail: fmt.Sprintf("verdict %s, tables %s, counts until %s, key %s, digest %s, leaf %d", p.Verdict, p.Reading.Digest,
+				p.Until().Format(time.RFC3339), key, digest, leaf),
 		})
 	})
-	return err
+	return refusal.Explain(err)
 }
 
 // Rotate has another key sign. With Drop those before are given up at once.

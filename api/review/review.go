@@ -100,16 +100,21 @@ func Current(ctx context.Context, r store.Reader) (*Mark, error) {
 // the store.
 const EventSeries = "event-series/"
 
+// ReceiptLog begins the names of the collections of the log of receipts. After a roll-back it is another log, also where other instances use the store:
+// to go on with what is left would be a second history under one name.
+const ReceiptLog = "receipt-log/"
+
 // Seen are the collections of which a restored or rolled back state says nothing. The first ones say what the fabric
 // was seen to be, with revisions of another store: a membership must not count as read back because of a number. Those
 // after them ended with a lease, and nothing would end them now; sessions of the past end with the keys that sealed them. The
-// positions of events count revisions of another store, too. The last are those of another review.
+// positions of events count revisions of another store, too. The log of receipts lacks some that were issued. The last are those of
+// another review.
 func Seen() []string {
 	return []string{
 		"fabric/memberships/", "fabric/ports/", "fabric/nodes/", "fabric/sm/",
 		"session-keys/", "sessions-used/", "seals/", "unsealed/", "lock-tickets/", "lock-reports/", "idempotency/",
 		"leader/now/", "leader/candidates/", "audit/verifying/",
-		EventSeries,
+		EventSeries, "receipt-log/tree/", "receipt-log/tiles/", "receipt-log/places/",
 		"review/mark/", "review/decisions/", "review/found/",
 	}
 }

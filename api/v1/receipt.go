@@ -28,3 +28,16 @@ type ReceiptRotation struct {
 	Drop   bool   `json:"drop,omitempty" doc:"publish all keys before no longer, and sign by the new one at once: they were stolen, or the root that opens them is lost"`
 	Reason string `json:"reason" minLength:"1" maxLength:"256" doc:"why, for the audit log"`
 }
+
+// ReceiptLogQuery asks for a proof that the log of receipts of one size continues that of a smaller size.
+type ReceiptLogQuery struct {
+	From int64 `query:"from" required:"true" minimum:"1" doc:"size of the earlier head"`
+	To   int64 `query:"to" required:"true" minimum:"1" doc:"size of the later head"`
+}
+
+// ReceiptLogConsistency is such a proof (RFC 6962, section 2.1.2).
+type ReceiptLogConsistency struct {
+	From   int64    `json:"from"`
+	To     int64    `json:"to"`
+	Hashes []string `json:"hashes" doc:"SHA-256, in base64"`
+}

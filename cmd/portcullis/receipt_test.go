@@ -13,7 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"portcullis/api/receipt"
+	"portcullis/api/receipt/translog"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/result"
 	"portcullis/fabricsm/ib"
@@ -119,6 +122,95 @@ func TestReceiptVerify(t *testing.T) {
 		var out, errs bytes.Buffer
 		if exit := run(t.Context(), append([]string{"receipt", "verify"}, args...), nil, &out, &errs); exit != 2 {
 			t.Errorf("%q: exit status %d, want 2: %s%s", args, exit, &out, &errs)
+		}
+	}
+}
+
+// loggedOf signs a log of receipts, and returns the proof that each is in it.
+func loggedOf(t *testing.T, key ed25519.PrivateKey, origin string, receipts ...[]byte) [][]byte {
+	t.Helper()
+	var stored []tlog.Hash
+	read := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+		out := make([]tlog.Hash, len(indexes))
+		for i, n := range indexes {
+			out[i] = stored[n]
+		}
+		return out, nil
+	})
+	size := int64(len(receipts))
+	for i, data := range receipts {
+		more, err := tlog.StoredHashesForRecordHash(int64(i), translog.DigestOf(data).Leaf(), read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored = append(stored, more...)
+	}
+	root, err := tlog.TreeHash(size, read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := (&translog.Head{Origin: origin, Size: size, Root: root}).Sign(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([][]byte, size)
+	for i := range out {
+		p := translog.Proof{Index: int64(i), Head: head}
+		if p.Hashes, err = tlog.ProveRecord(size, int64(i), read); err != nil {
+			t.Fatal(err)
+		}
+		out[i] = p.Marshal()
+	}
+	return out
+}
+
+// TestReceiptLogged: the command verifies the proof beside a receipt, or the one that is named.
+func TestReceiptLogged(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Now()
+	write := func(name string, data []byte) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	key, other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize)), ed25519.NewKeyFromSeed(bytes.Repeat([]byte{2}, ed25519.SeedSize))
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := write("a.pem", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+	good, leaks := receiptOf(t, key, now, v1.Isolated), receiptOf(t, key, now, v1.Leaks)
+	proofs := loggedOf(t, key, "portcullis/receipts/0f", good, leaks, []byte("x\n"))
+	file, alone := write("good", good), write("alone", good)
+	proof := write("good.tlog-proof", proofs[0])
+	_, head, _ := bytes.Cut(proofs[0], []byte("\n\n"))
+	_, elsewhere, _ := bytes.Cut(loggedOf(t, key, "portcullis/receipts/10", good)[0], []byte("\n\n"))
+	altered := bytes.Clone(proofs[0])
+	altered[60] ^= 1
+	for name, test := range map[string]struct {
+		args []string
+		exit int
+		want string
+	}{
+		"beside it":         {[]string{file}, 0, "leaf 0 of 3 in portcullis/receipts/0f"},
+		"no proof":          {[]string{alone}, 0, "no proof"},
+		"named":             {[]string{alone, "--proof", proof}, 0, "leaf 0 of 3"},
+		"absent":            {[]string{alone, "--proof", filepath.Join(dir, "absent")}, 2, "no such file"},
+		"of another one":    {[]string{alone, "--proof", write("other", proofs[1])}, 2, "not about this receipt"},
+		"altered":           {[]string{alone, "--proof", write("altered", altered)}, 2, "altered"},
+		"another key":       {[]string{alone, "--proof", write("foreign", loggedOf(t, other, "portcullis/receipts/0f", good)[0])}, 2, "no key that is trusted signed"},
+		"same log":          {[]string{file, "--log", write("head", head)}, 0, "leaf 0 of 3"},
+		"another log":       {[]string{file, "--log", write("elsewhere", elsewhere)}, 2, "two histories"},
+		"a log, no proof":   {[]string{alone, "--log", write("head", head)}, 2, "no proof for --log"},
+		"no head":           {[]string{file, "--log", trusted}, 2, "checkpoint"},
+		"leaks, and logged": {[]string{write("leaks", leaks), "--proof", write("leaks.tlog-proof", proofs[1])}, 1, "leaf 1 of 3"},
+	} {
+		var out, errs bytes.Buffer
+		if exit := run(t.Context(), append([]string{"receipt", "verify", "--key", trusted}, test.args...), nil, &out, &errs); exit != test.exit ||
+			!strings.Contains(out.String()+errs.String(), test.want) {
+			t.Errorf("%s: exit status %d, want %d and %q: %s%s", name, exit, test.exit, test.want, &out, &errs)
 		}
 	}
 }

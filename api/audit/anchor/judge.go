@@ -171,10 +171,9 @@ func (k *Keeper) newMark(ctx context.Context, r store.Reader, now time.Time, hea
 	return mark, err
 }
 
-// goOnClearing removes, where a mark asks for it, the decisions of an earlier review, which was not about this state, and the
-// series of events. If
-// nothing else uses the store, it also removes the state's record of what the fabric was seen to be. Where others use the
-// store, that record is from the fabric or will be.
+// goOnClearing removes, where a mark asks for it, the decisions of an earlier review, which was not about this state, the series of
+// events, and the log of receipts. If nothing else uses the store, it also removes the state's record of what the fabric was seen
+// to be. Where others use the store, that record is from the fabric or will be.
 func (k *Keeper) goOnClearing(ctx context.Context) error {
 	mark, err := review.Current(ctx, k.o.Store)
 	if err != nil || mark == nil || !mark.Clearing {
@@ -197,14 +196,15 @@ func (k *Keeper) goOnClearing(ctx context.Context) error {
 // clearBatch bounds the records of one transaction.
 const clearBatch = 100
 
-// clear removes the records of review.Seen but the mark, or the decisions and the series of events alone.
+// clear removes the records of review.Seen but the mark, or the decisions, the series of events and the log of receipts alone.
 func (k *Keeper) clear(ctx context.Context) error {
 	snap, err := k.o.Store.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	for _, prefix := range review.Seen() {
-		if prefix == review.Marks().Name() || !k.o.Alone && prefix != review.Decisions().Name() && prefix != review.EventSeries {
+		always := prefix == review.Decisions().Name() || prefix == review.EventSeries || strings.HasPrefix(prefix, review.ReceiptLog)
+		if prefix == review.Marks().Name() || !k.o.Alone && !always {
 			continue
 		}
 		if err := k.removeAll(ctx, snap, prefix); err != nil {

@@ -20,7 +20,8 @@ func issueCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "issue", Short: "Have isolation proven and signed", Args: cli.Operands(),
 		Long: `Have the service read all tables of the fabric, prove the isolation of tenants, and sign what it
-found: also a leak, and what is not proven. --tenant makes it a statement about the pairs of one
+found: also a leak, and what is not proven. The receipt is in the log of receipts; with --out, the
+proof of that is written beside it, to FILE.tlog-proof. --tenant makes it a statement about the pairs of one
 tenant. A tenant's own token needs it, and gets a receipt that shows nothing of others.
 
 The receipt counts for a day. --max-age makes that shorter, or longer, up to 31 days.`,
@@ -49,7 +50,7 @@ The receipt counts for a day. --max-age makes that shorter, or longer, up to 31 
 				return fmt.Errorf("write the receipt: %w", err)
 			}
 			fmt.Fprintf(env.Err, "portcullis: the receipt is in %s: portcullis receipt verify shows what it says\n", out)
-			return nil
+			return fetchProof(cmd.Context(), c, data, out)
 		},
 	}
 	cmd.Flags().StringVar(&in.Tenant, "tenant", "", "tenant that it is about (default: all tenants)")
