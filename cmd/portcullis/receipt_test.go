@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +51,21 @@ func receiptOf(t *testing.T, key ed25519.PrivateKey, issued time.Time, verdict s
 		t.Fatal(err)
 	}
 	return data
+}
+
+// scripted verifies a receipt with openssl and jq.
+func scripted(t *testing.T, name string, want int, args ...string) {
+	t.Helper()
+	said, err := exec.CommandContext(t.Context(), "../../packaging/receipt.sh", args...).CombinedOutput()
+	exit := 0
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		exit = e.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if exit != want {
+		t.Errorf("%s: the script ends with %d, want %d: %s", name, exit, want, said)
+	}
 }
 
 // TestReceiptVerify: the command, and a script with openssl and jq, end in the same way for the same file.
@@ -107,16 +123,7 @@ func TestReceiptVerify(t *testing.T) {
 		if strings.Contains(out.String(), "\x1b") {
 			t.Errorf("%s: a name of a host reaches the terminal as it is", name)
 		}
-		said, err := exec.CommandContext(t.Context(), "../../packaging/receipt.sh", args...).CombinedOutput()
-		exit := 0
-		if e, ok := errors.AsType[*exec.ExitError](err); ok {
-			exit = e.ExitCode()
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if exit != test.exit {
-			t.Errorf("%s: the script ends with %d, want %d: %s", name, exit, test.exit, said)
-		}
+		scripted(t, name, test.exit, args...)
 	}
 	for _, args := range [][]string{{file}, {file, "--key", trusted, "--at", "soon"}, {file, "--key", trusted, "--at", now.Add(3 * time.Hour).Format(time.RFC3339)}} {
 		var out, errs bytes.Buffer
@@ -164,7 +171,7 @@ func loggedOf(t *testing.T, key ed25519.PrivateKey, origin string, receipts ...[
 	return out
 }
 
-// TestReceiptLogged: the command verifies the proof beside a receipt, or the one that is named.
+// TestReceiptLogged: the command, and the script, verify the proof beside a receipt, or the one that is named.
 func TestReceiptLogged(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.Now()
@@ -212,5 +219,33 @@ func TestReceiptLogged(t *testing.T) {
 			!strings.Contains(out.String()+errs.String(), test.want) {
 			t.Errorf("%s: exit status %d, want %d and %q: %s%s", name, exit, test.exit, test.want, &out, &errs)
 		}
+		switch {
+		case len(test.args) == 1:
+			scripted(t, name, test.exit, test.args[0], trusted)
+		case test.args[1] == "--proof":
+			scripted(t, name, test.exit, test.args[0], trusted, "", test.args[2])
+		}
+	}
+	// Every shape of a path, and what was altered in some places: translog's own tests alter every byte.
+	for size, index := range map[int]int{1: 0, 2: 1, 3: 2, 5: 4, 6: 3, 7: 6, 8: 0} {
+		others := make([][]byte, size)
+		for i := range others {
+			others[i] = []byte{byte(i)}
+		}
+		others[index] = good
+		proof := loggedOf(t, key, "portcullis/receipts/0f", others...)[index]
+		scripted(t, fmt.Sprintf("leaf %d of %d", index, size), 0, alone, trusted, "", write("path", proof))
+		for i := size; size > 6 && i < len(proof); i += 41 {
+			altered := bytes.Clone(proof)
+			altered[i] ^= 1
+			scripted(t, fmt.Sprintf("byte %d altered", i), 2, alone, trusted, "", write("path", altered))
+		}
+	}
+	hash := string(bytes.Split(proofs[0], []byte("\n"))[2]) + "\n"
+	for name, change := range map[string][2]string{
+		"a hash less": {hash, ""}, "a hash more": {hash, hash + hash}, "another index": {"index 0", "index 1"}, "an index of two spellings": {"index 0", "index 00"},
+		"a line more": {"\n\n", "\n\n\n"}, "no index": {"index 0\n", ""},
+	} {
+		scripted(t, name, 2, alone, trusted, "", write("path", bytes.Replace(proofs[0], []byte(change[0]), []byte(change[1]), 1)))
 	}
 }
