@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"portcullis/api/receipt"
 	v1 "portcullis/api/v1"
 	"portcullis/api/web/webtest"
 	"portcullis/attest/tpm/tpmtest"
@@ -94,6 +96,26 @@ func TestPagesOfARunningService(t *testing.T) {
 	p.AwaitText("run the agent on the host")
 	h1.provision(t)
 	p.Await(`document.querySelector('tr[data-key=h1]').innerText.includes('admitted')`)
+	file := p.Downloads()
+	p.Click(`form[aria-label=Receipt] button`)
+	data := file("receipt-acme-*.json")
+	keys, err := c.Receipts().Keys(ctx)
+	if err != nil || len(keys.Keys) == 0 {
+		t.Fatalf("keys of receipts: %+v, %v", keys, err)
+	}
+	var pems strings.Builder
+	for _, k := range keys.Keys {
+		pems.WriteString(k.PEM)
+	}
+	public, err := receipt.ParsePublicKeys([]byte(pems.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := receipt.Verify(data, public, time.Now()); err != nil || r.Predicate.Tenant != "acme" {
+		t.Errorf("the receipt that the page downloaded: %v", err)
+	}
+	p.AwaitText("Audit log")
+	p.AwaitText("Download again")
 	p.Look("cluster")
 	p.Show("#/clusters", "Tenants")
 	p.AwaitText("acme-1")
@@ -124,9 +146,8 @@ func TestPagesOfARunningService(t *testing.T) {
 		for n, h := range way.Hops {
 			want += fmt.Sprintf("%d %s %d %d;", n, h.Name, h.In, h.Out)
 		}
-		shown := webtest.Value[string](p, fmt.Sprintf(`[...document.querySelectorAll('.path table')][%d].tBodies[0].innerText
-			&& [...document.querySelectorAll('.path table')[%d].tBodies[0].rows].map((r) =>
-				['Hop', 'Node', 'In', 'Out'].map((c) => r.querySelector('[data-label=' + c + ']').textContent || '0').join(' ') + ';').join('')`, i, i))
+		shown := webtest.Value[string](p, fmt.Sprintf(`[...document.querySelectorAll('.path table')[%d].tBodies[0].rows].map((r) =>
+			['Hop', 'Node', 'In', 'Out'].map((c) => r.querySelector('[data-label=' + c + ']').textContent || '0').join(' ') + ';').join('')`, i))
 		if shown != want || len(way.Hops) < 3 {
 			t.Errorf("the path has the hops %q, want %q", shown, want)
 		}

@@ -27,11 +27,11 @@ export class Refused extends Error {
   }
 }
 
-async function send(path, {signal, query = {}, headers = {}, alsoGood = []} = {}) {
+async function send(path, {signal, query = {}, headers = {}, alsoGood = [], method = 'GET', body} = {}) {
   const asked = new URLSearchParams(Object.entries(query).filter(([, v]) => v !== undefined && v !== ''));
   const used = token;
   const answer = await fetch(asked.size ? `${path}?${asked}` : path, {
-    signal, cache: 'no-store', credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer',
+    method, body, signal, cache: 'no-store', credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer',
     headers: {Authorization: `Bearer ${used}`, ...headers},
   });
   if (answer.ok || alsoGood.includes(answer.status)) return answer;
@@ -50,6 +50,12 @@ async function send(path, {signal, query = {}, headers = {}, alsoGood = []} = {}
 export async function get(path, options = {}) {
   const answer = await send(path, {...options, headers: {Accept: 'application/json'}});
   return answer.json();
+}
+
+// post sends a document, and returns the text of the answer.
+export async function post(path, document, signal) {
+  const answer = await send(path, {signal, method: 'POST', body: JSON.stringify(document), headers: {'Content-Type': 'application/json'}});
+  return answer.text();
 }
 
 // all asks for a list page by page, and calls each with the items of a page. It ends after most items, and returns whether

@@ -57,8 +57,8 @@ function askToken(why) {
   const name = el('input', {type: 'text', autocomplete: 'username', value: 'portcullis', hidden: true, 'aria-hidden': 'true'});
   const form = el('form', {class: 'signin'}, name, el('label', {for: 'token'}, 'Token'), input, button);
   main.append(el('h1', {tabindex: '-1'}, 'Sign in'), wrong, form, el('p', {id: 'about'},
-    'These pages only read: a token with the role viewer is enough, as ', el('code', {}, 'portcullisd token --role viewer'),
-    ' makes it. The token stays in the memory of this page. A reload forgets it.'));
+    'These pages change nothing: a token with the role viewer is enough, as ', el('code', {}, 'portcullisd token --role viewer'),
+    ' makes it. Receipts need another role. The token stays in the memory of this page. A reload forgets it.'));
   form.addEventListener('submit', async (e) => {
     e.preventDefault();
     button.disabled = true;

@@ -3,6 +3,7 @@
 import {all, get, repeat} from './api.js';
 import {el, facts, link, moment, refusal, section, time, to} from './dom.js';
 import {listOf} from './hosts.js';
+import {receipts} from './receipt.js';
 import {table} from './table.js';
 
 const tenants = [
@@ -59,17 +60,19 @@ export const one = {
   title: 'Cluster',
   show({main, signal, id, say}) {
     const about = el('div');
+    const proof = el('div');
     let before = '';
     repeat(5000, signal, async () => {
       const c = await get(`/v1/clusters/${encodeURIComponent(id)}`, {signal});
       const now = JSON.stringify(c);
       if (now === before) return;
       before = now;
+      if (!proof.hasChildNodes()) proof.append(receipts(c.tenant, signal, say));
       about.replaceChildren(facts([
         ['Tenant', link(to('hosts', '', {tenant: c.tenant}), c.tenant)], ['P_Key', c.p_key], ['Hosts', String(c.hosts.length)], ['Created', time(c.created)],
         ['Shared', c.shared && 'Hosts of the clusters that use it are limited members.'], ['Uses', (c.uses || []).join(', ')], ['Users', (c.users || []).join(', ')],
       ]));
     }, (err) => { if (err) about.replaceChildren(refusal(err)); });
-    main.append(section('Partition', about), section('Members', ...listOf({cluster: id}, signal, say)));
+    main.append(section('Partition', about), proof, section('Members', ...listOf({cluster: id}, signal, say)));
   },
 };

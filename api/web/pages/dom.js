@@ -73,6 +73,15 @@ export function refusal(err) {
   return el('p', {class: 'refusal'}, err.message || String(err), err.hint ? ` (${err.hint})` : '');
 }
 
+// download has the browser keep a text as a file.
+export function download(name, text, type) {
+  const a = document.createElement('a');
+  a.href = URL.createObjectURL(new Blob([text], {type}));
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 60000); // the browser reads it after this call
+}
+
 // denied has a page say that its reader may not see it, and shows no empty lists.
 export function denied(main, err) {
   for (const part of main.querySelectorAll('section, .refusal')) part.remove();

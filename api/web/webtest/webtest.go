@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
@@ -86,6 +87,37 @@ func (p *Page) note(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.problems = append(p.problems, problem)
+}
+
+// Downloads has the browser keep what the page downloads, and returns what waits for a file of some name and reads it.
+func (p *Page) Downloads() func(name string) []byte {
+	p.t.Helper()
+	dir := p.t.TempDir()
+	where := browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir}
+	if _, err := chromedp.CallBrowser(p.ctx, browser.SetDownloadBehavior, where); err != nil {
+		p.t.Fatalf("have the browser keep downloads: %v", err)
+	}
+	return func(name string) []byte {
+		p.t.Helper()
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		late := time.After(patience)
+		for {
+			// The file has its name when it is complete.
+			if found, err := filepath.Glob(filepath.Join(dir, name)); err == nil && len(found) == 1 {
+				data, err := os.ReadFile(found[0])
+				if err != nil {
+					p.t.Fatal(err)
+				}
+				return data
+			}
+			select {
+			case <-tick.C:
+			case <-late:
+				p.t.Fatalf("the page did not download %s", name)
+			}
+		}
+	}
 }
 
 // Quiet reports what the console has that it should not have.
