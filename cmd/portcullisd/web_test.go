@@ -86,7 +86,7 @@ func TestPagesOfARunningService(t *testing.T) {
 	p.AwaitText("settled")
 	p.Await(`[...document.querySelectorAll('.badge.good')].some((b) => b.textContent === 'Master')`)
 	p.AwaitText("No faults.")
-	p.Look("overview")
+	p.Document("overview")
 
 	p.Show("#/clusters/acme-1", "Cluster acme-1")
 	p.AwaitText(cluster.PKey.String())
@@ -116,10 +116,10 @@ func TestPagesOfARunningService(t *testing.T) {
 	}
 	p.AwaitText("Audit log")
 	p.AwaitText("Download again")
-	p.Look("cluster")
+	p.Document("cluster")
 	p.Show("#/clusters", "Tenants")
 	p.AwaitText("acme-1")
-	p.Look("tenants")
+	p.Document("tenants")
 
 	p.Show("#/fabric", "Fabric")
 	p.AwaitText("3 switches, 4 ports of hosts, 2 pairs of switches with links.")
@@ -152,14 +152,14 @@ func TestPagesOfARunningService(t *testing.T) {
 			t.Errorf("the path has the hops %q, want %q", shown, want)
 		}
 	}
-	p.Look("fabric")
+	p.Document("fabric")
 	p.Click(`.chosen a`)
 	p.AwaitText("Host h1")
 
 	p.Show("#/keys", "Keys")
 	p.AwaitText("h1/1")
 	p.AwaitText("managed")
-	p.Look("keys")
+	p.Document("keys")
 
 	p.Show("#/profile", "Profile")
 	for _, name := range []string{"general", "bare-metal-cloud", "secured-bare-metal-cloud"} {
@@ -171,7 +171,17 @@ func TestPagesOfARunningService(t *testing.T) {
 		p.AwaitText(fmt.Sprintf("%d hold, %d fail, %d unknown", is.Count.Holds, is.Count.Fails, is.Count.Unknown))
 	}
 	p.AwaitText("escrow-rehearsed")
-	p.Look("profile")
+	p.Document("profile")
+
+	p.Show("#/instances", "Instances")
+	p.AwaitText("steady")
+	p.AwaitText("This instance is the only one.")
+	p.Document("instances")
+
+	p.Show("#/audit", "Audit")
+	p.AwaitText("whole")
+	p.AwaitText("receipt.issue")
+	p.Document("audit")
 
 	p.Show("#/violations", "Violations")
 	p.AwaitText("Events appear as they happen.")
@@ -181,16 +191,16 @@ func TestPagesOfARunningService(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.AwaitText("p-key")
-	p.Look("violations")
+	p.Document("violations")
 	p.Click(`td[data-label='Switch port'] a`)
 	p.AwaitText("Switch port " + place)
 	p.AwaitText("At the other end")
 	p.AwaitText("p-key")
-	p.Look("port")
+	p.Document("port")
 	p.Click(`.facts a`)
 	p.AwaitText("Host h1")
 	p.Await(`document.querySelector('.state.here').textContent === 'admitted'`)
 	p.AwaitText("evidence.seal")
-	p.Look("admitted host")
+	p.Document("host")
 	p.Quiet()
 }

@@ -308,19 +308,24 @@ func (p *Page) Axe(what string) {
 // axe returns the program of axe-core, which packaging/setup.sh fetches.
 func axe(t testing.TB) string {
 	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root(t), "packaging", "web", ".fetched", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		testenv.Need(t, fmt.Errorf("axe-core is not there: run \"packaging/setup.sh web\": %w", err))
+	}
+	return string(data)
+}
+
+// root returns the directory of the sources.
+func root(t testing.TB) string {
+	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
-			break
+			return dir
 		}
 		dir = filepath.Dir(dir)
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "packaging", "web", ".fetched", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		testenv.Need(t, fmt.Errorf("axe-core is not there: run \"packaging/setup.sh web\": %w", err))
-	}
-	return string(data)
 }
