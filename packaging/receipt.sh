@@ -83,7 +83,8 @@ verdict=$(jq -er --arg tenant "${3-}" '
   ($p.parties | map(select(.tenant and .found != .declared) | {key: .name, value: true}) | from_entries) as $lacks |
   if $type != "https://in-toto.io/Statement/v1" or $kind != "urn:portcullis:isolation-receipt:1" then error("it is another statement")
   elif $subject != [{name: "fabric-tables", digest: {sha256: $p.reading.digest}}] then error("its subject is not the tables that were read")
-  elif $tenant != "" and $p.tenant != $tenant then error("it is about another tenant")
+  elif $tenant != "" and ($p.tenant != $tenant or ($p.host // "") != "") then error("it is about another tenant, or one host alone")
+  elif ($p.host // "") != "" and (($p.tenant // "") == "" or ([$p.members.ports[].host] | unique) != [$p.host]) then error("it lists other hosts")
   elif $issued > now + 60 then error("it was issued after now")
   elif ([$p.issued, $p.reading, $p.members, $p.topology, $p.keys] + $p.attestations | all(counts($issued)) | not) then error("something in it does not count any more")
   elif ([$p.members.ports[].host] | unique) != [$p.attestations[].host] then error("attestation results are missing")

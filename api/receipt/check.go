@@ -163,9 +163,15 @@ func (q *Party) lacks() bool { return q.Tenant && q.Found != q.Declared }
 
 // checkMembers compares the members with the counts of their parties, and with the hosts that were attested.
 func (p *Predicate) checkMembers() error {
+	if p.Host != "" && p.Tenant == "" {
+		return fmt.Errorf("the statement is about host %q, and about no tenant", p.Host)
+	}
 	declared, found := map[string]int{}, map[string]int{}
 	for i := range p.Members.Ports {
 		m := &p.Members.Ports[i]
+		if p.Host != "" && m.Host != p.Host {
+			return fmt.Errorf("member %d is of host %q, and the statement is about host %q", i, m.Host, p.Host)
+		}
 		if m.Host == "" || i > 0 && comparePorts(p.Members.Ports[i-1], *m) > 0 {
 			return fmt.Errorf("member %d (%q) is out of order or without a host", i, m.Host)
 		}
@@ -180,7 +186,7 @@ func (p *Predicate) checkMembers() error {
 	for i := range p.Parties {
 		q := &p.Parties[i]
 		if p.subject(q) {
-			if declared[q.Name] != q.Declared || found[q.Name] != q.Found {
+			if !p.lists(q, declared[q.Name], found[q.Name]) {
 				return fmt.Errorf("tenant %q has %d of %d ports, and %d of %d are listed", q.Name, q.Found, q.Declared, found[q.Name], declared[q.Name])
 			}
 			delete(declared, q.Name)
@@ -200,6 +206,15 @@ func (p *Predicate) checkMembers() error {
 		return errors.New("the attestation results are not of exactly the hosts that are listed")
 	}
 	return nil
+}
+
+// lists reports whether so many declared and found ports are those that must be listed of a party: all, or some of one host.
+func (p *Predicate) lists(q *Party, declared, found int) bool {
+	if p.Host == "" {
+		return declared == q.Declared && found == q.Found
+	}
+	others := q.Declared - declared
+	return declared > 0 && others >= 0 && found <= q.Found && q.Found-found <= others
 }
 
 // check compares what an attestation result says with itself.

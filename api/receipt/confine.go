@@ -2,6 +2,8 @@ package receipt
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	v1 "portcullis/api/v1"
 )
@@ -31,6 +33,23 @@ func (p *Predicate) Confine() error {
 		p.Pairs[0].A, p.Pairs[0].B = Others, own.Name
 	}
 	return p.check()
+}
+
+// ErrNoHost says that a predicate has no port of a host.
+var ErrNoHost = errors.New("no port of this host is declared for a tenant that the receipt is about")
+
+// Narrow has the predicate be about one host: of the pairs, those of the host's tenant, and of members and attestation results, those
+// of the host. The error is ErrNoHost if it has none.
+func (p *Predicate) Narrow(host string) error {
+	p.Members.Ports = slices.DeleteFunc(p.Members.Ports, func(m v1.IsolationPort) bool { return m.Host != host })
+	if len(p.Members.Ports) == 0 || host == "" {
+		return fmt.Errorf("host %q: %w", host, ErrNoHost)
+	}
+	p.Host, p.Tenant = host, p.Members.Ports[0].Party
+	p.Pairs = slices.DeleteFunc(p.Pairs, func(pair v1.IsolationPair) bool { return pair.A != p.Tenant && pair.B != p.Tenant })
+	p.Attestations = slices.DeleteFunc(p.Attestations, func(a Attestation) bool { return a.Host != host })
+	p.Verdict = p.derive()
+	return p.check() // it refuses a host that has ports of two tenants
 }
 
 // worst returns what is true of all pairs together.

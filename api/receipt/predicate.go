@@ -53,6 +53,7 @@ func (d Dated) Until() time.Time { return d.At.Add(time.Duration(d.MaxAge) * tim
 type Predicate struct {
 	Issued   Dated              `json:"issued"`
 	Tenant   string             `json:"tenant,omitempty"` // whose pairs are in it; none: all pairs of the site
+	Host     string             `json:"host,omitempty"`   // whose ports and attestation are in it alone; none: those of all hosts
 	Verdict  string             `json:"verdict"`          // of the worst pair, as of v1.Isolation
 	Reading  Reading            `json:"reading"`
 	Parties  []Party            `json:"parties"` // sorted by name

@@ -327,6 +327,72 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestNarrow: a receipt about one host has the pairs of its tenant, and nothing of other hosts.
+func TestNarrow(t *testing.T) {
+	t.Parallel()
+	keys := []receipt.PublicKey{public(t, signer)}
+	narrow := func(host string, edit func(f *receipt.Facts)) (*receipt.Predicate, error) {
+		f := facts()
+		f.Report.Parties[1].Declared, f.Report.Parties[1].Found = 2, 2
+		f.Ports = append(f.Ports, v1.IsolationPort{Party: "acme", Host: "h3", GUID: 3, Place: ib.Place{Switch: 0x99, Port: 3}, Found: true})
+		edit(&f)
+		p, err := receipt.New(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p, p.Narrow(host)
+	}
+	for host, tenant := range map[string]string{"h1": "acme", "h2": "globex", "h3": "acme"} {
+		p, err := narrow(host, func(*receipt.Facts) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := receipt.Sign(p, signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := receipt.Verify(data, keys, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := r.Predicate; p.Host != host || p.Tenant != tenant || p.Verdict != v1.Isolated || len(p.Pairs) != 2 || len(p.Members.Ports) != 1 ||
+			len(p.Attestations) != 1 || p.Attestations[0].Host != host {
+			t.Errorf("host %s: %+v", host, p)
+		}
+		for from, to := range map[string]string{
+			`"host":"` + host + `","verdict"`: `"verdict"`, `"tenant":"` + tenant + `",`: "", `"host":"` + host + `","verdict":`: `"host":"h9","verdict":`,
+		} {
+			text := strings.Replace(payload(t, data), from, to, 1)
+			_, err := receipt.Verify(sealed(t, receipt.PayloadType, text), keys, at)
+			// The one host of a tenant is also all of its hosts.
+			if sole := host == "h2" && strings.HasPrefix(from, `"host"`) && !strings.Contains(to, "h9"); !errors.Is(err, receipt.ErrForm) && !sole {
+				t.Errorf("host %s, %q in place of %q: %v", host, to, from, err)
+			}
+		}
+	}
+	for _, host := range []string{"", "h9", "acme"} {
+		if _, err := narrow(host, func(*receipt.Facts) {}); !errors.Is(err, receipt.ErrNoHost) {
+			t.Errorf("host %q: %v", host, err)
+		}
+	}
+	// A leak of another tenant is not of this host's, and a missing port of another host of its tenant keeps it unproven.
+	p, err := narrow("h1", func(f *receipt.Facts) {
+		f.Report.Verdict, f.Pairs[2].Verdict, f.Pairs[2].Held = v1.Leaks, v1.Leaks, ""
+	})
+	if err != nil || p.Verdict != v1.Isolated {
+		t.Errorf("another tenant leaks: %v, %v", p.Verdict, err)
+	}
+	p, err = narrow("h1", func(f *receipt.Facts) {
+		f.Report.Verdict, f.Report.Parties[1].Found, f.Ports[2].Found = v1.IsolationUnknown, 1, false
+		for i := range 2 {
+			f.Pairs[i].Verdict, f.Pairs[i].Held = v1.IsolationUnknown, ""
+		}
+	})
+	if err != nil || p.Verdict != v1.IsolationUnknown {
+		t.Errorf("a port of its tenant is missing: %v, %v", p.Verdict, err)
+	}
+}
+
 // TestConfine: a tenant's own receipt is as strict as one that names the others, and says nothing of them.
 func TestConfine(t *testing.T) {
 	t.Parallel()

@@ -211,6 +211,29 @@ func TestTenants(t *testing.T) {
 	}
 }
 
+// TestHost: a receipt about one host has nothing of other hosts; of a host of another tenant the answer is that of one that does not exist.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	svc := s.service()
+	for _, ctx := range []context.Context{t.Context(), of(t.Context(), "red")} {
+		for _, tenant := range []string{"", "red"} {
+			if tenant == "" && tenancy.Confined(ctx) {
+				continue
+			}
+			r, data := s.issue(ctx, svc, v1.ReceiptRequest{Tenant: tenant, Host: "h1"})
+			if p := r.Predicate; p.Host != "h1" || p.Tenant != "red" || len(p.Members.Ports) != 1 || len(p.Attestations) != 1 || len(p.Pairs) != 1 {
+				t.Errorf("receipt %s: %+v", data, p)
+			}
+		}
+		other, err := svc.Issue(ctx, "eve", v1.ReceiptRequest{Tenant: "red", Host: "h2"})
+		_, none := svc.Issue(ctx, "eve", v1.ReceiptRequest{Tenant: "red", Host: "h9"})
+		if other != nil || code(err) != "receipt_host" || code(none) != "receipt_host" || strings.ReplaceAll(err.Error(), "h2", "h9") != none.Error() {
+			t.Errorf("of another tenant: %v; of none: %v", err, none)
+		}
+	}
+}
+
 // A tenant that asks without end has the fabric read no more often, and holds up no other one.
 func TestTenantAsksTooOften(t *testing.T) {
 	t.Parallel()

@@ -164,6 +164,11 @@ func (s *Service) Issue(ctx context.Context, actor string, q v1.ReceiptRequest) 
 		return nil, err
 	}
 	p, err := s.predicate(ctx, seen, age)
+	if err == nil && q.Host != "" {
+		if err = p.Narrow(q.Host); errors.Is(err, receipt.ErrNoHost) {
+			err = &refusal.Error{Code: "receipt_host", Status: refusal.NotFound, Detail: err.Error(), Hint: "portcullis host list shows which tenant a host is assigned to", Err: err}
+		}
+	}
 	if err == nil && confined {
 		err = p.Confine()
 	}
@@ -177,7 +182,7 @@ func (s *Service) Issue(ctx context.Context, actor string, q v1.ReceiptRequest) 
 	if err := s.record(ctx, actor, p, k.ID, translog.DigestOf(out)); err != nil {
 		return nil, err
 	}
-	s.o.Log.InfoContext(ctx, "a receipt was issued", "actor", actor, "tenant", q.Tenant, "verdict", p.Verdict, "until", p.Until(), "key", k.ID)
+	s.o.Log.InfoContext(ctx, "a receipt was issued", "actor", actor, "tenant", p.Tenant, "host", p.Host, "verdict", p.Verdict, "until", p.Until(), "key", k.ID)
 	return out, nil
 }
 
@@ -259,7 +264,10 @@ func judgedOf(c *result.Claims, at receipt.Dated) receipt.Judged {
 // record writes to the audit log what was signed, and puts the receipt into the log of receipts.
 func (s *Service) record(ctx context.Context, actor string, p *receipt.Predicate, key string, digest translog.Digest) error {
 	object := "fabric"
-	if p.Tenant != "" {
+	switch {
+	case p.Host != "":
+		object = "host/" + p.Host
+	case p.Tenant != "":
 		object = "tenant/" + p.Tenant
 	}
 	ctx = store.Growing(ctx)

@@ -5,6 +5,7 @@ import "time"
 // ReceiptRequest asks for a receipt.
 type ReceiptRequest struct {
 	Tenant        string `json:"tenant,omitempty" maxLength:"63" doc:"whose isolation it states; none: of all tenants. A credential of tenants names one"`
+	Host          string `json:"host,omitempty" maxLength:"64" doc:"that it is about alone: its ports and attestation, and the pairs of its tenant"`
 	Membership    bool   `json:"membership,omitempty" doc:"assume what membership of verify-isolation assumes; the receipt says so"`
 	MaxAgeSeconds int64  `json:"max_age_seconds,omitempty" doc:"how long it counts, 60 to 2678400 (31 days); absent: a day"`
 }

@@ -23,8 +23,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// receiptOf signs a receipt about tenant acme, its one host, and globex.
-func receiptOf(t *testing.T, key ed25519.PrivateKey, issued time.Time, verdict string) []byte {
+// receiptOf signs a receipt about tenant acme, its one host, and globex, or about that host alone.
+func receiptOf(t *testing.T, key ed25519.PrivateKey, issued time.Time, verdict string, hosts ...string) []byte {
 	t.Helper()
 	counts := receipt.From(issued, time.Hour)
 	pair := v1.IsolationPair{A: "acme", B: "globex", Verdict: verdict}
@@ -45,6 +45,11 @@ func receiptOf(t *testing.T, key ed25519.PrivateKey, issued time.Time, verdict s
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, host := range hosts {
+		if err := p.Narrow(host); err != nil {
+			t.Fatal(err)
+		}
 	}
 	data, err := receipt.Sign(p, key)
 	if err != nil {
@@ -124,6 +129,25 @@ func TestReceiptVerify(t *testing.T) {
 			t.Errorf("%s: a name of a host reaches the terminal as it is", name)
 		}
 		scripted(t, name, test.exit, args...)
+	}
+	host := write("host", receiptOf(t, key, now, v1.Isolated, "host-1\x1b[2J"))
+	scripted(t, "of one host", 0, host, trusted)
+	scripted(t, "of one host in place of its tenant", 2, host, trusted, "acme")
+	for _, test := range []struct {
+		exit int
+		args []string
+	}{
+		{0, []string{host}},
+		{0, []string{host, "--host", "host-1\x1b[2J"}},
+		{0, []string{host, "--tenant", "acme", "--host", "host-1\x1b[2J"}},
+		{2, []string{host, "--tenant", "acme"}},
+		{2, []string{host, "--host", "host-2"}},
+		{2, []string{file, "--host", "host-1\x1b[2J"}},
+	} {
+		var out, errs bytes.Buffer
+		if exit := run(t.Context(), append([]string{"receipt", "verify", "--key", trusted}, test.args...), nil, &out, &errs); exit != test.exit {
+			t.Errorf("%q: exit status %d, want %d: %s%s", test.args, exit, test.exit, &out, &errs)
+		}
 	}
 	for _, args := range [][]string{{file}, {file, "--key", trusted, "--at", "soon"}, {file, "--key", trusted, "--at", now.Add(3 * time.Hour).Format(time.RFC3339)}} {
 		var out, errs bytes.Buffer

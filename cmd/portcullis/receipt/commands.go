@@ -2,6 +2,7 @@
 package receipt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,7 @@ auditors that trust a key and do not query the service.`
 type flags struct {
 	keys       []string
 	tenant, at string
+	host       string
 	proof, log string
 }
 
@@ -84,6 +86,7 @@ not proven.`,
 	}
 	cmd.Flags().StringArrayVar(&f.keys, "key", nil, "file with public keys that are trusted (portcullis receipt keys --pem); may be given again")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "tenant that the receipt must be about (default: any, or the whole site)")
+	cmd.Flags().StringVar(&f.host, "host", "", "host that the receipt must be about; with --tenant alone it must be about all hosts")
 	cmd.Flags().StringVar(&f.proof, "proof", "", "file with the proof that it is in the log of receipts (default: FILE.tlog-proof, if there is one)")
 	cmd.Flags().StringVar(&f.log, "log", "", "file that \"portcullis receipt log monitor\" keeps: the proof must be of the same log")
 	cmd.Flags().StringVar(&f.at, "at", "", "time to verify at, for example for an audit (default: now)")
@@ -116,6 +119,10 @@ func (f *flags) verify(stdin io.Reader, file string) (*verified, error) {
 	}
 	if f.tenant != "" && r.Predicate.Tenant != f.tenant {
 		return nil, cli.Hint(fmt.Errorf("%s: it is about %s, and not about tenant %q", file, about(r.Predicate), f.tenant), "ask for the receipt of this tenant")
+	}
+	if of := r.Predicate.Host; of != f.host && (of == "" || f.host != "" || f.tenant != "") {
+		return nil, cli.Hint(fmt.Errorf("%s: it is about %s, and not about %s", file, about(r.Predicate), cmp.Or(f.host, "all hosts")),
+			"--host names the host that it must be about")
 	}
 	in, err := f.logged(stdin, file, data, keys)
 	if err != nil {
@@ -180,7 +187,10 @@ func (f *flags) logged(stdin io.Reader, file string, data []byte, keys []receipt
 
 // about says what a receipt is about.
 func about(p *receipt.Predicate) string {
-	if p.Tenant != "" {
+	switch {
+	case p.Host != "":
+		return "host " + p.Host + " of tenant " + p.Tenant
+	case p.Tenant != "":
 		return "tenant " + p.Tenant
 	}
 	return "all tenants"

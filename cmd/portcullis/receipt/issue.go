@@ -22,7 +22,8 @@ func issueCommand(env *cli.Env) *cobra.Command {
 		Long: `Have the service read all tables of the fabric, prove the isolation of tenants, and sign what it
 found: also a leak, and what is not proven. The receipt is in the log of receipts; with --out, the
 proof of that is written beside it, to FILE.tlog-proof. --tenant makes it a statement about the pairs of one
-tenant. A tenant's own token needs it, and gets a receipt that shows nothing of others.
+tenant. A tenant's own token needs it, and gets a receipt that shows nothing of others. --host makes it
+a statement about one host: its ports and attestation, and the pairs of its tenant.
 
 The receipt counts for a day. --max-age makes that shorter, or longer, up to 31 days.`,
 		Example: `  portcullis receipt issue --tenant acme --out receipt.json
@@ -54,6 +55,7 @@ The receipt counts for a day. --max-age makes that shorter, or longer, up to 31 
 		},
 	}
 	cmd.Flags().StringVar(&in.Tenant, "tenant", "", "tenant that it is about (default: all tenants)")
+	cmd.Flags().StringVar(&in.Host, "host", "", "host that it is about (default: all hosts)")
 	cmd.Flags().BoolVar(&in.Membership, "membership", false, "assume that switches refuse packets that claim full membership where the port is a limited member")
 	cmd.Flags().DurationVar(&age, "max-age", 0, "how long it counts, up to 744h (default 24h)")
 	cmd.Flags().StringVar(&out, "out", "", "file to write the receipt to (default: standard output)")
