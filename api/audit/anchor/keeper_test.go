@@ -16,6 +16,9 @@ import (
 	"portcullis/api/audit/chain"
 	"portcullis/api/events"
 	"portcullis/api/fabric/records"
+	"portcullis/api/receipt/translog"
+	"portcullis/api/receiptlog"
+	"portcullis/api/refusal"
 	"portcullis/api/review"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
@@ -369,6 +372,13 @@ func TestJudgeRemovesWhatWasSeen(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		receipts := receiptlog.New(s, nil)
+		if _, err := s.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := receipts.Append(t.Context(), tx, translog.Digest{1}, time.Unix(1e9, 0))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
 		old := copied(t, s)
 		happen(t, s, "ann", 1)
 		anchored(t, s, a)
@@ -385,6 +395,9 @@ func TestJudgeRemovesWhatWasSeen(t *testing.T) {
 			t.Errorf("events are numbered in series %s after a roll-back, %v; want another one", after.ID, err)
 		}
 		wantSeen(t, old, alone, n)
+		if _, err := receiptlog.New(old, nil).Tile(t.Context(), 0, 0); !refusal.IsKind(err, refusal.NotFound) {
+			t.Errorf("the log of receipts after a roll-back, alone %v: %v; want none", alone, err)
+		}
 		if !alone {
 			continue
 		}
