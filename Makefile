@@ -19,7 +19,7 @@ FAULTS ?= 200
 HOSTS ?= 324
 FABRIC ?= portcullis-sim
 # Packages whose tests take longest begin first, and more run at once than there are
-# CPUs: most of them wait for other programs. Those of ./fabricsm/sm wait for none and run one after the other.
+# CPUs: most of them wait for other programs. Those of ./fabricsm/sm wait for none, and most run one after the other.
 SLOW = ./cmd/portcullisd ./fabricsm/sm ./cmd/portcullis-demo ./fabricsm/sa/satest ./api/store/etcd ./cmd/portcullis-bench
 SIDE_BY_SIDE = -p 4 -parallel 6
 
