@@ -20,7 +20,7 @@ const (
 	formerAtEnd = 40 * time.Second
 	// formerAlone bounds it where the store does not answer, so that no other instance can lead.
 	formerAlone = 10 * time.Second
-	// formerLooks is how often it is asked whether another instance could lead.
+	// formerLooks is how often it is asked whether another instance could lead, and how long an answer may take.
 	formerLooks = time.Second
 )
 
@@ -110,7 +110,7 @@ func (r *Role) awaitNext(ctx context.Context, own ib.GUID) {
 	}()
 	known := time.Now() // when the store last answered
 	for {
-		switch others, err := r.Candidate.Others(ctx); {
+		switch others, err := r.others(ctx); {
 		case err == nil && len(others) == 0:
 			cancel()
 		case err == nil:
@@ -124,6 +124,13 @@ func (r *Role) awaitNext(ctx context.Context, own ib.GUID) {
 		case <-time.After(formerLooks):
 		}
 	}
+}
+
+// others returns the other instances that could lead. A store without a majority of its members does not answer at all.
+func (r *Role) others(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, formerLooks)
+	defer cancel()
+	return r.Candidate.Others(ctx)
 }
 
 // seesNext waits until the Subnet Manager at another port has settled the fabric. It returns false when the store reports no

@@ -11,6 +11,8 @@ import (
 	"portcullis/api/fabric/records"
 	"portcullis/api/leader"
 	"portcullis/api/store"
+	"portcullis/api/store/memory"
+	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullisd/leadership"
 )
@@ -53,6 +55,7 @@ func TestFormerAnswers(t *testing.T) {
 		stepsDown = iota
 		stops
 		stopsStoreless
+		stopsWithoutMajority
 	)
 	for _, test := range []struct {
 		name  string
@@ -67,12 +70,15 @@ func TestFormerAnswers(t *testing.T) {
 		{"end of the service, the next one does not settle the fabric", stops, 0, false, formerAtEnd},
 		{"end of the service, no other instance", stops, 0, true, 0},
 		{"end of the service, the store does not answer", stopsStoreless, 0, false, formerAlone},
+		{"end of the service, the store has no majority", stopsWithoutMajority, 0, false, formerAlone + formerLooks},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var own *leader.Candidate
+				backend := &storetest.Stalling{Backend: memory.New(time.Now)}
 				s := newSite(t, func(o *Options) {
+					o.Store = store.New(backend, "")
 					o.Config.Fabric.SA.Enabled = true
 					own = leader.New(leader.Options{Store: o.Store, Role: leadership.Role, Instance: "a", TTL: 2 * time.Second, Log: slog.New(slog.DiscardHandler)})
 					o.Candidate, o.Name = own, "a"
@@ -91,17 +97,22 @@ func TestFormerAnswers(t *testing.T) {
 					t.Fatalf("readiness says %q\n%s", got, s.log)
 				}
 				began := time.Now()
-				if test.how == stepsDown {
+				switch test.how {
+				case stepsDown:
 					if err := own.StepDown(ctx, time.Hour); err != nil {
 						t.Fatal(err)
 					}
-				} else {
-					if cancel(); test.how == stopsStoreless {
-						synctest.Wait()
-						if err := s.Store.Close(); err != nil {
-							t.Fatal(err)
-						}
+				case stops:
+					cancel()
+				case stopsStoreless:
+					cancel()
+					synctest.Wait()
+					if err := s.Store.Close(); err != nil {
+						t.Fatal(err)
 					}
+				case stopsWithoutMajority:
+					backend.Stall(true)
+					cancel()
 				}
 				const begins, ends = "answers the queries of hosts until", "no longer answers the queries of hosts"
 				for !strings.Contains(s.log.String(), ends) {
