@@ -18,8 +18,9 @@ import (
 
 // issuer issues receipts without a signature, and records them as the real one does.
 type issuer struct {
-	store *store.Store
-	asked chan v1.ReceiptRequest
+	api.ReceiptLog // no page asks for it
+	store          *store.Store
+	asked          chan v1.ReceiptRequest
 }
 
 func (i issuer) Issue(ctx context.Context, actor string, q v1.ReceiptRequest) ([]byte, error) {
