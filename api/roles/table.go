@@ -23,7 +23,9 @@ func Table() []Group { return slices.Clone(table) }
 var table = []Group{
 	{
 		Name: "public", Does: "answers any caller",
-		Operations: []string{"result-jwks", "list-receipt-keys"},
+		Operations: []string{
+			"result-jwks", "list-receipt-keys", "receipt-log-checkpoint", "receipt-log-proof", "receipt-log-consistency", "receipt-log-tile",
+		},
 	},
 	{
 		Name: "agent", Does: "is for agents of hosts, which prove themselves",
