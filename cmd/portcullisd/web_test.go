@@ -181,7 +181,7 @@ func TestPagesOfARunningService(t *testing.T) {
 	p.Show("#/audit", "Audit")
 	p.AwaitText("whole")
 	p.AwaitText("receipt.issue")
-	p.Document("audit")
+	p.Illustrate("audit")
 
 	p.Show("#/violations", "Violations")
 	p.AwaitText("Events appear as they happen.")
@@ -191,7 +191,7 @@ func TestPagesOfARunningService(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.AwaitText("p-key")
-	p.Document("violations")
+	p.Illustrate("violations")
 	p.Click(`td[data-label='Switch port'] a`)
 	p.AwaitText("Switch port " + place)
 	p.AwaitText("At the other end")

@@ -34,7 +34,13 @@ const (
 )
 
 // Document judges the page as Look does, and compares how it looks with its picture in docs/pictures.
-func (p *Page) Document(name string) {
+func (p *Page) Document(name string) { p.document(name, tolerance) }
+
+// Illustrate does the same for a page with a list of what happened, but for the comparison: it has as many rows as there were
+// events. Its picture must be there, and be one of a page of that size.
+func (p *Page) Illustrate(name string) { p.document(name, 0.99) }
+
+func (p *Page) document(name string, most float64) {
 	p.t.Helper()
 	p.Look(name)
 	Value[bool](p, "window.scrollTo(0, 0); true")
@@ -58,9 +64,9 @@ func (p *Page) Document(name string) {
 		p.t.Errorf("%v: go test -web.update makes it", err)
 		return
 	}
-	if share := differ(got, want); share > tolerance {
+	if share := differ(got, want); share > most {
 		p.t.Errorf("the page differs from %s in %.0f %% of its content, want %.0f %% at most: look at it (-web.pictures DIR); if it is right, -web.update writes the picture again",
-			file, 100*share, 100*tolerance)
+			file, 100*share, 100*most)
 	}
 }
 
