@@ -73,17 +73,23 @@ func scripted(t *testing.T, name string, want int, args ...string) {
 	}
 }
 
-// TestReceiptVerify: the command, and a script with openssl and jq, end in the same way for the same file.
-func TestReceiptVerify(t *testing.T) {
-	t.Parallel()
-	dir, now := t.TempDir(), time.Now()
-	write := func(name string, data []byte) string {
+// writerIn returns a function that writes a file into a directory and returns its path.
+func writerIn(t *testing.T, dir string) func(name string, data []byte) string {
+	return func(name string, data []byte) string {
+		t.Helper()
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return file
 	}
+}
+
+// TestReceiptVerify: the command, and a script with openssl and jq, end in the same way for the same file.
+func TestReceiptVerify(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Now()
+	write := writerIn(t, dir)
 	signer := func(seed byte) (ed25519.PrivateKey, string) {
 		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
 		der, err := x509.MarshalPKIXPublicKey(key.Public())
@@ -199,13 +205,7 @@ func loggedOf(t *testing.T, key ed25519.PrivateKey, origin string, receipts ...[
 func TestReceiptLogged(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.Now()
-	write := func(name string, data []byte) string {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
+	write := writerIn(t, dir)
 	key, other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize)), ed25519.NewKeyFromSeed(bytes.Repeat([]byte{2}, ed25519.SeedSize))
 	der, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
