@@ -8,9 +8,9 @@ func (p *pass) shared() {
 		d := &p.f.Devices[i]
 		for num := range d.Ports {
 			at, port := Place{i, ib.PortNum(num)}, &d.Ports[num]
-			mine := p.known(port.Owner)
 			for k := range port.Aliases {
-				if other := p.known(port.Aliases[k].Owner); p.crosses(mine, other) {
+				mine, other := p.known(port.Owner), p.known(port.Aliases[k].Owner)
+				if p.crosses(mine, other) {
 					p.settle(mine, other, witness{meeting: &meeting{at, &port.Aliases[k]}})
 				}
 			}
@@ -39,7 +39,7 @@ func (p *pass) direct(at Place) {
 	if !p.crosses(a, b) {
 		return
 	}
-	k := p.adapter(at, exact).and(p.adapter(far, ib.PKey.Matches))
+	k := p.adapter(at, exact).and(p.adapter(far, matching))
 	if k.raw = k.raw && p.assume != Adapters; !k.empty() {
 		w := witness{meeting: &meeting{at: at}}
 		w.key, w.raw = p.pick(k)

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"portcullis/fabricsm/ib"
@@ -11,7 +12,7 @@ import (
 type keys struct {
 	all  bool // every P_Key; list is nil then
 	raw  bool
-	list []ib.PKey // sorted
+	list []ib.PKey // sorted; sets share it, so nothing of it changes
 }
 
 var everything = keys{all: true, raw: true}
@@ -35,6 +36,9 @@ func (a keys) and(b keys) keys {
 	case a.all:
 		return keys{raw: raw, list: b.list}
 	case b.all:
+		return keys{raw: raw, list: a.list}
+	}
+	if !slices.ContainsFunc(a.list, func(k ib.PKey) bool { return !b.has(k) }) {
 		return keys{raw: raw, list: a.list}
 	}
 	out := keys{raw: raw}
@@ -62,28 +66,59 @@ func (a keys) same(b keys) bool {
 }
 
 // rule is a comparison of the P_Key of a packet with an entry of a table; entries have a base other than 0.
-type rule func(packet, entry ib.PKey) bool
+type rule uint8
 
-func exact(packet, entry ib.PKey) bool { return packet == entry }
-func base(packet, entry ib.PKey) bool  { return packet.Base() == entry.Base() }
+const (
+	exact    rule = iota
+	matching      // same base, one of the two full
+	base
+	notAbove // the inbound rule of switches that respect membership
+)
 
-// notAbove is the inbound rule of switches that respect membership.
-func notAbove(packet, entry ib.PKey) bool {
-	return base(packet, entry) && (entry.IsFull() || !packet.IsFull())
+func (r rule) passes(packet, entry ib.PKey) bool {
+	switch same := packet.Base() == entry.Base(); r {
+	case exact:
+		return packet == entry
+	case matching:
+		return packet.Matches(entry)
+	case notAbove:
+		return same && (entry.IsFull() || !packet.IsFull())
+	default:
+		return same
+	}
 }
 
 // passing returns the P_Keys that a table lets pass by a rule. Empty entries let nothing pass.
 func passing(table []ib.PKey, r rule) keys {
 	var out []ib.PKey
 	for _, entry := range table {
-		for _, packet := range []ib.PKey{entry.Limited(), entry.Full()} {
-			if entry.Valid() && r(packet, entry) {
+		for _, packet := range [...]ib.PKey{entry.Limited(), entry.Full()} {
+			if entry.Valid() && r.passes(packet, entry) {
 				out = append(out, packet)
 			}
 		}
 	}
 	slices.Sort(out)
 	return keys{raw: true, list: slices.Compact(out)}
+}
+
+// memo has the results of passing by rule and table: most ports have the same table as others.
+type memo struct {
+	by   map[string]keys
+	name []byte
+}
+
+func (m *memo) passing(table []ib.PKey, r rule) keys {
+	m.name = append(m.name[:0], byte(r))
+	for _, entry := range table {
+		m.name = binary.LittleEndian.AppendUint16(m.name, uint16(entry))
+	}
+	out, ok := m.by[string(m.name)]
+	if !ok {
+		out = passing(table, r)
+		m.by[string(m.name)] = out
+	}
+	return out
 }
 
 // bits is a set of small numbers.

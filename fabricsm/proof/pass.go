@@ -105,7 +105,7 @@ func (p *pass) routesUnread() bool {
 func (p *pass) table(t Read[[]ib.PKey], r rule) keys {
 	switch {
 	case t.known():
-		return passing(t.Value, r)
+		return p.tables.passing(t.Value, r)
 	case p.upper:
 		return everything
 	default:
@@ -126,7 +126,7 @@ func (p *pass) inbound(at Place) keys {
 // outbound returns the packets that may leave a switch by an external port.
 func (p *pass) outbound(at Place) keys {
 	c := p.f.port(at).Check
-	return p.checked(at, ib.PKey.Matches, c.Value.Outbound, c.Value.RawOutbound)
+	return p.checked(at, matching, c.Value.Outbound, c.Value.RawOutbound)
 }
 
 func (p *pass) checked(at Place, r rule, enforced, filtered bool) keys {
@@ -157,7 +157,7 @@ func (p *pass) sends(e *edge) keys {
 	if p.honest(e) {
 		r := exact
 		if e.party == routers {
-			r = ib.PKey.Matches
+			r = matching
 		}
 		out = out.and(p.table(p.f.port(e.adapter).PKeys, r))
 	}
@@ -169,7 +169,7 @@ func (p *pass) sends(e *edge) keys {
 func (p *pass) receives(e *edge) keys {
 	out := p.outbound(e.at)
 	if p.honest(e) {
-		out = out.and(p.table(p.f.port(e.adapter).PKeys, ib.PKey.Matches))
+		out = out.and(p.table(p.f.port(e.adapter).PKeys, matching))
 	}
 	out.raw = out.raw && p.assume != Adapters && e.party != routers
 	return out
@@ -185,6 +185,8 @@ func (p *pass) group(of func(*edge) keys) (byEdge []int32, classes []class) {
 	index := map[string]int32{}
 	byEdge = make([]int32, len(p.edges))
 	var name []byte
+	var members []int // by class
+	total := 0
 	for i := range p.edges {
 		e := &p.edges[i]
 		byEdge[i] = -1
@@ -204,10 +206,20 @@ func (p *pass) group(of func(*edge) keys) (byEdge []int32, classes []class) {
 		if !ok {
 			at = int32(len(classes))
 			index[string(name)] = at
-			classes = append(classes, class{party: e.party, keys: k})
+			classes, members = append(classes, class{party: e.party, keys: k}), append(members, 0)
 		}
 		byEdge[i] = at
-		classes[at].edges = append(classes[at].edges, int32(i))
+		members[at]++
+		total++
+	}
+	all := make([]int32, 0, total)
+	for c, n := range members {
+		classes[c].edges, all = all[:0:n], all[n:n]
+	}
+	for i, at := range byEdge {
+		if at >= 0 {
+			classes[at].edges = append(classes[at].edges, int32(i))
+		}
 	}
 	return byEdge, classes
 }

@@ -34,14 +34,22 @@ type wiring struct {
 	next    [][]Place // by device and port: the port of the trusted switch at the other end; Port 0: none
 	fresh   ib.PKey   // full membership of a partition that is in no table
 	unread  []string  // what was not read, and counts
+	tables  memo
 }
 
 func newWiring(f *Fabric, upper bool) *wiring {
-	w := &wiring{f: f, upper: upper, owners: []Owner{{Kind: Infrastructure, Name: "routers"}}, parties: map[Owner]party{}}
+	w := &wiring{f: f, upper: upper, owners: []Owner{{Kind: Infrastructure, Name: "routers"}}, parties: map[Owner]party{}, tables: memo{by: map[string]keys{}}}
 	w.edgeAt, w.next = make([][]int32, len(f.Devices)), make([][]Place, len(f.Devices))
+	ports := 0
+	for i := range f.Devices {
+		ports += len(f.Devices[i].Ports)
+	}
+	edgeAt, next := slices.Repeat([]int32{-1}, ports), make([]Place, ports)
 	for i := range f.Devices {
 		d := &f.Devices[i]
-		w.edgeAt[i], w.next[i] = slices.Repeat([]int32{-1}, len(d.Ports)), make([]Place, len(d.Ports))
+		n := len(d.Ports)
+		w.edgeAt[i], edgeAt = edgeAt[:n:n], edgeAt[n:]
+		w.next[i], next = next[:n:n], next[n:]
 		for num := range d.Ports {
 			p := &d.Ports[num]
 			if d.Type != ib.NodeSwitch && num > 0 && (p.Owner.Kind == Tenant || p.Cable.Port != 0) {
@@ -136,9 +144,14 @@ func (w *wiring) unused() ib.PKey {
 
 // findUnread lists what trusted switches and end ports did not answer.
 func (w *wiring) findUnread() {
-	note := func(known bool, what, where string) {
+	note := func(known bool, what string, at Place) {
 		if !known {
-			w.unread = append(w.unread, what+" of "+where)
+			w.unread = append(w.unread, what+" of "+w.f.name(at))
+		}
+	}
+	noteTable := func(known bool, what string, d *Device) {
+		if !known {
+			w.unread = append(w.unread, what+" of "+d.Name)
 		}
 	}
 	for i := range w.f.Devices {
@@ -147,24 +160,24 @@ func (w *wiring) findUnread() {
 			for num := range d.Ports {
 				at := Place{i, ib.PortNum(num)}
 				far, agreed := w.f.far(at)
-				note(!agreed || d.Ports[num].PKeys.known(), "P_Key table", w.f.name(at))
-				note(!agreed || w.f.Devices[far.Device].trusted() || d.Ports[num].State.known(), "state", w.f.name(at))
+				note(!agreed || d.Ports[num].PKeys.known(), "P_Key table", at)
+				note(!agreed || w.f.Devices[far.Device].trusted() || d.Ports[num].State.known(), "state", at)
 			}
 			continue
 		}
-		note(d.LFT.known(), "LFT", d.Name)
-		note(d.MFT.known(), "MFT", d.Name)
-		note(d.MulticastDefaults.known(), "default multicast ports", d.Name)
+		noteTable(d.LFT.known(), "LFT", d)
+		noteTable(d.MFT.known(), "MFT", d)
+		noteTable(d.MulticastDefaults.known(), "default multicast ports", d)
 		for num := 1; num < len(d.Ports); num++ {
 			at, p := Place{i, ib.PortNum(num)}, &d.Ports[num]
-			note(p.State.known(), "state", w.f.name(at))
+			note(p.State.known(), "state", at)
 			if !w.carries(at) {
 				continue
 			}
-			note(p.Check.known(), "enforcement", w.f.name(at))
+			note(p.Check.known(), "enforcement", at)
 			checks := !p.Check.known() || p.Check.Value.Inbound || p.Check.Value.Outbound
-			note(p.PKeys.known() || !checks, "P_Key table", w.f.name(at))
-			note(d.Inbound != InboundUnknown || p.Check.known() && !p.Check.Value.Inbound, "inbound rule", w.f.name(at))
+			note(p.PKeys.known() || !checks, "P_Key table", at)
+			note(d.Inbound != InboundUnknown || p.Check.known() && !p.Check.Value.Inbound, "inbound rule", at)
 		}
 	}
 }
