@@ -23,7 +23,7 @@ FABRIC ?= portcullis-sim
 SLOW = ./cmd/portcullisd ./fabricsm/sm ./cmd/portcullis-demo ./fabricsm/sa/satest ./api/store/etcd ./cmd/portcullis-bench
 SIDE_BY_SIDE = -p 4 -parallel 6
 
-.PHONY: all build check test seeds floods model attack demo chaos boot image vm fuzz attack-fabric bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
+.PHONY: all build check test seeds floods model attack demo chaos boot image vm fuzz attack-fabric bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover bench-proof package setup clean help \
 	format words house vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -137,6 +137,9 @@ bench-sa: build ## Measure subnet administration beside OpenSM's, over the socke
 bench-failover: build ## Measure how a Subnet Manager is replaced, and restarted, beside OpenSM; writes docs/benchmarks
 	packaging/setup.sh fabric peers
 	go run ./cmd/portcullis-bench failover $(BENCH)
+
+bench-proof: build ## Measure what it costs to read a fabric and to prove that tenants are isolated; writes docs/benchmarks
+	go run ./cmd/portcullis-bench proof $(BENCH)
 
 package: build ## Build deb and rpm packages into dist/
 	packaging/package.sh $(VERSION)

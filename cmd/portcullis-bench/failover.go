@@ -26,6 +26,8 @@ const (
 	paused  = "paused"
 	planned = "planned"
 	stopped = "stopped"
+	// restarted is a restart of the one service that there is.
+	restarted = "restart"
 )
 
 // ownSimulator counts Sets and packets.
@@ -133,6 +135,9 @@ func failover(ctx context.Context, o *options, progress io.Writer) error {
 	return nil
 }
 
+// wants reports whether a way is measured.
+func (o *options) wants(way string) bool { return len(o.ways) == 0 || slices.Contains(o.ways, way) }
+
 // measure measures one rival on a fresh fabric.
 func (r *failoverResult) measure(ctx context.Context, o *options, k int, rival rival, progress io.Writer) (err error) {
 	g, err := r.serve(ctx)
@@ -160,10 +165,13 @@ func (r *failoverResult) measure(ctx context.Context, o *options, k int, rival r
 	}
 	defer g.stopFlows()
 	if x, ok := s.(*services); ok {
-		if len(o.ways) == 0 {
+		if o.wants(restarted) {
 			if err := r.restart(ctx, o, x, asker, progress); err != nil {
 				return err
 			}
+		}
+		if !slices.ContainsFunc(s.ends(), o.wants) {
+			return nil
 		}
 		if err := x.grow(prepare); err != nil {
 			return err
@@ -172,7 +180,7 @@ func (r *failoverResult) measure(ctx context.Context, o *options, k int, rival r
 	ended := false
 	for range o.runs {
 		for _, how := range s.ends() {
-			if len(o.ways) > 0 && !slices.Contains(o.ways, how) {
+			if !o.wants(how) {
 				continue
 			}
 			if how == paused && g.sim == nil {

@@ -37,7 +37,8 @@ type ground struct {
 
 	seats   []int // hosts that run a subnet manager
 	members []int // all others
-	tenants int
+	tenants int   // partitions
+	apart   bool  // each partition is of a tenant of its own, and all that is in the fabric is declared
 	flows   []*sim.Flow
 }
 

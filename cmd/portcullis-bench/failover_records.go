@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"portcullis/api/fabric/records"
@@ -18,13 +19,22 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
+	"portcullis/fabricsm/ib"
 )
 
 // atOnce is how many hosts are written in one transaction.
 const atOnce = 500
 
-// siteTenant is the tenant of all clusters.
+// siteTenant is the tenant of all clusters, unless each has one of its own.
 const siteTenant = "acme"
+
+// tenantName returns the tenant of a cluster.
+func (g *ground) tenantName(cluster int) string {
+	if g.apart {
+		return fmt.Sprintf("tenant-%04d", cluster)
+	}
+	return siteTenant
+}
 
 // openRecords opens the store of a service that does not run.
 func openRecords(ctx context.Context, state string) (*store.Store, error) {
@@ -52,7 +62,7 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, like
 	now := time.Now().UTC().Truncate(time.Second)
 	clusters := make([]tenancy.Cluster, g.tenants)
 	for t := range clusters {
-		clusters[t] = tenancy.Cluster{Name: fmt.Sprintf("%s-%d", siteTenant, t), Tenant: siteTenant, PKey: pkeyOf(t), Created: now}
+		clusters[t] = tenancy.Cluster{Name: fmt.Sprintf("%s-%d", siteTenant, t), Tenant: g.tenantName(t), PKey: pkeyOf(t), Created: now}
 	}
 	for from := 0; from < len(members); from += atOnce {
 		some := members[from:min(from+atOnce, len(members))]
@@ -80,20 +90,56 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, like
 		}
 	}
 	_, err = s.Update(ctx, func(tx *store.Tx) error {
-		tenant := tenancy.Tenant{Name: siteTenant, Created: now}
+		by := map[string]*tenancy.Tenant{}
 		for i := range clusters {
 			c := &clusters[i]
-			tenant.Clusters = append(tenant.Clusters, c.Name)
+			if by[c.Tenant] == nil {
+				by[c.Tenant] = &tenancy.Tenant{Name: c.Tenant, Created: now}
+			}
+			by[c.Tenant].Clusters = append(by[c.Tenant].Clusters, c.Name)
 			err := errors.Join(tenancy.Clusters().Put(tx, c.Name, *c),
 				tenancy.PKeys().Put(tx, c.PKey.String(), tenancy.PKeyRecord{State: tenancy.PKeyUsed, Cluster: c.Name, Since: now}))
 			if err != nil {
 				return err
 			}
 		}
-		return errors.Join(tenancy.Tenants().Put(tx, siteTenant, tenant),
-			inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: "benchmark", Hosts: len(members)}))
+		for name, t := range by {
+			if err := tenancy.Tenants().Put(tx, name, *t); err != nil {
+				return err
+			}
+		}
+		if g.apart {
+			if err := g.declare(tx); err != nil {
+				return err
+			}
+		}
+		return inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: "benchmark", Hosts: len(members)})
 	})
 	return err
+}
+
+// declare writes switches, and hosts of instances of the service, into the inventory.
+func (g *ground) declare(tx *store.Tx) error {
+	for i := range g.list.Nodes {
+		n := &g.list.Nodes[i]
+		if n.Type != ib.NodeSwitch {
+			continue
+		}
+		sw := inventory.Switch{ID: strings.ToLower(n.Name), GUID: n.GUID, NumPorts: ib.PortNum(len(n.Ports) - 1)}
+		if err := inventory.Switches().Put(tx, sw.ID, sw); err != nil {
+			return err
+		}
+	}
+	for _, h := range g.seats {
+		id := fmt.Sprintf("host-%05d", h)
+		err := inventory.Hosts().Put(tx, id, inventory.Host{ID: id, Role: inventory.RoleSM, HCAs: []inventory.HCA{{
+			NodeGUID: g.list.Nodes[g.hostAt(h)].GUID, Ports: []inventory.Port{{Num: 1, GUID: g.guid(h), Cable: g.place(h)}},
+		}}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // complete reports how many hosts are admitted in the records of a service that does not run, with evidence that was judged

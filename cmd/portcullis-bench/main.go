@@ -45,6 +45,7 @@ func benchmarks() []benchmark {
 		{"sim", "what portcullis-sim answers beside ibsim", "648,10368", "docs/benchmarks/sim.md", simulate, "portcullis-sim"},
 		{"sa", "what subnet administration answers", "36,1944,10368", "docs/benchmarks/sa.md", administer, ""},
 		{"failover", "what it takes to replace a subnet manager", "36,1944,10368", "docs/benchmarks/failover.md", failover, ""},
+		{"proof", "what it costs to read a fabric and to prove that its tenants are isolated", "36,1944,10368", "docs/benchmarks/proof.md", prove, ""},
 	}
 }
 
@@ -63,7 +64,7 @@ type options struct {
 
 	duration time.Duration // of each run of sim and sa
 	only     string        // the one rival that failover measures; empty: all
-	ways     []string      // in which a leader ends that failover measures; empty: all, and restarts
+	ways     []string      // that failover measures; empty: all
 	own      bool          // failover measures on our simulator alone
 }
 
@@ -123,7 +124,7 @@ func (b *benchmark) parse(args []string, stderr io.Writer) (*options, error) {
 	ways := ""
 	if b.name == "failover" {
 		fs.StringVar(&o.only, "only", "", "measure this rival alone, such as Portcullis")
-		fs.StringVar(&ways, "ways", "", "measure these ways alone in which a leader ends, of killed, paused, planned and stopped, and no restart")
+		fs.StringVar(&ways, "ways", "", "measure these ways alone, of killed, paused, planned and stopped, in which a leader ends, and restart")
 		fs.BoolVar(&o.own, "own", false, "measure on portcullis-sim alone")
 	}
 	fs.StringVar(&o.out, "out", b.out, "where to write the table")
@@ -145,10 +146,10 @@ func (b *benchmark) parse(args []string, stderr io.Writer) (*options, error) {
 	for way := range strings.SplitSeq(ways, ",") {
 		switch way {
 		case "":
-		case killed, paused, planned, stopped:
+		case killed, paused, planned, stopped, restarted:
 			o.ways = append(o.ways, way)
 		default:
-			return nil, wrong("way %q: want killed, paused, planned or stopped", way)
+			return nil, wrong("way %q: want killed, paused, planned, stopped or restart", way)
 		}
 	}
 	if o.runs < 1 || fs.NArg() > 0 {
