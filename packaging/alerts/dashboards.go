@@ -36,6 +36,10 @@ func admissionBoard() Dashboard {
 			{Title: "Kept by the brake", Help: "Hosts that keep memberships which automatic causes would take.", Unit: "short", Now: true, Queries: []Query{{`max(portcullis_admission_brake_held_hosts{$F})`, ""}}},
 			{Title: "Lost admissions", Help: "Hosts that ceased to be admitted in the last day although their assignment goes on.", Unit: "short", Now: true, Queries: []Query{{`max(increase(portcullis_admissions_lost_total{$F}[1d]))`, ""}}},
 			{Title: "Hosts by phase", Help: "Hosts that were ever assigned.", Unit: "short", Queries: []Query{{`max by (phase) (portcullis_hosts{$F})`, "{{phase}}"}}},
+			{Title: "Time to admit and to isolate", Help: "95 of 100 hosts were admitted this long after their evidence, and proven isolated this long after their release.", Unit: "s", Queries: []Query{
+				{`histogram_quantile(0.95, sum by (le) (rate(portcullis_host_admit_seconds_bucket{$F}[$__rate_interval])))`, "admit"},
+				{`histogram_quantile(0.95, sum by (le) (rate(portcullis_host_isolate_seconds_bucket{$F}[$__rate_interval])))`, "isolate"},
+			}},
 			{Title: "Evidence", Help: "Evidence and seals a second, by result and by what the sender had proven.", Unit: "ops", Queries: []Query{{`sum by (result, proven) (rate(portcullis_attestations_total{$F}[$__rate_interval]))`, "{{result}}, {{proven}}"}}},
 			{Title: "Signed results", Help: "Attestation results a second, by status.", Unit: "ops", Queries: []Query{{`sum by (status) (rate(portcullis_attestation_results_total{$F}[$__rate_interval]))`, "{{status}}"}}},
 			{Title: "P_Key tables", Help: "Fill of the fullest table of each kind.", Unit: "percentunit", Queries: []Query{{`max by (table) (portcullis_pkey_table_fill_ratio{$F})`, "{{table}}"}}},

@@ -37,6 +37,8 @@ func Exported() []Metric {
 		{"gauge", "fabric_ports", []string{"state"}},
 		{"gauge", "fabric_sight", []string{"state"}},
 		{"gauge", "fabric_unhealthy", []string{"action", "condition"}},
+		{"histogram", "host_admit_seconds", nil},
+		{"histogram", "host_isolate_seconds", nil},
 		{"gauge", "hosts", []string{"phase"}},
 		{"counter", "http_limited_total", []string{"limit"}},
 		{"histogram", "http_request_seconds", []string{"route"}},

@@ -34,6 +34,10 @@ func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
 			for _, l := range m.GetLabel() {
 				name += " " + l.GetValue()
 			}
+			if h := m.GetHistogram(); h != nil {
+				out[name+" count"], out[name+" sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
+				continue
+			}
 			out[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
 		}
 	}
@@ -63,7 +67,7 @@ func TestLostAdmissions(t *testing.T) {
 	phases := func(quarantined, granting, admitted, lost float64) map[string]float64 {
 		return map[string]float64{
 			"hosts quarantined": quarantined, "hosts awaiting": 0, "hosts verified": 0, "hosts granting": granting, "hosts admitted": admitted, "hosts releasing": 0,
-			"admissions_lost_total": lost,
+			"admissions_lost_total": lost, "host_admit_seconds count": 0, "host_admit_seconds sum": 0, "host_isolate_seconds count": 0, "host_isolate_seconds sum": 0,
 		}
 	}
 	list := func(h1, h2 hostrecord.Record) []store.Record[hostrecord.Record] {
@@ -76,6 +80,48 @@ func TestLostAdmissions(t *testing.T) {
 	wantValues(t, "one withdrawn, one released", h, phases(1, 1, 0, 1))
 	h.takeAll(list(hostrecord.Record{Phase: v1.PhaseGranting, Cluster: "c"}, admitted))
 	wantValues(t, "nothing more", h, phases(0, 1, 1, 1))
+}
+
+// How long a host takes to be admitted and to be isolated is in its records. What was before the start, a second admission
+// under the same evidence, and a clock that went back count for nothing.
+func TestHostTimes(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+	of := func(phase v1.Phase, since, evidence int, admitted bool) *hostrecord.Record {
+		return &hostrecord.Record{Phase: phase, Since: at(since), Cluster: "c", Admitted: admitted, Evidence: &hostrecord.Evidence{Time: at(evidence)}}
+	}
+	released := func(phase v1.Phase, since int) *hostrecord.Record {
+		return &hostrecord.Record{Phase: phase, Since: at(since)}
+	}
+	h := NewHosts()
+	h.takeAll(nil)
+	times := func(what string, admits, admit, isolates, isolate float64) {
+		t.Helper()
+		got := gathered(t, h)
+		for name, want := range map[string]float64{
+			"host_admit_seconds count": admits, "host_admit_seconds sum": admit, "host_isolate_seconds count": isolates, "host_isolate_seconds sum": isolate,
+		} {
+			if got[name] != want {
+				t.Errorf("%s: %s is %v, want %v", what, name, got[name], want)
+			}
+		}
+	}
+	h.take("h1", of(v1.PhaseAdmitted, 5, 1, true))
+	h.take("h2", released(v1.PhaseReleasing, 0))
+	times("as they were at the start", 0, 0, 0, 0)
+	h.take("h2", released(v1.PhaseQuarantined, 2))
+	times("isolated", 0, 0, 1, 2)
+	h.take("h2", of(v1.PhaseVerified, 10, 10, false))
+	h.take("h2", of(v1.PhaseGranting, 11, 10, false))
+	h.take("h2", of(v1.PhaseAdmitted, 13, 10, true))
+	times("admitted", 1, 3, 1, 2)
+	h.take("h2", of(v1.PhaseGranting, 20, 10, true))
+	h.take("h2", of(v1.PhaseAdmitted, 30, 10, true))
+	times("admitted again", 1, 3, 1, 2)
+	h.take("h2", released(v1.PhaseReleasing, 40))
+	h.take("h2", released(v1.PhaseQuarantined, 39))
+	times("the clock went back", 1, 3, 1, 2)
 }
 
 // Changes of the store reach the metric.
