@@ -167,15 +167,18 @@ func (s *site) awaitRestored(ctx context.Context, steady []*machine, streams []*
 				return false, fmt.Errorf("ENDED: %w", err)
 			}
 		}
-		done, missing = s.managed()
+		done, why := s.managed()
 		if done {
-			done, missing = s.settled(ctx)
+			done, why = s.settled(ctx)
 		}
 		if done {
-			done, missing = s.steadyAdmitted(ctx, steady)
+			done, why = s.steadyAdmitted(ctx, steady)
 		}
 		if done {
-			done, missing = restored(streams, last)
+			done, why = restored(streams, last)
+		}
+		if ctx.Err() == nil || missing == "" { // else requests ended with ctx, which is no cause
+			missing = why
 		}
 		return done, nil
 	})

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -104,6 +105,12 @@ func (o *options) check(rest []string) (err error) {
 
 // chaos builds the site, injects the faults, and judges.
 func chaos(ctx context.Context, o options, say func(string, ...any)) (err error) {
+	// Names of network namespaces and addresses are the same in each run.
+	alone, err := net.Listen("unix", "@portcullis-chaos")
+	if err != nil {
+		return fmt.Errorf("another run goes on on this machine, and one would take the other's network: wait until it has ended: %w", err)
+	}
+	defer alone.Close()
 	s, err := build(ctx, o, say)
 	if err != nil {
 		return err

@@ -61,12 +61,12 @@ type site struct {
 }
 
 // build makes the site and brings it to the point where every host is assigned and admitted.
-func build(ctx context.Context, o options, say func(string, ...any)) (s *site, err error) {
+func build(ctx context.Context, o options, say func(string, ...any)) (_ *site, err error) {
 	dir, err := os.MkdirTemp("", "pchaos-")
 	if err != nil {
 		return nil, err
 	}
-	s = &site{
+	s := &site{
 		dir: dir, programs: o.programs, plan: newPlan(o.hosts, o.instances), keys: map[string]ib.PKey{},
 		byID: map[string]*machine{}, socket: filepath.Base(dir), say: say, halt: func() {}, acks: newAcks(),
 		changes: semaphore.NewWeighted(allChanges),
@@ -135,7 +135,21 @@ func (s *site) describe(ctx context.Context) {
 		return
 	}
 	s.say("connections and neighbours are in %s", file)
+	ctx, cancel := context.WithTimeout(ctx, describeLimit)
+	defer cancel()
+	all, err := s.list(ctx)
+	if err != nil {
+		s.say("hosts are not described: %v", err)
+	}
+	for i := range all {
+		if ok, why := admitted(&all[i]); !ok {
+			s.say("%s", why)
+		}
+	}
 }
+
+// describeLimit bounds describing hosts.
+const describeLimit = 20 * time.Second
 
 // remove ends all that runs and removes it. Where keep is true, logs and configuration stay.
 func (s *site) remove(keep bool) error {
