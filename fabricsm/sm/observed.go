@@ -119,7 +119,7 @@ func (f finderActions) Add(ni mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.quarantine.Restore(id)
 	c.pkeys.Moved()
 	if c.lids.Of(ni.PortGUID) != 0 && c.routing.Tables() != nil {
-		c.routing.CameBack()
+		c.routing.CameBack(ni.NodeType == ib.NodeSwitch)
 		c.nodes[id].returned = c.now
 	}
 	return id

@@ -38,6 +38,14 @@ func (f routingFabric) IsFinding() bool {
 	return f.q.MayFind() || f.wire.MayFind() || f.unread.IsFinding()
 }
 
+func (f routingFabric) MayFindMore() bool {
+	return f.q.WillFind() || f.wire.WillFind() || f.unread.IsFinding()
+}
+
+func (f routingFabric) IsAlone() bool {
+	return f.root != topo.None && f.topo.Node(f.root).Type != ib.NodeSwitch && f.topo.Peer(f.rootPort) == topo.None
+}
+
 func (f routingFabric) IsAwaited(p topo.PortID, within time.Duration) bool {
 	pt := &f.ports[p]
 	return pt.lid == 0 && !f.nodes[pt.node].silent && f.now.Sub(f.nodes[pt.node].returned) <= within

@@ -19,8 +19,12 @@ type Fabric interface {
 	Now() time.Time
 	// IsWriting reports whether devices may be changed.
 	IsWriting() bool
-	// IsFinding reports whether discovery may find more.
+	// IsFinding reports whether discovery may find more. Work that waits for its turn or for a key, and requests that were
+	// not answered at first, do not count; they do for MayFindMore.
 	IsFinding() bool
+	MayFindMore() bool
+	// IsAlone reports whether the own port leads nowhere.
+	IsAlone() bool
 	// LID returns the LID of an end port, 0 for none.
 	LID(topo.PortID) ib.LID
 	// HasKnownLID reports whether a GUID owns a LID.
@@ -42,6 +46,7 @@ type Routing struct {
 	need    bool           // the topology changed in a way that asks for new tables
 	since   time.Time      // of need
 	back    time.Time      // when a node was found last whose LID was known before
+	grown   time.Time      // when a switch was
 	look    time.Time      // when isReturning is to look again
 	running bool           // a job is out
 	fresh   bool           // the next tables are not made from those before
@@ -119,10 +124,10 @@ func (r *Routing) Job(engines []route.Engine) (Job, bool) {
 		return Job{}, false
 	}
 	now := r.fabric.Now()
-	if r.fabric.IsFinding() && now.Before(r.by()) {
-		return Job{}, false
+	if r.tables != nil && r.fabric.IsAlone() {
+		return Job{}, false // no switch would get the tables, and the next are made from those there are
 	}
-	if now.Before(r.since.Add(returnWait)) && r.isReturning() {
+	if r.fabric.IsFinding() && now.Before(r.by()) || now.Before(r.most()) && r.isReturning() {
 		return Job{}, false
 	}
 	job := Job{fabric: r.topo.Freeze(), prev: r.tables, found: r.found, ruled: r.ruled, engines: engines}

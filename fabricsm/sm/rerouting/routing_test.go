@@ -18,19 +18,26 @@ type fabric struct {
 	now       time.Time
 	standby   bool
 	finding   bool
-	awaited   bool
+	waiting   bool
+	alone     bool
+	awaited   time.Time // since when an end port is
 	disturbed int
 	looks     []time.Duration
 }
 
-func (f *fabric) Now() time.Time                            { return f.now }
-func (f *fabric) IsWriting() bool                           { return !f.standby }
-func (f *fabric) IsFinding() bool                           { return f.finding }
-func (f *fabric) LID(p topo.PortID) ib.LID                  { return f.topo.Port(p).LID }
-func (f *fabric) HasKnownLID(ib.GUID) bool                  { return true }
-func (f *fabric) IsAwaited(topo.PortID, time.Duration) bool { return f.awaited }
-func (f *fabric) Disturb()                                  { f.disturbed++ }
-func (f *fabric) LookLater(d time.Duration)                 { f.looks = append(f.looks, d) }
+func (f *fabric) Now() time.Time            { return f.now }
+func (f *fabric) IsWriting() bool           { return !f.standby }
+func (f *fabric) IsFinding() bool           { return f.finding }
+func (f *fabric) MayFindMore() bool         { return f.finding || f.waiting }
+func (f *fabric) IsAlone() bool             { return f.alone }
+func (f *fabric) LID(p topo.PortID) ib.LID  { return f.topo.Port(p).LID }
+func (f *fabric) HasKnownLID(ib.GUID) bool  { return true }
+func (f *fabric) Disturb()                  { f.disturbed++ }
+func (f *fabric) LookLater(d time.Duration) { f.looks = append(f.looks, d) }
+
+func (f *fabric) IsAwaited(_ topo.PortID, within time.Duration) bool {
+	return !f.awaited.IsZero() && f.now.Sub(f.awaited) <= within
+}
 
 func newFabric() *fabric {
 	f := &fabric{now: time.Unix(1000, 0)}
@@ -107,7 +114,9 @@ func TestTablesWaitForDiscovery(t *testing.T) {
 	}{
 		{"nothing", func(*fabric) {}, 0},
 		{"nodes to be found", func(f *fabric) { f.finding = true }, wait},
-		{"hosts that come back", func(f *fabric) { f.routing.CameBack(); f.awaited = true }, returnFor + 1},
+		{"hosts that come back", func(f *fabric) { f.routing.CameBack(false); f.awaited = f.now }, returnFor + 1},
+		{"a host that comes back, and work for a device without a known key", func(f *fabric) { f.routing.CameBack(false); f.waiting = true }, 0},
+		{"a switch that comes back, and ports behind it that wait for a key", func(f *fabric) { f.routing.CameBack(true); f.waiting = true }, returnWait},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFabric()
@@ -120,12 +129,56 @@ func TestTablesWaitForDiscovery(t *testing.T) {
 				if _, due := f.routing.Job(nil); due {
 					t.Errorf("a job is due before %v", tt.most)
 				}
-				f.now = f.now.Add(1)
+				f.now = f.now.Add(1 + returnEvery)
 			}
 			if _, due := f.routing.Job(nil); !due {
 				t.Errorf("no job is due after %v", tt.most)
 			}
 		})
+	}
+}
+
+// TestTablesWaitWhileSwitchesComeBack: each switch that comes back has tables wait for what is behind it, but not without end.
+func TestTablesWaitWhileSwitchesComeBack(t *testing.T) {
+	f := newFabric()
+	f.routing.Begin()
+	f.route(t)
+	f.routing.Want()
+	f.waiting = true
+	begin := f.now
+	for range 100 {
+		f.routing.CameBack(true)
+		f.now = f.now.Add(returnWait - 1)
+		if _, due := f.routing.Job([]route.Engine{minhop.Engine{}}); !due {
+			continue
+		}
+		if took := f.now.Sub(begin); took < returnMost || took > returnMost+returnWait {
+			t.Errorf("a job is due after %v of switches that come back, want %v", took, returnMost)
+		}
+		return
+	}
+	t.Error("no job is ever due while switches come back")
+}
+
+// TestNoTablesAlone: while the own port leads nowhere, the tables stay those that the switches have, and the next are made from
+// them.
+func TestNoTablesAlone(t *testing.T) {
+	f := newFabric()
+	f.routing.Begin()
+	f.route(t)
+	had := f.routing.Tables()
+	f.routing.Want()
+	f.alone = true
+	for range 100 {
+		f.now = f.now.Add(time.Second)
+		if _, due := f.routing.Job([]route.Engine{minhop.Engine{}}); due {
+			t.Fatalf("a job is due after %v while the own port leads nowhere", f.now.Sub(time.Unix(1000, 0)))
+		}
+	}
+	f.alone = false
+	job, due := f.routing.Job([]route.Engine{minhop.Engine{}})
+	if !due || job.prev != had || f.routing.Tables() != had {
+		t.Errorf("due %v, made from other tables %v, tables changed %v; want a job made from the tables there are", due, job.prev != had, f.routing.Tables() != had)
 	}
 }
 

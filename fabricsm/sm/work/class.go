@@ -46,6 +46,9 @@ func (cl Class) IsOnNode() bool {
 // Discovers reports whether work of a class may find nodes or links.
 func (cl Class) Discovers() bool { return cl <= Probe }
 
+// discovering has the bits of these classes.
+const discovering uint16 = 1<<(Probe+1) - 1
+
 func (cl Class) level() int { return 1 + int(cl) }
 
 func (cl Class) bit() uint16 { return 1 << cl }

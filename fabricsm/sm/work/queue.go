@@ -1,17 +1,22 @@
 package work
 
-import "portcullis/fabricsm/topo"
+import (
+	"math/bits"
+
+	"portcullis/fabricsm/topo"
+)
 
 // Queue holds the work to be looked at, by urgency. The zero Queue is empty.
 //
 // Marks say which work of a node or port waits. An entry of the queue whose work is no longer marked is void: it was done
 // at a higher level, or is needed no longer.
 type Queue struct {
-	rings [levels]Ring
-	size  int // entries, void ones included
-	find  int // entries of classes that discover
-	nodes []marks
-	ports []marks
+	rings  [levels]Ring
+	size   int // entries, void ones included
+	find   int // entries of classes that discover
+	wanted int // marks of these classes
+	nodes  []marks
+	ports  []marks
 }
 
 // marks is the state of a node or port by class, one bit each.
@@ -35,10 +40,28 @@ func (q *Queue) Extend(nodes, ports int) {
 }
 
 // ForgetNode removes the marks of a node, but not those of its ports.
-func (q *Queue) ForgetNode(id topo.NodeID) { q.nodes[id] = marks{} }
+func (q *Queue) ForgetNode(id topo.NodeID) { q.forget(&q.nodes[id]) }
 
 // ForgetPort removes the marks of a port.
-func (q *Queue) ForgetPort(id topo.PortID) { q.ports[id] = marks{} }
+func (q *Queue) ForgetPort(id topo.PortID) { q.forget(&q.ports[id]) }
+
+func (q *Queue) forget(m *marks) {
+	q.unmark(m, m.queued)
+	*m = marks{}
+}
+
+// mark sets a mark, and unmark clears marks.
+func (q *Queue) mark(m *marks, bit uint16) {
+	if m.queued&bit == 0 && bit&discovering != 0 {
+		q.wanted++
+	}
+	m.queued |= bit
+}
+
+func (q *Queue) unmark(m *marks, some uint16) {
+	q.wanted -= bits.OnesCount16(m.queued & some & discovering)
+	m.queued &^= some
+}
 
 func (q *Queue) marksOf(x Ref) *marks {
 	if x.Class.IsOnNode() {
@@ -61,7 +84,7 @@ func (q *Queue) Mark(x Ref) {
 	case m.busy&bit != 0:
 		m.again |= bit
 	case m.queued&bit == 0:
-		m.queued |= bit
+		q.mark(m, bit)
 		q.push(x.Class.level(), x)
 	}
 }
@@ -73,12 +96,12 @@ func (q *Queue) MarkUrgent(x Ref) {
 		m.again |= bit
 		return
 	}
-	m.queued |= bit
+	q.mark(m, bit)
 	q.push(urgent, x)
 }
 
 // Unmark drops work that waits.
-func (q *Queue) Unmark(x Ref) { q.marksOf(x).queued &^= x.Class.bit() }
+func (q *Queue) Unmark(x Ref) { q.unmark(q.marksOf(x), x.Class.bit()) }
 
 // IsAsked reports whether a request for work on a port is out.
 func (q *Queue) IsAsked(cl Class, id topo.PortID) bool { return q.ports[id].busy&cl.bit() != 0 }
@@ -131,7 +154,8 @@ func (q *Queue) Pop() (Ref, bool) {
 func (q *Queue) IsVoid(x Ref) bool {
 	m, bit := q.marksOf(x), x.Class.bit()
 	if m.queued&m.busy&bit != 0 {
-		m.queued, m.again = m.queued&^bit, m.again|bit
+		q.unmark(m, bit)
+		m.again |= bit
 		return true
 	}
 	return m.queued&bit == 0
@@ -158,6 +182,9 @@ func (q *Queue) IsEmpty() bool { return q.size == 0 }
 
 // MayFind reports whether an entry is of a class that discovers.
 func (q *Queue) MayFind() bool { return q.find > 0 }
+
+// WillFind reports whether work of such a class is marked, in an entry or where work waits for its turn, or for a key.
+func (q *Queue) WillFind() bool { return q.wanted > 0 }
 
 // Urgent returns how many entries stand before all classes.
 func (q *Queue) Urgent() int { return q.rings[urgent].Len() }

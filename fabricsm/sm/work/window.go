@@ -53,6 +53,7 @@ type Window struct {
 	head  int
 	fresh int // requests out that count against the window
 	find  int // fresh ones of classes that discover
+	seek  int // all of these classes
 	idle  int // requests out that nothing wanted depends on
 
 	sent map[Kind]uint64
@@ -80,6 +81,9 @@ func (w *Window) Add(r *Request, repeats bool) uint32 {
 	if r.isIdle() {
 		w.idle++
 	}
+	if r.Ref.Class.Discovers() {
+		w.seek++
+	}
 	if !repeats {
 		w.fresh++
 		if r.Ref.Class.Discovers() {
@@ -104,6 +108,9 @@ func (w *Window) End(id uint32) (Request, bool) {
 	w.notFresh(&r)
 	if r.isIdle() {
 		w.idle--
+	}
+	if r.Ref.Class.Discovers() {
+		w.seek--
 	}
 	return r, true
 }
@@ -168,6 +175,9 @@ func (w *Window) Late() int { return w.slots.Out() - w.fresh }
 
 // MayFind reports whether a request that counts is of a class that discovers.
 func (w *Window) MayFind() bool { return w.find > 0 }
+
+// WillFind reports whether a request of such a class is out, also one that does not count.
+func (w *Window) WillFind() bool { return w.seek > 0 }
 
 // All returns how many requests were sent ever.
 func (w *Window) All() uint64 { return w.all }
