@@ -143,6 +143,7 @@ var access = map[string]string{
 	"POST /v1/fabric/keys/sa-key":                   "operator",
 	"POST /v1/fabric/keys/retire":                   "operator",
 	"POST /v1/verify":                               "operator",
+	"GET /v1/verify":                                "operator",
 	"GET /v1/audit":                                 "viewer",
 	"GET /v1/audit/head":                            "viewer",
 	"GET /v1/audit/breaks":                          "viewer",

@@ -14,6 +14,8 @@ import (
 type IsolationProver interface {
 	// Prove refuses a request while it works for another one.
 	Prove(ctx context.Context, actor string, q v1.IsolationQuery) (*v1.Isolation, error)
+	// Kept returns what was found of all tenants last, and reads nothing.
+	Kept(ctx context.Context) (*v1.IsolationKept, error)
 }
 
 type isolationInput struct{ v1.IsolationQuery }
@@ -24,10 +26,25 @@ func isolationRoutes(s *Server, a huma.API) {
 		summary: "Read the tables of all devices, and prove that tenants are isolated from each other, or show a packet that passes",
 	}, func(ctx context.Context, in *isolationInput) (*bodyOutput[v1.Isolation], error) {
 		if s.isolation == nil {
-			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeSMElsewhere,
-				"this process has no port in the fabric, and cannot read it", "ask an instance that has the role sm")
+			return nil, unreadHere()
 		}
 		body, err := s.isolation.Prove(ctx, actor(ctx), in.IsolationQuery)
 		return &bodyOutput[v1.Isolation]{body}, err
 	})
+	register(s, a, operation{
+		id: "get-isolation", method: http.MethodGet, path: "/v1/verify", tag: "fabric", access: accessAudit, leader: true,
+		summary: "Return what was found when the isolation of all tenants was examined last, and how old that is; nothing is read",
+	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[v1.IsolationKept], error) {
+		if s.isolation == nil {
+			return nil, unreadHere()
+		}
+		body, err := s.isolation.Kept(ctx)
+		return &bodyOutput[v1.IsolationKept]{body}, err
+	})
+}
+
+// unreadHere is the problem where the fabric cannot be read.
+func unreadHere() *problem {
+	return newProblem(http.StatusServiceUnavailable, v1.CodeSMElsewhere,
+		"this process has no port in the fabric, and cannot read it", "ask an instance that has the role sm")
 }

@@ -23,6 +23,14 @@ func (p *prover) Prove(_ context.Context, actor string, q v1.IsolationQuery) (*v
 	return &v1.Isolation{Verdict: v1.IsolationUnknown, Reason: "nothing was read"}, nil
 }
 
+// Kept has a result once something was asked.
+func (p *prover) Kept(context.Context) (*v1.IsolationKept, error) {
+	if len(p.said) == 0 {
+		return nil, refusal.New(refusal.NotFound, v1.CodeNotExamined, "portcullis verify examines them", "nothing was examined")
+	}
+	return &v1.IsolationKept{Found: v1.Isolation{Verdict: v1.Isolated}, By: v1.ByItself, Age: 60, MaxAge: 10800, Current: true}, nil
+}
+
 // Operators and auditors may have isolation proven; others, and a credential with ranges of P_Keys, may not.
 func TestVerifyIsolation(t *testing.T) {
 	t.Parallel()
@@ -38,8 +46,11 @@ func TestVerifyIsolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantProblem(t, f.do("POST", "/v1/verify", f.viewer, ""), 403, v1.CodeForbidden)
+	wantProblem(t, f.do("GET", "/v1/verify", f.viewer, ""), 403, v1.CodeForbidden)
 	f.server.SetTokens(tokens)
 	wantProblem(t, f.do("POST", "/v1/verify", confined, ""), 403, v1.CodeForbidden)
+	wantProblem(t, f.do("GET", "/v1/verify", confined, ""), 403, v1.CodeForbidden)
+	wantProblem(t, f.do("GET", "/v1/verify", auditor, ""), 404, v1.CodeNotExamined)
 	for _, token := range []string{auditor, operator} {
 		if w := f.do("POST", "/v1/verify?tenant=acme", token, ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"verdict":"unknown"`) {
 			t.Errorf("%d %s", w.Code, w.Body)
@@ -49,6 +60,10 @@ func TestVerifyIsolation(t *testing.T) {
 	if got := strings.Join(p.said, ", "); got != "anna acme, olga acme, olga busy" {
 		t.Errorf("asked: %q", got)
 	}
+	if w := f.do("GET", "/v1/verify", auditor, ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"by":"service"`) || len(p.said) != 3 {
+		t.Errorf("%d %s; asked: %q", w.Code, w.Body, p.said)
+	}
 	elsewhere := newFixture(t)
+	wantProblem(t, elsewhere.do("GET", "/v1/verify", elsewhere.operator, ""), 503, v1.CodeSMElsewhere)
 	wantProblem(t, elsewhere.do("POST", "/v1/verify", elsewhere.operator, ""), 503, v1.CodeSMElsewhere)
 }

@@ -26,3 +26,8 @@ func (c *Client) VerifyIsolation(ctx context.Context, in v1.IsolationQuery) (*v1
 	}
 	return &out, nil
 }
+
+// LastIsolation returns what was found when the isolation of all tenants was examined last.
+func (c *Client) LastIsolation(ctx context.Context) (*v1.IsolationKept, error) {
+	return find[v1.IsolationKept](ctx, c, getIsolation, nil, nil)
+}

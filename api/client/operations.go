@@ -107,6 +107,7 @@ const (
 	listDeviceKeys operation = "GET /v1/fabric/keys/devices"
 
 	verifyIsolation operation = "POST /v1/verify"
+	getIsolation    operation = "GET /v1/verify"
 	getProfile      operation = "GET /v1/profile"
 
 	getFabric      operation = "GET /v1/fabric"

@@ -151,9 +151,9 @@ var table = []Group{
 		Operations: []string{"create-backup", "stream-backup", "get-backup"},
 	},
 	{
-		Name: "verify-isolation", Does: "has the isolation of tenants proven from the tables of devices",
+		Name: "verify-isolation", Does: "has the isolation of tenants proven from the tables of devices, and reads what was found last",
 		Roles:      []Role{Operator, SecurityAdmin, Auditor},
-		Operations: []string{"verify-isolation"},
+		Operations: []string{"verify-isolation", "get-isolation"},
 	},
 	{
 		Name: "receipts", Does: "has the isolation of tenants proven and signed; the role tenant gets that of its own tenants",

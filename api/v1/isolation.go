@@ -34,6 +34,24 @@ type Isolation struct {
 	Bounds     IsolationBounds    `json:"bounds"`
 }
 
+// What an examination was made by.
+const (
+	ByRequest = "request" // a person or a program asked for it, or for a receipt
+	ByItself  = "service" // the service, as its configuration says
+)
+
+// IsolationKept is what was found when all tenants were examined last.
+type IsolationKept struct {
+	Found    Isolation  `json:"found"`
+	By       string     `json:"by" enum:"request,service" doc:"what had the tenants examined; service: its configuration"`
+	Age      float64    `json:"age_seconds" doc:"since the first request of the reading"`
+	MaxAge   float64    `json:"max_age_seconds" doc:"a result that is older proves nothing any more"`
+	Current  bool       `json:"current" doc:"it is not older"`
+	Every    float64    `json:"every_seconds" doc:"from one examination by the service itself to the next; 0: it makes none"`
+	Failure  string     `json:"failure,omitempty" doc:"why a newer attempt of the service has no result"`
+	FailedAt *time.Time `json:"failed_at,omitempty" doc:"when that attempt ended"`
+}
+
 // IsolationPairs counts pairs by verdict.
 type IsolationPairs struct {
 	Isolated int `json:"isolated"`

@@ -29,6 +29,7 @@ const (
 	CodeForbidden        = "forbidden"          // 403: the credential's role may not do this
 	CodeEvidenceRefused  = "evidence_refused"   // 403: attestation refused; the reason is kept from the host
 	CodeNotFound         = "not_found"          // 404: no such path or object
+	CodeNotExamined      = "not_examined"       // 404: the isolation of all tenants was not examined since the instance started
 	CodeMethodNotAllowed = "method_not_allowed" // 405
 	CodeNotAcceptable    = "not_acceptable"     // 406: only JSON is spoken
 	CodeOnlyInstance     = "only_instance"      // 409: no other instance could lead

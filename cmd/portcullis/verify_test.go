@@ -73,3 +73,49 @@ func TestVerify(t *testing.T) {
 		})
 	}
 }
+
+// TestVerifyLast: what was found last is shown without a reading, and proves nothing when it is old.
+func TestVerifyLast(t *testing.T) {
+	t.Parallel()
+	isolated, leaks := v1.Isolation{Verdict: v1.Isolated, Pairs: v1.IsolationPairs{Isolated: 3}}, v1.Isolation{Verdict: v1.Leaks}
+	for _, test := range []struct {
+		name string
+		got  v1.IsolationKept
+		code int // of HTTP
+		exit int
+		want []string
+	}{
+		{"current", v1.IsolationKept{Found: isolated, By: v1.ByItself, Age: 90, MaxAge: 10800, Current: true, Every: 3600}, 200, 0, []string{
+			"examined 1m30s ago, by the service itself; it counts for 3h0m0s", "every 1h0m0s", "tenants: isolated", "3 pairs isolated",
+		}},
+		{"old", v1.IsolationKept{Found: isolated, By: v1.ByRequest, Age: 90000, MaxAge: 86400}, 200, 7, []string{"NOT PROVEN ANY MORE: examined 25h0m0s ago, at request", "at request alone"}},
+		{"newer attempt", v1.IsolationKept{Found: isolated, Current: true, Failure: "no\x1b[2J port"}, 200, 0, []string{"a newer attempt of the service failed: no"}},
+		{"leak", v1.IsolationKept{Found: leaks, Current: true}, 200, 1, []string{"tenants: NOT ISOLATED"}},
+		{"old leak", v1.IsolationKept{Found: leaks}, 200, 1, nil},
+		{"unknown", v1.IsolationKept{Found: v1.Isolation{Verdict: v1.IsolationUnknown}, Current: true}, 200, 7, nil},
+		{"none", v1.IsolationKept{}, 404, 2, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"verify", "--last"}, answering(t, test.code, test.got, func(r *http.Request) bool {
+				return r.Method == http.MethodGet && r.URL.Path == "/v1/verify"
+			})...)
+			var out, errs bytes.Buffer
+			if exit := run(t.Context(), args, nil, &out, &errs); exit != test.exit {
+				t.Errorf("exit status %d, want %d: %s%s", exit, test.exit, &out, &errs)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("the output lacks %q:\n%s", want, &out)
+				}
+			}
+			if strings.Contains(out.String(), "\x1b") {
+				t.Error("a cause reaches the terminal as it is")
+			}
+		})
+	}
+	var out, errs bytes.Buffer
+	if exit := run(t.Context(), []string{"verify", "--last", "--tenant", "acme"}, nil, &out, &errs); exit != 2 || !strings.Contains(errs.String(), "--last shows what was found of all tenants") {
+		t.Errorf("of one tenant: exit status %d: %s", exit, &errs)
+	}
+}

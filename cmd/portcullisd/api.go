@@ -95,7 +95,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	adm := a.newAdmission()
 	var examiner receipts.Examiner
 	if s.fabric != nil {
-		a.prover = s.fabric.prover()
+		a.prover = s.fabric.proves
 		examiner = a.prover // not a typed nil
 	}
 	if a.receipts, err = issue.Receipts(ctx, s.parts.Results, adm.Attestation(), examiner); err != nil {

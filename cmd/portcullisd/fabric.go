@@ -24,6 +24,7 @@ import (
 	"portcullis/cmd/portcullisd/settle"
 	"portcullis/cmd/portcullisd/smrole"
 	"portcullis/cmd/portcullisd/watch"
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/transport"
@@ -40,6 +41,7 @@ type fabricRole struct {
 	marks    *inputs.Operator
 	settler  *settle.Settler
 	answers  *administration.Keeper
+	proves   *proving.Prover
 	running  *smrole.Role // nil before run
 }
 
@@ -69,9 +71,10 @@ func (s *service) newFabricRole() error {
 // prover returns what proves the isolation of tenants, by a port of its own.
 func (f *fabricRole) prover() *proving.Prover {
 	s := f.service
-	c := &s.config.Fabric
+	c, v := &s.config.Fabric, &s.config.Verify
 	o := proving.Options{
 		Store: s.store, Log: s.log, Now: s.clock.Now, Sealed: f.marks.Sealed, Timeout: c.Timeout,
+		Pace: proving.Pace{Every: v.Every, Rate: v.Rate, Membership: v.AssumeMembership},
 		Open: func(ctx context.Context) (transport.Port, error) {
 			ctx, cancel := context.WithTimeout(ctx, fabricport.DialTimeout)
 			defer cancel()
@@ -83,6 +86,12 @@ func (f *fabricRole) prover() *proving.Prover {
 		o.Root = func() (vault.Root, error) { return c.Keys.OpenRoot(s.config.Path) }
 	}
 	return proving.New(o)
+}
+
+// settled reports whether the Subnet Manager here is master, and has discovered and settled the fabric as records want it.
+func (f *fabricRole) settled() bool {
+	v, err := f.observer.View()
+	return err == nil && v.State == ib.SMMaster && v.Intent && v.Settled
 }
 
 // profiler returns what compares the installation with security profiles.
@@ -145,7 +154,7 @@ func (f *fabricRole) run(ctx context.Context, group *errgroup.Group) {
 		},
 		State: f.state, Keys: func(detail string) { s.status.Set("keys", detail) },
 		Link: f.link, Observer: f.observer, Marks: f.marks, Owed: f.owed, Declared: s.declared, Administration: f.answers,
-		Candidate: s.candidacy(), Name: s.name, Hurry: hurryGarbage,
+		Candidate: s.candidacy(), Name: s.name, Hurry: hurryGarbage, Beside: (&proving.Keeper{Prover: f.proves, Settled: f.settled}).Keep,
 	})
 	f.running.Begin(ctx)
 	if err := f.settler.Once(ctx); err != nil { // removals win, from the first intent on

@@ -183,6 +183,9 @@ func (s *service) newDeclared() {
 		o.Problem = func(problem string) { s.status.Set("topology", problem) }
 	}
 	s.declared = inforce.New(o)
+	if f := s.fabric; f != nil {
+		f.proves = f.prover()
+	}
 }
 
 // announce writes how this instance is reached, where there can be others, and keeps that right.

@@ -1,30 +1,43 @@
 package fabric
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 )
 
 func verifyCommand(env *cli.Env) *cobra.Command {
 	var in v1.IsolationQuery
+	var last bool
 	c := &cobra.Command{
-		Use: "verify [--tenant TENANT] [--assume-membership]", Short: "Prove from the tables of devices that tenants are isolated, or show a packet that passes", Args: cli.Operands(),
+		Use: "verify [--tenant TENANT] [--assume-membership] [--last]", Short: "Prove from the tables of devices that tenants are isolated, or show a packet that passes", Args: cli.Operands(),
 		Long: `Have the service read the tables of all devices, past the Subnet Manager, and prove that no packet
 passes from a port of one tenant to a port of another. Where a packet passes, it is shown hop by
 hop, with the smallest change that stops it. What was not read counts as letting every packet pass.
+With --last nothing is read: shown is what was found when all tenants were examined last, at
+request or by the service itself. What is older than its bound, which is shown, is not proven.
 
 Exit status: 0 everything is isolated, 1 a packet passes, 2 nothing was examined, 7 something is
 not proven: tables were not read, or ports of tenants are missing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if last && in != (v1.IsolationQuery{}) {
+				return &cli.UsageError{
+					Msg: "--last shows what was found of all tenants, under the assumption of the service", Hint: "leave --tenant and --assume-membership out",
+				}
+			}
 			c, err := env.Connect()
 			if err != nil {
 				return cli.NotCompared(err)
+			}
+			if last {
+				return lastVerified(cmd.Context(), env, c)
 			}
 			r, err := c.VerifyIsolation(cmd.Context(), in)
 			if err != nil {
@@ -37,8 +50,49 @@ not proven: tables were not read, or ports of tenants are missing.`,
 		},
 	}
 	c.Flags().BoolVar(&in.Membership, "assume-membership", false, "assume that switches refuse inbound packets that claim full membership where the port is a limited member")
+	c.Flags().BoolVar(&last, "last", false, "show what was found last, and read nothing")
 	c.Flags().StringVar(&in.Tenant, "tenant", "", "examine only pairs of this tenant")
 	return c
+}
+
+// lastVerified shows what was found last. A packet that passed then passes until something else is found; that none did proves
+// nothing once it is old.
+func lastVerified(ctx context.Context, env *cli.Env, c *client.Client) error {
+	k, err := c.LastIsolation(ctx)
+	if err != nil {
+		return cli.NotCompared(err)
+	}
+	if err := env.Print(k, func(w *cli.Columns) { showKept(w, k) }); err != nil {
+		return cli.NotCompared(err)
+	}
+	err = verdict(&k.Found)
+	if err == nil && !k.Current {
+		return cli.ExitWith(cli.ExitNotVerifiable)
+	}
+	return err
+}
+
+func showKept(w *cli.Columns, k *v1.IsolationKept) {
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Second) }
+	by := "at request"
+	if k.By == v1.ByItself {
+		by = "by the service itself"
+	}
+	text := fmt.Sprintf("examined %v ago, %s", seconds(k.Age), by)
+	if !k.Current {
+		text = "NOT PROVEN ANY MORE: " + text
+	}
+	w.Text("%s; it counts for %v", text, seconds(k.MaxAge))
+	if k.Every > 0 {
+		w.Text("the service examines all tenants every %v", seconds(k.Every))
+	} else {
+		w.Text("the service examines tenants at request alone")
+	}
+	if k.Failure != "" {
+		w.Text("a newer attempt of the service failed: %s", k.Failure)
+	}
+	w.Gap()
+	showIsolation(w, &k.Found)
 }
 
 // verdict returns the error that makes the exit status. A verdict that this program does not know is no proof.

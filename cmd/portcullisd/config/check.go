@@ -48,6 +48,7 @@ func (c *Config) check() []problem {
 	k.results(&c.Results)
 	k.backup(&c.Backup)
 	k.audit(&c.Audit, c)
+	k.verify(&c.Verify)
 	k.webhooks(&c.Webhooks)
 	return k.problems
 }

@@ -48,6 +48,7 @@ type Config struct {
 	Results        Results            `yaml:"results"`
 	Backup         Backup             `yaml:"backup"`
 	Audit          Audit              `yaml:"audit"`
+	Verify         Verify             `yaml:"verify"`
 	Webhooks       Webhooks           `yaml:"webhooks"`
 
 	HostCertificates HostCertificates `yaml:"host_certificates"`
@@ -153,6 +154,7 @@ func Default() *Config {
 		},
 		Results: Results{KeyLife: 30 * 24 * time.Hour},
 		Audit:   defaultAudit(),
+		Verify:  Verify{Every: time.Hour, Rate: 1000},
 	}
 	c.Attestation.EK.Mode, c.Attestation.EK.Expiry = policy.Mode, policy.Expiry
 	return c

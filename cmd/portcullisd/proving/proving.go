@@ -3,6 +3,7 @@ package proving
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -39,18 +40,20 @@ type Options struct {
 	Root   func() (vault.Root, error)
 	// Timeout is how long a device may take to answer.
 	Timeout time.Duration
+	// Pace says how the service examines all tenants by itself.
+	Pace Pace
 }
 
 // Prover implements api.IsolationProver and receipts.Examiner.
 type Prover struct {
 	Options
-	busy sync.Mutex
-	// Of both assumptions, under busy; nil: nothing was read.
+	turns sync.Mutex
+	now   *turn // nil: nothing reads the fabric
+	// Of both assumptions, for the one whose turn it is; nil: nothing was read.
 	last, lastMembership *reading
 
-	told  sync.Mutex
-	whole *v1.Isolation // of all tenants; nil: none was made
-	at    time.Time     // when it was made
+	told sync.Mutex
+	kept kept
 }
 
 // New returns a Prover.
@@ -58,7 +61,7 @@ func New(o Options) *Prover { return &Prover{Options: o} }
 
 // Prove implements api.IsolationProver.
 func (p *Prover) Prove(ctx context.Context, actor string, q v1.IsolationQuery) (*v1.Isolation, error) {
-	r, err := p.reading(ctx, q, false)
+	r, err := p.reading(ctx, q, asked)
 	if err != nil {
 		p.Log.Warn("the isolation of tenants was not examined", "actor", cmp.Or(actor, "local socket"), "error", err)
 		return nil, err
@@ -66,30 +69,17 @@ func (p *Prover) Prove(ctx context.Context, actor string, q v1.IsolationQuery) (
 	out := r.proven.Report(q)
 	p.Log.Info("the isolation of tenants was examined", "actor", cmp.Or(actor, "local socket"), "tenant", q.Tenant, "verdict", out.Verdict, "reason", out.Reason,
 		"isolated", out.Pairs.Isolated, "leaks", out.Pairs.Leaks, "unknown", out.Pairs.Unknown, "requests", out.Bounds.Requests)
-	p.note(out)
+	p.note(out, q, asked)
 	return out, nil
 }
 
-// note keeps what was found of all tenants.
-func (p *Prover) note(out *v1.Isolation) {
-	if out.Tenant != "" {
-		return
-	}
-	p.told.Lock()
-	defer p.told.Unlock()
-	p.whole, p.at = out, p.Now()
-}
-
-// Last returns what was found when all tenants were examined last, and when; nil before the first time.
-func (p *Prover) Last() (*v1.Isolation, time.Time) {
-	p.told.Lock()
-	defer p.told.Unlock()
-	return p.whole, p.at
-}
-
 // Examine implements receipts.Examiner.
-func (p *Prover) Examine(ctx context.Context, q v1.IsolationQuery, shared bool) (*receipts.Examined, error) {
-	r, err := p.reading(ctx, q, shared)
+func (p *Prover) Examine(ctx context.Context, q v1.IsolationQuery, share bool) (*receipts.Examined, error) {
+	why := asked
+	if share {
+		why = shared
+	}
+	r, err := p.reading(ctx, q, why)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +87,7 @@ func (p *Prover) Examine(ctx context.Context, q v1.IsolationQuery, shared bool) 
 	if t := r.topology; t != nil {
 		out.Topology = receipt.Topology{Revision: t.Revision().Number, Digest: t.Digest().String()}
 	}
-	p.note(out.Detail.Report)
+	p.note(out.Detail.Report, q, why)
 	return out, nil
 }
 
@@ -114,13 +104,21 @@ type reading struct {
 const shareFor = 5 * time.Minute
 
 // reading reads the fabric, or returns the last reading to a request that shares one, if what is declared is still the same.
-func (p *Prover) reading(ctx context.Context, q v1.IsolationQuery, shared bool) (*reading, error) {
-	if !p.busy.TryLock() {
-		return nil, &refusal.Error{
-			Code: "verify_running", Status: refusal.Conflict, Detail: "the fabric is being read for another request", Hint: "ask again when that is over",
-		}
+func (p *Prover) reading(ctx context.Context, q v1.IsolationQuery, why origin) (*reading, error) {
+	ctx, over, err := p.begin(ctx, why)
+	if err != nil {
+		return nil, err
 	}
-	defer p.busy.Unlock()
+	defer over()
+	r, err := p.read(ctx, q, why)
+	if err != nil && errors.Is(context.Cause(ctx), errYielded) {
+		return nil, errYielded
+	}
+	return r, err
+}
+
+// read is reading, for the one whose turn it is.
+func (p *Prover) read(ctx context.Context, q v1.IsolationQuery, why origin) (*reading, error) {
 	in, topology, err := p.intent(ctx)
 	if err != nil {
 		return nil, err
@@ -135,7 +133,7 @@ func (p *Prover) reading(ctx context.Context, q v1.IsolationQuery, shared bool) 
 	if q.Membership {
 		last = &p.lastMembership
 	}
-	if shared && *last != nil && p.Now().Sub((*last).begun) < shareFor && reflect.DeepEqual(in, (*last).intent) {
+	if why == shared && *last != nil && p.Now().Sub((*last).begun) < shareFor && reflect.DeepEqual(in, (*last).intent) {
 		return *last, nil
 	}
 	keys, err := openKeys(p.Sealed, p.Root)
@@ -147,7 +145,7 @@ func (p *Prover) reading(ctx context.Context, q v1.IsolationQuery, shared bool) 
 		return nil, unreadable(err)
 	}
 	keys.own = port.GUID()
-	o := readback.Options{Reader: in.Options(q), Timeout: p.Timeout}
+	o := p.options(in.Options(q), why)
 	o.Reader.Key = keys.at
 	when := isolation.Span{Begun: p.Now().UTC()}
 	found, err := readback.Read(ctx, port, o)

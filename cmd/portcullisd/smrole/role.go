@@ -72,6 +72,10 @@ type Options struct {
 
 	Administration *administration.Keeper
 
+	// Beside, where it is set, is called in a goroutine of its own when this instance begins to manage the fabric, with a
+	// context that ends when it does not any more.
+	Beside func(ctx context.Context)
+
 	Candidate leadership.Candidate // nil: this instance is the only one
 	Name      string               // of this instance, where it is not the only one
 
@@ -92,6 +96,7 @@ type Role struct {
 	took    *mirror.Copies // of that, for the first attachment of a term
 	ends    func() bool    // reports whether the service ends
 	hurry   hurry
+	beside  sync.WaitGroup
 }
 
 // New returns a role that has attached to nothing.
@@ -101,6 +106,7 @@ func New(o Options) *Role {
 
 // Run runs the Subnet Manager until ctx ends, where there are several instances while this one leads.
 func (r *Role) Run(ctx context.Context) error {
+	defer r.beside.Wait() // at the end of the service: the next leader does not wait for it
 	if r.Candidate == nil {
 		return r.manage(ctx, nil)
 	}
@@ -139,6 +145,11 @@ func (r *Role) readAhead(ctx context.Context, t *leader.Term) *mirror.Copies {
 func (r *Role) manage(ctx context.Context, t *leader.Term) error {
 	r.hurry.begin()
 	defer r.hurry.end()
+	if r.Beside != nil {
+		within, end := context.WithCancel(ctx)
+		defer end()
+		r.beside.Go(func() { r.Beside(within) })
+	}
 	r.State.Set(readiness.Unattached)
 	for pause := retryMin; ; pause = min(2*pause, retryMax) {
 		began := time.Now()

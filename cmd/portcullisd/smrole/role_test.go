@@ -224,6 +224,38 @@ func TestYieldsWithoutAFabric(t *testing.T) {
 	})
 }
 
+// What runs beside the Subnet Manager ends when leadership does, and the next leader does not wait for it.
+func TestRunsBeside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ended, on := make(chan struct{}), make(chan struct{})
+		s := newSite(t, func(o *Options) {
+			o.Beside = func(ctx context.Context) {
+				<-ctx.Done()
+				close(ended)
+				<-on
+			}
+		})
+		term, end := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- s.manage(term, nil) }()
+		<-time.After(time.Minute)
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Error("it ended before leadership")
+		default:
+		}
+		end()
+		<-ended
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+		close(on)
+		s.beside.Wait()
+	})
+}
+
 // A configuration that is read again changes the running Subnet Manager and the next attachment. One with an error changes
 // nothing.
 func TestReconfigure(t *testing.T) {

@@ -1,0 +1,81 @@
+package proving
+
+import (
+	"context"
+	"time"
+
+	"portcullis/api/refusal"
+	v1 "portcullis/api/v1"
+)
+
+// maxAgeUnpaced is how long a result counts where the service makes none by itself.
+const maxAgeUnpaced = 24 * time.Hour
+
+// kept is what was found last of all tenants, under the assumption of the configuration.
+type kept struct {
+	found  *v1.Isolation // nil: nothing was found yet
+	origin origin
+	failed error // why the newest examination by the service itself has no result; nil: it has one
+	at     time.Time
+}
+
+// note keeps what was found of all tenants.
+func (p *Prover) note(out *v1.Isolation, q v1.IsolationQuery, why origin) {
+	if q.Tenant != "" || q.Membership != p.Pace.Membership {
+		return
+	}
+	p.told.Lock()
+	defer p.told.Unlock()
+	if was := p.kept.found; was != nil && out.Bounds.Begun.Before(was.Bounds.Begun) {
+		return // a reading that is shared may be older
+	}
+	p.kept.found, p.kept.origin, p.kept.failed = out, why, nil
+}
+
+// noteFailure keeps why the service found nothing.
+func (p *Prover) noteFailure(err error) {
+	p.told.Lock()
+	defer p.told.Unlock()
+	p.kept.failed, p.kept.at = err, p.Now()
+}
+
+// Last returns what was found when all tenants were examined last, and when that began; nil before the first time.
+func (p *Prover) Last() (*v1.Isolation, time.Time) {
+	p.told.Lock()
+	defer p.told.Unlock()
+	if p.kept.found == nil {
+		return nil, time.Time{}
+	}
+	return p.kept.found, p.kept.found.Bounds.Begun
+}
+
+// Kept implements api.IsolationProver.
+func (p *Prover) Kept(context.Context) (*v1.IsolationKept, error) {
+	p.told.Lock()
+	now := p.kept
+	p.told.Unlock()
+	why := ""
+	if now.failed != nil {
+		why = now.failed.Error()
+	}
+	if now.found == nil {
+		detail := "this instance has not examined all tenants since it started"
+		if why != "" {
+			detail += "; the newest attempt: " + why
+		}
+		return nil, &refusal.Error{Code: v1.CodeNotExamined, Status: refusal.NotFound, Detail: detail, Hint: "portcullis verify examines them now"}
+	}
+	most := p.Pace.MaxAge()
+	age := max(0, p.Now().Sub(now.found.Bounds.Begun))
+	out := &v1.IsolationKept{
+		Found: *now.found, By: v1.ByRequest, Age: age.Seconds(), MaxAge: most.Seconds(), Current: age <= most, Every: p.Pace.Every.Seconds(), Failure: why,
+	}
+	if now.origin == itself {
+		out.By = v1.ByItself
+	}
+	if why != "" {
+		at := now.at.UTC()
+		out.FailedAt = &at
+	}
+	return out, nil
+}
