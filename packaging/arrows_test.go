@@ -231,6 +231,21 @@ var arrows = []arrow{
 		why:  "security profiles are one table of values",
 	},
 	{
+		from: "api/adoption",
+		may:  []string{"fabricsm/ib"},
+		not:  []string{"net", "os", "log", "context", "portcullis/fabricsm/sm"},
+		why:  "which memberships are kept without proof is decided without clock and I/O",
+	},
+	{
+		from: "api/adoptions",
+		may: []string{
+			"fabricsm/ib", "fabricsm/topospec/approval", "api/v1", "api/store", "api/refusal", "api/audit", "api/events", "api/adoption", "api/admission",
+			"api/inventory", "api/hostrecord", "api/tenancy", "api/fabric/records",
+		},
+		not: []string{"net/http", "portcullis/fabricsm/sm"},
+		why: "memberships are kept through the ledger, and not through the Subnet Manager",
+	},
+	{
 		from: "api/receipt",
 		may:  []string{"fabricsm/ib", "attest", "attest/result", "api/v1", "api/strictjson"},
 		not:  []string{"net", "os", "log", "context", "portcullis/fabricsm/sm"},

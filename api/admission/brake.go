@@ -23,7 +23,7 @@ import (
 // memberships are kept until an operator lets the change go on or the causes end. Changes that operators order are not
 // counted and not stopped.
 //
-// Causes are of two classes, which are counted apart. Evidence that no longer counts concerns a host; a port that is seen
+// Causes are of classes, which are counted apart. Evidence that no longer counts concerns a host; a port that is seen
 // elsewhere concerns that port. So a finding about a single port goes through while many hosts are kept because of a
 // policy, and the other way round.
 
@@ -31,9 +31,13 @@ import (
 const (
 	BrakeEvidence = "evidence" // evidence, policy, a conflict about a GUID, or a host that is not seen for too long
 	BrakePlace    = "place"    // a port is seen at another place, or on another node
+	BrakeAdoption = "adoption" // hosts whose memberships were adopted did not attest in time
 )
 
-func brakeClasses() []string { return []string{BrakeEvidence, BrakePlace} }
+func brakeClasses() []string { return append(hostClasses(), BrakeAdoption) }
+
+// hostClasses lists those by which decide takes memberships.
+func hostClasses() []string { return []string{BrakeEvidence, BrakePlace} }
 
 // BrakeLimits say how many hosts may lose memberships by automatic causes within Within: the smaller of Hosts and the
 // share Share of the hosts that have memberships, and one in any case. Zero values mean the defaults.
@@ -136,10 +140,10 @@ func (b Brake) letsGo(q brakeQuestion) (Brake, bool) {
 // brake asks the brakes about what d takes from the host by automatic causes, and has f.braking keep what they stop.
 // It reports whether something is kept that was not before.
 func (s *Service) brake(ctx context.Context, tx *store.Tx, f *facts, d *decision) (stopped bool, err error) {
-	for _, class := range brakeClasses() {
+	for _, class := range hostClasses() {
 		switch cause := d.takes[class]; {
 		case cause == "" && d.keeps[class] == "":
-			if err := s.noLongerHeld(ctx, tx, f, class); err != nil {
+			if err := s.noLongerHeld(ctx, tx, &f.braking, f.host.ID, class); err != nil {
 				return false, err
 			}
 		case cause != "":
@@ -155,24 +159,29 @@ func (s *Service) brake(ctx context.Context, tx *store.Tx, f *facts, d *decision
 
 // askBrake asks the brake of a class, and notes what it says.
 func (s *Service) askBrake(ctx context.Context, tx *store.Tx, f *facts, class, cause string) (stopped bool, err error) {
-	was, held := f.braking.brakes[class], f.braking.held[class]
-	q := brakeQuestion{now: f.now, host: f.host.ID, held: held, pending: pendingOf(ctx, class), limits: s.o.Brake}
-	if was.Engaged.IsZero() {
+	q := brakeQuestion{now: f.now, host: f.host.ID, held: f.braking.held[class], pending: pendingOf(ctx, class), limits: s.o.Brake}
+	if is := f.braking.brakes[class]; is.Engaged.IsZero() {
 		if q.members, err = countMembers(ctx, tx); err != nil {
 			return false, err
 		}
 	}
+	return s.ask(ctx, tx, &f.braking, q, class, cause)
+}
+
+// ask asks the brake of a class a question, and notes what it says.
+func (s *Service) ask(ctx context.Context, tx *store.Tx, on *braking, q brakeQuestion, class, cause string) (stopped bool, err error) {
+	was := on.brakes[class]
 	next, goes := was.letsGo(q)
 	if goes {
-		if held != nil {
-			HeldHosts().Delete(tx, heldKey(class, f.host.ID))
+		if q.held != nil {
+			HeldHosts().Delete(tx, heldKey(class, q.host))
 		}
 	} else {
-		if held == nil || held.Generation < next.Generation {
+		if q.held == nil || q.held.Generation < next.Generation {
 			next.Held++
 		}
-		f.braking.held[class] = &HeldHost{Class: class, Cause: refusal.ClipTo(cause, maxDetail), Since: f.now, Generation: next.Generation}
-		if err := HeldHosts().Put(tx, heldKey(class, f.host.ID), *f.braking.held[class]); err != nil {
+		on.held[class] = &HeldHost{Class: class, Cause: refusal.ClipTo(cause, maxDetail), Since: q.now, Generation: next.Generation}
+		if err := HeldHosts().Put(tx, heldKey(class, q.host), *on.held[class]); err != nil {
 			return false, err
 		}
 		if was.Engaged.IsZero() {
@@ -181,19 +190,19 @@ func (s *Service) askBrake(ctx context.Context, tx *store.Tx, f *facts, class, c
 			}
 		}
 	}
-	f.braking.brakes[class] = next
+	on.brakes[class] = next
 	return !goes, Brakes().Put(tx, class, next)
 }
 
 // noLongerHeld notes that nothing would be taken from a host any more. The last one ends the brake.
-func (s *Service) noLongerHeld(ctx context.Context, tx *store.Tx, f *facts, class string) error {
-	held := f.braking.held[class]
+func (s *Service) noLongerHeld(ctx context.Context, tx *store.Tx, on *braking, host, class string) error {
+	held := on.held[class]
 	if held == nil {
 		return nil
 	}
-	HeldHosts().Delete(tx, heldKey(class, f.host.ID))
-	delete(f.braking.held, class)
-	b := f.braking.brakes[class]
+	HeldHosts().Delete(tx, heldKey(class, host))
+	delete(on.held, class)
+	b := on.brakes[class]
 	if held.Generation < b.Generation {
 		return nil // it was not counted any more
 	}
@@ -202,7 +211,7 @@ func (s *Service) noLongerHeld(ctx context.Context, tx *store.Tx, f *facts, clas
 		if !b.Engaged.IsZero() {
 			since := b.Engaged
 			b.Engaged, b.Recent = time.Time{}, nil
-			if err := events.Record(ctx, tx, f.now, v1.Event{
+			if err := events.Record(ctx, tx, s.now(), v1.Event{
 				Type: events.BrakeEnded, By: events.ByService, Cause: "ended", Expected: "few hosts lose memberships by themselves",
 				Seen: fmt.Sprintf("no host would lose memberships any more; the brake of class %s kept them since %s", class, since.Format(time.RFC3339)),
 			}); err != nil {
@@ -210,7 +219,7 @@ func (s *Service) noLongerHeld(ctx context.Context, tx *store.Tx, f *facts, clas
 			}
 		}
 	}
-	f.braking.brakes[class] = b
+	on.brakes[class] = b
 	return Brakes().Put(tx, class, b)
 }
 

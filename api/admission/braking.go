@@ -44,7 +44,7 @@ func gatherBraking(ctx context.Context, r store.Reader, host string) (braking, e
 		return out, err
 	}
 	out.frozen = seen.Frozen()
-	for _, class := range brakeClasses() {
+	for _, class := range hostClasses() {
 		if out.brakes[class], err = store.Optional(Brakes().Get(ctx, r, class)); err != nil {
 			return out, err
 		}
@@ -71,8 +71,8 @@ func gatherAllBraking(ctx context.Context, r store.Reader) (func(host string) br
 
 // gatherSomeBraking reads the same for some hosts.
 func gatherSomeBraking(ctx context.Context, n store.Snapshot, hosts []string) (func(host string) braking, error) {
-	keys := make([]string, 0, len(hosts)*len(brakeClasses()))
-	for _, class := range brakeClasses() {
+	keys := make([]string, 0, len(hosts)*len(hostClasses()))
+	for _, class := range hostClasses() {
 		for _, host := range hosts {
 			keys = append(keys, heldKey(class, host))
 		}
@@ -99,7 +99,7 @@ func gatherHeld(ctx context.Context, r store.Reader, held map[string]store.Recor
 	}
 	return func(host string) braking {
 		out := braking{frozen: seen.Frozen(), brakes: brakes, held: map[string]*HeldHost{}}
-		for _, class := range brakeClasses() {
+		for _, class := range hostClasses() {
 			if h, ok := held[heldKey(class, host)]; ok {
 				out.held[class] = &h.Value
 			}

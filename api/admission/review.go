@@ -140,13 +140,17 @@ func (c *comparison) wanted(ctx context.Context, r store.Reader) ([]review.Wante
 		if g.Value.Withdrawn {
 			continue
 		}
-		form := k.PKey.Full()
-		if g.Value.Limited {
-			form = k.PKey.Limited()
-		}
-		out = append(out, review.Wanted{Host: g.Value.Host, GUID: k.GUID, Place: k.Place, PKey: form})
+		out = append(out, review.Wanted{Host: g.Value.Host, GUID: k.GUID, Place: k.Place, PKey: formOf(k, &g.Value)})
 	}
 	return out, nil
+}
+
+// formOf returns the P_Key of a grant with its membership bit.
+func formOf(k records.Key, g *records.Grant) ib.PKey {
+	if g.Limited {
+		return k.PKey.Limited()
+	}
+	return k.PKey.Full()
 }
 
 // leaving reports whether a difference is a membership that is withdrawn already, and not yet proven absent.
@@ -374,6 +378,9 @@ func (s *Service) endReview(ctx context.Context, tx *store.Tx, actor, why string
 		review.Decisions().Delete(tx, id)
 	}
 	review.Marks().Delete(tx, review.Key)
+	if err := c.dropUnfound(s, tx); err != nil {
+		return err
+	}
 	if c.mark.RolledBack != nil {
 		// From here on the log counts as it is: it is not compared with anchors of earlier branches.
 		if err := s.log(ctx, tx, &audit.Change{Actor: actor, Action: chain.BranchAction, Object: "state", Detail: why + "; " + c.mark.RolledBack.String()}); err != nil {

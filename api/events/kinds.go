@@ -26,7 +26,24 @@ func Kinds() []Kind {
 			Page: "operate/when.md",
 		},
 		{
-			Type: BrakeEngaged, Severity: Critical, Causes: []string{"evidence", "place"},
+			Type: AdoptionBegan, Severity: Warning, Causes: []string{"confirmed"},
+			What: "memberships that the fabric had are kept, though nothing is proven of their hosts",
+			Cure: "have each host attest before the deadline; portcullis adopt show",
+			Page: "operate/move-in.md#adopt-what-runs", About: "adoption",
+		},
+		{
+			Type: AdoptionDue, Severity: Warning, Causes: []string{"deadline"},
+			What: "the deadline of an adoption is near, and hosts have not attested",
+			Cure: "have them attest; portcullis adopt show",
+			Page: "operate/move-in.md#adopt-what-runs", About: "adoption",
+		},
+		{
+			Type: AdoptionEnded, Severity: Notice, Causes: []string{"proven", "deadline", "ended"},
+			What: "adopted memberships ended; proven: the host was admitted; deadline: it did not attest in time, and they are withdrawn; ended: an operator ended them",
+			Page: "operate/move-in.md#adopt-what-runs", About: "adoption",
+		},
+		{
+			Type: BrakeEngaged, Severity: Critical, Causes: []string{"adoption", "evidence", "place"},
 			What: "many hosts would lose memberships by themselves, and keep them until an operator decides",
 			Cure: "portcullis admission brake show, then repair the cause or release the brake",
 			Page: "operate/availability.md#the-brake", About: "admission",

@@ -30,6 +30,9 @@ const (
 	ClockSteady      = "clock.steady"
 	WebhookFailing   = "webhook.failing"
 	WebhookDelivers  = "webhook.delivers"
+	AdoptionBegan    = "adoption.began"
+	AdoptionDue      = "adoption.due"
+	AdoptionEnded    = "adoption.ended"
 )
 
 // Severities, the least first.

@@ -60,10 +60,11 @@ type grant struct {
 	cluster   string
 	tenant    string
 	epoch     int64
+	adopted   bool // the port had it before, and nothing is proven of its host
 }
 
 func grantOf(g *records.Grant, modified int64) grant {
-	return grant{withdrawn: g.Withdrawn, limited: g.Limited, modified: modified, host: g.Host, cluster: g.Cluster, tenant: g.Tenant, epoch: g.Epoch}
+	return grant{withdrawn: g.Withdrawn, limited: g.Limited, modified: modified, host: g.Host, cluster: g.Cluster, tenant: g.Tenant, epoch: g.Epoch, adopted: g.Adopted != ""}
 }
 
 // form returns a P_Key with the membership bit of the grant.

@@ -84,6 +84,9 @@ type Partition struct {
 func (b *book) partitions() map[ib.PKey]Partition {
 	out := make(map[ib.PKey]Partition)
 	for k, g := range b.grants {
+		if g.adopted {
+			continue
+		}
 		p, seen := out[k.PKey.Base()]
 		switch {
 		case !seen:
@@ -96,6 +99,13 @@ func (b *book) partitions() map[ib.PKey]Partition {
 		}
 		p.Cluster = min(p.Cluster, g.cluster)
 		out[k.PKey.Base()] = p
+	}
+	for k, g := range b.grants {
+		if g.adopted {
+			p := out[k.PKey.Base()]
+			p.Tenant = "" // it is not known whose the port is
+			out[k.PKey.Base()] = p
+		}
 	}
 	return out
 }
@@ -114,6 +124,9 @@ func (o *owners) mayBe() alias.List {
 func (b *book) naming() *naming {
 	n := &naming{hosts: maps.Clone(b.owners.names), cables: maps.Clone(b.owners.cables), tenants: map[string]string{}, clusters: map[string]tenancy{}, hcas: maps.Clone(b.owners.hcas)}
 	for _, g := range b.grants {
+		if g.adopted {
+			continue // of no host, cluster or tenant
+		}
 		if !g.withdrawn && !g.limited {
 			n.clusters[g.host] = tenancy{g.cluster, g.epoch}
 		}

@@ -93,7 +93,7 @@ func tenantsOf(grants []store.Record[records.Grant]) (map[ib.GUID]string, error)
 		if err != nil {
 			return nil, err
 		}
-		if g.Limited { // of a partition that tenants share
+		if g.Limited || g.Adopted != "" { // of a partition that tenants share, or of a host that is not proven
 			continue
 		}
 		now := held{cmp.Or(g.Tenant, "cluster "+g.Cluster), g.Withdrawn, g.Since.UnixNano()}
@@ -136,6 +136,9 @@ func (in *Intent) grants(grants []store.Record[records.Grant], tenants map[ib.GU
 		k, err := records.ParseKey(grants[i].Key)
 		if err != nil {
 			return err
+		}
+		if grants[i].Value.Adopted != "" {
+			continue // it explains nothing: a port that shares a partition with a tenant shows as a leak
 		}
 		in.grant(k, &grants[i].Value)
 		if tenants[k.GUID] == "" || known[k.GUID] {

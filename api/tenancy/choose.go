@@ -50,6 +50,8 @@ func (s *Service) chooseNamed(k ib.PKey, known map[string]store.Record[PKeyRecor
 	switch age := s.now().Sub(r.Value.Since); {
 	case r.Value.State == PKeyUsed:
 		return refusal.New(refusal.Conflict, "p_key_used", "name another one, or none", "P_Key %v belongs to a cluster", k)
+	case r.Value.State == PKeyAdopted:
+		return nil // the cluster gets the partition of hosts that are yet to attest
 	case r.Value.State != PKeyAbsent:
 		return refusal.New(refusal.Conflict, "p_key_quarantined", "see the quarantined P_Keys for what it waits for",
 			"P_Key %v is quarantined: it was that of a cluster which is deleted, and is not proven absent", k)

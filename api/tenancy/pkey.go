@@ -54,7 +54,7 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return 0, err
 	}
-	if err == nil && was.Value.State != "" && was.Value.State != PKeyAbsent {
+	if st := was.Value.State; err == nil && st != "" && st != PKeyAbsent && (st != PKeyAdopted || named == nil) {
 		return 0, fmt.Errorf("%w: P_Key %v was taken", store.ErrConflict, key)
 	}
 	return key, PKeys().Put(tx, key.String(), PKeyRecord{State: PKeyUsed, Cluster: cluster, Since: s.now()})
@@ -73,11 +73,25 @@ func (s *Service) quarantinePKey(ctx context.Context, tx *store.Tx, c Cluster) e
 	return s.FreePKey(ctx, tx, c.PKey)
 }
 
-// FreePKey ends the quarantine of a P_Key if no grant of it is left. Its
-// cluster is gone, so none can come.
+// AdoptPKey records that ports have a P_Key which no cluster has. No cluster gets it unless it is named.
+func (s *Service) AdoptPKey(ctx context.Context, tx *store.Tx, k ib.PKey) error {
+	rec, err := store.Optional(PKeys().Get(ctx, tx, k.Base().String()))
+	switch {
+	case err != nil:
+		return err
+	case rec.State == PKeyAdopted:
+		return nil
+	case rec.State != "" && rec.State != PKeyAbsent:
+		return refusal.New(refusal.Conflict, "p_key_used", "portcullis adopt plan shows what can be adopted", "P_Key %v is that of cluster %s", k.Base(), rec.Cluster)
+	}
+	return PKeys().Put(tx, k.Base().String(), PKeyRecord{State: PKeyAdopted, Cluster: rec.Cluster, Since: s.now()})
+}
+
+// FreePKey ends the quarantine of a P_Key, or that it is adopted, if no grant of it is left. It has
+// no cluster, so none can come.
 func (s *Service) FreePKey(ctx context.Context, tx *store.Tx, k ib.PKey) error {
 	rec, err := PKeys().Get(ctx, tx, k.String())
-	if errors.Is(err, store.ErrNotFound) || err == nil && rec.Value.State != PKeyQuarantined {
+	if errors.Is(err, store.ErrNotFound) || err == nil && rec.Value.State != PKeyQuarantined && rec.Value.State != PKeyAdopted {
 		return nil
 	}
 	if err != nil {
@@ -89,11 +103,15 @@ func (s *Service) FreePKey(ctx context.Context, tx *store.Tx, k ib.PKey) error {
 	}
 	was := rec.Value
 	rec.Value.State, rec.Value.Since = PKeyAbsent, s.now()
+	last := "last of cluster " + was.Cluster
+	if was.State == PKeyAdopted {
+		last = "last of ports that were adopted"
+	}
 	return errors.Join(
 		PKeys().Put(tx, k.String(), rec.Value),
 		s.log(ctx, tx, &audit.Change{
 			Actor: "service", Action: "p_key.absent", Object: "p_key/" + k.String(), Before: was, After: rec.Value,
-			Detail: fmt.Sprintf("last of cluster %s, proven absent everywhere", was.Cluster),
+			Detail: last + ", proven absent everywhere",
 		}),
 	)
 }

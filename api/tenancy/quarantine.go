@@ -62,7 +62,11 @@ func (s *Service) waiting(ctx context.Context, snap store.Snapshot, k ib.PKey, r
 		if st.Absent() {
 			what = "its HCA"
 		}
-		out = append(out, fmt.Sprintf("port %v of host %s: not proven absent from %s", key.GUID, g.Value.Host, what))
+		whose := "of host " + g.Value.Host
+		if g.Value.Adopted != "" {
+			whose = "of " + g.Value.Adopted
+		}
+		out = append(out, fmt.Sprintf("port %v %s: not proven absent from %s", key.GUID, whose, what))
 	}
 	return out, nil
 }

@@ -46,6 +46,7 @@ const (
 	PKeyUsed        PKeyState = "used"        // belongs to a cluster
 	PKeyQuarantined PKeyState = "quarantined" // its cluster is gone, its absence not proven
 	PKeyAbsent      PKeyState = "absent"      // proven absent everywhere at Since
+	PKeyAdopted     PKeyState = "adopted"     // of no cluster, and ports have it that were adopted
 )
 
 // PKeyRecord is the history of one P_Key.

@@ -11,6 +11,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/admission"
+	"portcullis/api/adoptions"
 	"portcullis/api/audit"
 	"portcullis/api/backup"
 	"portcullis/api/credential"
@@ -106,6 +107,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 			return errors.Join(err, l.Close())
 		}
 	}
+	adopted := a.newAdoptions(adm)
 	a.hooks = s.startWebhooks(ctx, group)
 	a.server = a.newServer(adm)
 	s.api = a
@@ -116,6 +118,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 		Ended: func(detail string) { s.status.Set(readiness.API, detail) },
 	}
 	group.Go(func() error { return adm.Run(ctx) })
+	group.Go(func() error { return adopted.Run(ctx) })
 	if a.people != nil {
 		group.Go(func() error { a.people.Run(ctx); return nil })
 	}
@@ -167,6 +170,15 @@ func (a *apiRole) newAdmission() *admission.Service {
 		o.Results = a.signer
 	}
 	return admission.New(o)
+}
+
+// newAdoptions returns what keeps memberships that the fabric had before.
+func (a *apiRole) newAdoptions(adm *admission.Service) *adoptions.Service {
+	s, c := a.service, &a.service.config.Admission
+	return adoptions.New(adoptions.Options{
+		Store: s.store, Log: s.log, PKeys: adm.Tenancy(), Brake: adm, Approval: approval.Rule{Alone: !c.TwoPersons}, Reserved: c.PKeyReserved,
+		Now: s.clock.Now, Clock: s.clock,
+	})
 }
 
 // newServer creates the HTTPS API, and the metrics that it serves.

@@ -64,8 +64,9 @@ type Grant struct {
 	Tenant    string    `json:"tenant,omitempty"`
 	Limited   bool      `json:"limited,omitempty"` // a limited member: of a partition that tenants share
 	Withdrawn bool      `json:"withdrawn,omitempty"`
-	Epoch     int64     `json:"epoch,omitempty"` // of the assignment it was granted for; 0: granted by an earlier release
-	Since     time.Time `json:"since"`           // granted, or withdrawn
+	Adopted   string    `json:"adopted,omitempty"` // the adoption that it is kept by: nothing is proven of the host, and no host or cluster is named
+	Epoch     int64     `json:"epoch,omitempty"`   // of the assignment it was granted for; 0: granted by an earlier release
+	Since     time.Time `json:"since"`             // granted, or withdrawn
 }
 
 // MembershipState is what the subnet manager last found about a membership.

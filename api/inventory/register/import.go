@@ -1,6 +1,7 @@
 package register
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,10 +140,10 @@ func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.P
 // proven clear, but not its adapters: two hosts would have one grant. The grants need not be conditions of the import: a
 // host gets one only where its inventory says, and the hosts that lose a port by the plan are.
 func stillGranted(p *inventory.Plan, grants []store.Record[records.Grant]) ([]string, error) {
-	ports, places := map[ib.GUID]string{}, map[ib.Place]string{}
+	ports, places, cables := map[ib.GUID]string{}, map[ib.Place]string{}, map[ib.GUID]ib.Place{}
 	claim := func(h *inventory.Host) {
 		for _, port := range h.Ports() {
-			ports[port.GUID], places[port.Cable] = h.ID, h.ID
+			ports[port.GUID], places[port.Cable], cables[port.GUID] = h.ID, h.ID, port.Cable
 		}
 	}
 	for i := range p.Added {
@@ -158,6 +159,13 @@ func stillGranted(p *inventory.Plan, grants []store.Record[records.Grant]) ([]st
 		k, err := records.ParseKey(g.Key)
 		if err != nil {
 			return nil, err
+		}
+		if g.Value.Adopted != "" {
+			if host := cmp.Or(ports[k.GUID], places[k.Place]); host != "" && cables[k.GUID] != k.Place {
+				problems = append(problems, fmt.Sprintf("host %s: port %v is adopted with P_Key %v at %v (%s), and the inventory would have another port there, or this one elsewhere: end its adoption first",
+					host, k.GUID, k.PKey, k.Place, g.Value.Adopted))
+			}
+			continue
 		}
 		owner := g.Value.Host
 		if to, claimed := ports[k.GUID]; claimed && to != owner {

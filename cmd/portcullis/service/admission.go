@@ -23,6 +23,7 @@ automatic causes when they would reach too many hosts at once. There is one brak
 of causes:
   evidence  the accepted evidence no longer counts
   place     the ports are seen at another place
+  adoption  adopted memberships whose hosts did not attest before the deadline
 No brake stops what an operator orders.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := env.Connect()
@@ -59,7 +60,7 @@ memberships now, if the cause is still there. The count of hosts starts again at
 			return env.Print(b, func(w *cli.Columns) { showBrakes(w, b) })
 		},
 	}
-	c.Flags().StringVar(&in.Class, "class", "", "class of causes: evidence or place")
+	c.Flags().StringVar(&in.Class, "class", "", "class of causes: evidence, place or adoption")
 	c.Flags().StringVar(&in.Reason, "reason", "", "reason, for the audit log")
 	return c
 }

@@ -1,0 +1,64 @@
+package admission
+
+import (
+	"context"
+	"slices"
+
+	"portcullis/api/fabric/records"
+	"portcullis/api/store"
+)
+
+// AdoptedMayGo asks the brake whether a host may lose memberships that were adopted, as it did not attest in time. A host is a
+// name of the inventory, or the port GUID where it has none. losing are those that are to lose theirs together with it, and
+// members is how many hosts have such memberships.
+func (s *Service) AdoptedMayGo(ctx context.Context, tx *store.Tx, host, cause string, losing []string, members int) (bool, error) {
+	on, err := adoptedBraking(ctx, tx, host)
+	if err != nil || on.frozen || on.keeps(BrakeAdoption) {
+		return false, err
+	}
+	q := brakeQuestion{now: s.now(), host: host, held: on.held[BrakeAdoption], pending: losing, members: members, limits: s.o.Brake}
+	stopped, err := s.ask(ctx, tx, &on, q, BrakeAdoption, cause)
+	return !stopped, err
+}
+
+// AdoptedIsOver notes that a host has no adopted memberships any longer that a brake could keep.
+func (s *Service) AdoptedIsOver(ctx context.Context, tx *store.Tx, host string) error {
+	on, err := adoptedBraking(ctx, tx, host)
+	if err != nil {
+		return err
+	}
+	return s.noLongerHeld(ctx, tx, &on, host, BrakeAdoption)
+}
+
+func adoptedBraking(ctx context.Context, tx *store.Tx, host string) (braking, error) {
+	out := braking{brakes: map[string]Brake{}, held: map[string]*HeldHost{}}
+	seen, err := store.Optional(records.Sights().Get(ctx, tx, records.Master))
+	if err != nil {
+		return out, err
+	}
+	out.frozen = seen.Frozen()
+	if out.brakes[BrakeAdoption], err = store.Optional(Brakes().Get(ctx, tx, BrakeAdoption)); err != nil {
+		return out, err
+	}
+	held, err := store.Optional(HeldHosts().Get(ctx, tx, heldKey(BrakeAdoption, host)))
+	if err == nil && held.Class != "" {
+		out.held[BrakeAdoption] = &held
+	}
+	return out, err
+}
+
+// dropUnfound has adopted memberships proven absent that no switch port has when the review of a restored state ends: they ended
+// after the state was saved.
+func (c *comparison) dropUnfound(s *Service, tx *store.Tx) error {
+	for k, g := range c.grants {
+		found := c.byPlace[k.Place]
+		if g.Adopted == "" || g.Withdrawn || found != nil && slices.Contains(found.PKeys, formOf(k, &g)) {
+			continue
+		}
+		g.Withdrawn, g.Since = true, s.now()
+		if err := records.Grants().Put(tx, k.String(), g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
