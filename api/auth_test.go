@@ -92,6 +92,11 @@ var access = map[string]string{
 	"GET /v1/clock":                                 "viewer",
 	"POST /v1/clock/set":                            "operator",
 	"GET /v1/admission/brake":                       "viewer",
+	"GET /v1/adoption":                              "viewer",
+	"GET /v1/adoption/{id}":                         "viewer",
+	"POST /v1/adoption":                             "operator",
+	"POST /v1/adoption/{id}/confirm":                "operator",
+	"POST /v1/adoption/{id}/end":                    "operator",
 	"POST /v1/admission/brake/release":              "operator",
 	"POST /v1/sm/forget":                            "operator",
 	"POST /v1/sm/step-down":                         "operator",
@@ -227,7 +232,7 @@ func unlimited(o *api.Options) {
 
 // TestRangesOfPKeysConfine: a credential with ranges of P_Keys changes clusters and which hosts are in them. The credential
 // of a scheduler is no second person of a revision, gets no key and brings no inventory. It does not confirm that a TPM was
-// cleared, nor which host has a GUID that two hosts claim. It reads neither the audit log nor backups nor how secure the site is, and
+// cleared, nor which host has a GUID that two hosts claim. It reads neither the audit log nor backups, adoptions nor how secure the site is, and
 // follows no events: they hold the data
 // of every tenant.
 func TestRangesOfPKeysConfine(t *testing.T) {
@@ -239,7 +244,7 @@ func TestRangesOfPKeysConfine(t *testing.T) {
 	}
 	f.server.SetTokens(confined)
 	within := []string{"/v1/hosts/", "/v1/tenants", "/v1/clusters"}
-	whole := []string{"/v1/audit", "/v1/backups", "/v1/review", "/v1/events/watch", "/v1/webhooks", "/v1/profile"}
+	whole := []string{"/v1/audit", "/v1/backups", "/v1/review", "/v1/events/watch", "/v1/webhooks", "/v1/profile", "/v1/adoption"}
 	hasPrefix := func(path string) func(string) bool {
 		return func(p string) bool { return strings.HasPrefix(path, p) }
 	}

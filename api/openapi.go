@@ -19,7 +19,8 @@ import (
 
 // Sizes of request bodies in bytes.
 const (
-	maxBody      = 64 << 10  // everything that is not named below
+	maxBody      = 64 << 10 // everything that is not named below
+	maxAdoption  = 1 << 20
 	maxSession   = 128 << 10 // eight certificates of 8 KiB, in base64
 	maxEvidence  = 1 << 20
 	maxSeal      = 16 << 10
@@ -103,6 +104,7 @@ func (s *Server) routes(r chi.Router) *document {
 	receiptRoutes(s, a)
 	receiptLogRoutes(s, a)
 	profileRoutes(s, a)
+	adoptionRoutes(s, a)
 
 	// Huma describes its own error shape beside every operation; ours takes
 	// its place, so drop what nothing refers to.
@@ -149,6 +151,7 @@ func tags() []*huma.Tag {
 		{Name: "clock", Description: "The time that decisions rest on, which does not go back."},
 		{Name: "credential", Description: "The credential of the caller."},
 		{Name: "tenancy", Description: "Tenants, their clusters and the P_Keys of these."},
+		{Name: "adoption", Description: "Memberships that the fabric had before, kept until their hosts attest."},
 		{Name: "topospec", Description: "Revisions of the declared topology, from draft to rollback."},
 		{Name: "audit", Description: "The log of all that was changed, refused and decided, chained entry by entry."},
 		{Name: "backup", Description: "Backups of the store, encrypted to recipients whose identities are offline."},

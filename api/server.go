@@ -70,6 +70,7 @@ type Options struct {
 	Profiler       SecurityProfiler // nil: no facts are collected
 	Topospec       TopospecKeeper   // nil: no revisions are kept
 	RMA            Replacer         // nil with Topospec
+	Adopter        Adopter          // nil: this process adopts nothing
 	Derived        Deriver          // nil with Topospec
 	Reference      ReferenceKeeper  // nil: no reference values are kept
 	Locks          LockKeeper       // nil: no adapters are locked
@@ -108,6 +109,7 @@ type Server struct {
 	profiler     SecurityProfiler
 	topospec     TopospecKeeper
 	rma          Replacer
+	adopter      Adopter
 	derived      Deriver
 	reference    ReferenceKeeper
 	locks        LockKeeper
@@ -150,7 +152,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, receipts: o.Receipts, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, adopter: o.Adopter, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, receipts: o.Receipts, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

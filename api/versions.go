@@ -46,6 +46,9 @@ var versionRules = map[string]versionRule{
 	// Tickets: a decision names its ticket, which is used once.
 	"start-rma": makesNew, "confirm-rma": hasNone, "cancel-rma": hasNone, "confirm-repair": hasNone, "cancel-repair": hasNone,
 
+	// Adoptions: who confirms names the digest, and who ends says how many memberships.
+	"start-adoption": makesNew, "confirm-adoption": hasNone, "end-adoption": hasNone,
+
 	// Reference values: the path has the version, and what it names never changes.
 	"learn-reference": makesNew, "waive-reference": makesNew, "approve-reference": hasNone, "expire-reference": hasNone,
 

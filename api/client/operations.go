@@ -48,6 +48,11 @@ const (
 	forgetUnseen operation = "POST /v1/sm/forget"
 
 	getBrakes       operation = "GET /v1/admission/brake"
+	listAdoptions   operation = "GET /v1/adoption"
+	getAdoption     operation = "GET /v1/adoption/{id}"
+	startAdoption   operation = "POST /v1/adoption"
+	confirmAdoption operation = "POST /v1/adoption/{id}/confirm"
+	endAdoption     operation = "POST /v1/adoption/{id}/end"
 	releaseBrake    operation = "POST /v1/admission/brake/release"
 	getClock        operation = "GET /v1/clock"
 	setClock        operation = "POST /v1/clock/set"

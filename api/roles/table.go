@@ -73,6 +73,11 @@ var table = []Group{
 		Operations: []string{"list-backups", "get-review"},
 	},
 	{
+		Name: "see-adoptions", Does: "shows which memberships are kept though nothing is proven of their hosts",
+		Roles:      []Role{Viewer, Operator, SecurityAdmin, Approver, Auditor},
+		Operations: []string{"list-adoptions", "get-adoption"},
+	},
+	{
 		Name: "see-profile", Does: "compares the installation with security profiles",
 		Roles:      []Role{Viewer, Operator, SecurityAdmin, Approver, Auditor},
 		Operations: []string{"get-profile"},
@@ -116,12 +121,17 @@ var table = []Group{
 		Operations: []string{"mark-health", "forget-unseen", "release-brake", "step-down", "release-lock", "retain-lock"},
 	},
 	{
-		Name: "approve", Does: "decides as the second person: topology, repairs, replacements, reference values, a restored state",
+		Name: "approve", Does: "decides as the second person: topology, repairs, replacements, reference values, a restored state, adoptions",
 		Roles: []Role{Operator, Approver},
 		Operations: []string{
 			"approve-topospec-revision", "reject-topospec-revision", "confirm-repair", "confirm-rma", "approve-reference",
-			"approve-review", "reject-review",
+			"approve-review", "reject-review", "confirm-adoption",
 		},
+	},
+	{
+		Name: "adopt", Does: "lists memberships to be kept before their hosts are proven, and ends that",
+		Roles:      []Role{Operator, SecurityAdmin},
+		Operations: []string{"start-adoption", "end-adoption"},
 	},
 	{
 		Name: "recovery", Does: "ends the review of a restored state",

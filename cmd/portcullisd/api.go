@@ -109,7 +109,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	}
 	adopted := a.newAdoptions(adm)
 	a.hooks = s.startWebhooks(ctx, group)
-	a.server = a.newServer(adm)
+	a.server = a.newServer(adm, adopted)
 	s.api = a
 	a.notices()
 	s.log.Info("API listens", "address", l.Addr().String())
@@ -182,7 +182,7 @@ func (a *apiRole) newAdoptions(adm *admission.Service) *adoptions.Service {
 }
 
 // newServer creates the HTTPS API, and the metrics that it serves.
-func (a *apiRole) newServer(adm *admission.Service) *api.Server {
+func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) *api.Server {
 	s := a.service
 	references := measuredboot.New(measuredboot.Options{
 		Store: s.store, Log: s.log, Now: s.clock.Now, PCRs: s.parts.Policy.PCRs, Approval: approval.Rule{Alone: !s.config.Admission.TwoPersons},
@@ -199,7 +199,7 @@ func (a *apiRole) newServer(adm *admission.Service) *api.Server {
 			return append(s.health.Warned(s.status.Conditions(ctx)), believed.All(ctx)...)
 		},
 		Events: feed.New(s.store, s.log), Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: copies, Clock: s.clock,
-		Profiler: s.profiler(), UFM: s.config.UFM(), Pages: s.config.API.Web, Answers: idempotency.New(s.store, s.clock.Now, idempotency.DefaultRate()),
+		Adopter: adopted, Profiler: s.profiler(), UFM: s.config.UFM(), Pages: s.config.API.Web, Answers: idempotency.New(s.store, s.clock.Now, idempotency.DefaultRate()),
 	}
 	var observer *query.Observer
 	debts := owed.New(s.log)

@@ -57,6 +57,7 @@ type Where struct {
 	PortGUID ib.GUID    `json:"port_guid,omitzero"` // of an end port
 	// Behind and BehindPort are the other end of its link.
 	Behind     string     `json:"behind,omitzero"`
+	BehindGUID ib.GUID    `json:"behind_guid,omitzero"` // of its node
 	BehindPort ib.PortNum `json:"behind_port,omitzero"`
 }
 
@@ -168,7 +169,7 @@ func (o *overlay) where(at end) Where {
 		w.PortGUID = d.guids[at.port]
 	}
 	if far, ok := o.links[at]; ok {
-		w.Behind, w.BehindPort = o.name(far.node), far.port
+		w.Behind, w.BehindGUID, w.BehindPort = o.name(far.node), far.node, far.port
 	}
 	return w
 }

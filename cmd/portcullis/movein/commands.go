@@ -1,4 +1,4 @@
-// Package movein has the commands that plan the move of a site from another Subnet Manager.
+// Package movein has the commands that plan the move of a site from another Subnet Manager, and keep what its fabric has.
 package movein
 
 import (
@@ -9,5 +9,5 @@ import (
 
 // Commands returns the nouns of this package.
 func Commands(env *cli.Env) []*cobra.Command {
-	return []*cobra.Command{importCommand(env)}
+	return []*cobra.Command{importCommand(env), adoptCommand(env)}
 }
