@@ -151,7 +151,7 @@ func scopeOf(p *credential.Principal) *tenancy.Scope {
 	case p.PKeys == nil:
 		return nil
 	}
-	return &tenancy.Scope{PKeys: p.PKeys, Hosts: p.Hosts}
+	return &tenancy.Scope{PKeys: p.PKeys, Hosts: p.Hosts, Adopted: roles.Allows(p.Role, "start-adoption")}
 }
 
 // authenticate returns the owner of the credential of a request, or why it does not open the operation id, of access a.

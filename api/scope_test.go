@@ -5,7 +5,11 @@ import (
 	"net/http"
 	"testing"
 
+	"portcullis/api"
+	"portcullis/api/apitest"
 	"portcullis/api/credential"
+	"portcullis/api/store"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 )
 
@@ -149,6 +153,35 @@ func TestScopeHoldsOnEveryRoute(t *testing.T) {
 	if after := f.all(t); after != before {
 		t.Errorf("what is not in the scope was changed:\n%s\nwas\n%s", after, before)
 	}
+}
+
+// Only an operator whose credential has an adopted P_Key names it for a cluster.
+func TestWhoNamesAnAdoptedPKey(t *testing.T) {
+	s := apitest.NewSite(t)
+	_, err := s.Store.Update(t.Context(), func(tx *store.Tx) error {
+		return tenancy.PKeys().Put(tx, "0x0110", tenancy.PKeyRecord{State: tenancy.PKeyAdopted})
+	})
+	fatal(t, err)
+	tokens := "tokens:\n"
+	shown := map[string]string{}
+	for name, role := range map[string]string{"slurm": "scheduler", "olga": "operator", "plain": "operator"} {
+		token, digest := credential.New()
+		shown[name] = token
+		tokens += fmt.Sprintf("- {name: %s, role: %s, sha256: %s", name, role, digest)
+		if name != "plain" {
+			tokens += ", p_keys: [0x0100-0x01ff]"
+		}
+		tokens += "}\n"
+	}
+	parsed, err := credential.Parse("tokens.yaml", []byte(tokens))
+	fatal(t, err)
+	f := fixtureOn(t, s, unlimited, func(o *api.Options) { o.Tokens = parsed })
+	f.want(t, f.do("POST", "/v1/tenants", shown["olga"], `{"name":"moved","p_keys":["0x0110-0x011f"]}`), 201)
+	const named = `{"name":"moved-1","tenant":"moved","p_key":"0x0110"}`
+	wantProblem(t, f.do("POST", "/v1/clusters", shown["slurm"], named), 403, "p_key_adopted")
+	wantProblem(t, f.do("POST", "/v1/clusters", shown["plain"], named), 403, "p_key_out_of_scope")
+	f.want(t, f.do("POST", "/v1/clusters", shown["slurm"], `{"name":"other","tenant":"moved"}`), 201)
+	f.want(t, f.do("POST", "/v1/clusters", shown["olga"], named), 201)
 }
 
 // all returns the tenants, clusters and assigned hosts there are.

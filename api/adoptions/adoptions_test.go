@@ -421,6 +421,9 @@ func TestClusters(t *testing.T) {
 	scoped := tenancy.Within(s.ctx(), &tenancy.Scope{PKeys: tenancy.Ranges{all}})
 	_, err = ten.CreateTenant(scoped, "ann", v1.NewTenant{Name: "moved", PKeys: []string{"0x0100-0x0103"}})
 	s.must(err)
+	_, err = ten.CreateCluster(scoped, "slurm", v1.NewCluster{Name: "two", Tenant: "moved", PKey: &named})
+	s.refused(err, "p_key_adopted")
+	scoped = tenancy.Within(s.ctx(), &tenancy.Scope{PKeys: tenancy.Ranges{all}, Adopted: true})
 	c, err = ten.CreateCluster(scoped, "ann", v1.NewCluster{Name: "two", Tenant: "moved", PKey: &named})
 	s.must(err)
 	if c.PKey.Base() != 0x0101 || s.pkey(named) != tenancy.PKeyUsed {

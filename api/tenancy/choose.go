@@ -41,8 +41,8 @@ func (s *Service) choosePKey(within []Ranges, known map[string]store.Record[PKey
 		s.o.PKeyFirst, s.o.PKeyLast, limits, counts[PKeyUsed], counts[PKeyQuarantined], counts[PKeyAbsent], s.o.PKeyMinAge)
 }
 
-// chooseNamed is choosePKey for a P_Key that was named.
-func (s *Service) chooseNamed(k ib.PKey, known map[string]store.Record[PKeyRecord]) error {
+// chooseNamed is choosePKey for a P_Key that was named. adopted reports whether it may be one that ports have which were adopted.
+func (s *Service) chooseNamed(k ib.PKey, known map[string]store.Record[PKeyRecord], adopted bool) error {
 	r, used := known[k.Base().String()]
 	if !used {
 		return nil
@@ -50,6 +50,9 @@ func (s *Service) chooseNamed(k ib.PKey, known map[string]store.Record[PKeyRecor
 	switch age := s.now().Sub(r.Value.Since); {
 	case r.Value.State == PKeyUsed:
 		return refusal.New(refusal.Conflict, "p_key_used", "name another one, or none", "P_Key %v belongs to a cluster", k)
+	case r.Value.State == PKeyAdopted && !adopted:
+		return refusal.New(refusal.Refused, "p_key_adopted", "name another one, or use a credential of an operator that has it in its p_keys",
+			"P_Key %v is adopted: ports have it of whose hosts nothing is proven", k)
 	case r.Value.State == PKeyAdopted:
 		return nil // the cluster gets the partition of hosts that are yet to attest
 	case r.Value.State != PKeyAbsent:

@@ -30,15 +30,17 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 	}
 	var key ib.PKey
 	var why string
+	scope := scopeOf(ctx)
+	adopted := named != nil && scope != nil && scope.Adopted
 	switch {
 	case named != nil && own != nil && !own.contains(*named):
 		err = refusal.New(refusal.Refused, codeOutOfScope, "name one of these, or none", "P_Key %v is named, and the tenant has only those of %v", *named, own)
 	case named != nil:
 		key = named.Base()
-		err = s.chooseNamed(key, known)
+		err = s.chooseNamed(key, known, adopted)
 	default:
 		within := []Ranges{own}
-		if scope := scopeOf(ctx); scope != nil {
+		if scope != nil {
 			within = append(within, scope.PKeys)
 		}
 		key, why = s.choosePKey(within, known)
@@ -54,7 +56,7 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return 0, err
 	}
-	if st := was.Value.State; err == nil && st != "" && st != PKeyAbsent && (st != PKeyAdopted || named == nil) {
+	if st := was.Value.State; err == nil && st != "" && st != PKeyAbsent && (st != PKeyAdopted || !adopted) {
 		return 0, fmt.Errorf("%w: P_Key %v was taken", store.ErrConflict, key)
 	}
 	return key, PKeys().Put(tx, key.String(), PKeyRecord{State: PKeyUsed, Cluster: cluster, Since: s.now()})

@@ -18,6 +18,7 @@ type Scope struct {
 	PKeys   Ranges
 	Hosts   []string // patterns of host ids as path.Match reads them; none: no host that is in no cluster of the scope
 	Tenants []string // nil: of all tenants; there are no PKeys and Hosts then
+	Adopted bool     // it may have a cluster get a P_Key that is adopted: hosts of which nothing is proven are in the partition
 }
 
 // confined reports whether the credential has to do with some tenants alone.
