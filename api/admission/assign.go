@@ -129,7 +129,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 
 // Release withdraws the host's admission at once. The host answers as
 // releasing until every switch port was read back without its P_Key, then as
-// quarantined. Its evidence is spent. A host that is held can be released, and stays held.
+// quarantined. Its evidence is spent. Adopted memberships of its ports end, also of a host that is in no cluster. A host that is held can be released, and stays held.
 // With IfMatch only the assignment of that epoch is ended: a request that was delayed or
 // repeated does not reach the tenancy after it.
 func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, error) {
@@ -146,7 +146,11 @@ func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, er
 		switch no := lifecycle.Refuses(&life, lifecycle.Asked{Command: lifecycle.Release}); {
 		case no == "" && life.Assigned:
 			err = s.release(ctx, tx, f, actor)
-		case no != "":
+		default:
+			var done bool
+			if done, err = s.releaseAdopted(ctx, tx, f, actor); err != nil || done || no == "" {
+				break
+			}
 			err = refusal.New(refusal.Conflict, "host_not_assigned", "nothing is left to do; a release that was asked for before is done", "host %s is not assigned to a cluster", host)
 		}
 		if err != nil {
@@ -172,6 +176,10 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 	}
 	before := c
 	c.Hosts = slices.DeleteFunc(slices.Clone(c.Hosts), func(h string) bool { return h == id })
+	adopted, err := endAdopted(ctx, tx, f)
+	if err != nil {
+		return err
+	}
 	f.rec.DropToken(tx)
 	f.rec.Unseal(tx)
 	f.rec = hostrecord.Record{Phase: hostrecord.PhaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, DenialProof: was.DenialProof, Conflicts: was.Conflicts}
@@ -180,7 +188,7 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 		hostrecord.Records().Put(tx, id, f.rec),
 		s.log(ctx, tx, &audit.Change{
 			Actor: actor, Action: "host.release", Object: "host/" + id, Before: []any{was, before}, After: []any{f.rec, c},
-			Detail: fmt.Sprintf("from cluster %s of tenant %s, P_Key %v", was.Cluster, was.Tenant, was.PKey),
+			Detail: fmt.Sprintf("from cluster %s of tenant %s, P_Key %v", was.Cluster, was.Tenant, was.PKey) + endedToo(adopted),
 		}),
 	)
 }

@@ -23,7 +23,7 @@ type Ordered struct {
 
 // Record does in the store what was ordered while it was away, and returns the revision
 // from which on the store has it. It is safe to repeat. A host that was assigned again since
-// is left alone: the order was about the assignment before. Where that is not known the host
+// stays in its cluster: the order was about the assignment before. Adopted memberships of its ports end in any case. Where that is not known the host
 // is released.
 func (s *Service) Record(ctx context.Context, o Ordered) (revision int64, err error) {
 	written, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
@@ -39,12 +39,24 @@ func (s *Service) Record(ctx context.Context, o Ordered) (revision int64, err er
 		if err != nil {
 			return err
 		}
+		adopted := func() (string, error) {
+			n, err := endAdopted(ctx, tx, f)
+			return endedToo(n), err
+		}
 		switch {
 		case f.rec.Cluster == "":
-			return s.noteOrdered(ctx, tx, &o, "released", "the host is in no cluster: it was released already")
+			too, err := adopted()
+			if err != nil {
+				return err
+			}
+			return s.noteOrdered(ctx, tx, &o, "released", "the host is in no cluster: it was released already"+too)
 		case o.Epoch > 0 && f.rec.Epoch > o.Epoch, o.Epoch == 0 && o.Cluster != "" && f.rec.Cluster != o.Cluster:
+			too, err := adopted() // they are of no assignment
+			if err != nil {
+				return err
+			}
 			return s.noteOrdered(ctx, tx, &o, "superseded",
-				fmt.Sprintf("the host was assigned again since the machine knew it in cluster %s, and stays in cluster %s", o.Cluster, f.rec.Cluster))
+				fmt.Sprintf("the host was assigned again since the machine knew it in cluster %s, and stays in cluster %s", o.Cluster, f.rec.Cluster)+too)
 		}
 		if err := s.release(ctx, tx, f, o.Actor); err != nil {
 			return err

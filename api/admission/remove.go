@@ -39,6 +39,10 @@ func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.Host
 		if err := errors.Join(f.rec.SameTenancy(ctx, f.host.ID), removable(f), register.NothingStaged(ctx, tx, host)); err != nil {
 			return err
 		}
+		adopted, err := endAdopted(ctx, tx, f)
+		if err != nil {
+			return err
+		}
 		rec, now := f.rec, s.now()
 		rec.DropToken(tx)
 		rec.Unseal(tx)
@@ -46,7 +50,7 @@ func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.Host
 		what.Before, what.After = []any{f.host, f.rec}, hostrecord.Record{
 			Phase: v1.PhaseQuarantined, Since: now, Epoch: f.rec.Epoch, Removed: &hostrecord.Removal{Time: now, EK: f.host.EK},
 		}
-		what.Detail = refusal.ClipTo(fmt.Sprintf("with %d adapters, rack %q: %s", len(f.host.HCAs), f.host.Rack, why), maxDetail)
+		what.Detail = refusal.ClipTo(fmt.Sprintf("with %d adapters, rack %q: %s", len(f.host.HCAs), f.host.Rack, why), maxDetail) + endedToo(adopted)
 		return errors.Join(
 			hostrecord.Records().Put(tx, host, what.After.(hostrecord.Record)),
 			inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: actor, Hosts: max(head.Hosts-1, 0)}),

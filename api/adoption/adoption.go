@@ -55,6 +55,7 @@ const (
 	Proven   Cause = "proven"   // the host was admitted
 	Deadline Cause = "deadline" // the host did not attest in time
 	Ended    Cause = "ended"    // an operator ended it
+	Taken    Cause = "taken"    // its host was released or fenced or left inventory, or a review did not find it in the fabric
 )
 
 // Standing is what is known now of the host of an adopted port.

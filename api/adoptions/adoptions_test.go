@@ -330,6 +330,87 @@ func TestProof(t *testing.T) {
 	}
 }
 
+// A release, and an order that was given while the store was away, end what the ports of the host have by adoption, also of a host
+// that is in no cluster.
+func TestReleased(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	id := s.adopt(port(1, 0x8101, 0x8102), port(2, 0x8101), port(3, 0x8101))
+	s.host(1, hostrecord.Record{})
+	s.host(2, hostrecord.Record{})
+	others := tenancy.Within(s.ctx(), &tenancy.Scope{PKeys: tenancy.Ranges{{First: 0x101, Last: 0x102}}, Hosts: []string{"gpu-*"}})
+	_, err := s.adm.Release(others, "slurm", "h1")
+	s.refused(err, "host_out_of_scope")
+	if n := s.leaving(); n != 0 {
+		t.Errorf("%d memberships of a host are taken by a credential that may not take it", n)
+	}
+	_, err = s.adm.Release(s.ctx(), "ann", "h1")
+	s.must(err)
+	s.wants("1 0x8101 adoption-0001 leaving", "1 0x8102 adoption-0001 leaving", "2 0x8101 adoption-0001", "3 0x8101 adoption-0001")
+	_, err = s.adm.Release(s.ctx(), "ann", "h1")
+	s.refused(err, "host_not_assigned")
+	s.settle()
+	s.settle()
+	if got := s.told(events.AdoptionEnded); len(got) != 1 || got[0].Cause != "taken" || got[0].Count != 1 {
+		t.Errorf("told %+v", got)
+	}
+	for _, o := range []admission.Ordered{{Host: "h2", Epoch: 9}, {Host: "h2", Cluster: "blue"}} {
+		o.Actor, o.Time = "local socket, uid 0", s.now
+		_, err = s.adm.Record(s.ctx(), o)
+		s.must(err)
+	}
+	if n := s.leaving(); n != 3 {
+		t.Errorf("%d are leaving, want those of h1 and h2", n)
+	}
+	s.gone() // before the service looks
+	s.settle()
+	s.wants("3 0x8101 adoption-0001")
+	if got := s.told(events.AdoptionEnded); len(got) != 1 || got[0].Count != 2 {
+		t.Errorf("told %+v", got)
+	}
+	s.host(3, hostrecord.Record{})
+	s.must(s.adm.RemoveHost(s.ctx(), "ann", "h3", v1.HostRemoval{Reason: "scrapped"}))
+	s.wants("3 0x8101 adoption-0001 leaving")
+	s.gone()
+	s.settle()
+	if s.state(id) != v1.AdoptionOver {
+		t.Error("it is not over")
+	}
+}
+
+// While no membership is kept, changes of other records wake nothing; while some are, those of their ports and hosts do.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	idle := s.look()
+	for key, want := range map[string]bool{
+		"adoptions/adoption-0001": true, "grants/" + key(1, 0x8101).String(): false, "hosts/h1": false,
+	} {
+		if got := idle(key); got != want {
+			t.Errorf("without memberships %s matters: %v", key, got)
+		}
+	}
+	s.adopt(port(1, 0x8101))
+	s.host(1, hostrecord.Record{})
+	busy := s.look()
+	for key, want := range map[string]bool{
+		"adoptions/adoption-0001": true, "grants/" + key(1, 0x8101).String(): true, "grants/" + key(2, 0x8101).String(): false,
+		"fabric/memberships/" + key(1, 0x8101).String(): true, "fabric/memberships/" + key(2, 0x8101).String(): false,
+	} {
+		if got := busy(key); got != want {
+			t.Errorf("with a membership %s matters: %v", key, got)
+		}
+	}
+}
+
+// look returns what would wake the service.
+func (s *site) look() func(key string) bool {
+	s.t.Helper()
+	wakes, err := s.Wakes(s.ctx())
+	s.must(err)
+	return wakes
+}
+
 // Deadlines end adoptions, of a few hosts by themselves, of many once an operator has released the brake.
 func TestDeadline(t *testing.T) {
 	t.Parallel()

@@ -122,12 +122,12 @@ func (s *Service) withdraw(ctx context.Context, tx *store.Tx, id string, keys []
 		if g.Adopted != id || g.Withdrawn {
 			continue
 		}
-		m, err := Members().Get(ctx, tx, k.String())
+		m, err := records.Adoptions().Get(ctx, tx, k.String())
 		if err != nil {
 			return err
 		}
-		g.Withdrawn, g.Since, m.Value.Cause = true, s.now(), cause
-		if err := errors.Join(records.Grants().Put(tx, k.String(), g), Members().Put(tx, k.String(), m.Value)); err != nil {
+		g.Withdrawn, g.Since, m.Value.Cause = true, s.now(), string(cause)
+		if err := errors.Join(records.Grants().Put(tx, k.String(), g), records.Adoptions().Put(tx, k.String(), m.Value)); err != nil {
 			return err
 		}
 	}

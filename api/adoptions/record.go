@@ -24,16 +24,5 @@ type Record struct {
 	Ports []adoption.Port `json:"ports,omitempty"` // while it is staged
 }
 
-// Member is a membership that an adoption keeps, or that is not yet proven absent. Its grant is in the ledger under the same
-// key.
-type Member struct {
-	Adoption string         `json:"adoption"`
-	Device   string         `json:"device,omitempty"`
-	Cause    adoption.Cause `json:"cause,omitempty"` // why it ended
-}
-
 // Records holds adoptions by id.
 func Records() store.Collection[Record] { return store.NewCollection[Record]("adoptions", 1) }
-
-// Members holds their memberships, by the key of the grant.
-func Members() store.Collection[Member] { return store.NewCollection[Member]("adoption-members", 1) }

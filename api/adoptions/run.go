@@ -48,14 +48,27 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 func (s *Service) follow(ctx context.Context) error {
-	snap, err := s.o.Store.Snapshot(ctx)
-	if err != nil {
-		return err
+	for {
+		l, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.wait(ctx, l); err != nil {
+			return err
+		}
 	}
+}
+
+// noMembers is what keys of adoptions and of their memberships begin with: nothing else matters while there is no membership.
+const noMembers = "adoption"
+
+// wait returns when adoptions are to be looked at again.
+func (s *Service) wait(ctx context.Context, l *look) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changes := s.o.Store.Watch(ctx, "", snap.Revision)
-	for due := s.now(); ; {
+	due := l.next
+	changes := s.o.Store.Watch(ctx, l.watched(), l.revision)
+	for {
 		var alarm <-chan time.Time
 		if !due.IsZero() {
 			alarm = time.After(max(due.Sub(s.now()), 0))
@@ -64,25 +77,39 @@ func (s *Service) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-alarm:
-			if due, err = s.Settle(ctx); err != nil {
-				return err
-			}
+			return nil
 		case c, ok := <-changes:
 			if !ok || c.Err != nil {
 				return errors.Join(errors.New("watch ended"), c.Err)
 			}
-			if soon := s.now().Add(settleEvery); slices.ContainsFunc(c.Changes, matters) && (due.IsZero() || soon.Before(due)) {
+			if soon := s.now().Add(settleEvery); slices.ContainsFunc(c.Changes, l.matters) && (due.IsZero() || soon.Before(due)) {
 				due = soon
 			}
 		}
 	}
 }
 
-// matters reports whether a change may end an adoption. While there is none, Settle reads little.
-func matters(c store.Change) bool {
+// watched returns what the keys of changes begin with that can matter.
+func (l *look) watched() string {
+	if len(l.keys) == 0 {
+		return noMembers
+	}
+	return ""
+}
+
+// matters reports whether a change may end an adoption: of the memberships that were looked at and of their hosts, or one by which
+// these become others.
+func (l *look) matters(c store.Change) bool {
+	for _, is := range []func(string) (string, bool){records.Grants().KeyOf, records.Memberships().KeyOf} {
+		if k, ok := is(c.Key); ok {
+			return l.keys[k]
+		}
+	}
+	if id, ok := hostrecord.Records().KeyOf(c.Key); ok {
+		return l.recs[id]
+	}
 	for _, is := range []func(string) (string, bool){
-		Records().KeyOf, Members().KeyOf, records.Grants().KeyOf, records.Memberships().KeyOf, records.Sights().KeyOf, hostrecord.Records().KeyOf,
-		inventory.Hosts().KeyOf, admission.Brakes().KeyOf,
+		Records().KeyOf, records.Adoptions().KeyOf, records.Sights().KeyOf, inventory.Hosts().KeyOf, admission.Brakes().KeyOf,
 	} {
 		if _, ok := is(c.Key); ok {
 			return true
@@ -93,40 +120,54 @@ func matters(c store.Change) bool {
 
 // Settle does what is due, and returns when it is to be called again at the latest; zero: after a change.
 func (s *Service) Settle(ctx context.Context) (time.Time, error) {
-	snap, err := s.o.Store.Snapshot(ctx)
+	l, err := s.look(ctx)
 	if err != nil {
 		return time.Time{}, err
+	}
+	return l.next, nil
+}
+
+// look looks at all memberships, and does what is due.
+func (s *Service) look(ctx context.Context) (*look, error) {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, err
 	}
 	recs, _, err := Records().List(ctx, snap, "")
 	if err != nil {
-		return time.Time{}, err
+		return nil, err
 	}
 	items, err := stockOf(ctx, snap, "")
 	if err != nil {
-		return time.Time{}, err
+		return nil, err
 	}
-	l := look{s: s, now: s.now(), open: map[string]Record{}, left: map[string]int{}, halted: s.halted() != nil}
+	l := &look{
+		s: s, now: s.now(), revision: snap.Revision, open: map[string]Record{}, left: map[string]int{}, halted: s.halted() != nil,
+		keys: map[string]bool{}, recs: map[string]bool{},
+	}
 	for i := range recs {
 		if recs[i].Value.State == v1.AdoptionKept {
 			l.open[recs[i].Key] = recs[i].Value
 		}
 	}
 	l.sort(items)
-	if err := l.act(ctx); err != nil {
-		return time.Time{}, err
-	}
-	return l.next, nil
+	return l, l.act(ctx)
 }
 
 // look is one look at all memberships.
 type look struct {
-	s      *Service
-	now    time.Time
-	halted bool
-	open   map[string]Record
-	left   map[string]int // memberships that stay, or are to be withdrawn, by adoption
-	next   time.Time
+	s        *Service
+	now      time.Time
+	revision int64 // of the store
+	halted   bool
+	keys     map[string]bool // of the memberships
+	recs     map[string]bool // hosts that have their ports
 
+	open map[string]Record
+	left map[string]int // memberships that stay, or are to be withdrawn, by adoption
+	next time.Time
+
+	taken  map[string][]records.Key // withdrawn by admission, which said nothing of it here, by adoption
 	over   []item                   // of which nothing is left, or that admission has
 	proven map[string][]records.Key // to be withdrawn, by adoption
 	late   map[string][]item        // the same, by host
@@ -134,10 +175,14 @@ type look struct {
 }
 
 func (l *look) sort(items []item) {
-	l.proven, l.late, l.hosts = map[string][]records.Key{}, map[string][]item{}, map[string]bool{}
+	l.taken, l.proven, l.late, l.hosts = map[string][]records.Key{}, map[string][]records.Key{}, map[string][]item{}, map[string]bool{}
 	for i := range items {
 		it := &items[i]
 		id := it.m.Adoption
+		l.keys[it.key.String()], l.recs[it.host] = true, true
+		if it.grant.Adopted == id && it.grant.Withdrawn && it.m.Cause == "" {
+			l.taken[id] = append(l.taken[id], it.key)
+		}
 		switch {
 		case it.replaced(), it.absent(), it.grant == records.Grant{}:
 			l.over = append(l.over, *it)
@@ -170,6 +215,13 @@ func (l *look) at(t time.Time) {
 }
 
 func (l *look) act(ctx context.Context) error {
+	for _, id := range slices.Sorted(maps.Keys(l.taken)) {
+		for keys := range slices.Chunk(l.taken[id], changesAtOnce) {
+			if err := l.s.update(ctx, func(tx *store.Tx) error { return l.noteTaken(ctx, tx, id, keys) }); err != nil {
+				return err
+			}
+		}
+	}
 	if err := l.forget(ctx); err != nil {
 		return err
 	}
@@ -193,6 +245,29 @@ func (l *look) act(ctx context.Context) error {
 		}
 	}
 	return l.heads(ctx)
+}
+
+// noteTaken records that admission withdrew memberships.
+func (l *look) noteTaken(ctx context.Context, tx *store.Tx, id string, keys []records.Key) error {
+	var told []records.Key
+	for _, k := range keys {
+		m, err := store.Optional(records.Adoptions().Get(ctx, tx, k.String()))
+		if err != nil {
+			return err
+		}
+		if m.Adoption != id || m.Cause != "" {
+			continue
+		}
+		m.Cause = string(adoption.Taken)
+		if err := records.Adoptions().Put(tx, k.String(), m); err != nil {
+			return err
+		}
+		told = append(told, k)
+	}
+	if len(told) == 0 {
+		return nil
+	}
+	return l.s.ended(ctx, tx, service, id, told, adoption.Taken, "the host was released or fenced or left inventory, or the review of a restored state did not find it in the fabric")
 }
 
 // forget drops memberships that are proven absent, and the notes of those that admission granted itself.
@@ -231,7 +306,7 @@ func (l *look) forgetOne(ctx context.Context, tx *store.Tx, it *item) (bool, err
 	if err != nil && !errors.Is(err, store.ErrNotFound) || now.Modified != it.at {
 		return false, ignoreNotFound(err)
 	}
-	Members().Delete(tx, k)
+	records.Adoptions().Delete(tx, k)
 	if it.absent() {
 		records.Grants().Delete(tx, k)
 		if err := l.s.o.PKeys.FreePKey(ctx, tx, it.key.PKey); err != nil {

@@ -223,7 +223,7 @@ func (s *Service) grant(ctx context.Context, tx *store.Tx, id string, ports []ad
 			records.Grants().Expect(tx, k, 0)
 			if err := errors.Join(
 				records.Grants().Put(tx, k, records.Grant{Adopted: id, Limited: !pkey.IsFull(), Since: now}),
-				Members().Put(tx, k, Member{Adoption: id, Device: p.Device}),
+				records.Adoptions().Put(tx, k, records.Adopted{Adoption: id, Device: p.Device}),
 			); err != nil {
 				return err
 			}

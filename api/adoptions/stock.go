@@ -17,7 +17,7 @@ import (
 // item is a membership of an adoption with what is recorded of it.
 type item struct {
 	key   records.Key
-	m     Member
+	m     records.Adopted
 	grant records.Grant // zero: there is none any longer
 	found records.Membership
 	at    int64 // revision of the grant
@@ -47,11 +47,11 @@ func (i *item) subject() string {
 
 // stockOf reads the memberships of an adoption, or of all where id is "", in key order.
 func stockOf(ctx context.Context, n store.Snapshot, id string) ([]item, error) {
-	members, _, err := Members().List(ctx, n, "")
+	members, _, err := records.Adoptions().List(ctx, n, "")
 	if err != nil {
 		return nil, err
 	}
-	members = slices.DeleteFunc(members, func(m store.Record[Member]) bool { return id != "" && m.Value.Adoption != id })
+	members = slices.DeleteFunc(members, func(m store.Record[records.Adopted]) bool { return id != "" && m.Value.Adoption != id })
 	if len(members) == 0 {
 		return nil, nil
 	}
@@ -121,9 +121,9 @@ func (i *item) view() v1.AdoptedMember {
 	st := records.Standing{Grant: i.grant, Modified: i.at, Found: i.found}
 	switch {
 	case i.grant.Withdrawn:
-		out.State, out.Detail = "leaving", "not yet proven absent from the switch port; it ended: "+string(i.m.Cause)
+		out.State, out.Detail = "leaving", "not yet proven absent from the switch port; it ended: "+i.m.Cause
 		if st.Absent() {
-			out.Detail = "not yet proven absent from the adapter; it ended: " + string(i.m.Cause)
+			out.Detail = "not yet proven absent from the adapter; it ended: " + i.m.Cause
 		}
 	case st.Applied():
 		out.State = "kept"

@@ -38,8 +38,8 @@ func Kinds() []Kind {
 			Page: "operate/move-in.md#adopt-what-runs", About: "adoption",
 		},
 		{
-			Type: AdoptionEnded, Severity: Notice, Causes: []string{"proven", "deadline", "ended"},
-			What: "adopted memberships ended; proven: the host was admitted; deadline: it did not attest in time, and they are withdrawn; ended: an operator ended them",
+			Type: AdoptionEnded, Severity: Notice, Causes: []string{"proven", "deadline", "ended", "taken"},
+			What: "adopted memberships ended; proven: the host was admitted; deadline: it did not attest in time, and they are withdrawn; ended: an operator ended them; taken: their host was released or fenced or left inventory, or the review of a restored state did not find them in the fabric",
 			Page: "operate/move-in.md#adopt-what-runs", About: "adoption",
 		},
 		{

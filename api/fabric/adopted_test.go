@@ -4,16 +4,48 @@ import (
 	"slices"
 	"testing"
 
+	"portcullis/api/fabric/records"
 	"portcullis/api/review"
 	"portcullis/fabricsm/sm"
 )
+
+// An order that takes a host off the fabric takes what its ports have by adoption, too: of its port GUIDs, and of its places.
+func TestAdoptedIsRemovedWithoutTheStore(t *testing.T) {
+	t.Parallel()
+	b := newTestBook(false)
+	own, there, other := key, key, key
+	own.PKey, there.GUID, there.PKey = key.PKey+1, 0xdd, key.PKey+2
+	other.GUID, other.Place.Port = 0xdd, key.Place.Port+1
+	for _, k := range []records.Key{own, there, other} {
+		b.grants[k] = grant{modified: 100, adopted: true}
+	}
+	b.mark = nil
+	for _, reviewed := range []bool{false, true} {
+		if reviewed {
+			b.mark = &review.Mark{}
+		}
+		w := b.wanted()
+		in := w.without(map[string]bool{"h": true})
+		left := append(slices.Clone(in.Grants), in.Held...)
+		for _, k := range []records.Key{own, there, other} {
+			g := sm.Grant{GUID: k.GUID, PKey: k.PKey.Full(), Place: k.Place}
+			if gone := k != other; slices.Contains(in.Absent, g) != gone || slices.Contains(left, g) == gone {
+				t.Errorf("in review %v: %v is to be absent: %v, want %v; the intent is %+v", reviewed, k, !gone, gone, in)
+			}
+		}
+	}
+	b.host("h", nil)
+	if in := b.wanted(); slices.ContainsFunc(in.held, func(h holder) bool { return h.adopted && h.host != "" }) {
+		t.Errorf("a port that left inventory is still that of a host: %+v", in.held)
+	}
+}
 
 // An adopted membership is wanted at its place in the form that it had, and is of no host, cluster or tenant.
 func TestAdopted(t *testing.T) {
 	t.Parallel()
 	b := newTestBook(false)
 	was := b.grants[key]
-	was.cluster, was.tenant = "blue", "acme"
+	was.host, was.cluster, was.tenant = "h", "blue", "acme"
 	b.grants[key] = was
 	adopted := key
 	adopted.GUID, adopted.Place.Port = 0xdd, key.Place.Port+1

@@ -228,9 +228,9 @@ func (b *book) wanted() wanted {
 		case is.withdrawn:
 			in.Absent = append(in.Absent, g)
 		case b.holds(is.host):
-			in.Held, w.held = append(in.Held, g), append(w.held, is.host)
+			in.Held, w.held = append(in.Held, g), append(w.held, b.holder(k, &is))
 		default:
-			in.Grants, w.granted = append(in.Grants, g), append(w.granted, is.host)
+			in.Grants, w.granted = append(in.Grants, g), append(w.granted, b.holder(k, &is))
 		}
 	}
 	in.Keep = b.mark != nil && !b.trustsState
@@ -240,6 +240,14 @@ func (b *book) wanted() wanted {
 	})
 	in.Hosts = slices.Compact(in.Hosts)
 	return w
+}
+
+// holder returns whose a grant is: the host that it names, or the one that inventory has for the port or the place of an adopted one.
+func (b *book) holder(k records.Key, g *grant) holder {
+	if !g.adopted {
+		return holder{host: g.host}
+	}
+	return holder{host: cmp.Or(b.owners.ports[k.GUID], b.owners.cables[k.Place]), adopted: true}
 }
 
 func (b *book) sortedGrants() []records.Key {

@@ -13,6 +13,7 @@ type owners struct {
 	names   map[ib.GUID]string    // hosts by node GUID
 	nodes   map[string][]ib.GUID  // node GUIDs by host
 	cables  map[ib.Place]string   // hosts by the switch port they are cabled to
+	ports   map[ib.GUID]string    // hosts by port GUID
 	places  map[string][]ib.Place // those by host
 	aliases map[string]alias.List // that ports of a host may have
 	hcas    map[string][]inventory.HCA
@@ -22,7 +23,7 @@ type owners struct {
 func newOwners() owners {
 	return owners{
 		names: map[ib.GUID]string{}, nodes: map[string][]ib.GUID{},
-		cables: map[ib.Place]string{}, places: map[string][]ib.Place{}, aliases: map[string]alias.List{}, hcas: map[string][]inventory.HCA{}, renamed: true,
+		cables: map[ib.Place]string{}, ports: map[ib.GUID]string{}, places: map[string][]ib.Place{}, aliases: map[string]alias.List{}, hcas: map[string][]inventory.HCA{}, renamed: true,
 	}
 }
 
@@ -33,6 +34,13 @@ func (o *owners) host(id string, h *inventory.Host) {
 	}
 	for _, pl := range o.places[id] {
 		delete(o.cables, pl)
+	}
+	for _, a := range o.hcas[id] {
+		for _, p := range a.Ports {
+			if o.ports[p.GUID] == id {
+				delete(o.ports, p.GUID)
+			}
+		}
 	}
 	delete(o.nodes, id)
 	delete(o.places, id)
@@ -48,6 +56,7 @@ func (o *owners) host(id string, h *inventory.Host) {
 		o.nodes[id] = append(o.nodes[id], a.NodeGUID)
 	}
 	for _, p := range h.Ports() {
+		o.ports[p.GUID] = id
 		if !p.Cable.IsZero() {
 			o.cables[p.Cable] = id
 			o.places[id] = append(o.places[id], p.Cable)

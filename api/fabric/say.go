@@ -11,9 +11,15 @@ import (
 // wanted is an intent as the store has it, and whose its grants are.
 type wanted struct {
 	intent  sm.Intent
-	granted []string // hosts of intent.Grants
-	held    []string // hosts of intent.Held
+	granted []holder // of intent.Grants
+	held    []holder // of intent.Held
 	known   bool     // there is one
+}
+
+// holder is the host of a grant.
+type holder struct {
+	host    string
+	adopted bool // nothing is proven of it
 }
 
 // without returns the intent with the grants of some hosts as ones whose absence is to be
@@ -24,10 +30,10 @@ func (w *wanted) without(removed map[string]bool) sm.Intent {
 		return in
 	}
 	absent := slices.Clone(in.Absent)
-	take := func(from []sm.Grant, hosts []string) []sm.Grant {
+	take := func(from []sm.Grant, of []holder) []sm.Grant {
 		kept := make([]sm.Grant, 0, len(from))
 		for i, g := range from {
-			if removed[hosts[i]] {
+			if removed[of[i].host] {
 				absent = append(absent, g)
 			} else {
 				kept = append(kept, g)
@@ -87,6 +93,7 @@ type Holding struct {
 	Tenant  string
 	HCAs    []inventory.HCA
 	Grants  []sm.Grant // that are not withdrawn
+	Adopted []sm.Grant // of its ports, that are not withdrawn: nothing is proven of the host
 	Removed bool       // an operator removed it, and the store does not have that yet
 }
 
@@ -98,14 +105,18 @@ func (l *Link) Holding(host string) (Holding, bool) {
 		Cluster: names.clusters[host].cluster, Epoch: names.clusters[host].epoch,
 		Removed: l.owed.Removed(said.intent.Revision)[host],
 	}
-	take := func(from []sm.Grant, hosts []string) {
+	take := func(from []sm.Grant, of []holder) {
 		for i, g := range from {
-			if hosts[i] == host {
+			switch {
+			case of[i].host != host:
+			case of[i].adopted:
+				h.Adopted = append(h.Adopted, g)
+			default:
 				h.Grants = append(h.Grants, g)
 			}
 		}
 	}
 	take(said.intent.Grants, said.granted)
 	take(said.intent.Held, said.held)
-	return h, len(h.Grants)+len(h.HCAs) > 0
+	return h, len(h.Grants)+len(h.Adopted)+len(h.HCAs) > 0
 }
