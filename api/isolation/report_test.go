@@ -242,6 +242,35 @@ func TestLeak(t *testing.T) {
 	}
 }
 
+// An adopted membership explains nothing: a host that shares a tenant's partition by it is a leak. It assigns no host to a tenant, and
+// takes none from one.
+func TestAdoptedExplainsNothing(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	leaf, port := b.leaf("h5")
+	adopt := func(host string, k ib.PKey) {
+		p := b.hostOf(host).HCAs[0].Ports[0]
+		b.records.Grants = append(b.records.Grants, store.Record[records.Grant]{
+			Key: records.Key{PKey: k.Base(), GUID: p.GUID, Place: p.Cable}.String(), Value: records.Grant{Adopted: "adoption-0001", Since: time.Unix(1e9, 0)},
+		})
+	}
+	adopt("h1", 0x8303)
+	red := v1.IsolationParty{Name: "red", Tenant: true, Verdict: v1.Isolated, Declared: 2, Found: 2, Pairs: v1.IsolationPairs{Isolated: 2}}
+	if got := b.report(""); got.Verdict != v1.Isolated || !slices.Contains(got.Parties, red) {
+		t.Errorf("with an adopted grant of a P_Key that no port has: %v, parties %+v", got.Verdict, got.Parties)
+	}
+	adopt("h5", blueKey)
+	b.stray("h5", 0, blueKey)
+	b.stray(leaf, mad.PKeyTableMod(port, 0), blueKey)
+	got := b.report("")
+	if got.Verdict != v1.Leaks || got.Pairs.Leaks != 1 {
+		t.Errorf("with an adopted port in the partition of blue: %v, pairs %+v", got.Verdict, got.Pairs)
+	}
+	if i := slices.IndexFunc(got.Parties, func(p v1.IsolationParty) bool { return p.Name == "blue" }); i < 0 || got.Parties[i].Verdict != v1.Leaks || got.Parties[i].Declared != 2 {
+		t.Errorf("the parties are %+v", got.Parties)
+	}
+}
+
 // TestNeverIsolated: what is not read, not there, or not as declared, never leads to "isolated".
 func TestNeverIsolated(t *testing.T) {
 	t.Parallel()
