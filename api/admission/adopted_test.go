@@ -46,6 +46,26 @@ func TestReviewDropsAdoptedThatIsNotFound(t *testing.T) {
 	}
 }
 
+// A host that is rejected loses what its ports have by adoption, also where it is in no cluster and the switch port has the P_Key.
+func TestRejectEndsAdopted(t *testing.T) {
+	l := restored(t)
+	k := records.Key{PKey: 5, GUID: 2, Place: ib.Place{Switch: 0x10, Port: 2}} // of h2
+	if _, err := l.store.Update(l.ctx(), func(tx *store.Tx) error {
+		return errors.Join(
+			records.Grants().Put(tx, k.String(), records.Grant{Adopted: "adoption-0001"}),
+			records.Adoptions().Put(tx, k.String(), records.Adopted{Adoption: "adoption-0001"}),
+		)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.svc.Reject(l.ctx(), "ann", v1.ReviewDecision{Hosts: []string{"h2"}, Reason: "it is not known"}); err != nil {
+		t.Fatal(err)
+	}
+	if g, err := records.Grants().Get(l.ctx(), l.store, k.String()); err != nil || !g.Value.Withdrawn || g.Value.Adopted == "" {
+		t.Errorf("%+v, %v; want it withdrawn", g.Value, err)
+	}
+}
+
 // An import may name a port that is adopted where it is, and not elsewhere, nor another port at its place.
 func TestImportLeavesAdoptedPortsWhereTheyAre(t *testing.T) {
 	for _, tt := range []struct {

@@ -21,10 +21,9 @@ type Ordered struct {
 	Reason  string
 }
 
-// Record does in the store what was ordered while it was away, and returns the revision
-// from which on the store has it. It is safe to repeat. A host that was assigned again since
-// stays in its cluster: the order was about the assignment before. Adopted memberships of its ports end in any case. Where that is not known the host
-// is released.
+// Record does in the store what was ordered while it was away, and returns the revision from which on the store has it. It is
+// safe to repeat. A host that was assigned again since stays in its cluster: the order was about the assignment before. Where
+// that is not known the host is released. Adopted memberships of its ports end in any case.
 func (s *Service) Record(ctx context.Context, o Ordered) (revision int64, err error) {
 	written, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
 		snap, err := tx.Snapshot(ctx)

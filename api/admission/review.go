@@ -257,6 +257,8 @@ func (s *Service) decideHost(ctx context.Context, tx *store.Tx, actor, id, why, 
 		if err := s.release(ctx, tx, f, actor); err != nil {
 			return err
 		}
+	} else if _, err := endAdopted(ctx, tx, f); err != nil {
+		return err
 	}
 	if err := s.withdrawFound(ctx, tx, c, id); err != nil {
 		return err
