@@ -24,8 +24,8 @@ func good() *profile.Facts {
 		SAKey: seen(profile.SAKey{Set: true, Rotation: time.Hour}), SATrust: seen(profile.SATrust{Enhanced: true, SourceGIDs: true}),
 		SALimits: seen(profile.SALimits{Groups: 1, Services: 1, Subscriptions: 1}), CCKey: seen(key), VSKey: seen(key), N2NKey: seen(key),
 		MADLimits: seen(profile.MADLimits{All: true, Node: true}), SignedFirmware: seen(all), SMPFirewall: seen(all),
-		Attested: seen(profile.Attested{Sets: 1, Hosts: all}),
-		Anchors:  seen(profile.Anchors{Configured: 1, Confirmed: now.Add(-time.Hour)}), Rehearsed: seen(now.Add(-90 * 24 * time.Hour)),
+		Attested: seen(profile.Attested{Sets: 1, Hosts: all}), Adopted: seen(profile.Adopted{}),
+		Anchors: seen(profile.Anchors{Configured: 1, Confirmed: now.Add(-time.Hour)}), Rehearsed: seen(now.Add(-90 * 24 * time.Hour)),
 	}
 }
 
@@ -123,6 +123,8 @@ func TestEachState(t *testing.T) {
 		{"smp-firewall", profile.Fails, func(f *profile.Facts) { f.SMPFirewall.Value = some }},
 		{"smp-firewall", profile.Unknown, func(f *profile.Facts) { f.SMPFirewall.Value = none }},
 		{"attested", profile.Fails, func(f *profile.Facts) { f.Attested.Value.Sets = 0 }},
+		{"members-proven", profile.Fails, func(f *profile.Facts) { f.Adopted.Value.Members = 1 }},
+		{"members-proven", profile.Unknown, func(f *profile.Facts) { f.Adopted.Value.Members = -1 }},
 		{"attested", profile.Fails, func(f *profile.Facts) { f.Attested.Value.Hosts = some }},
 		{"attested", profile.Unknown, func(f *profile.Facts) { f.Attested.Value.Hosts = none }},
 		{"audit-anchored", profile.Fails, func(f *profile.Facts) { f.Anchors.Value.Configured = 0 }},

@@ -71,6 +71,12 @@ type Attested struct {
 	Hosts Count // the admitted hosts whose evidence a set in force contains
 }
 
+// Adopted says which memberships are kept though nothing is proven of their hosts.
+type Adopted struct {
+	Members  int
+	Deadline time.Time // the last at which one ends
+}
+
 // Anchors says where the head of the audit log is kept outside.
 type Anchors struct {
 	Configured int
@@ -98,6 +104,7 @@ type Facts struct {
 	SignedFirmware  Seen[Count] // adapters of admitted hosts that take signed firmware only
 	SMPFirewall     Seen[Count] // adapters of admitted hosts with the SMP firewall on and locked
 	Attested        Seen[Attested]
+	Adopted         Seen[Adopted]
 	Anchors         Seen[Anchors]
 	Rehearsed       Seen[time.Time] // when an escrow kit was last rehearsed with success; zero: never
 }

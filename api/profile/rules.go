@@ -133,6 +133,13 @@ func attested(a Attested, now time.Time) (string, bool) {
 	return each("admitted hosts", "attested a boot that a set in force contains")(a.Hosts, now)
 }
 
+func proven(a Adopted, _ time.Time) (string, bool) {
+	if a.Members < 0 {
+		return "the number of adopted memberships is not known", false
+	}
+	return unless(a.Members == 0, fmt.Sprintf("%d memberships are adopted until %s, and nothing is proven of their hosts", a.Members, a.Deadline.UTC().Format(time.RFC3339))), true
+}
+
 func anchored(a Anchors, now time.Time) (string, bool) {
 	switch {
 	case a.Configured <= 0:

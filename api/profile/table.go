@@ -89,6 +89,11 @@ var table = []Rule{
 		on(func(f *Facts) *Seen[Attested] { return &f.Attested }, attested),
 	},
 	{
+		"members-proven", BareMetal, "Of a host whose membership was adopted it is not known what it is, and it shares the partition with others.",
+		"portcullis adopt list, then have each host attest, or portcullis adopt end",
+		on(func(f *Facts) *Seen[Adopted] { return &f.Adopted }, proven),
+	},
+	{
 		"audit-anchored", General, "An audit log that is kept in one place can be rewritten there.",
 		"audit.anchors, with at least one place outside of the service's machines",
 		on(func(f *Facts) *Seen[Anchors] { return &f.Anchors }, anchored),

@@ -8,11 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/adoptions"
 	"portcullis/api/audit/anchor"
+	"portcullis/api/fabric/records"
 	"portcullis/api/profile"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
+	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
@@ -59,6 +62,40 @@ func TestAnchored(t *testing.T) {
 		f.Anchors = anchored(at, head, c.states, time.Minute)
 		if got, why := state(t, f, "audit-anchored"); got != c.want {
 			t.Errorf("%s: %v (%s), want %v", c.name, got, why, c.want)
+		}
+	}
+}
+
+// A membership that was adopted and is not replaced, nor proven gone, has the rule fail.
+func TestAdopted(t *testing.T) {
+	t.Parallel()
+	s := store.New(memory.New(time.Now), "")
+	c := New(Options{Store: s, Now: func() time.Time { return at }, Anchors: func() []anchor.State { return nil }})
+	kept, gone := records.Key{PKey: 1, GUID: 2, Place: ib.Place{Switch: 3, Port: 4}}.String(), records.Key{PKey: 1, GUID: 5, Place: ib.Place{Switch: 3, Port: 5}}.String()
+	for _, step := range []struct {
+		grant  records.Grant
+		want   profile.State
+		detail string
+	}{
+		{records.Grant{Adopted: "adoption-0001"}, profile.Fails, "1 memberships are adopted until 2027-01-01T00:00:00Z"},
+		{records.Grant{Adopted: "adoption-0001", Withdrawn: true}, profile.Fails, "1 memberships"},
+		{records.Grant{Host: "h1", Cluster: "blue"}, profile.Holds, ""},
+	} {
+		if _, err := s.Update(t.Context(), func(tx *store.Tx) error {
+			return errors.Join(
+				adoptions.Records().Put(tx, "adoption-0001", adoptions.Record{State: v1.AdoptionKept, Deadline: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}),
+				records.Adoptions().Put(tx, kept, records.Adopted{Adoption: "adoption-0001"}), records.Adoptions().Put(tx, gone, records.Adopted{Adoption: "adoption-0001"}),
+				records.Grants().Put(tx, kept, step.grant),
+			)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		f, err := c.Facts(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, why := state(t, f, "members-proven"); got != step.want || !strings.Contains(why, step.detail) {
+			t.Errorf("%+v: %v (%s), want %v", step.grant, got, why, step.want)
 		}
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"portcullis/api/adoptions"
 	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/audit/anchor"
+	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/profile"
 	"portcullis/api/store"
@@ -21,7 +23,7 @@ func hosts(ctx context.Context, r store.Snapshot, f *profile.Facts) error {
 	if err != nil {
 		return err
 	}
-	records, _, err := hostrecord.Records().List(ctx, r, "")
+	hosts, _, err := hostrecord.Records().List(ctx, r, "")
 	if err != nil {
 		return err
 	}
@@ -35,8 +37,8 @@ func hosts(ctx context.Context, r store.Snapshot, f *profile.Facts) error {
 	}
 	known := adapters{oldest: f.At}
 	booted := profile.Attested{Sets: len(valid)}
-	for i := range records {
-		rec := &records[i].Value
+	for i := range hosts {
+		rec := &hosts[i].Value
 		if rec.Phase != v1.PhaseAdmitted {
 			continue
 		}
@@ -44,10 +46,48 @@ func hosts(ctx context.Context, r store.Snapshot, f *profile.Facts) error {
 		if e := rec.Evidence; e != nil && valid[e.Reference] && len(e.Lapses) == 0 {
 			booted.Hosts.Good++
 		}
-		known.add(of[records[i].Key])
+		known.add(of[hosts[i].Key])
 	}
 	f.Attested = now(f, booted, "records of admitted hosts, and sets of reference values")
+	if err := adopted(ctx, r, f); err != nil {
+		return err
+	}
 	f.SignedFirmware, f.SMPFirewall = known.seen(&known.signed), known.seen(&known.locked)
+	return nil
+}
+
+// adopted counts the memberships that are kept without proof, also those of which it is not yet proven that they are gone.
+func adopted(ctx context.Context, r store.Snapshot, f *profile.Facts) error {
+	members, _, err := records.Adoptions().List(ctx, r, "")
+	if err != nil {
+		return err
+	}
+	keys := make([]string, len(members))
+	for i := range members {
+		keys[i] = members[i].Key
+	}
+	grants, err := records.Grants().Of(ctx, r, keys)
+	if err != nil {
+		return err
+	}
+	ends, _, err := adoptions.Records().List(ctx, r, "")
+	if err != nil {
+		return err
+	}
+	var out profile.Adopted
+	until := make(map[string]time.Time, len(ends))
+	for i := range ends {
+		until[ends[i].Key] = ends[i].Value.Deadline
+	}
+	for i := range grants {
+		if id := grants[i].Value.Adopted; id != "" {
+			out.Members++
+			if until[id].After(out.Deadline) {
+				out.Deadline = until[id]
+			}
+		}
+	}
+	f.Adopted = now(f, out, "records of adopted memberships")
 	return nil
 }
 
