@@ -11,6 +11,24 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
+// printed runs a command, whose exit status and output have to be as wanted. What devices say of themselves, and causes, do not reach
+// the terminal as they are.
+func printed(t *testing.T, args []string, exit int, want []string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if is := run(t.Context(), args, nil, &out, &errs); is != exit {
+		t.Errorf("exit status %d, want %d: %s%s", is, exit, &out, &errs)
+	}
+	for _, text := range want {
+		if !strings.Contains(out.String(), text) {
+			t.Errorf("the output lacks %q:\n%s", text, &out)
+		}
+	}
+	if strings.Contains(out.String(), "\x1b") {
+		t.Errorf("an escape sequence reaches the terminal: %q", &out)
+	}
+}
+
 // TestVerify: the exit status says what the service found, and people see each hop of a packet with the cure.
 func TestVerify(t *testing.T) {
 	t.Parallel()
@@ -50,19 +68,8 @@ func TestVerify(t *testing.T) {
 			if test.got.Tenant != "" {
 				args = append(args, "--tenant", test.got.Tenant)
 			}
+			printed(t, args, test.exit, test.want)
 			var out, errs bytes.Buffer
-			if exit := run(t.Context(), args, nil, &out, &errs); exit != test.exit {
-				t.Errorf("exit status %d, want %d: %s%s", exit, test.exit, &out, &errs)
-			}
-			for _, want := range test.want {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("the output lacks %q:\n%s", want, &out)
-				}
-			}
-			if strings.Contains(out.String(), "\x1b") {
-				t.Error("a name of a device reaches the terminal as it is")
-			}
-			out.Reset()
 			if exit := run(t.Context(), append(args, "-o", "json"), nil, &out, &errs); exit != test.exit {
 				t.Errorf("as JSON: exit status %d, want %d", exit, test.exit)
 			}
@@ -100,18 +107,7 @@ func TestVerifyLast(t *testing.T) {
 			args := append([]string{"verify", "--last"}, answering(t, test.code, test.got, func(r *http.Request) bool {
 				return r.Method == http.MethodGet && r.URL.Path == "/v1/verify"
 			})...)
-			var out, errs bytes.Buffer
-			if exit := run(t.Context(), args, nil, &out, &errs); exit != test.exit {
-				t.Errorf("exit status %d, want %d: %s%s", exit, test.exit, &out, &errs)
-			}
-			for _, want := range test.want {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("the output lacks %q:\n%s", want, &out)
-				}
-			}
-			if strings.Contains(out.String(), "\x1b") {
-				t.Error("a cause reaches the terminal as it is")
-			}
+			printed(t, args, test.exit, test.want)
 		})
 	}
 	var out, errs bytes.Buffer
