@@ -38,18 +38,25 @@ func (p *Predicate) Confine() error {
 // ErrNoHost says that a predicate has no port of a host.
 var ErrNoHost = errors.New("no port of this host is declared for a tenant that the receipt is about")
 
+// ErrTenants says that a host has ports of several tenants. A receipt about a host is about one.
+var ErrTenants = errors.New("ports of this host are declared for different tenants")
+
 // Narrow has the predicate be about one host: of the pairs, those of the host's tenant, and of members and attestation results, those
-// of the host. The error is ErrNoHost if it has none.
+// of the host. The error is ErrNoHost if it has none, and
+// ErrTenants if they are of several tenants.
 func (p *Predicate) Narrow(host string) error {
 	p.Members.Ports = slices.DeleteFunc(p.Members.Ports, func(m v1.IsolationPort) bool { return m.Host != host })
 	if len(p.Members.Ports) == 0 || host == "" {
 		return fmt.Errorf("host %q: %w", host, ErrNoHost)
 	}
 	p.Host, p.Tenant = host, p.Members.Ports[0].Party
+	if other := slices.IndexFunc(p.Members.Ports, func(m v1.IsolationPort) bool { return m.Party != p.Tenant }); other >= 0 {
+		return fmt.Errorf("host %q: %w: %s and %s", host, ErrTenants, p.Tenant, p.Members.Ports[other].Party)
+	}
 	p.Pairs = slices.DeleteFunc(p.Pairs, func(pair v1.IsolationPair) bool { return pair.A != p.Tenant && pair.B != p.Tenant })
 	p.Attestations = slices.DeleteFunc(p.Attestations, func(a Attestation) bool { return a.Host != host })
 	p.Verdict = p.derive()
-	return p.check() // it refuses a host that has ports of two tenants
+	return p.check()
 }
 
 // worst returns what is true of all pairs together.

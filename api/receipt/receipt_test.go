@@ -375,6 +375,10 @@ func TestNarrow(t *testing.T) {
 			t.Errorf("host %q: %v", host, err)
 		}
 	}
+	_, err := narrow("h1", func(f *receipt.Facts) { f.Ports[0].Host = "h1" })
+	if !errors.Is(err, receipt.ErrTenants) || !strings.Contains(err.Error(), "acme") || !strings.Contains(err.Error(), "globex") {
+		t.Errorf("ports of two tenants: %v", err)
+	}
 	// A leak of another tenant is not of this host's, and a missing port of another host of its tenant keeps it unproven.
 	p, err := narrow("h1", func(f *receipt.Facts) {
 		f.Report.Verdict, f.Pairs[2].Verdict, f.Pairs[2].Held = v1.Leaks, v1.Leaks, ""

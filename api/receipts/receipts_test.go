@@ -31,6 +31,7 @@ type site struct {
 	asked  []string // of the examiner
 	refuse error    // of the examiner
 	leak   bool
+	shared bool // h1 has a port of each tenant
 }
 
 // Examine implements Examiner.
@@ -53,6 +54,9 @@ func (s *site) Examine(_ context.Context, q v1.IsolationQuery, shared bool) (*Ex
 		},
 		Pairs: []v1.IsolationPair{{A: "blue", B: "red", Verdict: v1.Isolated, Held: v1.HeldByEach}},
 		Ports: []v1.IsolationPort{port("blue", "h2", 2), port("red", "h1", 1)},
+	}
+	if s.shared {
+		d.Ports[0].Host = "h1"
 	}
 	if q.Tenant != "" {
 		d.Ports = slices.DeleteFunc(d.Ports, func(p v1.IsolationPort) bool { return p.Party != q.Tenant })
@@ -231,6 +235,21 @@ func TestHost(t *testing.T) {
 		if other != nil || code(err) != "receipt_host" || code(none) != "receipt_host" || strings.ReplaceAll(err.Error(), "h2", "h9") != none.Error() {
 			t.Errorf("of another tenant: %v; of none: %v", err, none)
 		}
+	}
+}
+
+// TestHostOfTwoTenants: a host that has ports of two tenants is refused, until one of them is named.
+func TestHostOfTwoTenants(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.shared = true
+	svc := s.service()
+	_, err := svc.Issue(t.Context(), "eve", v1.ReceiptRequest{Host: "h1"})
+	if code(err) != "receipt_tenants" || !strings.Contains(err.Error(), "blue and red") {
+		t.Errorf("without a tenant: %v", err)
+	}
+	if r, data := s.issue(t.Context(), svc, v1.ReceiptRequest{Host: "h1", Tenant: "red"}); r.Predicate.Tenant != "red" || len(r.Predicate.Members.Ports) != 1 {
+		t.Errorf("of red: %s", data)
 	}
 }
 

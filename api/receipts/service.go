@@ -165,9 +165,7 @@ func (s *Service) Issue(ctx context.Context, actor string, q v1.ReceiptRequest) 
 	}
 	p, err := s.predicate(ctx, seen, age)
 	if err == nil && q.Host != "" {
-		if err = p.Narrow(q.Host); errors.Is(err, receipt.ErrNoHost) {
-			err = &refusal.Error{Code: "receipt_host", Status: refusal.NotFound, Detail: err.Error(), Hint: "portcullis host list shows which tenant a host is assigned to", Err: err}
-		}
+		err = narrow(p, q.Host)
 	}
 	if err == nil && confined {
 		err = p.Confine()
@@ -184,6 +182,19 @@ func (s *Service) Issue(ctx context.Context, actor string, q v1.ReceiptRequest) 
 	}
 	s.o.Log.InfoContext(ctx, "a receipt was issued", "actor", actor, "tenant", p.Tenant, "host", p.Host, "verdict", p.Verdict, "until", p.Until(), "key", k.ID)
 	return out, nil
+}
+
+// narrow has a predicate be about one host, and refuses a host that a receipt cannot be about.
+func narrow(p *receipt.Predicate, host string) error {
+	err := p.Narrow(host)
+	switch {
+	case errors.Is(err, receipt.ErrNoHost):
+		return &refusal.Error{Code: "receipt_host", Status: refusal.NotFound, Detail: err.Error(), Hint: "portcullis host list shows which tenant a host is assigned to", Err: err}
+	case errors.Is(err, receipt.ErrTenants):
+		return &refusal.Error{Code: "receipt_tenants", Status: refusal.Conflict, Detail: err.Error(), Hint: "a receipt is about the ports of one tenant: name it with --tenant", Err: err}
+	default:
+		return err
+	}
 }
 
 // confined reports whether the request is of a credential that is confined to tenants, and refuses one about others.
