@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,9 @@ are listed below.`,
   portcullis adopt plan observed.json -o json >list.json`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := input.ReadFile(args[0], input.Large)
+			if errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("%w: portcullisd observe -o json >%s makes it", err, args[0])
+			}
 			if err != nil {
 				return err
 			}
