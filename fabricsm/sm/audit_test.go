@@ -1,6 +1,8 @@
 package sm_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,7 +34,7 @@ func behind(e *env, attr mad.AttrID, mod uint32, v func(data []byte) error, hops
 }
 
 // TestAuditRepairs changes devices behind the core's back; the audit finds each
-// change within its period and repairs it.
+// change within its period and repairs it. P_Keys that no membership explains are reported.
 func TestAuditRepairs(t *testing.T) {
 	const period = 20 * time.Second
 	l := tree(t, 8, 8)
@@ -64,32 +66,35 @@ func TestAuditRepairs(t *testing.T) {
 		name  string
 		do    func()
 		right func() bool
+
+		foreign string // what is reported of P_Keys, as "table P_Keys"
 	}{
 		{"a key is added at the switch port", func() {
 			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 0), keys(0x7FFF, 0x8001, 0x8666), 1)
-		}, func() bool { return one(gate()) }},
+		}, func() bool { return one(gate()) }, "switch [0x8666]"},
 		{"a key is added in the second block of the switch port", func() {
 			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 1), keys(0x8666), 1)
-		}, func() bool { return one(gate()) }},
+		}, func() bool { return one(gate()) }, "switch [0x8666]"},
 		{"a key is taken from the switch port", func() {
 			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 0), keys(0x7FFF), 1)
-		}, func() bool { return one(gate()) }},
+		}, func() bool { return one(gate()) }, ""},
 		{"a key is added in the HCA", func() {
 			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(0, 0), keys(0x7FFF, 0x8001, 0x8666), 1, h.pnum)
-		}, func() bool { return one(hca()) }},
+		}, func() bool { return one(hca()) }, "adapter [0x8666]"},
 		{"enforcement is switched off", func() {
 			behind(e, mad.AttrPortInfo, mad.PortInfoMod(h.pnum, 0), portInfo(func(pi *mad.PortInfo) {
 				pi.PartitionEnforcementInbound, pi.PartitionEnforcementOutbound = false, false
 			}, h.peer, h.pnum), 1)
-		}, bits},
+		}, bits, ""},
 		{"the HCA is told of another master", func() {
 			behind(e, mad.AttrPortInfo, mad.PortInfoMod(h.num, 0), portInfo(func(pi *mad.PortInfo) {
 				pi.MasterSMLID = 0x4444
 			}, h.node.Name, h.num), 1, h.pnum)
-		}, func() bool { return e.fab.PortInfo(h.node.Name, h.num).MasterSMLID == e.view.LID }},
+		}, func() bool { return e.fab.PortInfo(h.node.Name, h.num).MasterSMLID == e.view.LID }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e.t = t
+			e.takeEvents()
 			tt.do()
 			if tt.right() {
 				t.Fatal("the change had no effect")
@@ -100,11 +105,32 @@ func TestAuditRepairs(t *testing.T) {
 			}
 			before := e.sets()
 			e.run(2 * period)
+			if told := foreign(e, h); told != tt.foreign {
+				t.Errorf("reported %q of foreign P_Keys, want %q", told, tt.foreign)
+			}
 			if n := e.sets() - before; n != 0 {
 				t.Errorf("%d writes although all is right", n)
 			}
 		})
 	}
+}
+
+// foreign returns what was reported of P_Keys at a host's port that no membership explains, and takes all events.
+func foreign(e *env, h *endPort) string {
+	var told []string
+	for _, ev := range e.takeEvents() {
+		f, ok := ev.(*sm.ForeignPKeys)
+		switch {
+		case !ok:
+		case f.GUID != h.node.PortGUID(h.num) || f.Place != h.place:
+			e.t.Errorf("reported of another port: %v", f)
+		case f.Adapter:
+			told = append(told, fmt.Sprint("adapter ", f.PKeys))
+		default:
+			told = append(told, fmt.Sprint("switch ", f.PKeys))
+		}
+	}
+	return strings.Join(told, ", ")
 }
 
 // near returns a host on the switch that the subnet manager is attached to.

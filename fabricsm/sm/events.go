@@ -82,6 +82,15 @@ type MembershipRefused struct {
 	Reason   string
 }
 
+// ForeignPKeys says that P_Keys of tenants are removed from the table of a switch port or of an adapter, and that no membership
+// explains how they came there: another subnet manager set them, or one of before did.
+type ForeignPKeys struct {
+	GUID    ib.GUID  // end port; zero: none is seen at the switch port
+	Place   ib.Place // switch port, or the one in front of the adapter
+	Adapter bool     // the table is the adapter's
+	PKeys   []ib.PKey
+}
+
 // RouteRefused says that a routing engine returned no tables, or the checker did not accept them. The old tables stay.
 type RouteRefused struct{ Reason string }
 
@@ -189,6 +198,7 @@ func (*PortGone) FabricEvent()          {}
 func (*MembershipApplied) FabricEvent() {}
 func (*MembershipRemoved) FabricEvent() {}
 func (*MembershipRefused) FabricEvent() {}
+func (*ForeignPKeys) FabricEvent()      {}
 func (*RouteRefused) FabricEvent()      {}
 func (*Routed) FabricEvent()            {}
 func (*NodeUnreachable) FabricEvent()   {}
@@ -237,6 +247,16 @@ func (e *MembershipRemoved) String() string {
 
 func (e *MembershipRefused) String() string {
 	return fmt.Sprintf("port %v is not made a member of %v at %v: %s", e.GUID, e.PKey, e.Place, e.Reason)
+}
+
+func (e *ForeignPKeys) String() string {
+	if e.Adapter {
+		return fmt.Sprintf("P_Keys %v are removed from the adapter of port %v at %v: no membership explains them", e.PKeys, e.GUID, e.Place)
+	}
+	if e.GUID == 0 {
+		return fmt.Sprintf("P_Keys %v are removed from switch port %v, behind which no port is seen: no membership explains them", e.PKeys, e.Place)
+	}
+	return fmt.Sprintf("P_Keys %v are removed from switch port %v, behind which port %v is: no membership explains them", e.PKeys, e.Place, e.GUID)
 }
 
 func (e *RouteRefused) String() string {

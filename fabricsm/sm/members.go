@@ -61,6 +61,10 @@ func (e keyEvents) Removed(ms *members.Membership, hca bool) {
 	e.event(&MembershipRemoved{GUID: ms.GUID, PKey: ms.PKey, Place: ms.Place, Revision: e.members.Revision(), HCAProven: hca})
 }
 
+func (e keyEvents) Foreign(f *pkeys.Foreign) {
+	e.event(&ForeignPKeys{GUID: f.GUID, Place: f.Place, Adapter: f.Adapter, PKeys: f.PKeys})
+}
+
 func (e keyEvents) Refused(ms *members.Membership, reason string) {
 	e.problem(ms.Refused(), &MembershipRefused{GUID: ms.GUID, PKey: ms.PKey, Place: ms.Place, Revision: e.members.Revision(), Reason: reason})
 }

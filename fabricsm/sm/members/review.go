@@ -42,6 +42,13 @@ func (r *Register) Keep(guid ib.GUID, pl ib.Place, keys []ib.PKey) (any bool) {
 	return any
 }
 
+// Explains reports whether a membership of a port, or of any port at a place, is of a partition, also one that is to go or is
+// held.
+func (r *Register) Explains(guid ib.GUID, pl ib.Place, k ib.PKey) bool {
+	same := func(ms *Membership) bool { return ms.PKey.Base() == k.Base() }
+	return slices.ContainsFunc(r.byGUID[guid], same) || r.isAbout(pl, k)
+}
+
 // isAbout reports whether a membership of a place, of any port and also one that is to go, is of a partition.
 func (r *Register) isAbout(pl ib.Place, k ib.PKey) bool {
 	return slices.ContainsFunc(r.byPlace[pl], func(g ib.GUID) bool {

@@ -65,7 +65,7 @@ type Fabric interface {
 	PutOff(work.Ref)
 }
 
-// Events is what a Keeper reports of memberships.
+// Events is what a Keeper reports of memberships, and of P_Keys without one.
 type Events interface {
 	// Applied reports that a membership was read back.
 	Applied(*members.Membership)
@@ -73,6 +73,8 @@ type Events interface {
 	Removed(ms *members.Membership, hca bool)
 	// Refused reports why a membership is not honoured.
 	Refused(ms *members.Membership, reason string)
+	// Foreign reports what a port loses that no membership explains.
+	Foreign(*Foreign)
 	// Solved removes a fault from the views.
 	Solved(fault.Key)
 }

@@ -14,6 +14,8 @@ type port struct {
 	listed bool   // the rest of the table waits in the background
 	rest   bool   // the rest of the table is to be read now
 	later  bool   // blocks wait for ReadNow
+
+	foreign bool // what it loses was reported, since the table was last what is wanted
 }
 
 // known is what is known of all tables. Use newKnown.

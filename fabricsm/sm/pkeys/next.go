@@ -96,7 +96,9 @@ func (k *Keeper) Next(p topo.PortID) Step {
 
 // finish opens the way to Armed.
 func (k *Keeper) finish(p topo.PortID) {
-	if pt := &k.known.ports[p]; !pt.done {
+	pt := &k.known.ports[p]
+	pt.foreign = false
+	if !pt.done {
 		pt.done = true
 		k.queue.MarkPort(work.Set, p)
 	}
@@ -134,6 +136,7 @@ func (k *Keeper) write(p topo.PortID, pt *Port, later bool) Step {
 		if s == unknown && later {
 			return get(b)
 		}
+		k.reportForeign(p, want)
 		own.done = false
 		own.prove = slices.ContainsFunc(keys, members.IsTenant) || slices.ContainsFunc(have, members.IsTenant)
 		k.sent[p] = k.block.PKey
