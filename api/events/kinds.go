@@ -104,6 +104,12 @@ func Kinds() []Kind {
 			Page: "operate/availability.md#when-the-subnet-manager-is-blind", About: "fabric",
 		},
 		{
+			Type: FabricForeign, Severity: Warning, Causes: []string{"removed"},
+			What: "the Subnet Manager removed P_Keys of tenants that no membership explains: another subnet manager, or another program, made ports members",
+			Cure: "after a takeover, see which jobs need them; otherwise find out which program set them",
+			Page: "operate/move-in.md#p_keys-that-are-not-listed", Often: true, About: "fabric",
+		},
+		{
 			Type: EvidenceCurrent, Severity: Info, Causes: attest.LapseCauses(),
 			What: "what accepted evidence was judged by has changed back: it meets policy again",
 			Page: "operate/availability.md#evidence-that-no-longer-meets-policy",

@@ -20,6 +20,7 @@ const (
 	BrakeEnded       = "admission.brake-ended"
 	FabricBlind      = "fabric.blind"
 	FabricSeen       = "fabric.seen"
+	FabricForeign    = "fabric.foreign-p-keys"
 	StateRolledBack  = "state.rolled-back"
 	AnchorsFailing   = "anchors.failing"
 	AnchorsWritten   = "anchors.written"

@@ -34,6 +34,7 @@ type book struct {
 	settledOnce bool
 	news        map[ib.GUID]bool // ports that came or went since that view
 	sight       sight
+	foreign     foreign
 	judged      bool      // the sight was, since the book was made
 	told        v1.Sight  // to Options.OnSight
 	written     time.Time // when nodes and state were last brought up to date
@@ -265,6 +266,7 @@ func (b *book) sortedGrants() []records.Key {
 // pending returns up to n writes: first those that decide, then those that are shown.
 func (b *book) pending(n int) []write {
 	out := b.sight.pending(n)
+	out = append(out, b.foreign.untold.pending(n-len(out))...)
 	out = append(out, b.memberships.pending(n-len(out))...)
 	out = append(out, b.ports.pending(n-len(out))...)
 	out = append(out, b.tables.pending(n-len(out))...)

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"slices"
 
 	"portcullis/api/fabric/records"
@@ -119,6 +120,8 @@ func (b *book) event(ev sm.Event) {
 		b.found(records.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, records.Membership{State: records.Removed, Revision: e.Revision, HCAProven: e.HCAProven})
 	case *sm.MembershipRefused:
 		b.found(records.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, records.Membership{State: records.Refused, Revision: e.Revision, Reason: e.Reason})
+	case *sm.ForeignPKeys:
+		b.foreign.take(e, cmp.Or(b.owners.ports[e.GUID], b.owners.cables[e.Place]))
 	}
 }
 

@@ -16,6 +16,7 @@ const maxShownPKeys = 64
 
 // tick is called every nodesEvery.
 func (b *book) tick() {
+	b.foreign.publish(b.clock())
 	if b.seen == nil {
 		return
 	}

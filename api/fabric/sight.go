@@ -24,7 +24,7 @@ type sight struct {
 	sheet    *sheet[v1.Sight]
 	accepted records.Accepted
 	gone     map[string]goneNode // whose records were dropped within limits.Within
-	untold   []v1.Event          // not yet in the store
+	untold   untold
 }
 
 type goneNode struct {
@@ -56,21 +56,7 @@ func (s *sight) newest() v1.Sight {
 // pending returns up to n writes.
 func (s *sight) pending(n int) []write {
 	out := s.sheet.pending(n)
-	if len(s.untold) > 0 && len(out) < n {
-		told := slices.Clone(s.untold)
-		out = append(out, write{
-			put: func(ctx context.Context, tx *store.Tx) error {
-				for _, e := range told {
-					if err := events.Record(ctx, tx, e.Last, e); err != nil {
-						return err
-					}
-				}
-				return nil
-			},
-			done: func() { s.untold = s.untold[len(told):] },
-		})
-	}
-	return out
+	return append(out, s.untold.pending(n-len(out))...)
 }
 
 // judgeSight compares the nodes in sight with those known, and returns the keys of the records whose nodes are out of

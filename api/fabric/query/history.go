@@ -213,6 +213,8 @@ func fieldName(name string) string {
 		return "lids"
 	case "PKey":
 		return "p_key"
+	case "PKeys":
+		return "p_keys"
 	case "NodeGUID":
 		return "node_guid"
 	case "SMPs":
