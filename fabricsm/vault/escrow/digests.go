@@ -22,6 +22,7 @@ type Digests struct {
 	Fabric string    `json:"fabric"`
 	Made   time.Time `json:"made"`
 	Keys   []Digest  `json:"keys"`
+	Seal   string    `json:"seal,omitempty"` // 64 hexadecimal digits: an HMAC under the check key over all this
 }
 
 // Digest is one key of a device.
@@ -55,6 +56,7 @@ func (c *Contents) Digests() *Digests {
 			}
 		}
 	}
+	d.Seal = d.seal(c.Check)
 	return d
 }
 
@@ -85,6 +87,9 @@ func (c *Contents) Rehearse(d *Digests) (*Rehearsal, error) {
 	}
 	if len(d.Keys) == 0 {
 		return nil, errors.New("rehearsal: the list has no keys, which proves nothing; make it from the running store")
+	}
+	if err := c.checkSeal(d); err != nil {
+		return nil, err
 	}
 	check, have := c.Check.Reveal(), make(map[string]bool)
 	for _, k := range c.Digests().Keys {
