@@ -147,6 +147,7 @@ var access = map[string]string{
 	"POST /v1/fabric/keys/lend":                     "operator",
 	"POST /v1/fabric/keys/sa-key":                   "operator",
 	"POST /v1/fabric/keys/retire":                   "operator",
+	"POST /v1/fabric/keys/rehearsal":                "operator",
 	"POST /v1/verify":                               "operator",
 	"GET /v1/verify":                                "operator",
 	"GET /v1/audit":                                 "viewer",

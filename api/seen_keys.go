@@ -25,6 +25,8 @@ type KeyOperator interface {
 	LendSAKey(ctx context.Context, actor string, l v1.SAKeyLoan) (*v1.SealedKeys, error)
 	// RetireKeys destroys the keys of a device that left permanently. It is durable when it returns.
 	RetireKeys(ctx context.Context, actor string, r v1.KeyRetirement) (*v1.FabricKeys, error)
+	// RecordRehearsal verifies the proof that an escrow kit has every key, and records it.
+	RecordRehearsal(ctx context.Context, actor string, r v1.KeyRehearsal) (*v1.KeyRehearsed, error)
 }
 
 type (
@@ -33,6 +35,8 @@ type (
 	loanInput    struct{ Body v1.KeyLoan }
 	saKeyInput   struct{ Body v1.SAKeyLoan }
 	retireInput  struct{ Body v1.KeyRetirement }
+
+	rehearsalInput struct{ Body v1.KeyRehearsal }
 )
 
 func (s *Server) keyRoutes(a huma.API) {
@@ -65,6 +69,10 @@ func (s *Server) keyRoutes(a huma.API) {
 	operate(s, a, "retire-keys", "/v1/fabric/keys/retire", "Destroy the keys of a device that left permanently",
 		func(o FabricOperator, ctx context.Context, in *retireInput) (*v1.FabricKeys, error) {
 			return o.RetireKeys(ctx, actor(ctx), in.Body)
+		})
+	operate(s, a, "record-rehearsal", "/v1/fabric/keys/rehearsal", "Record that an escrow kit was opened and has every key",
+		func(o FabricOperator, ctx context.Context, in *rehearsalInput) (*v1.KeyRehearsed, error) {
+			return o.RecordRehearsal(ctx, actor(ctx), in.Body)
 		})
 }
 

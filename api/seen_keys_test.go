@@ -51,10 +51,15 @@ func (k *keyHolder) RetireKeys(_ context.Context, actor string, r v1.KeyRetireme
 	return &v1.FabricKeys{Managed: true}, nil
 }
 
+func (k *keyHolder) RecordRehearsal(_ context.Context, actor string, r v1.KeyRehearsal) (*v1.KeyRehearsed, error) {
+	k.said = append(k.said, actor+" rehearsal of "+r.Fabric)
+	return &v1.KeyRehearsed{Keys: r.Keys}, nil
+}
+
 // TestKeysAreForOperators: a request that changes which devices have keys, or shows keys sealed, takes the role operator
 // and carries the name of its caller.
 func TestKeysAreForOperators(t *testing.T) {
-	o, k := observer(t), &keyHolder{}
+	o, k, seal := observer(t), &keyHolder{}, strings.Repeat("a", 64)
 	f := newFixture(t, func(opt *api.Options) { opt.Fabric, opt.Operator = o, k })
 	for _, r := range []struct{ path, body string }{
 		{"/v1/fabric/keys/release", `{}`},
@@ -64,6 +69,7 @@ func TestKeysAreForOperators(t *testing.T) {
 		{"/v1/fabric/keys/lend", `{"guid":"` + ib.GUID(2).String() + `","seconds":600,"to":"bob"}`},
 		{"/v1/fabric/keys/sa-key", `{"to":"saquery"}`},
 		{"/v1/fabric/keys/retire", `{"guid":"` + ib.GUID(3).String() + `"}`},
+		{"/v1/fabric/keys/rehearsal", `{"fabric":"f","kit_made":"2026-01-01T00:00:00Z","listed":"2026-01-02T00:00:00Z","keys":1,"devices":1,"list":"` + seal + `","seal":"` + seal + `"}`},
 	} {
 		wantProblem(t, f.do("POST", r.path, "", r.body), 401, v1.CodeUnauthenticated)
 		wantProblem(t, f.do("POST", r.path, f.viewer, r.body), 403, v1.CodeForbidden)
@@ -71,7 +77,7 @@ func TestKeysAreForOperators(t *testing.T) {
 			t.Errorf("POST %s: %d %s", r.path, w.Code, w.Body)
 		}
 	}
-	if got, want := strings.Join(k.said, ", "), "olga release, olga resume, olga move 0x0000000000000002 leaf1/7, olga sealed, olga lend 0x0000000000000002 for 600 s to bob, olga SA_Key to saquery, olga retire 0x0000000000000003"; got != want {
+	if got, want := strings.Join(k.said, ", "), "olga release, olga resume, olga move 0x0000000000000002 leaf1/7, olga sealed, olga lend 0x0000000000000002 for 600 s to bob, olga SA_Key to saquery, olga retire 0x0000000000000003, olga rehearsal of f"; got != want {
 		t.Errorf("said %q, want %q", got, want)
 	}
 	for path, want := range map[string]string{"/v1/fabric/keys": `"managed":false`, "/v1/fabric/keys/devices": `"items":[]`} {

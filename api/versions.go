@@ -70,7 +70,7 @@ var versionRules = map[string]versionRule{
 	"verify-isolation": hasNone, // it changes nothing
 	"issue-receipt":    hasNone, // it signs what is there
 	"release-keys":     hasNone, "move-key": hasNone, "get-sealed-keys": hasNone,
-	"lend-key": hasNone, "lend-sa-key": hasNone, "retire-keys": hasNone,
+	"lend-key": hasNone, "lend-sa-key": hasNone, "retire-keys": hasNone, "record-rehearsal": hasNone,
 }
 
 // documentDemand says in the document that an operation is refused without If-Match.

@@ -246,6 +246,12 @@ var arrows = []arrow{
 		why: "memberships are kept through the ledger, and not through the Subnet Manager",
 	},
 	{
+		from: "api/rehearsal",
+		may:  []string{"fabricsm/vault", "fabricsm/vault/escrow", "api/v1", "api/store", "api/audit", "api/refusal"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm"},
+		why:  "a rehearsal is recorded of a proof, and no kit is opened by the service",
+	},
+	{
 		from: "api/receipt",
 		may:  []string{"fabricsm/ib", "attest", "attest/result", "api/v1", "api/strictjson"},
 		not:  []string{"net", "os", "log", "context", "portcullis/fabricsm/sm"},

@@ -48,6 +48,11 @@ func (g Keys) Retire(ctx context.Context, in v1.KeyRetirement) (*v1.FabricKeys, 
 	return ask[v1.FabricKeys](ctx, g.c, retireKeys, in)
 }
 
+// Rehearsed records the proof that an escrow kit has every key.
+func (g Keys) Rehearsed(ctx context.Context, in v1.KeyRehearsal) (*v1.KeyRehearsed, error) {
+	return ask[v1.KeyRehearsed](ctx, g.c, rehearsedKeys, in)
+}
+
 // Devices returns end ports with the state and age of their keys, page by page.
 func (g Keys) Devices(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[v1.FabricKey], error] {
 	return pages[v1.FabricKey](ctx, g.c, listDeviceKeys, query{}.page(q))

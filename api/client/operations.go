@@ -109,6 +109,7 @@ const (
 	lendKey        operation = "POST /v1/fabric/keys/lend"
 	lendSAKey      operation = "POST /v1/fabric/keys/sa-key"
 	retireKeys     operation = "POST /v1/fabric/keys/retire"
+	rehearsedKeys  operation = "POST /v1/fabric/keys/rehearsal"
 	listDeviceKeys operation = "GET /v1/fabric/keys/devices"
 
 	verifyIsolation operation = "POST /v1/verify"

@@ -100,7 +100,7 @@ var table = []Rule{
 	},
 	{
 		"escrow-rehearsed", General, "Devices whose keys are lost need a visit, and only a rehearsal proves that a kit opens.",
-		"portcullis keys rehearse KIT",
+		"portcullis keys rehearse KIT --proof FILE where the identity is kept, then portcullis keys rehearsed FILE",
 		on(func(f *Facts) *Seen[time.Time] { return &f.Rehearsed }, rehearsed),
 	},
 }

@@ -147,7 +147,7 @@ var table = []Group{
 		Name: "keys", Does: "changes, lends, moves and hands out keys of devices and of the service",
 		Roles: []Role{Operator, SecurityAdmin},
 		Operations: []string{
-			"rotate-host-authority", "rotate-result-key", "rotate-receipt-key", "release-keys", "move-key", "get-sealed-keys", "lend-key", "lend-sa-key", "retire-keys",
+			"rotate-host-authority", "rotate-result-key", "rotate-receipt-key", "release-keys", "move-key", "get-sealed-keys", "lend-key", "lend-sa-key", "retire-keys", "record-rehearsal",
 		},
 	},
 	{

@@ -13,6 +13,7 @@ import (
 	agefile "filippo.io/age"
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/api/fabric/query"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/driver/factfile"
 	"portcullis/fabricsm/driver/keystore"
@@ -166,6 +167,13 @@ func TestEscrow(t *testing.T) {
 				}
 			}
 
+			s.do(cli.ExitOK, "keys rehearse @kit --proof @proof"+rehearse)
+			k := &keyKeeper{Observer: query.New(query.Options{})}
+			said = s.do(cli.ExitOK, "keys rehearsed @proof --socket "+k.serve(t))
+			if !strings.Contains(said, "has all 30 keys of 30 devices") || k.rehearsed.Keys != 30 || len(k.rehearsed.Seal) != 64 {
+				t.Errorf("the service is told %+v; said %s", k.rehearsed, said)
+			}
+
 			before := s.contents("state", "root")
 			s.do(cli.ExitOK, "keys root @other-root")
 			s.do(cli.ExitOK, "keys recover @kit --identity @identity --root @other-root --out @again")
@@ -204,7 +212,10 @@ func TestEscrow(t *testing.T) {
 func TestKeysRefuse(t *testing.T) {
 	s := newSite(t, keys.ModeDerived)
 	s.do(cli.ExitOK, makeKit+"kit")
-	s.write("digests", s.do(cli.ExitOK, "keys digests --facts @state/facts --root @root"))
+	digests := s.do(cli.ExitOK, "keys digests --facts @state/facts --root @root")
+	s.write("digests", digests)
+	s.write("altered", strings.Replace(digests, `"epoch": 1`, `"epoch": 2`, 1))
+	s.write("unsealed", regexp.MustCompile(`,\s*"seal": "[0-9a-f]+"`).ReplaceAllString(digests, ""))
 	stranger, err := agefile.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
@@ -241,6 +252,11 @@ func TestKeysRefuse(t *testing.T) {
 		{"keys rehearse @cut" + rehearse, cli.ExitError, "take another copy"},
 		{"keys rehearse @kit --identity @identity --digests @broken-digests", cli.ExitError, "name the kit of that fabric"},
 		{"keys rehearse @kit --identity @identity", cli.ExitUsage, "--digests is needed"},
+		{"keys rehearse @kit --proof @digests" + rehearse, cli.ExitError, "exists already"},
+		{"keys rehearse @kit --identity @identity --digests @altered --proof @x", cli.ExitError, "the list was altered"},
+		{"keys rehearse @kit --identity @identity --digests @unsealed --proof @x", cli.ExitError, "create one with: portcullis keys digests"},
+		{"keys rehearsed @digests", cli.ExitError, "keys rehearse KIT --proof FILE writes one"},
+		{"keys rehearsed @unsealed", cli.ExitError, "no proof of a rehearsal"},
 		{"keys recover @kit --identity @identity --root @root --out @state", cli.ExitError, "exists"},
 	} {
 		if said := s.do(tt.code, tt.line); !strings.Contains(said, tt.want) {

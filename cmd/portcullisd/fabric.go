@@ -11,6 +11,7 @@ import (
 	"portcullis/api/fabric/owed"
 	"portcullis/api/fabric/query"
 	"portcullis/api/leader"
+	"portcullis/api/rehearsal"
 	"portcullis/api/removals"
 	"portcullis/attest"
 	"portcullis/cmd/portcullisd/administration"
@@ -24,6 +25,7 @@ import (
 	"portcullis/cmd/portcullisd/settle"
 	"portcullis/cmd/portcullisd/smrole"
 	"portcullis/cmd/portcullisd/watch"
+	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topospec"
@@ -64,8 +66,24 @@ func (s *service) newFabricRole() error {
 	f.marks = inputs.New(f.observer, s.log)
 	f.marks.Record = inputs.AuditMarks(s.store, f.owed)
 	f.marks.Note, f.marks.Sealed = keyops.Audit(s.store, time.Now), func() ([]sm.Fact, error) { return smrole.Facts(s.store, f.owed, s.log) }
+	if s.config.Fabric.Keys.ManagesKeys() {
+		f.marks.Rehearsed = (&rehearsal.Book{Store: s.store, Now: s.clock.Now, Check: f.check}).Record
+	}
 	s.fabric = f
 	return nil
+}
+
+// check returns the name of the vault of the keys of devices, and the key under which they are compared with a kit.
+func (f *fabricRole) check() (string, vault.CheckKey, error) {
+	facts, err := f.marks.Sealed()
+	if err != nil {
+		return "", vault.CheckKey{}, err
+	}
+	root, err := f.service.config.Fabric.Keys.OpenRoot(f.service.config.Path)
+	if err != nil {
+		return "", vault.CheckKey{}, err
+	}
+	return keystore.ReadCheck(facts, root)
 }
 
 // prover returns what proves the isolation of tenants, by a port of its own.

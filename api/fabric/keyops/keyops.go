@@ -24,7 +24,7 @@ import (
 // Note puts into the audit log what is about to be done with keys.
 type Note func(ctx context.Context, actor, action, object, code string) error
 
-// Ops implements api.KeyOperator. All but Note has to be set.
+// Ops implements api.KeyOperator. All but Note and Rehearsed has to be set.
 type Ops struct {
 	Seen *query.Observer // of the subnet manager
 	Log  *slog.Logger
@@ -33,6 +33,8 @@ type Ops struct {
 
 	// Sealed returns all facts that are stored, in which keys are sealed.
 	Sealed func() ([]sm.Fact, error)
+	// Rehearsed verifies and records that an escrow kit has every key; nil: this process keeps no records.
+	Rehearsed func(ctx context.Context, actor string, r v1.KeyRehearsal) (*v1.KeyRehearsed, error)
 	// Apply has the subnet manager do something, and returns when it is saved and done
 	// says, of what is seen then, that it is so.
 	Apply func(ctx context.Context, in sm.Input, done func() (bool, error)) error
@@ -147,6 +149,17 @@ func (k *Ops) SealedKeys(ctx context.Context, actor string) (*v1.SealedKeys, err
 		out.Facts = append(out.Facts, string(line))
 	}
 	return out, nil
+}
+
+// RecordRehearsal implements api.KeyOperator.
+func (k *Ops) RecordRehearsal(ctx context.Context, actor string, r v1.KeyRehearsal) (*v1.KeyRehearsed, error) {
+	if k.Rehearsed == nil {
+		return nil, &refusal.Error{
+			Code: "keys_unmanaged", Status: refusal.Conflict, Detail: "this process keeps no record of rehearsals",
+			Hint: "a service with the role sm and fabric.keys.root does",
+		}
+	}
+	return k.Rehearsed(ctx, actor, r)
 }
 
 // managed returns how keys stand, if devices get any.

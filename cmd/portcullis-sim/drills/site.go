@@ -158,6 +158,10 @@ func (o *operator) RetireKeys(ctx context.Context, actor string, r v1.KeyRetirem
 	return o.Ops.RetireKeys(ctx, actor, r)
 }
 
+func (o *operator) RecordRehearsal(ctx context.Context, actor string, r v1.KeyRehearsal) (*v1.KeyRehearsed, error) {
+	return o.Ops.RecordRehearsal(ctx, actor, r)
+}
+
 func (o *operator) MoveKey(ctx context.Context, actor string, m v1.KeyMove) (*v1.FabricKey, error) {
 	return o.Ops.MoveKey(ctx, actor, m)
 }

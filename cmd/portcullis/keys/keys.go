@@ -25,7 +25,7 @@ import (
 
 func keysCommand(env *cli.Env) *cobra.Command {
 	c := cli.Group("keys", "Back up, rehearse and recover keys of the fabric",
-		keysRoot(), keysEscrow(env), keysDigests(env), keysRehearse(env), keysRecover(env), keysInspect(env), keysExport(env), keysLend(env), keysSAKey(env))
+		keysRoot(), keysEscrow(env), keysDigests(env), keysRehearse(env), keysRehearsed(env), keysRecover(env), keysInspect(env), keysExport(env), keysLend(env), keysSAKey(env))
 	c.Long = `Back up, rehearse and recover keys of the fabric. No command prints a key.
 
 --facts is the file "facts" in the state directory of "portcullisd sm"; it may be read while

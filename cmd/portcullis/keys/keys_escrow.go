@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/driver/factfile"
 	"portcullis/fabricsm/driver/keystore"
@@ -24,6 +25,7 @@ import (
 
 const (
 	maxDigests = 512 << 20
+	maxProof   = 64 << 10
 )
 
 func keysEscrow(env *cli.Env) *cobra.Command {
@@ -124,22 +126,58 @@ func openKit(env *cli.Env, kit, identity string) (*escrow.Contents, error) {
 }
 
 func keysRehearse(env *cli.Env) *cobra.Command {
-	var identity, digests string
+	var identity, digests, proof string
 	c := &cobra.Command{
 		Use:   "rehearse KIT",
 		Short: "Prove that a kit opens and has every key of the store",
 		Long: `Prove that a kit opens and has every key of the store, derived or stored: compare it with a list
 of "portcullis keys digests". Counts are printed, and no key. The exit status is 1 if a key is
-missing: create another kit then.`,
+missing: create another kit then. With --proof a file is written that has no key, and that only an
+open kit of the store can make: "portcullis keys rehearsed FILE" has the service record it.`,
 		Args: cli.Operands("KIT"),
-		RunE: func(_ *cobra.Command, args []string) error { return rehearse(env, args[0], identity, digests) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return rehearse(env, args[0], identity, digests, proof)
+		},
 	}
 	c.Flags().StringVar(&identity, "identity", "", "file with the age identity of a recipient")
 	c.Flags().StringVar(&digests, "digests", "", `list of "portcullis keys digests"; - for standard input`)
+	c.Flags().StringVar(&proof, "proof", "", "file to write, which must not exist: the proof for the service")
 	return c
 }
 
-func rehearse(env *cli.Env, kit, identity, list string) error {
+func keysRehearsed(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rehearsed FILE",
+		Short: "Have the service record a rehearsal",
+		Long: `Have the service verify the proof of a rehearsal, and record it. FILE is what "portcullis keys
+rehearse --proof" wrote. "portcullis profile check" counts the age of the list that the kit was
+compared with.`,
+		Args: cli.Operands("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := env.ReadFile(args[0], maxProof)
+			if err != nil {
+				return err
+			}
+			var p v1.KeyRehearsal
+			if err := json.Unmarshal(text, &p); err != nil || p.List == "" {
+				return cli.Hint(errors.Join(fmt.Errorf("%s: no proof of a rehearsal", args[0]), err), "portcullis keys rehearse KIT --proof FILE writes one")
+			}
+			c, err := env.Connect()
+			if err != nil {
+				return err
+			}
+			r, err := c.Keys().Rehearsed(cmd.Context(), p)
+			if err != nil {
+				return err
+			}
+			return env.Print(r, func(w *cli.Columns) {
+				w.Text("recorded: the kit of %s has all %d keys of %d devices, as of %s", cli.Stamp(r.KitMade), r.Keys, r.Devices, cli.Stamp(r.Listed))
+			})
+		},
+	}
+}
+
+func rehearse(env *cli.Env, kit, identity, list, proof string) error {
 	if list == "" {
 		return &cli.UsageError{Msg: "--digests is needed", Hint: "portcullis keys digests makes the list, beside the store"}
 	}
@@ -165,7 +203,25 @@ func rehearse(env *cli.Env, kit, identity, list string) error {
 	if len(r.Missing) > 0 {
 		return cli.Hint(fmt.Errorf("%d of %d keys are not in the kit", len(r.Missing), r.Keys), "create another: portcullis keys escrow create")
 	}
-	return nil
+	if proof == "" {
+		return nil
+	}
+	return writeProof(c, &d, proof)
+}
+
+func writeProof(c *escrow.Contents, d *escrow.Digests, name string) error {
+	p, err := c.Prove(d)
+	if errors.Is(err, escrow.ErrUnsealedList) {
+		return cli.Hint(err, "create one with: portcullis keys digests")
+	}
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return newSecretFile(name, append(text, '\n'))
 }
 
 func rehearsalTable(w *cli.Columns, r *escrow.Rehearsal) {

@@ -53,7 +53,9 @@ func (c *Collector) Facts(ctx context.Context) (*profile.Facts, error) {
 	if err := c.anchors(ctx, snap, f); err != nil {
 		return nil, err
 	}
-	f.Rehearsed.Missing = "the service keeps no record of rehearsals: a kit is opened where its identity is, and never here"
+	if err := rehearsed(ctx, snap, f); err != nil {
+		return nil, err
+	}
 	if c.o.Manager == nil {
 		elsewhere(f)
 		return f, nil

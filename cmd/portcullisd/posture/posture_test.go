@@ -13,6 +13,7 @@ import (
 	"portcullis/api/fabric/records"
 	"portcullis/api/profile"
 	"portcullis/api/refusal"
+	"portcullis/api/rehearsal"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	v1 "portcullis/api/v1"
@@ -173,7 +174,7 @@ func TestSettings(t *testing.T) {
 	want(collect(), map[string]profile.State{
 		"sm-key": profile.Fails, "allowed-sms": profile.Fails, "cc-key": profile.Fails, "enforced-in": profile.Unknown, "m-key": profile.Unknown,
 		"topology-enforced": profile.Unknown, "sa-key": profile.Unknown, "mad-limiter": profile.Holds, "sa-limits": profile.Holds,
-		"attested": profile.Fails, "signed-firmware": profile.Unknown, "escrow-rehearsed": profile.Unknown, "audit-anchored": profile.Fails,
+		"attested": profile.Fails, "signed-firmware": profile.Unknown, "escrow-rehearsed": profile.Fails, "audit-anchored": profile.Fails,
 	})
 	core.SMKey, core.Election.Allowed = ib.NewSMKey(0x8f3a5b1c92d7e604), []sm.AllowedSM{{GUID: 7}}
 	core.ClassKeys.CC = sm.ClassKeyConfig{Enable: sm.KeyEnabled}
@@ -186,6 +187,35 @@ func TestSettings(t *testing.T) {
 	m = nil
 	for _, rule := range []string{"sm-key", "allowed-sms", "cc-key", "enforced-out", "m-key", "sa-key", "sa-trust", "mad-limiter", "default-partition-limited"} {
 		want(collect(), map[string]profile.State{rule: profile.Unknown})
+	}
+}
+
+// TestRehearsed judges the age of the last rehearsal of an escrow kit that was recorded.
+func TestRehearsed(t *testing.T) {
+	t.Parallel()
+	st := store.New(memory.New(time.Now), "")
+	c := New(Options{Store: st, Now: func() time.Time { return at }, Anchors: func() []anchor.State { return nil }})
+	for _, test := range []struct {
+		listed time.Time // of the record; zero: there is none
+		want   profile.State
+	}{
+		{time.Time{}, profile.Fails}, {at.Add(-91 * 24 * time.Hour), profile.Fails}, {at.Add(-time.Hour), profile.Holds},
+	} {
+		if !test.listed.IsZero() {
+			_, err := st.Update(t.Context(), func(tx *store.Tx) error {
+				return rehearsal.Records().Put(tx, "kit", rehearsal.Record{Listed: test.listed})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := c.Facts(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, why := state(t, f, "escrow-rehearsed"); got != test.want {
+			t.Errorf("listed %v: %v (%s), want %v", test.listed, got, why, test.want)
+		}
 	}
 }
 

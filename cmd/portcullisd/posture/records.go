@@ -12,6 +12,7 @@ import (
 	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/profile"
+	"portcullis/api/rehearsal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -154,6 +155,13 @@ func (c *Collector) anchors(ctx context.Context, r store.Snapshot, f *profile.Fa
 	}
 	f.Anchors = anchored(f.At, head.Seq, c.o.Anchors(), c.o.Every)
 	return nil
+}
+
+// rehearsed reads when an escrow kit was opened last, at the latest: when the list was made that it was compared with.
+func rehearsed(ctx context.Context, r store.Snapshot, f *profile.Facts) error {
+	last, err := rehearsal.Last(ctx, r)
+	f.Rehearsed = now(f, last.Listed, "the last proof of a rehearsal that was recorded")
+	return err
 }
 
 // anchored returns what anchors have of an audit log with a head. The log of the service is not outside of it, and does not count.

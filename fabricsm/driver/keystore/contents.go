@@ -68,6 +68,16 @@ func Read(facts []sm.Fact, root vault.Root) (*Contents, error) {
 	return c, nil
 }
 
+// ReadCheck returns the name of the vault among stored facts, and its check key. No key of a device is opened.
+func ReadCheck(facts []sm.Fact, root vault.Root) (string, vault.CheckKey, error) {
+	own := slices.DeleteFunc(slices.Clone(facts), func(f sm.Fact) bool { return f.Kind != sm.FactVault && f.Kind != sm.FactCheck })
+	c, err := Read(own, root)
+	if err != nil {
+		return "", vault.CheckKey{}, err
+	}
+	return c.Vault, c.Check, nil
+}
+
 // Restore writes contents into an empty store, such as those of an escrow kit:
 // with a new vault, and the same check key.
 func (s *Store) Restore(c *Contents) error {
