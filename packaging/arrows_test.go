@@ -226,6 +226,12 @@ var arrows = []arrow{
 		why: "what is proven of a fabric rests on what was read and declared, and not on the Subnet Manager",
 	},
 	{
+		from: "api/isolation/standing",
+		may:  []string{"api/v1", "api/store", "api/events"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm"},
+		why:  "what operators are told of a verdict rests on reports and records alone",
+	},
+	{
 		from: "api/profile",
 		not:  []string{"net", "os", "log", "context"},
 		why:  "security profiles are one table of values",

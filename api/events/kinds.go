@@ -121,6 +121,23 @@ func Kinds() []Kind {
 			Page: "operate/availability.md#evidence-that-no-longer-meets-policy",
 		},
 		{
+			Type: IsolationLost, Severity: Critical, Causes: []string{"leak"},
+			What: "an examination found a packet that passes between tenants. It names the first one with its way, and how many pairs of tenants there are",
+			Cure: "portcullis verify shows each packet and the smallest change that stops it",
+			Page: "operate/verify.md#events", About: "isolation",
+		},
+		{
+			Type: IsolationUnproven, Severity: Warning, Causes: []string{"old", "unknown"},
+			What: "it is not proven any more that tenants are isolated; unknown: the newest examination did not read everything or did not find a port; old: it began longer ago than it counts for",
+			Cure: "portcullis verify lists what was not read and what is missing; portcullis verify --last says why there is no newer result",
+			Page: "operate/verify.md#events", About: "isolation",
+		},
+		{
+			Type: IsolationRegained, Severity: Notice, Causes: []string{"no-tenants", "proven"},
+			What: "all tenants are proven to be isolated again, or (no-tenants) no host belongs to a tenant any more",
+			Page: "operate/verify.md#events", About: "isolation",
+		},
+		{
 			Type: LockChanged, Severity: Critical, Causes: []string{"unlocked", "epoch", "method", "file", "value"},
 			What: "an adapter comes back open, or with another key, method, settings file or value than was proven, without an order of ours; by host: settings that its agent found once it had opened the lock",
 			Cure: "find out which person or system had access to the adapter: a management controller, a jumper, other firmware. The host is admitted again once provisioning has locked the adapter",

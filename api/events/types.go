@@ -34,6 +34,10 @@ const (
 	AdoptionBegan    = "adoption.began"
 	AdoptionDue      = "adoption.due"
 	AdoptionEnded    = "adoption.ended"
+
+	IsolationLost     = "isolation.lost"
+	IsolationUnproven = "isolation.unproven"
+	IsolationRegained = "isolation.regained"
 )
 
 // Severities, the least first.

@@ -111,7 +111,7 @@ const ReceiptLog = "receipt-log/"
 // another review.
 func Seen() []string {
 	return []string{
-		"fabric/memberships/", "fabric/ports/", "fabric/nodes/", "fabric/sm/",
+		"fabric/memberships/", "fabric/ports/", "fabric/nodes/", "fabric/sm/", "isolation/standing/",
 		"session-keys/", "sessions-used/", "seals/", "unsealed/", "lock-tickets/", "lock-reports/", "idempotency/",
 		"leader/now/", "leader/candidates/", "audit/verifying/",
 		EventSeries, "receipt-log/tree/", "receipt-log/tiles/", "receipt-log/places/",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	v1 "portcullis/api/v1"
@@ -51,12 +52,18 @@ type Keeper struct {
 	Settled func() bool
 }
 
-// Keep examines all tenants until ctx ends, which is to be while this instance leads. Without Pace.Every it returns at once.
+// Keep examines all tenants, unless Pace.Every is 0, and records events of what changes. It returns when ctx ends, which is to be while
+// this instance leads.
 func (k *Keeper) Keep(ctx context.Context) {
-	every := k.Prover.Pace.Every
-	if every == 0 {
-		return
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { k.lead(ctx) })
+	if every := k.Prover.Pace.Every; every > 0 {
+		k.keep(ctx, every)
 	}
+}
+
+func (k *Keeper) keep(ctx context.Context, every time.Duration) {
 	s := schedule{every: every}
 	for pause := firstAfter; rest(ctx, pause); {
 		if !k.Settled() {

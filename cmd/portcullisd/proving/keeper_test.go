@@ -10,9 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"portcullis/api/events"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullisd/proving"
+	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/transport"
 )
 
@@ -142,7 +144,11 @@ func TestKeepsWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := keep(t, proving.Pace{}, nil)
-		<-k.over
+		defer k.stop()
+		k.after(2 * time.Hour)
+		if len(k.reads()) > 0 {
+			t.Errorf("the fabric was read at %v", k.reads())
+		}
 		if _, err := k.Prove(t.Context(), "olga", v1.IsolationQuery{Membership: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -307,6 +313,59 @@ func TestBoundsTime(t *testing.T) {
 		k.after(11*time.Minute + 30*time.Second)
 		if _, err := k.Kept(t.Context()); code(err) != v1.CodeNotExamined || !strings.Contains(err.Error(), "raise verify.rate") {
 			t.Errorf("%v", err)
+		}
+	})
+}
+
+// A change of what is found is an event, by whatever examination it is found. How isolation stands is known while this instance leads.
+func TestTellsOfChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := keep(t, proving.Pace{Every: time.Hour, Rate: 100}, nil)
+		defer k.stop()
+		k.after(30 * time.Minute)
+		told := func(want ...string) {
+			t.Helper()
+			all, err := events.Book{Store: k.store}.List(t.Context(), v1.EventQuery{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i := range all.Items {
+				got = append(got, all.Items[i].Type+" "+all.Items[i].Cause)
+			}
+			if slices.Reverse(got); !slices.Equal(got, want) {
+				t.Errorf("events %q, want %q", got, want)
+			}
+		}
+		told()
+		if s, ok := k.Standing(); !ok || s.Verdict != v1.Isolated || s.MaxAge != 3*time.Hour || s.Found == nil || !s.Proven.Equal(s.Examined) {
+			t.Errorf("isolation stands as %+v, %v", s, ok)
+		}
+		silent := func(is bool) {
+			t.Helper()
+			if err := k.stage.Fabric.SetFault("h1", sim.Fault{Silent: is}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		silent(true)
+		if _, err := k.Prove(t.Context(), "olga", v1.IsolationQuery{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		told("isolation.lost leak")
+		silent(false)
+		k.after(3 * time.Hour)
+		told("isolation.lost leak", "isolation.regained proven")
+		k.set(false, errors.New("the adapter is gone"))
+		k.after(7 * time.Hour)
+		told("isolation.lost leak", "isolation.regained proven", "isolation.unproven old")
+		if all, err := (events.Book{Store: k.store}).List(t.Context(), v1.EventQuery{}); err != nil || !strings.Contains(all.Items[0].Seen, "the adapter is gone") {
+			t.Errorf("%+v, %v", all, err)
+		}
+		k.stop()
+		if s, ok := k.Standing(); ok {
+			t.Errorf("without leading, isolation stands as %+v", s)
 		}
 	})
 }

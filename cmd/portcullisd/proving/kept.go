@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"portcullis/api/isolation/standing"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
@@ -30,6 +31,9 @@ func (p *Prover) note(out *v1.Isolation, q v1.IsolationQuery, why origin) {
 		return // a reading that is shared may be older
 	}
 	p.kept.found, p.kept.origin, p.kept.failed = out, why, nil
+	if p.standing != nil {
+		p.standing.News()
+	}
 }
 
 // noteFailure keeps why the service found nothing.
@@ -47,6 +51,53 @@ func (p *Prover) Last() (*v1.Isolation, time.Time) {
 		return nil, time.Time{}
 	}
 	return p.kept.found, p.kept.found.Bounds.Begun
+}
+
+// Standing returns how the isolation of all tenants stands. It reports false while this instance does not lead, or has not read what
+// others found.
+func (p *Prover) Standing() (standing.Standing, bool) {
+	p.told.Lock()
+	k := p.standing
+	p.told.Unlock()
+	if k == nil {
+		return standing.Standing{}, false
+	}
+	return k.Standing()
+}
+
+// lead has what is found recorded until ctx ends, which is to be while this instance leads.
+func (k *Keeper) lead(ctx context.Context) {
+	p := k.Prover
+	s := standing.New(standing.Options{
+		Store: p.Store, Log: p.Log, Now: p.Now, Every: p.Pace.Every, MaxAge: p.Pace.MaxAge(),
+		Newest: func() *v1.Isolation { found, _ := p.Last(); return found }, Why: k.why,
+	})
+	p.lead(s)
+	defer p.lead(nil)
+	s.Run(ctx)
+}
+
+func (p *Prover) lead(s *standing.Keeper) {
+	p.told.Lock()
+	defer p.told.Unlock()
+	p.standing = s
+}
+
+// why returns why there is no newer result; empty: not known.
+func (k *Keeper) why() string {
+	p := k.Prover
+	p.told.Lock()
+	failed := p.kept.failed
+	p.told.Unlock()
+	switch {
+	case failed != nil:
+		return failed.Error()
+	case p.Pace.Every == 0:
+		return "the service makes none by itself (verify.every)"
+	case !k.Settled():
+		return "the Subnet Manager has not settled the fabric"
+	}
+	return ""
 }
 
 // Kept implements api.IsolationProver.

@@ -14,6 +14,7 @@ import (
 	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/isolation"
+	"portcullis/api/isolation/standing"
 	"portcullis/api/receipt"
 	"portcullis/api/receipts"
 	"portcullis/api/refusal"
@@ -54,6 +55,8 @@ type Prover struct {
 
 	told sync.Mutex
 	kept kept
+
+	standing *standing.Keeper // nil: this instance does not lead
 }
 
 // New returns a Prover.
