@@ -82,6 +82,7 @@ var access = map[string]string{
 	"GET /v1/tenants/{name}":                        "viewer",
 	"POST /v1/tenants":                              "operator",
 	"DELETE /v1/tenants/{name}":                     "operator",
+	"PUT /v1/tenants/{name}/quota":                  "operator",
 	"GET /v1/clusters":                              "viewer",
 	"POST /v1/clusters":                             "operator",
 	"GET /v1/clusters/{name}":                       "viewer",
@@ -233,7 +234,7 @@ func unlimited(o *api.Options) {
 
 // TestRangesOfPKeysConfine: a credential with ranges of P_Keys changes clusters and which hosts are in them. The credential
 // of a scheduler is no second person of a revision, gets no key and brings no inventory. It does not confirm that a TPM was
-// cleared, nor which host has a GUID that two hosts claim. It reads neither the audit log nor backups, adoptions nor how secure the site is, and
+// cleared, nor which host has a GUID that two hosts claim, and sets no quota. It reads neither the audit log nor backups, adoptions nor how secure the site is, and
 // follows no events: they hold the data
 // of every tenant.
 func TestRangesOfPKeysConfine(t *testing.T) {
@@ -255,7 +256,7 @@ func TestRangesOfPKeysConfine(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			method, path, _ := strings.Cut(name, " ")
-			may := who == "viewer" && !slices.ContainsFunc(whole, hasPrefix(path)) || name != "DELETE /v1/hosts/{id}" && !strings.HasSuffix(path, "/tpm-cleared") && !strings.HasSuffix(path, "/guid-resolved") &&
+			may := who == "viewer" && !slices.ContainsFunc(whole, hasPrefix(path)) || name != "DELETE /v1/hosts/{id}" && !strings.HasSuffix(path, "/quota") && !strings.HasSuffix(path, "/tpm-cleared") && !strings.HasSuffix(path, "/guid-resolved") &&
 				slices.ContainsFunc(within, hasPrefix(path))
 			w := f.do(method, strings.NewReplacer("{id}", "x", "{name}", "x").Replace(path), token, "")
 			if !may {

@@ -16,6 +16,8 @@ type Tenancy interface {
 	Tenant(ctx context.Context, name string) (*v1.Tenant, error)
 	CreateTenant(ctx context.Context, actor string, t v1.NewTenant) (*v1.Tenant, error)
 	DeleteTenant(ctx context.Context, actor, name string) error
+	// SetQuota replaces the quota of a tenant.
+	SetQuota(ctx context.Context, actor, name string, q v1.TenantQuota) (*v1.Tenant, error)
 	Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error)
 	Cluster(ctx context.Context, name string) (*v1.Cluster, error)
 	CreateCluster(ctx context.Context, actor string, c v1.NewCluster) (*v1.Cluster, error)
@@ -38,6 +40,12 @@ type changeNameInput struct {
 }
 
 type tenantInput struct{ Body v1.NewTenant }
+
+type quotaInput struct {
+	Name string `path:"name" maxLength:"63" doc:"name of the tenant"`
+	MatchInput
+	Body v1.TenantQuota
+}
 
 type clustersInput struct{ v1.ClusterQuery }
 
@@ -87,7 +95,7 @@ func (s *Server) tenancyRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "get-tenant", method: http.MethodGet, path: "/v1/tenants/{name}", tag: "tenancy",
-		summary: "Show a tenant", access: accessView,
+		summary: "Show a tenant, what it has and the most that it may have", access: accessView,
 	}, func(ctx context.Context, in *nameInput) (*taggedOutput[v1.Tenant], error) {
 		return taggedTenant(s.tenancy.Tenant(ctx, in.Name))
 	})
@@ -96,6 +104,12 @@ func (s *Server) tenancyRoutes(a huma.API) {
 		summary: "Delete a tenant that has no cluster", access: accessTenancy,
 	}, func(ctx context.Context, in *changeNameInput) (*struct{}, error) {
 		return nil, s.tenancy.DeleteTenant(ctx, actor(ctx), in.Name)
+	})
+	register(s, a, operation{
+		id: "set-tenant-quota", method: http.MethodPut, path: "/v1/tenants/{name}/quota", tag: "tenancy",
+		summary: "Replace the quota of a tenant: it bounds what is added, and takes nothing away", access: accessOperate,
+	}, func(ctx context.Context, in *quotaInput) (*taggedOutput[v1.Tenant], error) {
+		return taggedTenant(s.tenancy.SetQuota(ctx, actor(ctx), in.Name, in.Body))
 	})
 	register(s, a, operation{
 		id: "list-clusters", method: http.MethodGet, path: "/v1/clusters", tag: "tenancy",

@@ -31,8 +31,9 @@ var versionRules = map[string]versionRule{
 	"acknowledge-tpm-clear": mayName, "resolve-guid-conflict": mayName,
 	"attestation-result": hasNone, // it signs what is there
 
-	// Tenants and clusters: a later object of the same name has another version.
-	"create-tenant": makesNew, "delete-tenant": mustName,
+	// Tenants and clusters: a later object of the same name has another version. That of a tenant changes with its quota, which
+	// takes nothing away.
+	"create-tenant": makesNew, "delete-tenant": mustName, "set-tenant-quota": mayName,
 	"create-cluster": makesNew, "delete-cluster": mustName, "use-cluster": mayName, "stop-using-cluster": mustName,
 
 	// The declared topology: the version changes with each step.

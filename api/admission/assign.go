@@ -100,6 +100,14 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 	if err := errors.Join(tenancy.CheckCluster(ctx, &c), tenancy.CheckHost(ctx, f.host.ID, f.rec.Cluster, f.rec.PKey)); err != nil {
 		return err
 	}
+	if f.rec.Cluster == "" {
+		if err := tenancy.RoomForHost(ctx, tx, c.Tenant); err != nil {
+			return err
+		}
+	}
+	if f.leaves != "" { // left over: a host that is being released is not assigned
+		tenancy.LeavingHosts().Delete(tx, f.host.ID)
+	}
 	id, before := f.host.ID, c
 	if i, there := slices.BinarySearch(c.Hosts, id); !there {
 		c.Hosts = slices.Insert(slices.Clone(c.Hosts), i, id)

@@ -32,6 +32,7 @@ type facts struct {
 	approved    bool            // an operator has approved the host in this review
 	host        inventory.Host
 	rec         hostrecord.Record
+	leaves      string                           // of a host in no cluster: the tenant for which it is recorded to count since its release
 	uses        []ib.PKey                        // of shared clusters of which its ports are limited members
 	ports       map[ib.GUID]records.Port         // what the fabric shows of the host's ports
 	grants      map[records.Key]records.Standing // every grant of the host

@@ -34,6 +34,13 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 	if f.uses, err = s.gatherUses(ctx, r, rec.Cluster); err != nil {
 		return nil, err
 	}
+	if rec.Cluster == "" {
+		left, err := store.Optional(tenancy.LeavingHosts().Get(ctx, r, id))
+		if err != nil {
+			return nil, err
+		}
+		f.leaves = left.Tenant
+	}
 	for _, p := range host.Ports() {
 		port, err := store.Optional(records.Ports().Get(ctx, r, p.GUID.String()))
 		if err != nil {

@@ -225,7 +225,7 @@ func (s *Service) settleAll(ctx context.Context, snap store.Snapshot) (*owners, 
 
 // unsettled reports whether settle would write something.
 func unsettled(f *facts, d decision) bool {
-	if d.phase != hostrecord.PhaseOf(f.rec) || len(f.grants) != len(f.rec.Grants) {
+	if d.phase != hostrecord.PhaseOf(f.rec) || len(f.grants) != len(f.rec.Grants) || f.leaving() != f.leaves {
 		return true
 	}
 	for k, st := range f.grants {

@@ -55,6 +55,9 @@ func (s *Service) settleBy(ctx context.Context, tx *store.Tx, id string, refs at
 	if err := s.settleGrants(ctx, tx, f, d); err != nil {
 		return nil, decision{}, err
 	}
+	if err := settleLeaving(tx, f); err != nil {
+		return nil, decision{}, err
+	}
 	f.rec.Granted = f.rec.Granted || len(d.want) > 0
 	if d.phase == v1.PhaseAdmitted {
 		f.rec.Admitted = true

@@ -24,6 +24,7 @@ type stock struct {
 	found     map[string]store.Record[records.Membership]
 	clusters  map[string]store.Record[tenancy.Cluster]
 	decisions map[string]store.Record[review.Decision]
+	leaving   map[string]store.Record[tenancy.Leaving]
 	mark      *review.Mark
 	braking   func(host string) braking
 }
@@ -69,6 +70,9 @@ func takeStock(ctx context.Context, n store.Snapshot) (*stock, error) {
 	if st.clusters, err = index(tenancy.Clusters().List(ctx, n, "")); err != nil {
 		return nil, err
 	}
+	if st.leaving, err = index(tenancy.LeavingHosts().List(ctx, n, "")); err != nil {
+		return nil, err
+	}
 	if st.mark, err = review.Current(ctx, n); err != nil {
 		return nil, err
 	}
@@ -97,6 +101,9 @@ func (s *Service) stockOf(ctx context.Context, n store.Snapshot, hosts []store.R
 		return nil, err
 	}
 	if st.clusters, err = clustersOf(ctx, n, st.records); err != nil {
+		return nil, err
+	}
+	if st.leaving, err = leavingOf(ctx, n, st.records); err != nil {
 		return nil, err
 	}
 	if st.mark, err = review.Current(ctx, n); err != nil {
@@ -192,6 +199,9 @@ func (s *Service) ungranted(st *stock, h *store.Record[inventory.Host]) (*facts,
 	f := s.newFacts(h.Value, st.records[h.Key].Value)
 	f.braking = st.braking(h.Key)
 	f.review, f.approved = st.mark, st.decisions[h.Key].Value.Approved
+	if f.rec.Cluster == "" {
+		f.leaves = st.leaving[h.Key].Value.Tenant
+	}
 	own := st.clusters[f.rec.Cluster].Value
 	var err error
 	f.uses, err = tenancy.UsesOf(&own, func(name string) (tenancy.Cluster, error) {

@@ -35,7 +35,9 @@ func (b *Backend) Tenant(_ context.Context, name string) (*v1.Tenant, error) {
 	}
 	if b.renews {
 		b.made++
-		b.tenants[name] = v1.Tenant{Name: t.Name, Created: t.Created, Version: strconv.Itoa(b.made)}
+		again := t
+		again.Version = strconv.Itoa(b.made)
+		b.tenants[name] = again
 	}
 	return &t, nil
 }
@@ -56,6 +58,35 @@ func (b *Backend) CreateTenant(_ context.Context, _ string, n v1.NewTenant) (*v1
 // DeleteTenant implements api.Tenancy.
 func (b *Backend) DeleteTenant(ctx context.Context, _, name string) error {
 	return remove(ctx, b, b.tenants, func(t v1.Tenant) string { return t.Version }, "tenant", name)
+}
+
+// SetQuota implements api.Tenancy. What the tenant has is nothing, or what SetUse says.
+func (b *Backend) SetQuota(ctx context.Context, _, name string, q v1.TenantQuota) (*v1.Tenant, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, ok := b.tenants[name]
+	if !ok {
+		return nil, notFound("tenant", name)
+	}
+	if !ifmatch.Matches(ctx, t.Version) {
+		return nil, changed("tenant", name)
+	}
+	b.made++
+	t.Quota, t.Exceeded, t.Version = &q, nil, strconv.Itoa(b.made)
+	if q.Hosts != nil && t.Use.Hosts > *q.Hosts {
+		t.Exceeded = []string{"hosts"}
+	}
+	b.tenants[name] = t
+	return &t, nil
+}
+
+// SetUse has a tenant show that it has so much.
+func (b *Backend) SetUse(name string, use v1.TenantUse) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.tenants[name]
+	t.Use = use
+	b.tenants[name] = t
 }
 
 // Clusters implements api.Tenancy.

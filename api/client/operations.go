@@ -34,6 +34,7 @@ const (
 	getTenant       operation = "GET /v1/tenants/{name}"
 	createTenant    operation = "POST /v1/tenants"
 	deleteTenant    operation = "DELETE /v1/tenants/{name}"
+	setQuota        operation = "PUT /v1/tenants/{name}/quota"
 	getCluster      operation = "GET /v1/clusters/{name}"
 	createCluster   operation = "POST /v1/clusters"
 	deleteCluster   operation = "DELETE /v1/clusters/{name}"

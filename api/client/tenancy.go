@@ -32,6 +32,11 @@ func (g Tenants) Delete(ctx context.Context, name string) error {
 	return do(ctx, g.c, deleteTenant, nil, name)
 }
 
+// SetQuota replaces the quota of a tenant, of the version in IfMatch.
+func (g Tenants) SetQuota(ctx context.Context, name string, in v1.TenantQuota) (*v1.Tenant, error) {
+	return ask[v1.Tenant](ctx, g.c, setQuota, in, name)
+}
+
 // Clusters asks about clusters and their P_Keys.
 type Clusters struct{ c *Client }
 

@@ -88,6 +88,11 @@ var table = []Group{
 		Operations: []string{"create-tenant", "delete-tenant"},
 	},
 	{
+		Name: "quotas", Does: "bounds how many hosts, clusters and P_Keys a tenant may have",
+		Roles:      []Role{Operator},
+		Operations: []string{"set-tenant-quota"},
+	},
+	{
 		Name: "clusters", Does: "creates and deletes clusters, and has them use shared ones",
 		Roles:      []Role{Scheduler, Operator},
 		Operations: []string{"create-cluster", "delete-cluster", "use-cluster", "stop-using-cluster"},

@@ -109,7 +109,10 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		key, err := s.allocatePKey(ctx, tx, n.Name, n.PKey, own)
+		if err := roomForCluster(ctx, tx, &t); err != nil {
+			return err
+		}
+		key, err := s.allocatePKey(ctx, tx, n.Name, t.Name, n.PKey, own)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 // allocatePKey assigns the cluster a P_Key that no port holds: the lowest that was never used, otherwise the one whose
 // absence was proven longest ago. A P_Key that the caller named, and may use, must be free in the same way. own are the
 // ranges of the tenant; nil: it has none.
-func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string, named *ib.PKey, own Ranges) (ib.PKey, error) {
+func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster, tenant string, named *ib.PKey, own Ranges) (ib.PKey, error) {
 	snap, err := tx.Snapshot(ctx)
 	if err != nil {
 		return 0, err
@@ -59,13 +59,13 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 	if st := was.Value.State; err == nil && st != "" && st != PKeyAbsent && (st != PKeyAdopted || !adopted) {
 		return 0, fmt.Errorf("%w: P_Key %v was taken", store.ErrConflict, key)
 	}
-	return key, PKeys().Put(tx, key.String(), PKeyRecord{State: PKeyUsed, Cluster: cluster, Since: s.now()})
+	return key, PKeys().Put(tx, key.String(), PKeyRecord{State: PKeyUsed, Cluster: cluster, Tenant: tenant, Since: s.now()})
 }
 
 // quarantinePKey takes the P_Key of a deleted cluster out of use until it is
 // proven absent.
 func (s *Service) quarantinePKey(ctx context.Context, tx *store.Tx, c Cluster) error {
-	rec := PKeyRecord{State: PKeyQuarantined, Cluster: c.Name, Since: s.now()}
+	rec := PKeyRecord{State: PKeyQuarantined, Cluster: c.Name, Tenant: c.Tenant, Since: s.now()}
 	if !s.o.Policy.Quarantines() {
 		rec.State = PKeyAbsent
 	}
@@ -86,7 +86,7 @@ func (s *Service) AdoptPKey(ctx context.Context, tx *store.Tx, k ib.PKey) error 
 	case rec.State != "" && rec.State != PKeyAbsent:
 		return refusal.New(refusal.Conflict, "p_key_used", "portcullis adopt plan shows what can be adopted", "P_Key %v is that of cluster %s", k.Base(), rec.Cluster)
 	}
-	return PKeys().Put(tx, k.Base().String(), PKeyRecord{State: PKeyAdopted, Cluster: rec.Cluster, Since: s.now()})
+	return PKeys().Put(tx, k.Base().String(), PKeyRecord{State: PKeyAdopted, Cluster: rec.Cluster, Tenant: rec.Tenant, Since: s.now()})
 }
 
 // FreePKey ends the quarantine of a P_Key, or that it is adopted, if no grant of it is left. It has

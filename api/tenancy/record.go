@@ -12,6 +12,7 @@ import (
 	"portcullis/api/ifmatch"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
 
@@ -23,6 +24,9 @@ type Tenant struct {
 	// PKeys are ranges, as "0x0100-0x01ff", that its clusters get P_Keys out of; none: any. A credential whose scope
 	// has all of them may change the tenant.
 	PKeys []string `json:"p_keys,omitempty"`
+
+	Quota   *v1.TenantQuota `json:"quota,omitempty"`   // nil: no bounds
+	Changes int64           `json:"changes,omitempty"` // how many times the quota was changed
 }
 
 // Cluster is a set of hosts with a P_Key of its own.
@@ -54,6 +58,8 @@ type PKeyRecord struct {
 	State   PKeyState `json:"state"`
 	Cluster string    `json:"cluster"` // present or last owner
 	Since   time.Time `json:"since"`
+	// Tenant is that of Cluster. Records that earlier releases wrote have none.
+	Tenant string `json:"tenant,omitempty"`
 }
 
 // Tenants holds tenants by name.
@@ -126,13 +132,19 @@ func UsesOf(c *Cluster, lookUp func(name string) (Cluster, error)) ([]ib.PKey, e
 // version names this cluster, and no later one that has the same name.
 func (c *Cluster) version() string { return strconv.FormatInt(c.Created.UnixNano(), 36) }
 
-// version names this tenant, and no later one that has the same name.
-func (t *Tenant) version() string { return strconv.FormatInt(t.Created.UnixNano(), 36) }
+// version names this tenant with its quota, and no later one that has the same name.
+func (t *Tenant) version() string {
+	v := strconv.FormatInt(t.Created.UnixNano(), 36)
+	if t.Changes > 0 {
+		v += "." + strconv.FormatInt(t.Changes, 10)
+	}
+	return v
+}
 
 func (c *Cluster) same(ctx context.Context) error {
 	return ifmatch.Check(ctx, "cluster", c.Name, c.version(), "it was made again since, and has P_Key "+c.PKey.String())
 }
 
 func (t *Tenant) same(ctx context.Context) error {
-	return ifmatch.Check(ctx, "tenant", t.Name, t.version(), "it was made again since")
+	return ifmatch.Check(ctx, "tenant", t.Name, t.version(), "it was made again since, or its quota was changed")
 }

@@ -1,4 +1,4 @@
-// Package tenancy keeps tenants, their clusters, and the P_Keys that clusters own. It also says what a credential with a
+// Package tenancy keeps tenants, their quotas, their clusters, and the P_Keys that clusters own. It also says what a credential with a
 // scope may have to do with. It knows no HTTP and no Subnet Manager, and decides about no host: that is package admission.
 //
 // A P_Key is assigned to another cluster only when it was proven absent from every port that ever was to hold it.

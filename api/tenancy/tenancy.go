@@ -22,23 +22,28 @@ func (s *Service) Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tena
 	if s := scopeOf(ctx); s.confined() {
 		from = page.Among(snap, Tenants(), slices.Compact(slices.Sorted(slices.Values(s.Tenants))))
 	}
-	out, err := page.Walk(ctx, "tenants", q, from, page.Each(func(r *store.Record[Tenant]) (*v1.Tenant, error) {
-		return tenantView(r.Value), nil
-	}))
+	out, err := page.Walk(ctx, "tenants", q, from, func(recs []store.Record[Tenant]) ([]*v1.Tenant, error) {
+		list := make([]*Tenant, len(recs))
+		for i := range recs {
+			list[i] = &recs[i].Value
+		}
+		return tenantsShown(ctx, snap, list)
+	})
 	return out, refusal.Explain(err)
 }
 
 // Tenant returns one tenant.
 func (s *Service) Tenant(ctx context.Context, tenant string) (*v1.Tenant, error) {
-	t, err := FindTenant(ctx, s.o.Store, tenant)
+	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	return tenantView(t), nil
-}
-
-func tenantView(t Tenant) *v1.Tenant {
-	return &v1.Tenant{Name: t.Name, Created: t.Created, Version: t.version(), PKeys: t.PKeys}
+	t, err := FindTenant(ctx, snap, tenant)
+	if err != nil {
+		return nil, refusal.Explain(err)
+	}
+	out, err := tenantShown(ctx, snap, &t)
+	return out, refusal.Explain(err)
 }
 
 // CreateTenant records a new tenant.
@@ -50,7 +55,7 @@ func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant
 	if err != nil {
 		return nil, s.o.Refusals.Note(ctx, audit.Change{Actor: actor, Action: "tenant.create", Object: "tenant/" + n.Name}, err)
 	}
-	var t Tenant
+	var out *v1.Tenant
 	err = s.update(ctx, func(tx *store.Tx) error {
 		_, err := Tenants().Get(ctx, tx, n.Name)
 		if err == nil {
@@ -59,7 +64,14 @@ func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		t = Tenant{Name: n.Name, Created: s.now(), PKeys: ranges.texts()}
+		t := Tenant{Name: n.Name, Created: s.now(), PKeys: ranges.texts()}
+		snap, err := tx.Snapshot(ctx)
+		if err != nil {
+			return err
+		}
+		if out, err = tenantShown(ctx, snap, &t); err != nil { // an earlier one of the name may have left something
+			return err
+		}
 		return errors.Join(
 			Tenants().Put(tx, t.Name, t),
 			s.log(ctx, tx, &audit.Change{Actor: actor, Action: "tenant.create", Object: "tenant/" + t.Name, After: t}),
@@ -68,7 +80,7 @@ func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant
 	if err != nil {
 		return nil, err
 	}
-	return tenantView(t), nil
+	return out, nil
 }
 
 // tenantRanges returns the ranges of P_Keys of a tenant to be created: those that were named, else those of the

@@ -23,7 +23,7 @@ type fixture struct {
 	full  error // what Options.Room returns
 }
 
-func newFixture(t *testing.T, edit ...func(*Options)) *fixture {
+func newFixture(t testing.TB, edit ...func(*Options)) *fixture {
 	t.Helper()
 	f := &fixture{clock: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return f.clock }

@@ -10,8 +10,27 @@ import (
 type Tenant struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
-	Version string    `json:"version" doc:"for If-Match: names this tenant, and no later one of the same name"`
+	Version string    `json:"version" doc:"for If-Match: names this tenant with its quota, and no later one of the same name"`
 	PKeys   []string  `json:"p_keys,omitempty" doc:"ranges that its clusters get P_Keys out of; a credential that has them all may change the tenant"`
+
+	Quota    *TenantQuota `json:"quota,omitempty" doc:"the most that it may have; absent: no bounds"`
+	Use      TenantUse    `json:"use" doc:"what it has"`
+	Exceeded []string     `json:"exceeded,omitempty" enum:"hosts,clusters,p_keys" doc:"what it has more of than its quota says: nothing is taken away, and more is refused"`
+}
+
+// TenantQuota is the most that a tenant may have. What is left out has no bound, and 0 means none.
+type TenantQuota struct {
+	Hosts    *int `json:"hosts,omitempty" minimum:"0" maximum:"1000000" doc:"hosts in its clusters, and released ones until the release is proven"`
+	Clusters *int `json:"clusters,omitempty" minimum:"0" maximum:"1000000" doc:"clusters, shared ones included"`
+	PKeys    *int `json:"p_keys,omitempty" minimum:"0" maximum:"1000000" doc:"P_Keys of its clusters, and of deleted clusters until proven absent everywhere"`
+}
+
+// TenantUse is what a tenant has of that which a quota bounds.
+type TenantUse struct {
+	Hosts     int `json:"hosts" doc:"hosts in its clusters, and those of releasing"`
+	Releasing int `json:"releasing" doc:"of hosts, those that were released and whose P_Keys are not proven absent from their switch ports"`
+	Clusters  int `json:"clusters" doc:"clusters, shared ones included"`
+	PKeys     int `json:"p_keys" doc:"P_Keys of its clusters, and of deleted clusters until proven absent everywhere"`
 }
 
 // Cluster is a set of hosts of one tenant that share one partition.
