@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 //	phase HOST PHASE [GUARD DETAIL]   put a host into a phase, with one unmet guard
 //	claimed HOST OTHER                have another host claim a GUID of a host
 //	admit-on-assign, release-at-once  let the fabric follow at once
+//	uses TENANT HOSTS RELEASING       have a tenant have so many hosts, of which so many are being released
 //	made-again-after-look             delete and create each tenant and cluster again, by another caller, once it was shown
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -38,6 +40,7 @@ func TestScripts(t *testing.T) {
 			"admit-on-assign":       func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnAssign(admit(ts)) },
 			"release-at-once":       func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnRelease(release(ts)) },
 			"exits":                 exits,
+			"uses":                  uses,
 			"made-again-after-look": func(ts *testscript.TestScript, not bool, _ []string) { backend(ts).RenewAfterLook(!not) },
 		},
 	})
@@ -137,6 +140,15 @@ func release(ts *testscript.TestScript) func(*v1.Host) {
 		next.Status = v1.HostStatus{Phase: v1.PhaseQuarantined, Since: noon, Guards: []v1.Guard{}}
 		b.SetHost(next)
 	}
+}
+
+// uses TENANT HOSTS RELEASING
+func uses(ts *testscript.TestScript, _ bool, args []string) {
+	hosts, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	releasing, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	backend(ts).SetUse(args[0], v1.TenantUse{Hosts: hosts, Releasing: releasing})
 }
 
 // exits CODE COMMAND... runs a command that must end with CODE.

@@ -11,12 +11,12 @@ import (
 )
 
 func tenantCommand(env *cli.Env) *cobra.Command {
-	return cli.Group("tenant", "Create, list and delete tenants", tenantList(env), tenantCreate(env), tenantDelete(env))
+	return cli.Group("tenant", "Create, list, show and delete tenants, and bound what they have", tenantList(env), tenantShow(env), tenantCreate(env), tenantQuota(env), tenantDelete(env))
 }
 
 func tenantList(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List tenants", Args: cli.Operands(),
+		Use: "list", Short: "List tenants, with what each has and may have", Args: cli.Operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := env.Connect()
 			if err != nil {
@@ -32,9 +32,14 @@ func tenantList(env *cli.Env) *cobra.Command {
 }
 
 func tenantTable(w *cli.Columns, tenants ...v1.Tenant) {
-	w.Row("TENANT", "P_KEYS", "CREATED")
-	for _, t := range tenants {
-		w.Row(t.Name, strings.Join(t.PKeys, " "), cli.Stamp(t.Created))
+	w.Row("TENANT", "HOSTS", "CLUSTERS", "P_KEYS", "RANGES", "CREATED")
+	for i := range tenants {
+		t := &tenants[i]
+		cells := []string{t.Name}
+		for _, u := range usesOf(t) {
+			cells = append(cells, u.short())
+		}
+		w.Row(append(cells, strings.Join(t.PKeys, " "), cli.Stamp(t.Created))...)
 	}
 }
 
