@@ -150,3 +150,40 @@ func (l *lab) change(fn func(tx *store.Tx) error) {
 		l.t.Fatal(err)
 	}
 }
+
+// BenchmarkQuota asks for room for a host, and shows all tenants, at a site of 10,368 hosts: all of one tenant, and those of 1,000.
+func BenchmarkQuota(b *testing.B) {
+	const hosts = 10368
+	for _, tenants := range []int{1, 1000} {
+		s := member.Open(b)
+		if _, err := s.Update(b.Context(), func(tx *store.Tx) (err error) {
+			for i := range tenants {
+				name := fmt.Sprint("tenant-", i)
+				c := tenancy.Cluster{Name: "of-" + name, Tenant: name}
+				for j := i; j < hosts; j += tenants {
+					c.Hosts = append(c.Hosts, fmt.Sprintf("compute-%05d", j))
+				}
+				err = errors.Join(err, tenancy.Clusters().Put(tx, c.Name, c), tenancy.PKeys().Put(tx, fmt.Sprintf("0x%04x", i+1), tenancy.PKeyRecord{State: tenancy.PKeyUsed, Cluster: c.Name, Tenant: name}),
+					tenancy.Tenants().Put(tx, name, tenancy.Tenant{Name: name, Clusters: []string{c.Name}, Quota: &v1.TenantQuota{Hosts: new(hosts + 1)}}))
+			}
+			return err
+		}); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint("room/", tenants), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.Update(b.Context(), func(tx *store.Tx) error { return tenancy.RoomForHost(b.Context(), tx, "tenant-0") }); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprint("list/", tenants), func(b *testing.B) {
+			svc := newLab(b, s).svc.Tenancy()
+			for b.Loop() {
+				if l, err := svc.Tenants(b.Context(), v1.PageQuery{}); err != nil || len(l.Items) != tenants {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -297,31 +297,3 @@ func TestQuotaIsAudited(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkRoomForHost asks for room at a tenant of one cluster with all 10,368 hosts, and at one of 1,000 tenants.
-func BenchmarkRoomForHost(b *testing.B) {
-	for _, tenants := range []int{1, 1000} {
-		b.Run(fmt.Sprint(tenants, " tenants"), func(b *testing.B) {
-			f := newFixture(b)
-			if _, err := f.store.Update(b.Context(), func(tx *store.Tx) (err error) {
-				for i := range tenants {
-					name := fmt.Sprint("t", i)
-					c := Cluster{Name: "c-" + name, Tenant: name}
-					for j := range 10368 / tenants {
-						c.Hosts = append(c.Hosts, fmt.Sprintf("compute-%05d", i*10368/tenants+j))
-					}
-					err = errors.Join(err, Clusters().Put(tx, c.Name, c),
-						Tenants().Put(tx, name, Tenant{Name: name, Clusters: []string{c.Name}, Quota: &v1.TenantQuota{Hosts: new(1 << 20)}}))
-				}
-				return err
-			}); err != nil {
-				b.Fatal(err)
-			}
-			for b.Loop() {
-				if _, err := f.store.Update(b.Context(), func(tx *store.Tx) error { return RoomForHost(b.Context(), tx, "t0") }); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
