@@ -27,6 +27,8 @@ type Intent struct {
 	switches map[ib.GUID]string
 	spares   map[ib.Place]bool
 	granted  map[seat][]ib.PKey // P_Keys with their membership, sorted; those that are being withdrawn are not among them
+	members  map[member]bool    // what any grant explains
+	owns     map[ib.PKey]string // tenant by base of a P_Key
 }
 
 // seat is a port at a place.
@@ -53,7 +55,10 @@ type Records struct {
 
 // NewIntent returns what is declared. Of a device that inventory and topology both declare, inventory counts.
 func NewIntent(r Records) (*Intent, error) {
-	in := &Intent{byPlace: map[ib.Place]int{}, switches: map[ib.GUID]string{}, spares: map[ib.Place]bool{}, granted: map[seat][]ib.PKey{}}
+	in := &Intent{
+		byPlace: map[ib.Place]int{}, switches: map[ib.GUID]string{}, spares: map[ib.Place]bool{},
+		granted: map[seat][]ib.PKey{}, members: map[member]bool{}, owns: map[ib.PKey]string{},
+	}
 	tenants, err := tenantsOf(r.Grants)
 	if err != nil {
 		return nil, err
@@ -137,6 +142,7 @@ func (in *Intent) grants(grants []store.Record[records.Grant], tenants map[ib.GU
 		if err != nil {
 			return err
 		}
+		in.explain(k, &grants[i].Value)
 		if grants[i].Value.Adopted != "" {
 			continue // it explains nothing: a port that shares a partition with a tenant shows as a leak
 		}

@@ -54,9 +54,10 @@ func (p *Proven) Report(q v1.IsolationQuery) *v1.Isolation { return p.report(q, 
 // report also adds to a Detail what it found of each pair and port; nil: it does not.
 func (p *Proven) report(q v1.IsolationQuery, detail *Detail) *v1.Isolation {
 	r := reporter{in: p.in, found: p.found, result: p.result, names: p.names, tenant: q.Tenant, parties: map[proof.Owner]*v1.IsolationParty{}, detail: detail}
-	r.out = &v1.Isolation{Tenant: q.Tenant, Examples: []v1.IsolationExample{}, Missing: []v1.MissingPort{}, Undeclared: []v1.UndeclaredPort{}, Unread: []v1.UnreadValue{}}
+	r.out = &v1.Isolation{Tenant: q.Tenant, Examples: []v1.IsolationExample{}, Missing: []v1.MissingPort{}, Undeclared: []v1.UndeclaredPort{}, Ghosts: []v1.GhostMember{}, Unread: []v1.UnreadValue{}}
 	r.ends()
 	r.strangers()
+	r.ghosts()
 	r.pairs()
 	r.conclude()
 	r.bounds(p.when, q.Membership)
@@ -75,7 +76,7 @@ type reporter struct {
 	names   map[string]string    // of devices: as the reader calls them, and as people do
 	detail  *Detail              // nil: not wanted
 
-	missing, undeclared int
+	missing, undeclared, ghostly int
 }
 
 // rename calls devices as people do.
@@ -386,7 +387,7 @@ func (r *reporter) bounds(when Span, membership bool) {
 	b := &r.out.Bounds
 	*b = v1.IsolationBounds{
 		Begun: when.Begun, Ended: when.Ended, Requests: r.found.Sent, Devices: len(r.found.Fabric.Devices), Ends: len(r.found.Ends),
-		Missing: r.missing, Undeclared: r.undeclared, Unread: len(r.found.Unknown), Strays: r.found.Strays, Assumptions: slices.Clone(assumptions),
+		Missing: r.missing, Undeclared: r.undeclared, Ghosts: r.ghostly, Unread: len(r.found.Unknown), Strays: r.found.Strays, Assumptions: slices.Clone(assumptions),
 	}
 	if membership {
 		b.Assumptions = append(b.Assumptions, "switches refuse inbound packets that claim full membership where the port is a limited member, as was asked to assume")

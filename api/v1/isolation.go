@@ -30,6 +30,7 @@ type Isolation struct {
 	Examples   []IsolationExample `json:"examples" doc:"packets that pass or may pass, at most 20; those that pass first"`
 	Missing    []MissingPort      `json:"missing" doc:"declared ports that were not found, at most 100; of their tenants nothing is proven"`
 	Undeclared []UndeclaredPort   `json:"undeclared" doc:"ports that were found and are not declared where they are, at most 100"`
+	Ghosts     []GhostMember      `json:"ghosts" doc:"ports that hold a P_Key of a tenant which no membership explains, at most 100; that alone is no packet that passes"`
 	Unread     []UnreadValue      `json:"unread" doc:"values that were not read, at most 100; each counts as letting every packet pass"`
 	Bounds     IsolationBounds    `json:"bounds"`
 }
@@ -113,6 +114,21 @@ type UndeclaredPort struct {
 	Cause string   `json:"cause"`
 }
 
+// GhostMember is a port that holds a P_Key of a tenant which no membership explains.
+type GhostMember struct {
+	GUID  ib.GUID   `json:"guid,omitzero" doc:"port GUID; none: nothing holds it but the switch port"`
+	Place ib.Place  `json:"place" doc:"switch port"`
+	PKeys []ib.PKey `json:"pkeys" doc:"with their membership; memberships that are being withdrawn and adopted ones explain theirs"`
+	Held  string    `json:"held" enum:"adapter,switch,both" doc:"whose table has them"`
+}
+
+// Which tables have a P_Key that no membership explains.
+const (
+	GhostInAdapter = "adapter"
+	GhostInSwitch  = "switch"
+	GhostInBoth    = "both"
+)
+
 // UnreadValue is a value that was not read.
 type UnreadValue struct {
 	What  string `json:"what"`
@@ -130,6 +146,7 @@ type IsolationBounds struct {
 	Ends        int       `json:"ends" doc:"ports of hosts that were found"`
 	Missing     int       `json:"missing" doc:"declared ports that were not found"`
 	Undeclared  int       `json:"undeclared" doc:"ports found that are not declared"`
+	Ghosts      int       `json:"ghosts" doc:"ports that hold a P_Key of a tenant which no membership explains"`
 	Unread      int       `json:"unread" doc:"values that were not read"`
 	Strays      int       `json:"strays" doc:"packets that answered no request"`
 	Assumptions []string  `json:"assumptions" doc:"what the verdict takes for granted"`

@@ -55,8 +55,9 @@ func TestVerify(t *testing.T) {
 			Missing:    []v1.MissingPort{{Host: "host-2", Party: "acme", GUID: 2, Place: ib.Place{Switch: 1, Port: 2}, Cause: "the switch port is down"}},
 			Undeclared: []v1.UndeclaredPort{{GUID: 3, Cause: "no such port is declared"}},
 			Unread:     []v1.UnreadValue{{What: "LFT", Where: "leaf-1", Cause: "the device did not answer"}},
-			Bounds:     v1.IsolationBounds{Missing: 8, Undeclared: 1, Unread: 1, Assumptions: []string{"switches are honest"}},
-		}, 200, 7, []string{"tenants: not proven: ports are missing", "the switch port is down", "and 7 more", "no such port is declared", "the device did not answer", "switches are honest"}},
+			Ghosts:     []v1.GhostMember{{GUID: 4, Place: ib.Place{Switch: 1, Port: 9}, PKeys: []ib.PKey{0x8101, 0x202}, Held: v1.GhostInBoth}},
+			Bounds:     v1.IsolationBounds{Missing: 8, Undeclared: 1, Ghosts: 3, Unread: 1, Assumptions: []string{"switches are honest"}},
+		}, 200, 7, []string{"tenants: not proven: ports are missing", "the switch port is down", "and 7 more", "no such port is declared", "0x8101 0x0202", "both", "and 2 more", "the device did not answer", "switches are honest"}},
 		{"new verdict", v1.Isolation{Verdict: "splendid"}, 200, 2, nil},
 		{"refused", v1.Isolation{}, 409, 2, nil},
 	} {

@@ -229,7 +229,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 	o.RMA, o.Derived = rma.New(replace), derive.New(derived)
 	registry := watch.NewRegistry(observer)
 	if a.prover != nil {
-		registry.MustRegister(metrics.NewIsolation(a.prover.Last))
+		registry.MustRegister(metrics.NewIsolation(a.prover.Standing))
 	}
 	registry.MustRegister(metrics.NewReady(o.Ready), a.phases, metrics.NewAttestations(adm.Attestation()), metrics.NewBackups(copies))
 	registry.MustRegister(metrics.NewWaivers(references), a.told, metrics.NewCertificateEnd(s.parts.Cert), metrics.NewTokens(a.tokens.Load), a.brakes)

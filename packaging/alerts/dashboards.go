@@ -53,7 +53,7 @@ func securityBoard() Dashboard {
 		File: "portcullis-security", Title: "Security", Help: "Violations, keys of devices, and proof of isolation.",
 		Panels: []Panel{
 			{Title: "Pairs that leak", Help: "Of the last examination of all tenants: want 0.", Unit: "short", Now: true, Queries: []Query{{`max(portcullis_isolation_pairs{verdict="leaks",$F})`, ""}}},
-			{Title: "Age of the proof", Help: "Time since all tenants were examined last.", Unit: "s", Now: true, Queries: []Query{{`time() - max(portcullis_isolation_examined_timestamp_seconds{$F})`, ""}}},
+			{Title: "Age of the proof", Help: "Time since an examination began that found all tenants isolated.", Unit: "s", Now: true, Queries: []Query{{`time() - max(portcullis_isolation_proven_timestamp_seconds{$F})`, ""}}},
 			{Title: "Audit log whole", Help: "1 while the audit log is what was written.", Unit: "short", Now: true, Queries: []Query{{`min(portcullis_audit_whole{$F})`, ""}}},
 			{Title: "Oldest key", Help: "Age of the oldest key that a device holds.", Unit: "s", Now: true, Queries: []Query{{`max(portcullis_key_age_seconds{quantile="max",$F})`, ""}}},
 			{Title: "Violations", Help: "Violations a second, by class, before they are checked.", Unit: "ops", Queries: []Query{{`sum by (class) (rate(portcullis_violations_total{verdict=~"reported|counted",$F}[$__rate_interval]))`, "{{class}}"}}},
@@ -65,6 +65,12 @@ func securityBoard() Dashboard {
 				{`sum by (lane) (rate(portcullis_sa_limited_total{$F}[$__rate_interval]))`, "queries, {{lane}}"},
 			}},
 			{Title: "Queries refused", Help: "Queries a second that were refused for security.", Unit: "ops", Queries: []Query{{`sum by (verdict) (rate(portcullis_sa_refused_total{$F}[$__rate_interval]))`, "{{verdict}}"}}},
+			{Title: "Verdict on isolation", Help: "1 for the verdict of the newest examination of all tenants.", Unit: "short", Queries: []Query{{`max by (verdict) (portcullis_isolation_verdict{$F})`, "{{verdict}}"}}},
+			{Title: "What is not proven", Help: "Of the newest examination: declared ports that were not found, values that were not read, and ports with a P_Key of a tenant that no membership explains.", Unit: "short", Queries: []Query{
+				{`max(portcullis_isolation_ports_missing{$F})`, "ports missing"},
+				{`max(portcullis_isolation_values_unread{$F})`, "values unread"},
+				{`max(portcullis_isolation_ghost_members{$F})`, "ghost members"},
+			}},
 			{Title: "Ports not as declared", Help: "By the difference.", Unit: "short", Queries: []Query{{`max by (verdict) (portcullis_topology_ports{$F})`, "{{verdict}}"}}},
 			{Title: "Anchors behind", Help: "For how long a place has lacked the head of the audit log.", Unit: "s", Queries: []Query{{`max by (anchor) (portcullis_audit_anchor_behind_seconds{$F})`, "{{anchor}}"}}},
 		},

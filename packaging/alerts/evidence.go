@@ -1,6 +1,6 @@
 package alerts
 
-// newest restricts what instances found about isolation to the newest examination: the others are of former leaders.
+// newest restricts what instances found about isolation to the newest examination: two may believe for a moment that they lead.
 const newest = ` and on (job, instance) (portcullis_isolation_examined_timestamp_seconds` +
 	` == on (fabric) group_left () max by (fabric) (portcullis_isolation_examined_timestamp_seconds))`
 
@@ -136,15 +136,37 @@ func evidence() []Rule {
 			Quiet:   []Series{{Name: "portcullis_isolation_ports_missing", Values: "0x60"}, {Name: "portcullis_isolation_examined_timestamp_seconds", Values: "3000x60"}},
 		},
 		{
+			Name: "GhostMembers", Severity: Warning,
+			Expr:    `portcullis_isolation_ghost_members > 0` + newest,
+			Summary: "{{ $value }} ports hold a P_Key of a tenant which no membership explains",
+			Means:   "The table of an adapter or a switch port has the P_Key of a tenant, and no host is granted it there. Where both tables have it, the port is a member of the partition; where one has it, the other alone keeps it out.",
+			Do: []string{
+				"`portcullis verify --last` lists the ports, their P_Keys and whose table has them.",
+				"Find out what wrote it: another Subnet Manager (`portcullis fabric violations`), or a device that the Subnet Manager does not reach (`portcullis fabric show`).",
+			},
+			More:   "[verify.md](verify.md#the-output)",
+			Fires:  []Series{{Name: "portcullis_isolation_ghost_members", Values: "3x60"}, {Name: "portcullis_isolation_examined_timestamp_seconds", Values: "3000x60"}},
+			Scrape: true,
+			Says:   "3 ports hold a P_Key of a tenant which no membership explains",
+			Quiet:  []Series{{Name: "portcullis_isolation_ghost_members", Values: "0x60"}, {Name: "portcullis_isolation_examined_timestamp_seconds", Values: "3000x60"}},
+		},
+		{
 			Name: "ProofOld", Severity: Warning,
-			Expr:    `time() - max by (fabric) (max_over_time(portcullis_isolation_examined_timestamp_seconds[30d])) > 7 * 86400`,
-			Summary: "The isolation of all tenants was examined {{ $value | humanizeDuration }} ago",
-			Means:   "The isolation of all tenants was not examined for a week. A site that never did gets no alert.",
-			Do:      []string{"`portcullis verify`, best each day by a timer."},
-			More:    "[verify.md](verify.md)",
-			Fires:   []Series{{Name: "portcullis_isolation_examined_timestamp_seconds", Values: "-861600x60"}},
-			Says:    "The isolation of all tenants was examined 10d 0h 20m 0s ago",
-			Quiet:   []Series{{Name: "portcullis_isolation_examined_timestamp_seconds", Values: "-86400x60"}},
+			Expr:    `time() - portcullis_isolation_examined_timestamp_seconds > on (fabric, job, instance) portcullis_isolation_max_age_seconds`,
+			Summary: "The isolation of all tenants was examined {{ $value | humanizeDuration }} ago, and proves nothing any more",
+			Means:   "The newest examination of all tenants is older than it counts for: three times `verify.every`, or a day with `every: 0s`. A site that never made one gets no alert, but an event where the service is to make them.",
+			Do:      []string{"`portcullis verify --last` says why the service has no newer result.", "`portcullis verify` examines the tenants now."},
+			More:    "[verify.md](verify.md#by-itself)",
+			Fires: []Series{
+				{Name: "portcullis_isolation_examined_timestamp_seconds", Values: "-8000x60"}, {Name: "portcullis_isolation_max_age_seconds", Values: "10800x60"},
+			},
+			Scrape: true,
+			Says:   "The isolation of all tenants was examined 3h 13m 20s ago, and proves nothing any more",
+			Quiet: []Series{
+				{Name: "portcullis_isolation_examined_timestamp_seconds", Values: "-8000x60"},
+				{Name: "portcullis_isolation_max_age_seconds", Values: "14400x60"},
+				{Name: "portcullis_isolation_max_age_seconds", Values: "10800x60", From: "b:7443"},
+			},
 		},
 	}
 }

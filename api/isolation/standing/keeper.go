@@ -133,11 +133,10 @@ func (k *Keeper) input(led time.Time) *input {
 
 // Standing returns how isolation stands. It reports false while the record is not read.
 func (k *Keeper) Standing() (Standing, bool) {
-	found := k.o.Newest()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.read {
 		return Standing{}, false
 	}
-	return k.kept.standing(found, k.o.MaxAge), true
+	return k.kept.standing(k.o.MaxAge), true
 }

@@ -159,25 +159,23 @@ func (r *record) same(o *record) bool {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// Standing is how the isolation of all tenants stands.
+// Standing is how the isolation of all tenants stands, by what the instances found that led.
 type Standing struct {
 	Verdict  string    // of v1.Isolation, by the newest examination
 	Reason   string    // in one line
+	Counts   Counts    // of that
 	Examined time.Time // begin of the newest examination; zero: there was none, and no verdict either
 	Proven   time.Time // begin of the newest that found all tenants isolated; zero: none did
 	MaxAge   time.Duration
-	// Found is the newest examination, if this instance made it; nil: another one did, before it led.
-	Found *v1.Isolation
 }
 
-func (r *record) standing(found *v1.Isolation, maxAge time.Duration) Standing {
-	s := Standing{Verdict: r.Newest.State, Reason: r.Newest.Seen, Examined: r.Newest.Begun, Proven: r.Proven, MaxAge: maxAge}
+func (r *record) standing(maxAge time.Duration) Standing {
+	s := Standing{
+		Verdict: cmp.Or(r.Newest.State, v1.IsolationUnknown), Reason: r.Newest.Seen, Counts: r.Newest.Counts,
+		Examined: r.Newest.Begun, Proven: r.Proven, MaxAge: maxAge,
+	}
 	if s.Verdict == nothing {
 		s.Verdict = v1.IsolationUnknown
 	}
-	if found != nil && found.Bounds.Begun.Equal(r.Newest.Begun) {
-		s.Found = found
-	}
-	s.Verdict = cmp.Or(s.Verdict, v1.IsolationUnknown)
 	return s
 }

@@ -370,7 +370,7 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
-// What is known of an instance that led before is known to the next; what that one found itself is not.
+// What an instance found that led before is known to the next.
 func TestStanding(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -384,20 +384,26 @@ func TestStanding(t *testing.T) {
 		f.find(report(v1.Isolated), time.Hour)
 		leaks := time.Now()
 		f.find(report(v1.Leaks), time.Hour)
-		if s, ok := f.keeps.Standing(); !ok || s.Verdict != v1.Leaks || !s.Examined.Equal(leaks) || !s.Proven.Equal(proven) || s.Found == nil {
+		if s, ok := f.keeps.Standing(); !ok || s.Verdict != v1.Leaks || !s.Examined.Equal(leaks) || !s.Proven.Equal(proven) || s.Counts.Pairs.Leaks != 1 {
 			t.Errorf("of the instance itself: %+v, %v", s, ok)
 		}
 		old := f.found
 		f.lead(t)
-		if s, ok := f.keeps.Standing(); !ok || s.Verdict != v1.Leaks || !s.Examined.Equal(leaks) || !s.Proven.Equal(proven) || s.Found != nil {
+		if s, ok := f.keeps.Standing(); !ok || s.Verdict != v1.Leaks || !s.Examined.Equal(leaks) || !s.Proven.Equal(proven) || s.Counts.Pairs.Leaks != 1 {
 			t.Errorf("of another: %+v, %v", s, ok)
 		}
 		f.find(report(v1.Isolated), time.Minute)
 		f.found = old // the first one leads again, and has what it found then
 		f.keeps.News()
 		f.rest(time.Minute)
-		if s, _ := f.keeps.Standing(); s.Verdict != v1.Isolated || s.Found != nil {
+		if s, _ := f.keeps.Standing(); s.Verdict != v1.Isolated || s.Counts.Pairs != (v1.IsolationPairs{Isolated: 3}) {
 			t.Errorf("an older examination replaces a newer one: %+v", s)
+		}
+		r := report(v1.IsolationUnknown)
+		r.Parties[0].Declared, r.Parties[0].Found, r.Bounds.Ghosts = 3, 1, 5
+		f.find(r, time.Minute)
+		if s, _ := f.keeps.Standing(); s.Counts != (Counts{Pairs: v1.IsolationPairs{Unknown: 3}, Missing: 2, Ghosts: 5, Unread: 2}) {
+			t.Errorf("counts %+v", s.Counts)
 		}
 		f.find(none(), time.Minute)
 		if s, _ := f.keeps.Standing(); s.Verdict != v1.IsolationUnknown || !strings.Contains(s.Reason, "no host") {

@@ -19,6 +19,23 @@ type finding struct {
 	Begun time.Time `json:"begun"`
 	Seen  string    `json:"seen"`         // in one line
 	Do    string    `json:"do,omitempty"` // empty: what the catalogue of events says
+	Counts
+}
+
+// Counts are what an examination counted.
+type Counts struct {
+	Pairs   v1.IsolationPairs `json:"pairs"`
+	Missing int               `json:"missing"` // declared ports of parties that were not found where they are declared
+	Ghosts  int               `json:"ghosts"`  // ports that hold a P_Key of a tenant which no membership explains
+	Unread  int               `json:"unread"`  // values
+}
+
+func countsOf(r *v1.Isolation) Counts {
+	c := Counts{Pairs: r.Pairs, Ghosts: r.Bounds.Ghosts, Unread: r.Bounds.Unread}
+	for i := range r.Parties {
+		c.Missing += r.Parties[i].Declared - r.Parties[i].Found
+	}
+	return c
 }
 
 // nothing is the state where no host belongs to a tenant.
@@ -26,7 +43,7 @@ const nothing = "nothing"
 
 // findingOf returns what a report about all tenants says.
 func findingOf(r *v1.Isolation) finding {
-	f := finding{State: r.Verdict, Begun: r.Bounds.Begun.UTC().Round(0)}
+	f := finding{State: r.Verdict, Begun: r.Bounds.Begun.UTC().Round(0), Counts: countsOf(r)}
 	pairs := r.Pairs.Isolated + r.Pairs.Leaks + r.Pairs.Unknown
 	switch {
 	case r.Verdict == v1.Isolated:

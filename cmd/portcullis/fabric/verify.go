@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -189,6 +190,18 @@ func showLists(w *cli.Columns, r *v1.Isolation) {
 			w.Row(cli.GUID(u.GUID), u.Place.String(), u.Cause)
 		}
 		more(r.Bounds.Undeclared, len(r.Undeclared))
+	}
+	if len(r.Ghosts) > 0 {
+		w.Gap()
+		w.Row("GHOST MEMBER AT", "PORT", "P_KEYS", "IN THE TABLE OF")
+		for i := range r.Ghosts {
+			g, keys := &r.Ghosts[i], make([]string, len(r.Ghosts[i].PKeys))
+			for j, k := range g.PKeys {
+				keys[j] = k.String()
+			}
+			w.Row(g.Place.String(), cli.GUID(g.GUID), strings.Join(keys, " "), g.Held)
+		}
+		more(r.Bounds.Ghosts, len(r.Ghosts))
 	}
 	if len(r.Unread) > 0 {
 		w.Gap()

@@ -1,50 +1,71 @@
 package metrics
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"portcullis/api/isolation/standing"
 	v1 "portcullis/api/v1"
 )
 
-// isolation is what was found when the isolation of all tenants was examined last.
+// isolation is how the isolation of all tenants stands.
 type isolation struct {
-	last                func() (*v1.Isolation, time.Time)
-	read, pairs, absent *prometheus.Desc
+	now                                                         func() (standing.Standing, bool)
+	bound, read, proven, verdict, pairs, absent, ghosts, unread *prometheus.Desc
 }
 
-// NewIsolation creates the metrics of the last examination of all tenants that this process made. last returns nil before the
-// first; there is no value then.
-func NewIsolation(last func() (*v1.Isolation, time.Time)) prometheus.Collector {
+// NewIsolation creates the metrics of the newest examination of all tenants. now reports false while this instance does not lead: there
+// is no value then. Before the first examination there is the bound alone.
+func NewIsolation(now func() (standing.Standing, bool)) prometheus.Collector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("portcullis_isolation_"+name, help, labels, nil)
+	}
 	return &isolation{
-		last:   last,
-		read:   prometheus.NewDesc("portcullis_isolation_examined_timestamp_seconds", "When the isolation of all tenants was examined last, in Unix time.", nil, nil),
-		pairs:  prometheus.NewDesc("portcullis_isolation_pairs", "Pairs of tenants, or of a tenant and other hosts, by the verdict of that examination.", []string{"verdict"}, nil),
-		absent: prometheus.NewDesc("portcullis_isolation_ports_missing", "Declared ports that were not found where they are declared, so that nothing is proven of them.", nil, nil),
+		now:     now,
+		bound:   desc("max_age_seconds", "How old an examination of all tenants may be that still counts."),
+		read:    desc("examined_timestamp_seconds", "When the isolation of all tenants was examined last, in Unix time."),
+		proven:  desc("proven_timestamp_seconds", "When the newest examination began that found all tenants isolated, in Unix time."),
+		verdict: desc("verdict", "1 for the verdict of the newest examination of all tenants, 0 for the others.", "verdict"),
+		pairs:   desc("pairs", "Pairs of tenants, or of a tenant and other hosts, by the verdict of that examination.", "verdict"),
+		absent:  desc("ports_missing", "Declared ports that were not found where they are declared, so that nothing is proven of them."),
+		ghosts:  desc("ghost_members", "Ports that hold a P_Key of a tenant which no membership explains."),
+		unread:  desc("values_unread", "Values of devices that were not read, each of which counts as letting every packet pass."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (i *isolation) Describe(ch chan<- *prometheus.Desc) {
-	ch <- i.read
-	ch <- i.pairs
-	ch <- i.absent
+	for _, d := range []*prometheus.Desc{i.bound, i.read, i.proven, i.verdict, i.pairs, i.absent, i.ghosts, i.unread} {
+		ch <- d
+	}
 }
 
 // Collect implements prometheus.Collector.
 func (i *isolation) Collect(ch chan<- prometheus.Metric) {
-	found, at := i.last()
-	if found == nil {
+	s, leads := i.now()
+	if !leads {
 		return
 	}
-	ch <- prometheus.MustNewConstMetric(i.read, prometheus.GaugeValue, float64(at.Unix()))
-	for verdict, n := range map[string]int{v1.Isolated: found.Pairs.Isolated, v1.Leaks: found.Pairs.Leaks, v1.IsolationUnknown: found.Pairs.Unknown} {
-		ch <- prometheus.MustNewConstMetric(i.pairs, prometheus.GaugeValue, float64(n), verdict)
+	put := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	missing := 0
-	for _, p := range found.Parties {
-		missing += p.Declared - p.Found
+	put(i.bound, s.MaxAge.Seconds())
+	if !s.Proven.IsZero() {
+		put(i.proven, float64(s.Proven.Unix()))
 	}
-	ch <- prometheus.MustNewConstMetric(i.absent, prometheus.GaugeValue, float64(missing))
+	if s.Examined.IsZero() {
+		return
+	}
+	put(i.read, float64(s.Examined.Unix()))
+	c := &s.Counts
+	for verdict, n := range map[string]int{v1.Isolated: c.Pairs.Isolated, v1.Leaks: c.Pairs.Leaks, v1.IsolationUnknown: c.Pairs.Unknown} {
+		put(i.pairs, float64(n), verdict)
+		is := 0.0
+		if verdict == s.Verdict {
+			is = 1
+		}
+		put(i.verdict, is, verdict)
+	}
+	put(i.absent, float64(c.Missing))
+	put(i.ghosts, float64(c.Ghosts))
+	put(i.unread, float64(c.Unread))
 }

@@ -13,6 +13,7 @@ import (
 
 	"portcullis/api/backup"
 	"portcullis/api/hostrecord"
+	"portcullis/api/isolation/standing"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	v1 "portcullis/api/v1"
@@ -169,17 +170,25 @@ func TestNewestBackup(t *testing.T) {
 	wantValues(t, "a directory that is gone", empty, map[string]float64{})
 }
 
+// There are values on the instance that leads alone, and none of what was never examined.
 func TestIsolationOfAllTenants(t *testing.T) {
 	t.Parallel()
-	var found *v1.Isolation
-	c := NewIsolation(func() (*v1.Isolation, time.Time) { return found, time.Unix(1000, 0) })
-	wantValues(t, "before the first", c, map[string]float64{})
-	found = &v1.Isolation{
-		Pairs:   v1.IsolationPairs{Isolated: 3, Leaks: 1, Unknown: 2},
-		Parties: []v1.IsolationParty{{Declared: 4, Found: 3}, {Declared: 2, Found: 1}, {Declared: 1, Found: 1}},
+	var now standing.Standing
+	leads := false
+	c := NewIsolation(func() (standing.Standing, bool) { return now, leads })
+	examined := standing.Standing{
+		Verdict: v1.Leaks, Examined: time.Unix(1000, 0), Proven: time.Unix(500, 0), MaxAge: 3 * time.Hour,
+		Counts: standing.Counts{Pairs: v1.IsolationPairs{Isolated: 3, Leaks: 1, Unknown: 2}, Missing: 4, Ghosts: 5, Unread: 6},
 	}
+	now = examined
+	wantValues(t, "of an instance that stands by", c, map[string]float64{})
+	leads, now = true, standing.Standing{Verdict: v1.IsolationUnknown, MaxAge: 3 * time.Hour}
+	wantValues(t, "before the first", c, map[string]float64{"isolation_max_age_seconds": 10800})
+	now = examined
 	wantValues(t, "examined", c, map[string]float64{
-		"isolation_examined_timestamp_seconds": 1000, "isolation_pairs isolated": 3, "isolation_pairs leaks": 1, "isolation_pairs unknown": 2,
-		"isolation_ports_missing": 2,
+		"isolation_max_age_seconds": 10800, "isolation_examined_timestamp_seconds": 1000, "isolation_proven_timestamp_seconds": 500,
+		"isolation_pairs isolated": 3, "isolation_pairs leaks": 1, "isolation_pairs unknown": 2,
+		"isolation_verdict isolated": 0, "isolation_verdict leaks": 1, "isolation_verdict unknown": 0,
+		"isolation_ports_missing": 4, "isolation_ghost_members": 5, "isolation_values_unread": 6,
 	})
 }

@@ -339,7 +339,7 @@ func TestTellsOfChanges(t *testing.T) {
 			}
 		}
 		told()
-		if s, ok := k.Standing(); !ok || s.Verdict != v1.Isolated || s.MaxAge != 3*time.Hour || s.Found == nil || !s.Proven.Equal(s.Examined) {
+		if s, ok := k.Standing(); !ok || s.Verdict != v1.Isolated || s.MaxAge != 3*time.Hour || s.Counts.Pairs.Isolated != 3 || !s.Proven.Equal(s.Examined) {
 			t.Errorf("isolation stands as %+v, %v", s, ok)
 		}
 		silent := func(is bool) {
