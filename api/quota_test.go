@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"portcullis/api/credential"
 	"portcullis/api/roles"
 	v1 "portcullis/api/v1"
 )
@@ -18,19 +17,7 @@ import (
 func TestQuotaOfATenant(t *testing.T) {
 	t.Parallel()
 	f := decided(t, site(t, "h1", "h2"))
-	file, tokens := "tokens:\n", map[roles.Role]string{}
-	for _, r := range roles.All() {
-		token, digest := credential.New()
-		tokens[r] = token
-		scope := ""
-		if r == roles.Tenant {
-			scope = ", tenants: [acme]"
-		}
-		file += fmt.Sprintf("- {name: of-%s, role: %s, sha256: %s%s}\n", r, r, digest, scope)
-	}
-	known, err := credential.Parse("tokens.yaml", []byte(file))
-	fatal(t, err)
-	f.server.SetTokens(known)
+	tokens := f.tokensOfRoles(t)
 	f.operator = tokens[roles.Operator]
 	tenantOf := func(w *httptest.ResponseRecorder) (out v1.Tenant) {
 		t.Helper()

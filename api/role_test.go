@@ -10,11 +10,9 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// TestRolesHoldOnEveryRoute has a credential of each role ask every operation: the table says which ones it is refused, and
-// the refusal names the roles that may.
-func TestRolesHoldOnEveryRoute(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, unlimited)
+// tokensOfRoles has the service know a credential of each role, and returns their tokens. That of a tenant is of acme.
+func (f *fixture) tokensOfRoles(t *testing.T) map[roles.Role]string {
+	t.Helper()
 	tokens, file := map[roles.Role]string{}, "tokens:\n"
 	for _, r := range roles.All() {
 		token, digest := credential.New()
@@ -28,6 +26,15 @@ func TestRolesHoldOnEveryRoute(t *testing.T) {
 	known, err := credential.Parse("tokens.yaml", []byte(file))
 	fatal(t, err)
 	f.server.SetTokens(known)
+	return tokens
+}
+
+// TestRolesHoldOnEveryRoute has a credential of each role ask every operation: the table says which ones it is refused, and
+// the refusal names the roles that may.
+func TestRolesHoldOnEveryRoute(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, unlimited)
+	tokens := f.tokensOfRoles(t)
 	refused := map[roles.Role]int{}
 	for _, d := range operations(t, f) {
 		if len(d.Security) != 1 || d.Security[0]["operator"] == nil {
