@@ -101,8 +101,12 @@ func TestDeviceWaitsForAnswers(t *testing.T) {
 	}
 }
 
+// longCommand is more bytes than a terminal holds: write(2) does not return before the TPM has read the rest, as that of a TPM's driver
+// does not return before the TPM has answered.
+const longCommand = 1 << 20
+
 // call has a goroutine send a command over a connection to a device and waits until
-// the TPM has it.
+// the goroutine is in the kernel: the TPM has read the first byte.
 func call(ctx context.Context, t *testing.T, device string, tpm io.Reader) (*conn, <-chan error) {
 	t.Helper()
 	rw, left, err := dial(ctx, device)
@@ -111,13 +115,21 @@ func call(ctx context.Context, t *testing.T, device string, tpm io.Reader) (*con
 	}
 	c, failed := newConn(device, rw, left), make(chan error, 1)
 	go func() {
-		_, err := c.send(ctx, []byte("command"))
+		_, err := c.send(ctx, make([]byte, longCommand))
 		failed <- err
 	}()
-	if _, err := io.ReadFull(tpm, make([]byte, len("command"))); err != nil {
+	if _, err := io.ReadFull(tpm, make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	return c, failed
+}
+
+// letGo has the TPM read the rest of a command, so that the call returns, and waits until the device is closed.
+func letGo(t *testing.T, tpm io.Reader) {
+	t.Helper()
+	if _, err := io.Copy(io.Discard, tpm); !errors.Is(err, unix.EIO) {
+		t.Fatal(err)
+	}
 }
 
 // A TPM that never answers frees its caller. Its thread stays in the kernel, and
@@ -140,9 +152,7 @@ func TestSilentDeviceFreesCaller(t *testing.T) {
 	if _, err := Open(t.Context(), device); !errors.Is(err, ErrStuck) {
 		t.Errorf("opened while the call is in the kernel: %v, want %v", err, ErrStuck)
 	}
-	if _, err := tpm.Write(answer(0)); err != nil {
-		t.Fatal(err)
-	}
+	letGo(t, tpm)
 	<-returned
 	d, err := Open(t.Context(), device)
 	if err != nil {
@@ -170,8 +180,6 @@ func TestCloseDoesNotWait(t *testing.T) {
 	if _, err := c.send(t.Context(), []byte{1}); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a command after that: %v, want %v", err, io.ErrClosedPipe)
 	}
-	if _, err := tpm.Write(answer(0)); err != nil { // lets the thread go
-		t.Fatal(err)
-	}
+	letGo(t, tpm)
 	<-returned // the next terminal may have the same name, and must not be found to be stuck
 }
