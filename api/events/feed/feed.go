@@ -110,8 +110,8 @@ func (s *Service) Watch(ctx context.Context, credential string, q *Query) (*Stre
 	c := make(chan sse.Message, ahead)
 	out := &Stream{C: c}
 	go func() {
-		defer s.leave(credential)
 		defer close(c)
+		defer s.leave(credential) // a client whose stream has ended may begin another one
 		w := &writer{feed: s, series: series, query: *q, to: c}
 		out.end = w.run(ctx, now)
 	}()

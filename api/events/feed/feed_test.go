@@ -73,6 +73,14 @@ func (s *site) watch(q v1.EventQuery, after string) *client {
 	return &client{s.t, stream, stop, after}
 }
 
+// end ends the stream, and returns when it counts no more.
+func (c *client) end() {
+	c.stop()
+	for open := true; open; {
+		_, open = <-c.s.C
+	}
+}
+
 // reads reads messages and compares them with those that are wanted.
 func (c *client) reads(want ...string) {
 	c.t.Helper()
@@ -124,7 +132,7 @@ func TestResumeLosesNothing(t *testing.T) {
 		again := s.watch(v1.EventQuery{}, first.last)
 		again.reads("begin resumed")
 		again.reads(all[n:]...)
-		again.stop()
+		again.end()
 	}
 }
 
@@ -175,8 +183,10 @@ func TestGapsAreTold(t *testing.T) {
 	} {
 		c := s.watch(v1.EventQuery{}, after)
 		c.reads("begin", "gap "+reason)
-		s.watch(v1.EventQuery{}, c.last).reads("begin resumed")
-		c.stop()
+		again := s.watch(v1.EventQuery{}, c.last)
+		again.reads("begin resumed")
+		again.end()
+		c.end()
 	}
 }
 
