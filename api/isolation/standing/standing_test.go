@@ -57,6 +57,13 @@ func (f *fabric) lead(t *testing.T) {
 	synctest.Wait()
 }
 
+// knows sets what the instance that leads found last, and why it has no newer result.
+func (f *fabric) knows(found *v1.Isolation, why string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.found, f.why = found, why
+}
+
 func (f *fabric) resign() {
 	if f.end != nil {
 		f.end()
@@ -220,7 +227,7 @@ func TestOldProof(t *testing.T) {
 		f.lead(t)
 		f.find(report(v1.Isolated), 3*time.Hour)
 		f.want(t, "at its bound", "", 0)
-		f.why = "the adapter is gone"
+		f.knows(f.found, "the adapter is gone")
 		f.rest(2 * time.Minute)
 		f.want(t, "beyond it", "isolation.unproven old", 1)
 		if list, _ := f.reported(t); !strings.Contains(list[0].Seen, "began at ") || !strings.Contains(list[0].Seen, ": the adapter is gone; before: isolated since") ||
@@ -393,7 +400,7 @@ func TestStanding(t *testing.T) {
 			t.Errorf("of another: %+v, %v", s, ok)
 		}
 		f.find(report(v1.Isolated), time.Minute)
-		f.found = old // the first one leads again, and has what it found then
+		f.knows(old, f.why) // the first one leads again, and has what it found then
 		f.keeps.News()
 		f.rest(time.Minute)
 		if s, _ := f.keeps.Standing(); s.Verdict != v1.Isolated || s.Counts.Pairs != (v1.IsolationPairs{Isolated: 3}) {
