@@ -64,11 +64,7 @@ func tenantShow(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "show TENANT", Short: "Show what a tenant has, and the most that it may have", Args: cli.Operands("TENANT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := env.Connect()
-			if err != nil {
-				return err
-			}
-			t, err := c.Tenants().Get(cmd.Context(), args[0])
+			_, t, err := tenantNamed(cmd.Context(), env, args[0])
 			if err != nil {
 				return err
 			}
@@ -100,11 +96,7 @@ func tenantQuota(env *cli.Env) *cobra.Command {
 proven, and a P_Key until it is proven absent. A quota below what the tenant has takes nothing
 away: more is refused.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := env.Connect()
-			if err != nil {
-				return err
-			}
-			t, err := c.Tenants().Get(cmd.Context(), args[0])
+			c, t, err := tenantNamed(cmd.Context(), env, args[0])
 			if err != nil {
 				return err
 			}

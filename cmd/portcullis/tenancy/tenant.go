@@ -1,6 +1,7 @@
 package tenancy
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,16 @@ import (
 
 func tenantCommand(env *cli.Env) *cobra.Command {
 	return cli.Group("tenant", "Create, list, show and delete tenants, and bound what they have", tenantList(env), tenantShow(env), tenantCreate(env), tenantQuota(env), tenantDelete(env))
+}
+
+// tenantNamed returns a tenant as the service has it now, and the client that read it.
+func tenantNamed(ctx context.Context, env *cli.Env, name string) (*client.Client, *v1.Tenant, error) {
+	c, err := env.Connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := c.Tenants().Get(ctx, name)
+	return c, t, err
 }
 
 func tenantList(env *cli.Env) *cobra.Command {
@@ -70,11 +81,7 @@ func tenantDelete(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete TENANT", Short: "Delete a tenant that has no clusters", Args: cli.Operands("TENANT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := env.Connect()
-			if err != nil {
-				return err
-			}
-			t, err := c.Tenants().Get(cmd.Context(), args[0])
+			c, t, err := tenantNamed(cmd.Context(), env, args[0])
 			if err != nil {
 				return err
 			}
