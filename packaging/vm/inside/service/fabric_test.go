@@ -100,6 +100,7 @@ func knows(t *testing.T) known {
 	// The earlier version reports no version of tenants and clusters.
 	for i := range k.Tenants {
 		k.Tenants[i].Version = ""
+		k.Tenants[i].Use = v1.TenantUse{} // it is counted for each answer, and an earlier release does not show it
 	}
 	for i := range k.Clusters {
 		k.Clusters[i].Version = ""
