@@ -25,7 +25,8 @@ func good() *profile.Facts {
 		SALimits: seen(profile.SALimits{Groups: 1, Services: 1, Subscriptions: 1}), CCKey: seen(key), VSKey: seen(key), N2NKey: seen(key),
 		MADLimits: seen(profile.MADLimits{All: true, Node: true}), SignedFirmware: seen(all), SMPFirewall: seen(all),
 		Attested: seen(profile.Attested{Sets: 1, Hosts: all}), Adopted: seen(profile.Adopted{}),
-		Anchors: seen(profile.Anchors{Configured: 1, Confirmed: now.Add(-time.Hour)}), Rehearsed: seen(now.Add(-90 * 24 * time.Hour)),
+		Isolation: seen(profile.Isolation{Verdict: profile.Isolated, Begun: now.Add(-3 * time.Hour), MaxAge: 3 * time.Hour}),
+		Anchors:   seen(profile.Anchors{Configured: 1, Confirmed: now.Add(-time.Hour)}), Rehearsed: seen(now.Add(-90 * 24 * time.Hour)),
 	}
 }
 
@@ -127,6 +128,15 @@ func TestEachState(t *testing.T) {
 		{"members-proven", profile.Unknown, func(f *profile.Facts) { f.Adopted.Value.Members = -1 }},
 		{"attested", profile.Fails, func(f *profile.Facts) { f.Attested.Value.Hosts = some }},
 		{"attested", profile.Unknown, func(f *profile.Facts) { f.Attested.Value.Hosts = none }},
+		{"isolation-proven", profile.Fails, func(f *profile.Facts) {
+			f.Isolation.Value = profile.Isolation{Verdict: profile.Leaks, Why: "a packet passes", Begun: now, MaxAge: time.Hour}
+		}},
+		{"isolation-proven", profile.Fails, func(f *profile.Facts) { f.Isolation.Value.Begun = now.Add(-3*time.Hour - 1) }},
+		{"isolation-proven", profile.Unknown, func(f *profile.Facts) { f.Isolation.Value.Begun = now.Add(1) }},
+		{"isolation-proven", profile.Unknown, func(f *profile.Facts) {
+			f.Isolation.Value.Verdict, f.Isolation.Value.Why = profile.Unproven, "a switch did not answer"
+		}},
+		{"isolation-proven", profile.Unknown, func(f *profile.Facts) { f.Isolation.Missing = "this instance does not lead" }},
 		{"audit-anchored", profile.Fails, func(f *profile.Facts) { f.Anchors.Value.Configured = 0 }},
 		{"audit-anchored", profile.Fails, func(f *profile.Facts) { f.Anchors.Value.Confirmed = time.Time{} }},
 		{"audit-anchored", profile.Fails, func(f *profile.Facts) { f.Anchors.Value.Confirmed = now.Add(-time.Hour - 1) }},
@@ -153,8 +163,8 @@ func TestEachState(t *testing.T) {
 	}
 	facts := good()
 	facts.At = time.Time{}
-	if n := profile.Check(profile.SecuredBareMetal, facts).Count(profile.Unknown); n != 2 {
-		t.Errorf("without the time of the facts, %d rules are unknown; want 2, those about ages", n)
+	if n := profile.Check(profile.SecuredBareMetal, facts).Count(profile.Unknown); n != 3 {
+		t.Errorf("without the time of the facts, %d rules are unknown; want 3, those about ages", n)
 	}
 }
 

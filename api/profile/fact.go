@@ -77,6 +77,24 @@ type Adopted struct {
 	Deadline time.Time // the last at which one ends
 }
 
+// Isolation is what the newest examination of all tenants found.
+type Isolation struct {
+	Verdict Verdict
+	Why     string        // why tenants are not proven isolated; empty: they are
+	Begun   time.Time     // of the examination
+	MaxAge  time.Duration // how long it counts
+}
+
+// Verdict says whether a packet can pass between tenants. The zero Verdict is Unproven.
+type Verdict uint8
+
+// Verdicts.
+const (
+	Unproven Verdict = iota
+	Isolated
+	Leaks
+)
+
 // Anchors says where the head of the audit log is kept outside.
 type Anchors struct {
 	Configured int
@@ -105,6 +123,7 @@ type Facts struct {
 	SMPFirewall     Seen[Count] // adapters of admitted hosts with the SMP firewall on and locked
 	Attested        Seen[Attested]
 	Adopted         Seen[Adopted]
+	Isolation       Seen[Isolation]
 	Anchors         Seen[Anchors]
 	Rehearsed       Seen[time.Time] // when an escrow kit was last rehearsed with success; zero: never
 }

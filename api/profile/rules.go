@@ -140,6 +140,16 @@ func proven(a Adopted, _ time.Time) (string, bool) {
 	return unless(a.Members == 0, fmt.Sprintf("%d memberships are adopted until %s, and nothing is proven of their hosts", a.Members, a.Deadline.UTC().Format(time.RFC3339))), true
 }
 
+func isolated(i Isolation, now time.Time) (string, bool) {
+	switch i.Verdict {
+	case Leaks:
+		return i.Why, i.Why != ""
+	case Isolated:
+		return within("tenants were proven isolated", i.Begun, now, i.MaxAge)
+	}
+	return i.Why, false
+}
+
 func anchored(a Anchors, now time.Time) (string, bool) {
 	switch {
 	case a.Configured <= 0:

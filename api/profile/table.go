@@ -94,6 +94,11 @@ var table = []Rule{
 		on(func(f *Facts) *Seen[Adopted] { return &f.Adopted }, proven),
 	},
 	{
+		"isolation-proven", BareMetal, "Settings say what devices should do; only their tables show whether a packet passes between tenants.",
+		"portcullis verify shows the packet and the change that stops it; verify.every: 1h has the service examine the fabric by itself",
+		on(func(f *Facts) *Seen[Isolation] { return &f.Isolation }, isolated),
+	},
+	{
 		"audit-anchored", General, "An audit log that is kept in one place can be rewritten there.",
 		"audit.anchors, with at least one place outside of the service's machines",
 		on(func(f *Facts) *Seen[Anchors] { return &f.Anchors }, anchored),

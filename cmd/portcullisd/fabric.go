@@ -122,6 +122,7 @@ func (s *service) profiler() *posture.Collector {
 				state, err := f.observer.SA(context.Background())
 				return err == nil && state.KeyEpoch > 0, err
 			},
+			Standing: f.proves.Standing,
 		}
 	}
 	return posture.New(o)

@@ -20,6 +20,7 @@ func TestProfile(t *testing.T) {
 		"default-partition-limited": v1.RuleHolds, "enforced-in": v1.RuleFails, "enforced-out": v1.RuleFails, "m-key": v1.RuleFails, "topology-enforced": v1.RuleFails,
 		"allowed-sms": v1.RuleFails, "mad-limiter": v1.RuleHolds, "sa-limits": v1.RuleHolds, "attested": v1.RuleFails, "audit-anchored": v1.RuleFails,
 		"signed-firmware": v1.RuleUnknown, "smp-firewall": v1.RuleUnknown, "escrow-rehearsed": v1.RuleFails,
+		"isolation-proven": v1.RuleUnknown,
 	}
 	eventually(t, "a profile of the settled fabric", func() (bool, string) {
 		r, err := c.Profile(t.Context(), v1.ProfileQuery{})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/api/audit/anchor"
+	"portcullis/api/isolation/standing"
 	"portcullis/api/profile"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -32,6 +33,8 @@ type Manager struct {
 	Administration func() (sa.Config, bool)
 	// SAKey reports whether an SA_Key is in force.
 	SAKey func() (bool, error)
+	// Standing returns how the isolation of all tenants stands. It reports false while this instance does not know.
+	Standing func() (standing.Standing, bool)
 }
 
 // Collector implements api.SecurityProfiler.
@@ -100,7 +103,9 @@ func now[T any](f *profile.Facts, v T, source string) profile.Seen[T] {
 
 // elsewhere has the facts of a Subnet Manager unknown.
 func elsewhere(f *profile.Facts) {
-	unknownSettings(f, "this process has no Subnet Manager: ask an instance that has the role sm")
-	unseen(f, "this process has no Subnet Manager: ask an instance that has the role sm")
-	unanswered(f, "this process has no Subnet Manager: ask an instance that has the role sm")
+	const why = "this process has no Subnet Manager: ask an instance that has the role sm"
+	f.Isolation.Missing = why
+	unknownSettings(f, why)
+	unseen(f, why)
+	unanswered(f, why)
 }

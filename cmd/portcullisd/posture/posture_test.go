@@ -11,6 +11,7 @@ import (
 	"portcullis/api/adoptions"
 	"portcullis/api/audit/anchor"
 	"portcullis/api/fabric/records"
+	"portcullis/api/isolation/standing"
 	"portcullis/api/profile"
 	"portcullis/api/refusal"
 	"portcullis/api/rehearsal"
@@ -152,6 +153,7 @@ func TestSettings(t *testing.T) {
 	m := &Manager{
 		Core: func() sm.Config { return core }, View: func() (*sm.View, error) { return nil, found },
 		Administration: func() (sa.Config, bool) { return answers, true }, SAKey: func() (bool, error) { return false, found },
+		Standing: func() (standing.Standing, bool) { return standing.Standing{}, false },
 	}
 	collect := func() *profile.Facts {
 		t.Helper()
@@ -185,8 +187,37 @@ func TestSettings(t *testing.T) {
 		"sa-key": profile.Fails, "mad-limiter": profile.Fails,
 	})
 	m = nil
-	for _, rule := range []string{"sm-key", "allowed-sms", "cc-key", "enforced-out", "m-key", "sa-key", "sa-trust", "mad-limiter", "default-partition-limited"} {
+	for _, rule := range []string{"sm-key", "allowed-sms", "cc-key", "enforced-out", "m-key", "sa-key", "sa-trust", "mad-limiter", "default-partition-limited", "isolation-proven"} {
 		want(collect(), map[string]profile.State{rule: profile.Unknown})
+	}
+}
+
+// TestIsolation: a packet that passes fails the rule whatever its age, and what proves nothing leaves it unknown.
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	const bound = 3 * time.Hour
+	for _, c := range []struct {
+		name   string
+		now    standing.Standing
+		known  bool
+		want   profile.State
+		detail string
+	}{
+		{"it does not lead", standing.Standing{Verdict: v1.Isolated, Examined: at, MaxAge: bound}, false, profile.Unknown, "does not lead"},
+		{"never examined", standing.Standing{Verdict: v1.IsolationUnknown, MaxAge: bound}, true, profile.Unknown, "no examination of all tenants"},
+		{"isolated", standing.Standing{Verdict: v1.Isolated, Examined: at.Add(-bound), Reason: "all pairs", MaxAge: bound}, true, profile.Holds, ""},
+		{"isolated, but long ago", standing.Standing{Verdict: v1.Isolated, Examined: at.Add(-bound - 1), MaxAge: bound}, true, profile.Fails, "want at most 3h"},
+		{"a clock is wrong", standing.Standing{Verdict: v1.Isolated, Examined: at.Add(time.Second), MaxAge: bound}, true, profile.Unknown, "after the facts"},
+		{"a packet passes", standing.Standing{Verdict: v1.Leaks, Examined: at, Reason: "from blue to red", MaxAge: bound}, true, profile.Fails, "from blue to red"},
+		{"a packet passed long ago", standing.Standing{Verdict: v1.Leaks, Examined: at.Add(-9 * bound), Reason: "from blue", MaxAge: bound}, true, profile.Fails, "from blue"},
+		{"not read", standing.Standing{Verdict: v1.IsolationUnknown, Examined: at, Reason: "3 values", MaxAge: bound}, true, profile.Unknown, "3 values"},
+		{"a verdict of another version", standing.Standing{Verdict: "good", Examined: at, Reason: "good", MaxAge: bound}, true, profile.Unknown, "good"},
+	} {
+		f := &profile.Facts{At: at}
+		(&Manager{Standing: func() (standing.Standing, bool) { return c.now, c.known }}).isolation(f)
+		if got, why := state(t, f, "isolation-proven"); got != c.want || !strings.Contains(why, c.detail) {
+			t.Errorf("%s: %v (%s), want %v", c.name, got, why, c.want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 func (m *Manager) facts(f *profile.Facts) {
 	core := m.Core()
 	settings(f, &core)
+	m.isolation(f)
 	switch view, err := m.View(); {
 	case err != nil:
 		unseen(f, err.Error())
