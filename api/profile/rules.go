@@ -146,8 +146,9 @@ func isolated(i Isolation, now time.Time) (string, bool) {
 		return i.Why, i.Why != ""
 	case Isolated:
 		return within("tenants were proven isolated", i.Begun, now, i.MaxAge)
+	default:
+		return i.Why, false
 	}
-	return i.Why, false
 }
 
 func anchored(a Anchors, now time.Time) (string, bool) {
