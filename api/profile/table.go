@@ -35,7 +35,7 @@ var table = []Rule{
 	},
 	{
 		"allowed-sms", BareMetal, "A Subnet Manager that is not listed must not be believed, also with the SM_Key.",
-		`fabric.election.allowed_sms: ["PORT-GUID@SWITCH-GUID/PORT"]`,
+		`fabric.election.allowed_sms: [none], or ["PORT-GUID@SWITCH-GUID/PORT"] for each other one`,
 		on(func(f *Facts) *Seen[bool] { return &f.AllowedSMs }, is("Subnet Managers that are not listed are believed")),
 	},
 	{

@@ -48,7 +48,7 @@ func install(t testing.TB, options ...string) (dir, address string) {
 	t.Helper()
 	address = testenv.Address(t)
 	dir = filepath.Join(t.TempDir(), "etc")
-	args := append([]string{"init", "--dir", dir, "--names", "127.0.0.1", "--listen", address, "--state-dir", filepath.Join(t.TempDir(), "state")}, options...)
+	args := append([]string{"init", "--dir", dir, "--names", "127.0.0.1", "--listen", address, "--state-dir", filepath.Join(t.TempDir(), "state"), "--profile", "general"}, options...)
 	if out, err := exec.Command("portcullisd", args...).CombinedOutput(); err != nil {
 		t.Fatalf("init: %v\n%s", err, out)
 	}

@@ -13,12 +13,12 @@ import (
 func TestProfile(t *testing.T) {
 	t.Parallel()
 	lab := ibsimtest.Start(t, []byte(oneSwitch))
-	dir, address := install(t, "--fabric-port", "ibsim:"+lab.Socket()+"/sm")
+	dir, address := install(t, "--fabric-port", "ibsim:"+lab.Socket()+"/sm", "--profile", "secured-bare-metal-cloud")
 	start(t, dir)
 	c := operator(t, dir, address)
 	want := map[string]string{
 		"default-partition-limited": v1.RuleHolds, "enforced-in": v1.RuleFails, "enforced-out": v1.RuleFails, "m-key": v1.RuleFails, "topology-enforced": v1.RuleFails,
-		"allowed-sms": v1.RuleFails, "mad-limiter": v1.RuleHolds, "sa-limits": v1.RuleHolds, "attested": v1.RuleFails, "audit-anchored": v1.RuleFails,
+		"sm-key": v1.RuleHolds, "allowed-sms": v1.RuleHolds, "cc-key": v1.RuleHolds, "vs-key": v1.RuleHolds, "n2n-key": v1.RuleHolds, "mad-limiter": v1.RuleHolds, "sa-limits": v1.RuleHolds, "attested": v1.RuleFails, "audit-anchored": v1.RuleFails,
 		"signed-firmware": v1.RuleUnknown, "smp-firewall": v1.RuleUnknown, "escrow-rehearsed": v1.RuleFails,
 		"isolation-proven": v1.RuleUnknown,
 	}

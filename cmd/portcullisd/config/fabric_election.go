@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ func (e *Election) check(k *checker, key string) {
 	k.between(key+".poll_every", e.PollEvery, 10*time.Millisecond, time.Minute)
 	within(k, key+".misses", e.Misses, 1, 100)
 	k.between(key+".patience", e.Patience, 100*time.Millisecond, time.Hour)
+	if len(e.AllowedSMs) > 1 && slices.Contains(e.AllowedSMs, sm.AllowedSM{}) {
+		k.wrong(key+".allowed_sms", "none is beside others: it allows no other Subnet Manager, and is alone in the list")
+	}
 	if len(e.AllowedSMs) > maxAllowedSMs {
 		k.wrong(key+".allowed_sms", "%d subnet managers: want at most %d", len(e.AllowedSMs), maxAllowedSMs)
 	}

@@ -65,6 +65,7 @@ func TestSMOptionsAreCheckedWithTheFile(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"--config " + dir + "/none", "read configuration: open"},
 		{"--priority 256", "want a number"},
+		{"--port sim:x --allowed-sm none,0x0020000000000101", "--allowed-sm none is beside others"},
 		{"--prefix fe80", "want 0x"},
 		{"--port sim:x --prefix 0x1", "--prefix 0x0000000000000001: want a subnet prefix"},
 	} {

@@ -14,14 +14,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"portcullis/api/ca"
 	"portcullis/api/credential"
+	"portcullis/api/profile"
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/cmd/portcullisd/config"
 	"portcullis/cmd/portcullisd/newfile"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/vault"
 )
 
@@ -43,14 +46,24 @@ func Init(args []string, stdout, stderr io.Writer) error {
 	listen := fl.String("listen", "", "listen address to write into the configuration")
 	stateDir := fl.String("state-dir", "", "state directory to write into the configuration")
 	port := fl.String("fabric-port", "", "fabric port to write into the configuration")
+	wanted := profile.SecuredBareMetal
+	fl.Func("profile", "security profile whose settings to write into the configuration: general, bare-metal-cloud or secured-bare-metal-cloud (the default)", func(s string) (err error) {
+		wanted, err = profile.Parse(s)
+		return err
+	})
 	if err := command.Parse(fl, "", args, stdout, stderr); err != nil {
 		return err
 	}
-	config, err := freshConfig(map[string]string{
+	values := settings(wanted)
+	for key, value := range map[string]string{
 		"listen": *listen, "state_dir": *stateDir, "fabric/  port": *port, "fabric/    root": keysRoot, "locks/  root": locksRoot,
-		"host_certificates/  ca_root": hostsRoot,
-		"results/  root":              resultsRoot, "results/  issuer": issuerOf(*names, *listen),
-	})
+		"host_certificates/  ca_root": hostsRoot, "results/  root": resultsRoot, "results/  issuer": issuerOf(*names, *listen),
+	} {
+		if value != "" {
+			values[key] = strconv.Quote(value)
+		}
+	}
+	config, err := freshConfig(values)
 	if err != nil {
 		return command.Hint(err, "nothing was written; --listen, --state-dir and --fabric-port set these values")
 	}
@@ -78,9 +91,12 @@ func Init(args []string, stdout, stderr io.Writer) error {
                     adapter can ever be opened; back it up in two places
   hosts.root        opens the sealed key of the authority for certificates of hosts
   results.root      opens the keys that attestation results are signed by
+  sm.key            proves this Subnet Manager to others that are allowed
+The settings are those of the security profile %[3]v. What else it wants is to be done on the fabric:
+portcullis profile check --profile %[3]v says what, and how.
 Start the service with: portcullisd --config %[1]s/portcullisd.yaml
 Ask it with:            portcullis --service https://HOST:PORT --ca %[1]s/tls/ca.pem --token-file %[1]s/operator.token host list
-`, *dir, *names)
+`, *dir, *names, wanted)
 	return nil
 }
 
@@ -93,7 +109,30 @@ const (
 	hostsRoot = "hosts.root"
 	// resultsRoot is the file with what opens the keys of attestation results.
 	resultsRoot = "results.root"
+	// smKey is the file with the SM_Key.
+	smKey = "sm.key"
 )
+
+// settings returns the settings of a security profile that differ from the defaults, by key as [freshConfig] takes them. Those of
+// classes cost an installation something: requests of these classes by tools without the keys are refused.
+func settings(p profile.Profile) map[string]string {
+	out := map[string]string{}
+	for _, s := range []struct {
+		first      profile.Profile
+		key, value string
+	}{
+		{profile.General, "fabric/  sm_key_file", smKey},
+		{profile.BareMetal, "fabric/    allowed_sms", "[none]"},
+		{profile.SecuredBareMetal, "fabric/    cc_key_enable", "enable"},
+		{profile.SecuredBareMetal, "fabric/    vs_key_enable", "enable"},
+		{profile.SecuredBareMetal, "fabric/    n2n_key_enable", "enable"},
+	} {
+		if s.first <= p {
+			out[s.key] = s.value
+		}
+	}
+	return out
+}
 
 // Roots are the files that a purge leaves.
 var Roots = []string{keysRoot, locksRoot, hostsRoot, resultsRoot}
@@ -135,7 +174,7 @@ func defaultNames() string {
 	return strings.Join(names, ",")
 }
 
-// freshConfig is the reference configuration with the given keys changed: those within
+// freshConfig is the reference configuration with the given keys changed to YAML values: those within
 // a section are named with it, a slash, and as they are indented.
 func freshConfig(changes map[string]string) ([]byte, error) {
 	lines := strings.SplitAfter(string(config.Reference), "\n")
@@ -150,7 +189,7 @@ func freshConfig(changes map[string]string) ([]byte, error) {
 			name = section + key
 		}
 		if value := changes[name]; ok && value != "" {
-			lines[i] = fmt.Sprintf("%s: %q\n", key, value)
+			lines[i] = fmt.Sprintf("%s: %s\n", key, value)
 		}
 	}
 	data := []byte(strings.Join(lines, ""))
@@ -189,6 +228,10 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 	if err != nil {
 		return nil, err
 	}
+	own, err := keys.Draw(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
 	token, digest := credential.New()
 	tokens := bytes.NewBufferString("# Operator tokens. \"portcullisd token\" makes another entry.\ntokens:\n")
 	tokens.WriteString(tokenEntry("operator", credential.Operator, digest, now, firstTokenDays))
@@ -203,6 +246,7 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 		{locksRoot, lockSecret, 0o600},
 		{hostsRoot, hostsSecret, 0o600},
 		{resultsRoot, resultsSecret, 0o600},
+		{smKey, fmt.Appendf(nil, "0x%016x\n", own.Reveal()), 0o600},
 		{"portcullisd.yaml", config, 0o644},
 	}, nil
 }

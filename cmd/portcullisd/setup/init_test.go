@@ -13,6 +13,8 @@ import (
 	"portcullis/api/credential"
 	"portcullis/cmd/portcullisd/command"
 	"portcullis/cmd/portcullisd/config"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm"
 )
 
 func TestInit(t *testing.T) {
@@ -51,7 +53,7 @@ func TestInit(t *testing.T) {
 	if err := pair.Leaf.VerifyHostname("fabric.example"); err != nil {
 		t.Error(err)
 	}
-	for _, name := range []string{"tls/ca.key", "tls/server.key", "tokens.yaml", "operator.token"} {
+	for _, name := range []string{"tls/ca.key", "tls/server.key", "tokens.yaml", "operator.token", "sm.key"} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -59,6 +61,59 @@ func TestInit(t *testing.T) {
 		if info.Mode() != 0o600 {
 			t.Errorf("%s has mode %v, want 0600", name, info.Mode())
 		}
+	}
+}
+
+// TestInitProfiles: each profile has its settings, and those of the profiles before it.
+func TestInitProfiles(t *testing.T) {
+	t.Parallel()
+	key := ""
+	for _, tt := range []struct {
+		args           []string
+		allowed, class bool
+	}{
+		{[]string{"--profile", "general"}, false, false},
+		{[]string{"--profile", "bare-metal-cloud"}, true, false},
+		{[]string{"--profile", "secured-bare-metal-cloud"}, true, true},
+		{nil, true, true},
+	} {
+		dir := filepath.Join(t.TempDir(), "etc")
+		var out, errs strings.Builder
+		if code := run(append([]string{"init", "--dir", dir, "--names", "localhost"}, tt.args...), &out, &errs); code != 0 {
+			t.Fatalf("%v: exit code %d: %s", tt.args, code, &errs)
+		}
+		c, err := config.Load(filepath.Join(dir, "portcullisd.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		core, err := c.Fabric.Core(c.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys.Check(keys.New(core.SMKey.Reveal())) != nil {
+			t.Errorf("%v: there is no good SM_Key", tt.args)
+		}
+		if none := slices.Equal(core.Election.Allowed, []sm.AllowedSM{{}}); none != tt.allowed {
+			t.Errorf("%v: allowed are %v", tt.args, core.Election.Allowed)
+		}
+		k := &core.ClassKeys
+		for _, class := range []sm.ClassKeyConfig{k.CC, k.VS, k.N2N} {
+			if on := class.Enable == sm.KeyEnabled; on != tt.class || class.Readable {
+				t.Errorf("%v: class keys are %+v", tt.args, *k)
+			}
+		}
+		drawn, err := os.ReadFile(filepath.Join(dir, "sm.key"))
+		if err != nil || string(drawn) == key {
+			t.Errorf("%v: the SM_Key is the one before: %v", tt.args, err)
+		}
+		key = string(drawn)
+		if strings.Contains(out.String(), strings.TrimSpace(key)) {
+			t.Error("the SM_Key was printed")
+		}
+	}
+	var out, errs strings.Builder
+	if code := run([]string{"init", "--dir", filepath.Join(t.TempDir(), "etc"), "--profile", "best"}, &out, &errs); code == 0 || !strings.Contains(errs.String(), `"best" is not known`) {
+		t.Errorf("a profile that does not exist: exit code %d, %s", code, &errs)
 	}
 }
 

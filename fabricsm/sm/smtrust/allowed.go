@@ -7,17 +7,23 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Allowed names another Subnet Manager that this one works with.
+// Allowed names another Subnet Manager that this one works with. The zero Allowed names none: a list of it alone allows no other.
 type Allowed struct {
 	GUID  ib.GUID  // port GUID
 	Place ib.Place // switch port it must be cabled to; zero: wherever the GUID is seen
 }
 
-// Parse reads "GUID" or "GUID@SWITCH/PORT".
+// none is how the zero Allowed is written.
+const none = "none"
+
+// Parse reads "GUID", "GUID@SWITCH/PORT" or "none".
 func Parse(s string) (a Allowed, err error) {
+	if s == none {
+		return Allowed{}, nil
+	}
 	guid, place, pinned := strings.Cut(s, "@")
 	if a.GUID, err = ib.ParseGUID(guid); err != nil || !a.GUID.Valid() {
-		return Allowed{}, fmt.Errorf("allowed subnet manager %q: want PORT-GUID or PORT-GUID@SWITCH-GUID/PORT", s)
+		return Allowed{}, fmt.Errorf("allowed subnet manager %q: want PORT-GUID, PORT-GUID@SWITCH-GUID/PORT or none", s)
 	}
 	if pinned {
 		if a.Place, err = ib.ParsePlace(place); err != nil {
@@ -38,7 +44,10 @@ func (a Allowed) MarshalText() ([]byte, error) { return []byte(a.String()), nil 
 
 // String is what Parse reads.
 func (a Allowed) String() string {
-	if a.Place.IsZero() {
+	switch {
+	case a == Allowed{}:
+		return none
+	case a.Place.IsZero():
 		return a.GUID.String()
 	}
 	return a.GUID.String() + "@" + a.Place.String()
@@ -46,7 +55,7 @@ func (a Allowed) String() string {
 
 // admits reports whether an end port is the one that is named, at its place.
 func (a *Allowed) admits(guid ib.GUID, place ib.Place) bool {
-	return a.GUID == guid && (a.Place.IsZero() || a.Place == place)
+	return a.GUID != 0 && a.GUID == guid && (a.Place.IsZero() || a.Place == place)
 }
 
 // Sibling is another instance of the same service, which was master with the facts that this one loads. The registrations

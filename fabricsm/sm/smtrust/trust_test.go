@@ -77,6 +77,7 @@ func TestTrusts(t *testing.T) {
 		{"at its place", key, []smtrust.Allowed{{GUID: 0x31, Place: here}}, true, true, true, true},
 		{"elsewhere", key, []smtrust.Allowed{{GUID: 0x31, Place: there}}, false, false, false, false},
 		{"another", key, []smtrust.Allowed{{GUID: 0x41}}, false, false, false, false},
+		{"none", key, []smtrust.Allowed{{}}, false, false, false, false},
 	} {
 		r := f.trust(tt.key, tt.allowed...)
 		p := f.hosts[1]
@@ -190,13 +191,13 @@ func TestSender(t *testing.T) {
 
 // TestAllowedText checks the text of an allowed Subnet Manager.
 func TestAllowedText(t *testing.T) {
-	for _, s := range []string{"0x0020000000000101", "0x0020000000000101@0x0010000100000001/7"} {
+	for _, s := range []string{"0x0020000000000101", "0x0020000000000101@0x0010000100000001/7", "none"} {
 		a, err := smtrust.Parse(s)
 		if err != nil || a.String() != s {
 			t.Errorf("%s: %v, %v", s, a, err)
 		}
 	}
-	for _, s := range []string{"", "0", "x", "0x20@", "0x20@0x10", "0x20@0x10/x", "@0x10/1"} {
+	for _, s := range []string{"", "0", "x", "0x20@", "0x20@0x10", "0x20@0x10/x", "@0x10/1", "none@0x10/1", "None"} {
 		if a, err := smtrust.Parse(s); err == nil {
 			t.Errorf("%q is taken for %v", s, a)
 		}
