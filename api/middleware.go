@@ -41,6 +41,7 @@ type note struct {
 	token  string               // name of the known token that was shown, "" for none
 	actor  string
 	fault  error
+	reads  bool // it only reads, whatever its method is
 	answer *http.ResponseController
 	body   *watchedBody // nil: there is none
 }
@@ -150,7 +151,7 @@ func (s *Server) record(r *http.Request, n *note, status, bytes int, took time.D
 		attrs = append(attrs, slog.String("error", n.fault.Error()))
 	case status >= http.StatusBadRequest && n.actor == "" && !s.local && !s.strangers.Allow(preauth.SourceOf(r.RemoteAddr), time.Now()):
 		level = slog.LevelDebug // a journal that is flooded drops what others say
-	case r.Method == http.MethodGet && (s.local || status < http.StatusBadRequest):
+	case (r.Method == http.MethodGet || n.reads) && (s.local || status < http.StatusBadRequest):
 		level = slog.LevelDebug // reads are polled all day and would drown the log
 	}
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)

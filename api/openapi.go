@@ -101,6 +101,7 @@ func (s *Server) routes(r chi.Router) *document {
 	whoamiRoute(s, a)
 	s.seenRoutes(a)
 	isolationRoutes(s, a)
+	inquiryRoutes(s, a)
 	receiptRoutes(s, a)
 	receiptLogRoutes(s, a)
 	profileRoutes(s, a)

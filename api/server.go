@@ -58,7 +58,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Profiler, Topospec, Derived,
+// Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Inquirer, Profiler, Topospec, Derived,
 // Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Pages, Verifier and Ready are
 // required.
 type Options struct {
@@ -67,6 +67,7 @@ type Options struct {
 	Fabric         FabricReader     // nil: the sm role is in another process
 	Operator       FabricOperator   // nil with Fabric
 	Isolation      IsolationProver  // nil with Fabric
+	Inquirer       Inquirer         // nil with Fabric
 	Profiler       SecurityProfiler // nil: no facts are collected
 	Topospec       TopospecKeeper   // nil: no revisions are kept
 	RMA            Replacer         // nil with Topospec
@@ -106,6 +107,7 @@ type Server struct {
 	fabric       FabricReader
 	operator     FabricOperator
 	isolation    IsolationProver
+	inquirer     Inquirer
 	profiler     SecurityProfiler
 	topospec     TopospecKeeper
 	rma          Replacer
@@ -152,7 +154,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, adopter: o.Adopter, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, receipts: o.Receipts, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, inquirer: o.Inquirer, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, adopter: o.Adopter, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, receipts: o.Receipts, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

@@ -69,8 +69,9 @@ var versionRules = map[string]versionRule{
 	// The fabric as it is seen, and its keys, which have no version.
 	"forget-unseen": hasNone, "step-down": hasNone, "mark-health": hasNone,
 	"verify-isolation": hasNone, // it changes nothing
-	"issue-receipt":    hasNone, // it signs what is there
-	"release-keys":     hasNone, "move-key": hasNone, "get-sealed-keys": hasNone,
+	"begin-inquiry":    makesNew, "ask-inquiry": hasNone, "end-inquiry": hasNone,
+	"issue-receipt": hasNone, // it signs what is there
+	"release-keys":  hasNone, "move-key": hasNone, "get-sealed-keys": hasNone,
 	"lend-key": hasNone, "lend-sa-key": hasNone, "retire-keys": hasNone, "record-rehearsal": hasNone,
 }
 

@@ -45,6 +45,9 @@ var arrows = []arrow{
 		why: "a reader of tables shares nothing with the Subnet Manager but the codec",
 	},
 	{
+		from: "fabricsm/inquiry", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/topo"}, not: []string{"net", "os", "log", "context", "time"},
+	},
+	{
 		from: "fabricsm/readback", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/proof", "fabricsm/transport"},
 		why: "what is proven of a fabric is read past the Subnet Manager",
 	},

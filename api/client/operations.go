@@ -113,6 +113,10 @@ const (
 	rehearsedKeys  operation = "POST /v1/fabric/keys/rehearsal"
 	listDeviceKeys operation = "GET /v1/fabric/keys/devices"
 
+	beginInquiry operation = "POST /v1/inquiries"
+	askInquiry   operation = "POST /v1/inquiries/{id}/mads"
+	endInquiry   operation = "DELETE /v1/inquiries/{id}"
+
 	verifyIsolation operation = "POST /v1/verify"
 	getIsolation    operation = "GET /v1/verify"
 	getProfile      operation = "GET /v1/profile"

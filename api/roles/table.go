@@ -156,6 +156,11 @@ var table = []Group{
 		},
 	},
 	{
+		Name: "inquiry", Does: "has diagnostic tools read devices, for a while and with the keys of these, which the tools do not see",
+		Roles:      []Role{Operator, SecurityAdmin},
+		Operations: []string{"begin-inquiry", "ask-inquiry", "end-inquiry"},
+	},
+	{
 		Name: "evidence", Does: "sets the clock, and accepts a break of the audit log",
 		Roles:      []Role{Operator, SecurityAdmin},
 		Operations: []string{"set-clock", "accept-audit-break"},

@@ -10,6 +10,7 @@ import (
 	"portcullis/cmd/internal/version"
 	"portcullis/cmd/portcullis/audit"
 	"portcullis/cmd/portcullis/cli"
+	"portcullis/cmd/portcullis/diag"
 	"portcullis/cmd/portcullis/fabric"
 	"portcullis/cmd/portcullis/firmware"
 	"portcullis/cmd/portcullis/host"
@@ -38,7 +39,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // nouns are all commands, by package.
 var nouns = []func(*cli.Env) []*cobra.Command{
-	audit.Commands, fabric.Commands, firmware.Commands, host.Commands, identity.Commands, keys.Commands, movein.Commands, receipt.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, topology.Commands,
+	audit.Commands, diag.Commands, fabric.Commands, firmware.Commands, host.Commands, identity.Commands, keys.Commands, movein.Commands, receipt.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, topology.Commands,
 }
 
 func root(env *cli.Env) *cobra.Command {

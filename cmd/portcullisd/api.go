@@ -206,6 +206,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 	if f := s.fabric; f != nil {
 		observer, debts, replace.Look = f.observer, f.owed, s.declared.Sight
 		o.Fabric, o.Operator, o.Isolation = f.observer, f.marks, a.prover // not a typed nil
+		o.Inquirer = f.asks
 		derived.Seen = func() (*topo.Fabric, error) {
 			sight, err := s.declared.Sight()
 			if err != nil {

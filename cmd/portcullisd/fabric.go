@@ -18,6 +18,7 @@ import (
 	"portcullis/cmd/portcullisd/config"
 	"portcullis/cmd/portcullisd/fabricport"
 	"portcullis/cmd/portcullisd/inputs"
+	"portcullis/cmd/portcullisd/inquiring"
 	"portcullis/cmd/portcullisd/leadership"
 	"portcullis/cmd/portcullisd/posture"
 	"portcullis/cmd/portcullisd/proving"
@@ -44,6 +45,7 @@ type fabricRole struct {
 	settler  *settle.Settler
 	answers  *administration.Keeper
 	proves   *proving.Prover
+	asks     *inquiring.Service
 	running  *smrole.Role // nil before run
 }
 
@@ -91,19 +93,43 @@ func (f *fabricRole) prover() *proving.Prover {
 	s := f.service
 	c, v := &s.config.Fabric, &s.config.Verify
 	o := proving.Options{
-		Store: s.store, Log: s.log, Now: s.clock.Now, Sealed: f.marks.Sealed, Timeout: c.Timeout,
-		Pace: proving.Pace{Every: v.Every, Rate: v.Rate, Membership: v.AssumeMembership},
-		Open: func(ctx context.Context) (transport.Port, error) {
-			ctx, cancel := context.WithTimeout(ctx, fabricport.DialTimeout)
-			defer cancel()
-			return fabricport.Attach(ctx, c.Port, c.Timeout)
-		},
+		Store: s.store, Log: s.log, Now: s.clock.Now, Open: f.beside, Sealed: f.marks.Sealed, Root: f.keysRoot(), Timeout: c.Timeout,
+		Pace:     proving.Pace{Every: v.Every, Rate: v.Rate, Membership: v.AssumeMembership},
 		Topology: func(ctx context.Context) *topospec.Spec { return s.declared.With(ctx, s.inUse.Core()).Topology.Spec },
 	}
-	if c.Keys.ManagesMKeys() {
-		o.Root = func() (vault.Root, error) { return c.Keys.OpenRoot(s.config.Path) }
-	}
 	return proving.New(o)
+}
+
+// inquirer returns what has diagnostic tools read devices, by a port of its own.
+func (f *fabricRole) inquirer() *inquiring.Service {
+	s := f.service
+	return inquiring.New(inquiring.Options{
+		Store: s.store, Log: s.log, Now: s.clock.Now, Open: f.beside, View: f.observer.View, Sealed: f.marks.Sealed, Root: f.keysRoot(), Timeout: s.config.Fabric.Timeout,
+	})
+}
+
+// whileLeading does what belongs to leading beside the Subnet Manager, until ctx ends.
+func (f *fabricRole) whileLeading(ctx context.Context) {
+	(&proving.Keeper{Prover: f.proves, Settled: f.settled}).Keep(ctx)
+	<-ctx.Done()
+	f.asks.Close()
+}
+
+// beside attaches to the port, beside the Subnet Manager.
+func (f *fabricRole) beside(ctx context.Context) (transport.Port, error) {
+	c := &f.service.config.Fabric
+	ctx, cancel := context.WithTimeout(ctx, fabricport.DialTimeout)
+	defer cancel()
+	return fabricport.Attach(ctx, c.Port, c.Timeout)
+}
+
+// keysRoot returns what opens the sealed M_Keys of devices, nil if they get none.
+func (f *fabricRole) keysRoot() func() (vault.Root, error) {
+	s := f.service
+	if !s.config.Fabric.Keys.ManagesMKeys() {
+		return nil
+	}
+	return func() (vault.Root, error) { return s.config.Fabric.Keys.OpenRoot(s.config.Path) }
 }
 
 // settled reports whether the Subnet Manager here is master, and has discovered and settled the fabric as records want it.
@@ -173,7 +199,7 @@ func (f *fabricRole) run(ctx context.Context, group *errgroup.Group) {
 		},
 		State: f.state, Keys: func(detail string) { s.status.Set("keys", detail) },
 		Link: f.link, Observer: f.observer, Marks: f.marks, Owed: f.owed, Declared: s.declared, Administration: f.answers,
-		Candidate: s.candidacy(), Name: s.name, Hurry: hurryGarbage, Beside: (&proving.Keeper{Prover: f.proves, Settled: f.settled}).Keep,
+		Candidate: s.candidacy(), Name: s.name, Hurry: hurryGarbage, Beside: f.whileLeading,
 	})
 	f.running.Begin(ctx)
 	if err := f.settler.Once(ctx); err != nil { // removals win, from the first intent on

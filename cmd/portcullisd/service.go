@@ -184,7 +184,7 @@ func (s *service) newDeclared() {
 	}
 	s.declared = inforce.New(o)
 	if f := s.fabric; f != nil {
-		f.proves = f.prover()
+		f.proves, f.asks = f.prover(), f.inquirer()
 	}
 }
 

@@ -20,6 +20,8 @@ import (
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullisd/placekeys"
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/readback"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topospec"
@@ -139,7 +141,7 @@ func (p *Prover) read(ctx context.Context, q v1.IsolationQuery, why origin) (*re
 	if why == shared && *last != nil && p.Now().Sub((*last).begun) < shareFor && reflect.DeepEqual(in, (*last).intent) {
 		return *last, nil
 	}
-	keys, err := openKeys(p.Sealed, p.Root)
+	keys, err := placekeys.Open(p.Sealed, p.Root)
 	if err != nil {
 		return nil, unreadable(err)
 	}
@@ -147,9 +149,8 @@ func (p *Prover) read(ctx context.Context, q v1.IsolationQuery, why origin) (*re
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	keys.own = port.GUID()
 	o := p.options(in.Options(q), why)
-	o.Reader.Key = keys.at
+	o.Reader.Key = func(at ib.Place) ib.MKey { return keys.At(at, port.GUID()) }
 	when := isolation.Span{Begun: p.Now().UTC()}
 	found, err := readback.Read(ctx, port, o)
 	if err != nil {
@@ -166,7 +167,7 @@ func (p *Prover) read(ctx context.Context, q v1.IsolationQuery, why origin) (*re
 			Hint: "ask again",
 		}
 	}
-	r := &reading{intent: in, topology: topology, epochs: keys.epochs, begun: when.Begun}
+	r := &reading{intent: in, topology: topology, epochs: keys.Epochs, begun: when.Begun}
 	if r.proven, err = isolation.Prove(in, found, when); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,5 @@
-package proving
+// Package placekeys has the M_Key that may be shown at each place of the fabric, of the stored keys of devices.
+package placekeys
 
 import (
 	"cmp"
@@ -13,18 +14,18 @@ import (
 	"portcullis/fabricsm/vault"
 )
 
-// keyring returns the M_Key of each place.
-type keyring struct {
-	epochs []receipt.Epoch // of each kind of key
-	own    ib.GUID         // port GUID of the own port
+// Book has the M_Key of each place. It does not change.
+type Book struct {
+	Epochs []receipt.Epoch // the newest, of each kind of key
+
 	placed map[ib.Place]ib.MKey
 	byPort map[ib.GUID]ib.MKey
 	behind map[ib.Place]ib.GUID
 }
 
-// openKeys opens the stored M_Keys. root is nil if devices get no keys.
-func openKeys(sealed func() ([]sm.Fact, error), root func() (vault.Root, error)) (*keyring, error) {
-	k := &keyring{epochs: []receipt.Epoch{{Kind: keys.MKey.String()}}, placed: map[ib.Place]ib.MKey{}, byPort: map[ib.GUID]ib.MKey{}, behind: map[ib.Place]ib.GUID{}}
+// Open opens the stored M_Keys: sealed returns all facts that are stored. root is nil if devices get no keys.
+func Open(sealed func() ([]sm.Fact, error), root func() (vault.Root, error)) (*Book, error) {
+	k := &Book{Epochs: []receipt.Epoch{{Kind: keys.MKey.String()}}, placed: map[ib.Place]ib.MKey{}, byPort: map[ib.GUID]ib.MKey{}, behind: map[ib.Place]ib.GUID{}}
 	if root == nil {
 		return k, nil
 	}
@@ -40,7 +41,7 @@ func openKeys(sealed func() ([]sm.Fact, error), root func() (vault.Root, error))
 	if err != nil {
 		return nil, fmt.Errorf("open the keys of devices: %w", err)
 	}
-	k.behind, k.epochs = c.Behind, epochsOf(c)
+	k.behind, k.Epochs = c.Behind, epochsOf(c)
 	for i := range c.Records {
 		rec := &c.Records[i]
 		if rec.Kind != keys.MKey || rec.Current.IsZero() {
@@ -71,11 +72,11 @@ func epochsOf(c *keystore.Contents) []receipt.Epoch {
 	return out
 }
 
-// at returns the M_Key that may be shown at a place: the one that is bound to it, or the one of the switch that the Subnet Manager
-// has proven to be there.
-func (k *keyring) at(place ib.Place) ib.MKey {
+// At returns the M_Key that may be shown at a place: the one that is bound to it, or the one of the switch that the Subnet Manager
+// has proven to be there. The zero place is the port with the GUID own. No key is the zero M_Key.
+func (k *Book) At(place ib.Place, own ib.GUID) ib.MKey {
 	if place.IsZero() {
-		return k.byPort[k.own]
+		return k.byPort[own]
 	}
 	if key, ok := k.placed[place]; ok {
 		return key
