@@ -54,6 +54,11 @@ func (h Header) AttrName() string {
 			return name
 		}
 	}
+	if h.Class == ClassPerf {
+		if name := attrNamePerf(h.Attr); name != "" {
+			return name
+		}
+	}
 	return fmt.Sprintf("AttrID(0x%04x)", uint16(h.Attr))
 }
 

@@ -13,6 +13,8 @@ func LookupLayout(c Class, a AttrID) (*Layout, bool) {
 		l = saLayout(a)
 	case a == AttrClassPortInfo:
 		l = LayoutOf[ClassPortInfo]()
+	case c == ClassPerf:
+		l = perfLayout(a)
 	default:
 		l = keyLayout(c, a)
 	}

@@ -53,6 +53,7 @@ func allTypes() []typeCase {
 		typeOf[RouterInfo](), typeOf[AdjacentSubnetsTable](),
 		typeOf[CongestionInfo](), typeOf[CongestionKeyInfo](), typeOf[EnhancedCongestionInfo](), typeOf[VSKeyInfo](),
 		typeOf[N2NKeyInfo](), typeOf[N2NNeighborsInfo](), typeOf[NoticeKeyCC](), typeOf[NoticeKeyVS](), typeOf[GeneralInfoCapabilities](),
+		typeOf[PortCounters](), typeOf[PortCountersExtended](),
 		typeOf[NodeRecord](), typeOf[PortInfoRecord](), typeOf[SLtoVLMappingTableRecord](), typeOf[SwitchInfoRecord](),
 		typeOf[LinearForwardingTableRecord](), typeOf[RandomForwardingTableRecord](), typeOf[MulticastForwardingTableRecord](),
 		typeOf[SMInfoRecord](), typeOf[LinkRecord](), typeOf[GUIDInfoRecord](), typeOf[ServiceRecord](), typeOf[PKeyTableRecord](),
