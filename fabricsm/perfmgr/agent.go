@@ -50,6 +50,7 @@ func (a *agent) list(with []ib.PortNum) bool {
 	for i := range a.ports {
 		a.ports[i].listed = false
 	}
+	a.ports = slices.Grow(a.ports, max(0, len(with)-len(a.ports)))
 	for _, num := range with {
 		i, ok := slices.BinarySearchFunc(a.ports, num, func(p port, n ib.PortNum) int { return int(p.num) - int(n) })
 		if !ok {
