@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,6 +21,7 @@ import (
 	"portcullis/cmd/portcullisd/inputs"
 	"portcullis/cmd/portcullisd/inquiring"
 	"portcullis/cmd/portcullisd/leadership"
+	"portcullis/cmd/portcullisd/portcounters"
 	"portcullis/cmd/portcullisd/posture"
 	"portcullis/cmd/portcullisd/proving"
 	"portcullis/cmd/portcullisd/readiness"
@@ -46,7 +48,8 @@ type fabricRole struct {
 	answers  *administration.Keeper
 	proves   *proving.Prover
 	asks     *inquiring.Service
-	running  *smrole.Role // nil before run
+	counters *portcounters.Keeper // nil: none are read
+	running  *smrole.Role         // nil before run
 }
 
 // newFabricRole creates what the role sm needs, in a service that has it.
@@ -64,7 +67,14 @@ func (s *service) newFabricRole() error {
 			Store: s.store, Role: leadership.Role, Instance: s.name, TTL: s.config.Lease, Log: s.log, OnChange: f.state.Led,
 		})
 	}
-	f.observer = query.New(query.Options{Hosts: f.link.Hosts, Cables: f.link.Cables, Tenants: f.link.Tenants})
+	seen := query.Options{Hosts: f.link.Hosts, Cables: f.link.Cables, Tenants: f.link.Tenants}
+	if f.counters, err = portcounters.Of(&s.config.Fabric, func() (*sm.View, error) { return f.observer.View() }, s.log); err != nil {
+		return err
+	}
+	if f.counters != nil {
+		seen.Counters = f.counters
+	}
+	f.observer = query.New(seen)
 	f.marks = inputs.New(f.observer, s.log)
 	f.marks.Record = inputs.AuditMarks(s.store, f.owed)
 	f.marks.Note, f.marks.Sealed = keyops.Audit(s.store, time.Now), func() ([]sm.Fact, error) { return smrole.Facts(s.store, f.owed, s.log) }
@@ -110,7 +120,12 @@ func (f *fabricRole) inquirer() *inquiring.Service {
 
 // whileLeading does what belongs to leading beside the Subnet Manager, until ctx ends.
 func (f *fabricRole) whileLeading(ctx context.Context) {
+	var both sync.WaitGroup
+	if f.counters != nil {
+		both.Go(func() { f.counters.Keep(ctx) })
+	}
 	(&proving.Keeper{Prover: f.proves, Settled: f.settled}).Keep(ctx)
+	both.Wait()
 	<-ctx.Done()
 	f.asks.Close()
 }

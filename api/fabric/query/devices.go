@@ -22,6 +22,9 @@ func (o *Observer) Devices() (func(io.Writer) error, error) {
 	return func(w io.Writer) error {
 		d := devices{index: x.ready(), b: bufio.NewWriterSize(w, 1<<16)}
 		d.write()
+		if o.counters != nil {
+			d.counters(o.counters.Append(nil))
+		}
 		return d.b.Flush()
 	}, nil
 }

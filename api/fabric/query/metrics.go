@@ -29,6 +29,7 @@ type descs struct {
 	keyUnsupported, keysReleased               *prometheus.Desc
 	sight, unseen, unseenSince                 *prometheus.Desc
 	topology                                   topologyDescs
+	counters                                   counterDescs
 	sa                                         saDescs
 }
 
@@ -73,6 +74,7 @@ func newDescs() *descs {
 		unseen:         desc("fabric_out_of_sight", "What was known and is out of sight, while the subnet manager is blind or partly blind.", "kind"),
 		unseenSince:    desc("fabric_out_of_sight_since_timestamp_seconds", "Since when the subnet manager is blind or partly blind; 0: it is not."),
 		topology:       newTopologyDescs(),
+		counters:       newCounterDescs(),
 		sa:             newSADescs(),
 		observed:       desc("fabric_observed_timestamp_seconds", "When the subnet manager last showed the fabric."),
 	}
@@ -91,6 +93,7 @@ func (o *Observer) Describe(ch chan<- *prometheus.Desc) {
 		ch <- one
 	}
 	d.topology.describe(ch)
+	d.counters.describe(ch)
 	d.sa.describe(ch)
 }
 
@@ -115,6 +118,7 @@ func (o *Observer) Collect(ch chan<- prometheus.Metric) {
 	g.fabric(x.ready())
 	g.keys(x)
 	g.topology(x.Topology)
+	g.counters(o.counters)
 	if s := o.administration.Load(); s != nil {
 		g.administration(s)
 	}

@@ -22,6 +22,8 @@ type Options struct {
 	Cables  func() map[ib.Place]string
 	Tenants func() map[string]string
 	Now     func() time.Time // time.Now when nil
+	// Counters are those of the ports of the fabric; nil: they are not read.
+	Counters Counters
 }
 
 // Observer keeps what a subnet manager showed last and answers questions about
@@ -32,6 +34,7 @@ type Observer struct {
 	tenants        func() map[string]string
 	now            func() time.Time
 	started        time.Time
+	counters       Counters
 	descs          *descs
 	newest         atomic.Pointer[index]
 	classes        atomic.Pointer[keymgr.Status]
@@ -55,7 +58,7 @@ func New(o Options) *Observer {
 	if o.Tenants == nil {
 		o.Tenants = func() map[string]string { return nil }
 	}
-	return &Observer{hosts: o.Hosts, cables: o.Cables, tenants: o.Tenants, now: o.Now, started: o.Now(), descs: newDescs()}
+	return &Observer{hosts: o.Hosts, cables: o.Cables, tenants: o.Tenants, now: o.Now, counters: o.Counters, started: o.Now(), descs: newDescs()}
 }
 
 // OnView takes a view of the subnet manager. It does not block.

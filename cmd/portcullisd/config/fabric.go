@@ -45,6 +45,7 @@ type Fabric struct {
 	Keys        Keys          `yaml:"keys"`
 	Watch       Watch         `yaml:"watch"`
 	Sight       Sight         `yaml:"sight"`
+	PortCounts  Counters      `yaml:"counters"`
 	Topology    Topology      `yaml:"topology"`
 	SA          SA            `yaml:"sa"`
 }
@@ -76,6 +77,7 @@ func (f *Fabric) sections() []namedSection {
 		{"fabric.keys", &f.Keys},
 		{"fabric.watch", &f.Watch},
 		{"fabric.sight", &f.Sight},
+		{"fabric.counters", &f.PortCounts},
 		{"fabric.topology", &f.Topology},
 		{"fabric.sa", &f.SA},
 	}
@@ -91,7 +93,7 @@ func defaultFabric() Fabric {
 		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
 		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute, LIDPeriod: 2 * time.Second, Mute: 30 * time.Second,
 		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(), Health: defaultHealth(),
-		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(), Topology: defaultTopology(), Sight: defaultSight(), SA: DefaultSA(),
+		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(), Topology: defaultTopology(), Sight: defaultSight(), PortCounts: defaultCounters(), SA: DefaultSA(),
 	}
 }
 

@@ -53,6 +53,10 @@ Options:
   --counter-period DURATION
                         how often counters are looked at, to report those that
                         a host reset; default 0, never
+  --counters-every DURATION
+                        how often the counters of every port are read for metrics;
+                        default 30s, 0: never
+  --counters-rate N     requests in a second for these, at most; default 5000
   --mute-period DURATION
                         how often the packets are read that ports of switches without
                         trap 259 have refused; default 30s, 0: never

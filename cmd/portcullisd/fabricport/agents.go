@@ -12,7 +12,7 @@ import (
 func Agents(c *sm.Config) []umad.Agent {
 	agents := keyAgents(&c.ClassKeys)
 	if c.Counters != (sm.CountersConfig{}) {
-		agents = append(agents, umad.Agent{Class: mad.ClassPerf, Version: 1})
+		agents = append(agents, Performance())
 	}
 	return agents
 }
@@ -31,3 +31,6 @@ func keyAgents(c *sm.ClassKeysConfig) []umad.Agent {
 	}
 	return agents
 }
+
+// Performance is the class of performance management, of one who only asks.
+func Performance() umad.Agent { return umad.Agent{Class: mad.ClassPerf, Version: 1} }

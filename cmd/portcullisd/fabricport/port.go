@@ -100,14 +100,15 @@ func Open(ctx context.Context, spec string, timeout time.Duration, agents []umad
 	}
 }
 
-// Attach attaches to a port beside the Subnet Manager that runs on it, for requests of SMPs and their answers alone.
-func Attach(ctx context.Context, spec string, timeout time.Duration) (transport.Port, error) {
+// Attach attaches to a port beside the Subnet Manager that runs on it, for requests of SMPs and of the classes of agents, and
+// their answers alone.
+func Attach(ctx context.Context, spec string, timeout time.Duration, agents ...umad.Agent) (transport.Port, error) {
 	p, err := parsePort(spec)
 	switch {
 	case err != nil:
 		return nil, err
 	case p.umad != nil:
-		p.umad.AsSM, p.umad.Timeout = false, timeout
+		p.umad.AsSM, p.umad.Timeout, p.umad.Agents = false, timeout, agents
 		return opened(umad.Dial(ctx, *p.umad))
 	case p.ibsim != nil:
 		p.ibsim.AsSM = false

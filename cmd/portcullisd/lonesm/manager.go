@@ -24,6 +24,7 @@ import (
 	"portcullis/cmd/portcullisd/inputs"
 	"portcullis/cmd/portcullisd/journal"
 	"portcullis/cmd/portcullisd/partitionfile"
+	"portcullis/cmd/portcullisd/portcounters"
 	"portcullis/cmd/portcullisd/watch"
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/driver/factfile"
@@ -53,6 +54,7 @@ type manager struct {
 	out            *eventLines // nil: events are not printed
 	last           *sm.View
 	seen           *query.Observer
+	counters       *portcounters.Keeper // nil: none are read
 	watched        *watch.Server
 	marks          *inputs.Operator
 	state          *factfile.Store  // nil: nothing is kept
@@ -113,7 +115,9 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if s.answers, err = s.administration.Agent(&o.Config.Fabric, &s.core, s.ring.SAKeys(), o.Config.Path); err != nil {
 		return err
 	}
-	s.seen = query.New(query.Options{})
+	if err := s.openSeen(); err != nil {
+		return err
+	}
 	s.marks = inputs.New(s.seen, s.log)
 	s.marks.Sealed = func() ([]sm.Fact, error) { return s.state.Load() }
 	if s.watched, err = watch.Open(o.Config.Fabric.Watch, o.Config.Path, s.seen, s.marks, nil, s.log); err != nil {
@@ -130,6 +134,21 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return s.runOnce(ctx, stdout)
 	}
 	return s.runOn(ctx, stdout)
+}
+
+// openSeen makes what shows the fabric. Counters of ports are read where somebody can look at them.
+func (s *manager) openSeen() (err error) {
+	var seen query.Options
+	if f := &s.o.Config.Fabric; !s.o.Once && f.Watch != (config.Watch{}) {
+		if s.counters, err = portcounters.Of(f, func() (*sm.View, error) { return s.seen.View() }, s.log); err != nil {
+			return err
+		}
+	}
+	if s.counters != nil {
+		seen.Counters = s.counters
+	}
+	s.seen = query.New(seen)
+	return nil
 }
 
 func (s *manager) attach(ctx context.Context) error {
@@ -260,6 +279,9 @@ func (s *manager) runOn(ctx context.Context, stdout io.Writer) error {
 		group.Go(func() error { return s.out.write(printing, stdout) })
 	}
 	s.watched.Serve(ctx, group)
+	if s.counters != nil {
+		group.Go(func() error { s.counters.Keep(ctx); return nil })
+	}
 	s.flushState(ctx, group)
 	o := s.driver()
 	if s.partitions != nil {
