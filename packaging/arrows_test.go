@@ -51,6 +51,11 @@ var arrows = []arrow{
 		from: "fabricsm/readback", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/proof", "fabricsm/transport"},
 		why: "what is proven of a fabric is read past the Subnet Manager",
 	},
+	{from: "fabricsm/perfmgr", may: []string{"fabricsm/ib", "fabricsm/mad"}, why: "a performance manager only asks, and shares nothing with the Subnet Manager but the codec"},
+	{
+		from: "fabricsm/perfread", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/transport", "fabricsm/perfmgr"},
+		why: "counters are read past the Subnet Manager, of the fabric that it has seen",
+	},
 	{
 		from: "fabricsm/shadow", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/transport"},
 		why: "what only asks knows packets, and no Subnet Manager",

@@ -15,7 +15,7 @@ import (
 // same output.
 var core = []string{
 	"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition",
-	"fabricsm/mcast", "fabricsm/qos", "fabricsm/proof", "fabricsm/keys", "fabricsm/sm", "fabricsm/topospec",
+	"fabricsm/mcast", "fabricsm/qos", "fabricsm/proof", "fabricsm/keys", "fabricsm/sm", "fabricsm/topospec", "fabricsm/perfmgr",
 	"firmware/image", "firmware/mfa2", "firmware/nvconfig", "firmware/pin", "firmware/policy",
 }
 

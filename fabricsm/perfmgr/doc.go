@@ -10,7 +10,7 @@
 //
 // The Manager only asks: it writes no counter. What a device counts may go back all the same, as another tool clears it or the
 // device restarts. The totals of the Manager do not go back: they grow by what was counted between two answers. A counter that
-// stays at its largest value does not grow either, until someone clears it.
+// stays at its largest value does not grow either, until a tool clears it.
 //
 // A Manager has no clock, randomness, goroutines or I/O. It is not safe for concurrent use.
 package perfmgr

@@ -15,7 +15,7 @@ type Options struct {
 	Rate     int           // requests in a second, at most
 	Window   int           // agents that are read at once, at most MaxWindow
 	Timeout  time.Duration // for which a request waits for its answer
-	// Draw returns random bits. Transactions are made of them, so that nobody can answer who has not seen the request.
+	// Draw returns random bits. Transactions are made of them, so that no device answers a request that it has not seen.
 	Draw func() uint32
 }
 
@@ -66,9 +66,13 @@ func (m *Manager) SetAgents(now time.Time, all []Agent) {
 	for _, a := range m.list {
 		a.listed = false
 	}
+	empty := len(m.list) == 0
 	m.list, m.at = m.list[:0], 0
 	for i := range all {
 		m.set(&all[i])
+	}
+	if empty && !m.active {
+		m.due = now // there was nothing to read
 	}
 	gone := 0
 	for k, a := range m.known {

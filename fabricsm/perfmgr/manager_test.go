@@ -85,7 +85,7 @@ func TestShortens(t *testing.T) {
 	}
 }
 
-// Totals never go back, whoever clears the counters, and grow by what was counted since.
+// Totals never go back, though counters are cleared, and grow by what was counted since.
 func TestResets(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)

@@ -43,7 +43,7 @@ func newWindow(n int) window {
 // busy returns how many agents are being read.
 func (w *window) busy() int { return len(w.slots) - len(w.free) }
 
-// take gives an agent a place. There must be one.
+// take assigns a place to an agent. There must be one.
 func (w *window) take(a *agent) int {
 	i := w.free[len(w.free)-1]
 	w.free = w.free[:len(w.free)-1]

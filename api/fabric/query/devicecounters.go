@@ -75,7 +75,6 @@ func (d *devices) counters(all []perfmgr.Reading) {
 
 // counts writes the families of one kind of node.
 func (d *devices) counts(prefix string, all []counted) {
-	var number [20]byte
 	for c := range perfmgr.Counter(perfmgr.NumCounters) {
 		name := prefix + countSeries[c].name
 		begun := false
@@ -94,7 +93,7 @@ func (d *devices) counts(prefix string, all []counted) {
 			}
 			d.b.WriteString(name)
 			d.b.WriteString(r.labels)
-			d.b.Write(strconv.AppendUint(number[:0], v, 10))
+			d.b.WriteString(strconv.FormatUint(v, 10))
 			d.b.WriteByte('\n')
 		}
 	}

@@ -136,7 +136,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return s.runOn(ctx, stdout)
 }
 
-// openSeen makes what shows the fabric. Counters of ports are read where somebody can look at them.
+// openSeen makes what shows the fabric. Counters of ports are read where they are served.
 func (s *manager) openSeen() (err error) {
 	var seen query.Options
 	if f := &s.o.Config.Fabric; !s.o.Once && f.Watch != (config.Watch{}) {
