@@ -93,7 +93,7 @@ func (d *devices) counts(prefix string, all []counted) {
 			}
 			d.b.WriteString(name)
 			d.b.WriteString(r.labels)
-			d.b.WriteString(strconv.FormatUint(v, 10))
+			_, _ = d.b.Write(strconv.AppendUint(d.b.AvailableBuffer(), v, 10)) // Flush returns the error
 			d.b.WriteByte('\n')
 		}
 	}
