@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+	"portcullis/packaging/alerts"
 	"portcullis/packaging/testenv"
 )
 
@@ -95,6 +98,14 @@ func TestCountersInMetrics(t *testing.T) {
 	ibsimtest.Diag(t, lab, "sm", "perfquery", "-R", at, "2")
 	ibsimtest.Console(t, lab, `PerformanceSet "leaf2"[2] PortCounters.SymbolErrorCounter=3`)
 	counted(10, 8, 9)
+	devices := scrape(t, address, "/metrics/fabric")
+	for _, used := range alerts.OfPorts() { // by rules and dashboards
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(devices)), func(name string) bool {
+			return regexp.MustCompile(`^` + used.Name + `\{guid="0x[0-9a-f]{16}",port="\d+"\}$`).MatchString(name)
+		}) {
+			t.Errorf("%s is not served", used.Name)
+		}
+	}
 	m := scrape(t, address, "/metrics")
 	for name, holds := range map[string]bool{
 		"resets":   m["portcullis_port_counter_resets_total"] >= 1,

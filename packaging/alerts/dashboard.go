@@ -12,7 +12,7 @@ type Query struct{ Expr, Legend string }
 // Panel is one picture of a dashboard.
 type Panel struct {
 	Title, Help string
-	Unit        string // of Grafana: short, s, bytes, percentunit, ops
+	Unit        string // of Grafana: short, s, bytes, Bps, percentunit, ops
 	Now         bool   // the present value as a number; else a graph over time
 	Queries     []Query
 }

@@ -27,7 +27,7 @@ func TestPromtoolAcceptsDashboards(t *testing.T) {
 	}
 }
 
-var knownUnits = regexp.MustCompile(`^(short|s|bytes|percentunit|ops)$`)
+var knownUnits = regexp.MustCompile(`^(short|s|bytes|Bps|percentunit|ops)$`)
 
 // TestDashboardsHaveTheFormOfGrafana checks the committed files as Grafana reads them: ids and places are unique, each panel
 // shows something of the data source that the reader chooses.

@@ -2,7 +2,7 @@ package alerts
 
 // Dashboards returns all dashboards.
 func Dashboards() []Dashboard {
-	return []Dashboard{managerBoard(), admissionBoard(), securityBoard(), instancesBoard()}
+	return []Dashboard{managerBoard(), portsBoard(), admissionBoard(), securityBoard(), instancesBoard()}
 }
 
 func managerBoard() Dashboard {

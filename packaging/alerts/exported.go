@@ -62,6 +62,12 @@ func Exported() []Metric {
 		{"counter", "mad_dropped_total", nil},
 		{"counter", "mad_limited_total", []string{"lane", "verdict"}},
 		{"gauge", "pkey_table_fill_ratio", []string{"table"}},
+		{"gauge", "port_counter_interval_seconds", []string{"kind"}},
+		{"gauge", "port_counter_ports", []string{"state"}},
+		{"counter", "port_counter_requests_total", []string{"result"}},
+		{"counter", "port_counter_resets_total", nil},
+		{"gauge", "port_counter_saturated", nil},
+		{"gauge", "port_counter_silent_devices", nil},
 		{"gauge", "ready", []string{"part"}},
 		{"gauge", "reconcile_drift", []string{"kind"}},
 		{"gauge", "reference_waivers", []string{"state"}},
@@ -104,6 +110,20 @@ func Exported() []Metric {
 	return all
 }
 
+// OfPorts returns the series of /metrics/fabric that rules and dashboards may use, of switches and adapters.
+func OfPorts() []Metric {
+	var all []Metric
+	for _, kind := range []string{"switch", "hca"} {
+		for _, name := range []string{
+			"excessive_buffer_overrun_errors", "link_downed", "link_error_recovery", "local_link_integrity_errors", "receive_data_bytes",
+			"receive_errors", "symbol_error", "transmit_data_bytes", "transmit_discards", "transmit_wait", "vl15_dropped",
+		} {
+			all = append(all, Metric{"infiniband_" + kind + "_port_" + name + "_total", "counter", []string{"guid", "port"}})
+		}
+	}
+	return all
+}
+
 // FindMetric returns a metric by its name; of a histogram that is the name of its buckets. The series that Prometheus itself makes of each target is one.
 func FindMetric(name string) (Metric, bool) {
 	if name == "up" {
@@ -111,7 +131,7 @@ func FindMetric(name string) (Metric, bool) {
 	}
 	bucket := strings.HasSuffix(name, "_bucket")
 	name = strings.TrimSuffix(name, "_bucket")
-	all := Exported()
+	all := append(Exported(), OfPorts()...)
 	i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
 	if i < 0 || bucket != (all[i].Type == "histogram") {
 		return Metric{}, false

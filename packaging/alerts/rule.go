@@ -51,6 +51,7 @@ func Groups() []Group {
 	return []Group{
 		{"portcullis-manager", "Fabric manager", manager()},
 		{"portcullis-topology", "Routes, links and the declared topology", topology()},
+		{"portcullis-ports", "Ports: errors and congestion", ports()},
 		{"portcullis-admission", "Admission and hosts", admission()},
 		{"portcullis-security", "Violations and keys", security()},
 		{"portcullis-evidence", "Audit log, evidence and proof", evidence()},

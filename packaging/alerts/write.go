@@ -155,7 +155,8 @@ The package ` + "`portcullisd`" + ` has rules for Prometheus in ` + "`/usr/share
 1. Make a token for Prometheus: ` + "`portcullisd token --name prometheus --role viewer`" + `. Keep it in a file that only Prometheus can read.
 2. Add the job of ` + "`scrape.yml`" + ` to ` + "`prometheus.yml`" + `, with all instances as targets. Its name begins with ` + "`portcullis`" + `, since alerts about
    instances that are down look for that. With several fabrics in one Prometheus, add to the targets of each the label ` + "`fabric`" + `:
-   alerts about a whole fabric group by it.
+   alerts about a whole fabric group by it. The job ` + "`infiniband`" + ` has the [counters of ports](metrics.md#counters-of-ports), for alerts
+   about ports: leave it out, and they never fire.
 3. Name the rules in ` + "`prometheus.yml`" + `: ` + "`rule_files: [/usr/share/portcullis/prometheus/portcullis.rules.yml]`" + `.
 4. Route by the label ` + "`severity`" + `. ` + "`critical`" + `: isolation, admission or the management of the fabric is at stake now.
    ` + "`warning`" + `: it can wait for the next working day.
