@@ -117,8 +117,8 @@ func portsBoard() Dashboard {
 	top := func(kind, counter string) Query {
 		return Query{`topk(10, rate(infiniband_` + kind + `_port_` + counter + `_total{$F}[$__rate_interval]))`, "{{guid}}/{{port}}"}
 	}
-	both := func(title, help, unit, counter string) Panel {
-		return Panel{Title: title, Help: help, Unit: unit, Queries: []Query{top("switch", counter), top("hca", counter)}}
+	both := func(title, help, counter string) Panel {
+		return Panel{Title: title, Help: help, Unit: "ops", Queries: []Query{top("switch", counter), top("hca", counter)}}
 	}
 	return Dashboard{
 		File: "portcullis-ports", Title: "Ports", Help: "Traffic, errors and congestion, of the counters of ports. Needs the job of /metrics/fabric.",
@@ -132,15 +132,15 @@ func portsBoard() Dashboard {
 				{`sum(rate(infiniband_hca_port_receive_data_bytes_total{$F}[$__rate_interval]))`, "received"},
 			}},
 			{Title: "Busiest switch ports", Help: "Bytes a second that they send.", Unit: "Bps", Queries: []Query{top("switch", "transmit_data_bytes")}},
-			both("Congestion", "Ticks a second in which a port had data to send and no credit.", "ops", "transmit_wait"),
-			both("Discards", "Packets a second that were to leave and could not.", "ops", "transmit_discards"),
-			both("Symbol errors", "A second.", "ops", "symbol_error"),
-			both("Receive errors", "Packets with errors, a second.", "ops", "receive_errors"),
-			both("Links down", "Times a second that a link went down.", "ops", "link_downed"),
-			both("Link recoveries", "Times a second that a link recovered from an error.", "ops", "link_error_recovery"),
-			both("Link integrity", "Local link integrity errors a second.", "ops", "local_link_integrity_errors"),
-			both("Buffer overruns", "A second.", "ops", "excessive_buffer_overrun_errors"),
-			both("Dropped on VL 15", "Packets of subnet management that were dropped, a second.", "ops", "vl15_dropped"),
+			both("Congestion", "Ticks a second in which a port had data to send and no credit.", "transmit_wait"),
+			both("Discards", "Packets a second that were to leave and could not.", "transmit_discards"),
+			both("Symbol errors", "A second.", "symbol_error"),
+			both("Receive errors", "Packets with errors, a second.", "receive_errors"),
+			both("Links down", "Times a second that a link went down.", "link_downed"),
+			both("Link recoveries", "Times a second that a link recovered from an error.", "link_error_recovery"),
+			both("Link integrity", "Local link integrity errors a second.", "local_link_integrity_errors"),
+			both("Buffer overruns", "A second.", "excessive_buffer_overrun_errors"),
+			both("Dropped on VL 15", "Packets of subnet management that were dropped, a second.", "vl15_dropped"),
 			{Title: "Requests for counters", Help: "A second, by how they ended, and answers in which a counter was less than before.", Unit: "ops", Queries: []Query{
 				{`sum by (result) (rate(portcullis_port_counter_requests_total{$F}[$__rate_interval]))`, "{{result}}"},
 				{`sum(rate(portcullis_port_counter_resets_total{$F}[$__rate_interval]))`, "resets"},
