@@ -74,7 +74,8 @@ func of(t *testing.T, c *perfread.Collector, l *netlist.Netlist, node string, nu
 // wire is a port whose fabric is a simulator, and that loses packets.
 type wire struct {
 	station *sim.Station
-	lose    func(n int) bool // nil: nothing
+	lose    func(n int) bool        // nil: nothing
+	change  func(*transport.Packet) // what arrives; nil: nothing
 
 	mu     sync.Mutex
 	more   *sync.Cond
@@ -122,6 +123,11 @@ func (w *wire) Receive(packets []transport.Packet) (int, error) {
 	}
 	n := copy(packets, w.queue)
 	w.queue = w.queue[n:]
+	for i := range packets[:n] {
+		if w.change != nil {
+			w.change(&packets[i])
+		}
+	}
 	return n, nil
 }
 
