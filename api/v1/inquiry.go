@@ -26,12 +26,12 @@ type Inquiry struct {
 	Until time.Time `json:"until" doc:"when it ends"`
 }
 
-// InquiryMADs are requests of a tool. The service adds the M_Key of the device, and sends them by directed route.
+// InquiryMADs are requests of a tool. The service adds the M_Key of the device to those of subnet management.
 type InquiryMADs struct {
 	MADs []InquiryMAD `json:"mads" minItems:"1" maxItems:"64"`
 }
 
-// InquiryMAD is a request of a tool: a Get of subnet management.
+// InquiryMAD is a request of a tool: a Get of subnet management or of performance management.
 type InquiryMAD struct {
 	LID ib.LID `json:"lid" doc:"where it is sent; of no account to a directed route"`
 	MAD []byte `json:"mad" minLength:"344" maxLength:"344" doc:"256 bytes in base64"`

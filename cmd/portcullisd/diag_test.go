@@ -79,6 +79,7 @@ func TestDiagnosis(t *testing.T) {
 		{[]string{"smpquery", "-K", "portinfo", host.LID.String(), "1"}, []string{"LinkState:.......................Active", "Mkey:............................0x0000000000000000", "ProtectBits:.....................2"}},
 		{[]string{"smpquery", "nodedesc", host.LID.String()}, []string{"h2"}},
 		{[]string{"smpquery", "pkeys", host.LID.String()}, []string{"0x7fff"}},
+		{[]string{"perfquery", host.LID.String(), "1"}, []string{"PortXmitData:", "PortRcvPkts:"}},
 		{[]string{"ibnetdiscover"}, []string{`"h1"`, `"h2"`, `"h3"`}},
 		{[]string{"iblinkinfo"}, []string{"Active/  LinkUp", "h3"}},
 	} {
@@ -96,9 +97,9 @@ func TestDiagnosis(t *testing.T) {
 	}
 	leaf := s.fabric.PortInfo("leaf1", 0)
 	for want, args := range map[string][]string{
-		"a tool may only read (Get)":      {"ibportstate", leaf.LID.String(), "1", "disable"},
-		"by SMPs of version 1 alone":      {"perfquery", host.LID.String(), "1"},
-		"no device with LID 999 is known": {"smpquery", "nodeinfo", "999"},
+		"Set of PortInfo: a tool may only read (Get)": {"ibportstate", leaf.LID.String(), "1", "disable"},
+		"Set of PortCounters":                         {"perfquery", "-R", host.LID.String(), "1"},
+		"no device with LID 999 is known":             {"smpquery", "nodeinfo", "999"},
 	} {
 		out, errs, code := s.run(args...)
 		if code == 0 || !strings.Contains(errs, want) {

@@ -33,6 +33,7 @@ import (
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/transport"
+	"portcullis/fabricsm/transport/umad"
 	"portcullis/fabricsm/vault"
 )
 
@@ -103,7 +104,7 @@ func (f *fabricRole) prover() *proving.Prover {
 	s := f.service
 	c, v := &s.config.Fabric, &s.config.Verify
 	o := proving.Options{
-		Store: s.store, Log: s.log, Now: s.clock.Now, Open: f.beside, Sealed: f.marks.Sealed, Root: f.keysRoot(), Timeout: c.Timeout,
+		Store: s.store, Log: s.log, Now: s.clock.Now, Open: f.beside(), Sealed: f.marks.Sealed, Root: f.keysRoot(), Timeout: c.Timeout,
 		Pace:     proving.Pace{Every: v.Every, Rate: v.Rate, Membership: v.AssumeMembership},
 		Topology: func(ctx context.Context) *topospec.Spec { return s.declared.With(ctx, s.inUse.Core()).Topology.Spec },
 	}
@@ -114,7 +115,8 @@ func (f *fabricRole) prover() *proving.Prover {
 func (f *fabricRole) inquirer() *inquiring.Service {
 	s := f.service
 	return inquiring.New(inquiring.Options{
-		Store: s.store, Log: s.log, Now: s.clock.Now, Open: f.beside, View: f.observer.View, Sealed: f.marks.Sealed, Root: f.keysRoot(), Timeout: s.config.Fabric.Timeout,
+		Store: s.store, Log: s.log, Now: s.clock.Now, View: f.observer.View, Sealed: f.marks.Sealed, Root: f.keysRoot(), Timeout: s.config.Fabric.Timeout,
+		Open: f.beside(fabricport.Performance()),
 	})
 }
 
@@ -130,12 +132,14 @@ func (f *fabricRole) whileLeading(ctx context.Context) {
 	f.asks.Close()
 }
 
-// beside attaches to the port, beside the Subnet Manager.
-func (f *fabricRole) beside(ctx context.Context) (transport.Port, error) {
+// beside returns what attaches to the port, beside the Subnet Manager: for SMPs, and for the classes of agents.
+func (f *fabricRole) beside(agents ...umad.Agent) func(context.Context) (transport.Port, error) {
 	c := &f.service.config.Fabric
-	ctx, cancel := context.WithTimeout(ctx, fabricport.DialTimeout)
-	defer cancel()
-	return fabricport.Attach(ctx, c.Port, c.Timeout)
+	return func(ctx context.Context) (transport.Port, error) {
+		ctx, cancel := context.WithTimeout(ctx, fabricport.DialTimeout)
+		defer cancel()
+		return fabricport.Attach(ctx, c.Port, c.Timeout, agents...)
+	}
 }
 
 // keysRoot returns what opens the sealed M_Keys of devices, nil if they get none.

@@ -11,8 +11,8 @@ import (
 // ErrRefused is wrapped by the errors about requests that no tool may make.
 var ErrRefused = errors.New("refused")
 
-// smpVersion is the version of the base format and of both classes of SMPs (IBTA volume 1, 13.4.3 and 14.2.1).
-const smpVersion = 1
+// version is that of the base format, of both classes of SMPs and of performance management (IBTA volume 1, 13.4.3, 14.2.1 and 16.1).
+const version = 1
 
 // readable are the attributes that a tool may read. Each has a layout in package mad, so that keys in it are known.
 var readable = map[mad.AttrID]bool{
@@ -22,15 +22,20 @@ var readable = map[mad.AttrID]bool{
 	mad.AttrPortInfoExtended: true, mad.AttrSwitchPortStateTable: true, mad.AttrGeneralInfo: true, mad.AttrMlnxExtendedPortInfo: true,
 }
 
+// counted are the attributes of performance management that a tool may read. That class has no key.
+var counted = map[mad.AttrID]bool{
+	mad.AttrClassPortInfo: true, mad.PerfAttrPortCounters: true, mad.PerfAttrPortCountersExtended: true,
+}
+
 // Check returns why a tool may not make a request, and nil if it may. The error wraps [ErrRefused].
 func Check(m *mad.MAD) error {
 	switch {
-	case m.BaseVersion() != smpVersion || !m.IsSMP() || m.ClassVersion() != smpVersion:
-		return fmt.Errorf("%w: class %v, version %d: a tool may read by SMPs of version %d alone", ErrRefused, m.Class(), m.ClassVersion(), smpVersion)
+	case m.BaseVersion() != version || !m.IsSMP() && m.Class() != mad.ClassPerf || m.ClassVersion() != version:
+		return fmt.Errorf("%w: class %v, version %d: a tool may use subnet management and performance management of version %d alone", ErrRefused, m.Class(), m.ClassVersion(), version)
 	case m.Method() != mad.MethodGet:
-		return fmt.Errorf("%w: %v of attribute 0x%04x: a tool may only read (Get)", ErrRefused, m.Method(), uint16(m.Attr()))
-	case !readable[m.Attr()]:
-		return fmt.Errorf("%w: attribute 0x%04x is none that tools may read", ErrRefused, uint16(m.Attr()))
+		return fmt.Errorf("%w: %v of %s: a tool may only read (Get)", ErrRefused, m.Method(), m.Header().AttrName())
+	case m.IsSMP() && !readable[m.Attr()] || !m.IsSMP() && !counted[m.Attr()]:
+		return fmt.Errorf("%w: %s of class %v is none that tools may read", ErrRefused, m.Header().AttrName(), m.Class())
 	case !m.IsDR():
 		return nil
 	case m.Returning() || m.HopPointer() != 0:

@@ -21,6 +21,12 @@ func get(attr mad.AttrID, mod uint32, route *mad.Route) mad.MAD {
 	return m
 }
 
+// counters returns a request for the counters of a port.
+func counters() (m mad.MAD) {
+	m.SetHeader(mad.Header{Class: mad.ClassPerf, ClassVersion: 1, Method: mad.MethodGet, TID: 0x77, Attr: mad.PerfAttrPortCounters})
+	return m
+}
+
 // TestCheck: a tool may read, and nothing else.
 func TestCheck(t *testing.T) {
 	t.Parallel()
@@ -41,6 +47,9 @@ func TestCheck(t *testing.T) {
 		{"unknown attribute", func(m *mad.MAD) { m.SetAttr(0xff77) }, false},
 		{"subnet administration", func(m *mad.MAD) { m[1] = byte(mad.ClassSubnAdm) }, false},
 		{"vendor class", func(m *mad.MAD) { m[1] = byte(mad.ClassVendorVS) }, false},
+		{"counters", func(m *mad.MAD) { *m = counters() }, true},
+		{"counters are cleared", func(m *mad.MAD) { *m = counters(); m.SetMethod(mad.MethodSet) }, false},
+		{"other counters", func(m *mad.MAD) { *m = counters(); m.SetAttr(0x1b) }, false},
 		{"other class version", func(m *mad.MAD) { m[2] = 2 }, false},
 		{"other base version", func(m *mad.MAD) { m[0] = 2 }, false},
 		{"returning", func(m *mad.MAD) { m.SetReturning(true) }, false},
@@ -141,16 +150,17 @@ func TestTranslate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sent.MKey() != ib.NewMKey(secret) || sent.Route() != route || sent.TID() != 5 || sent.Mod() != 1 || sent.Method() != mad.MethodGet {
-			t.Errorf("sent is by %v to %v, with the key: %v", sent.Route(), sent.Mod(), sent.MKey() == ib.NewMKey(secret))
+		is := &sent.MAD
+		if is.MKey() != ib.NewMKey(secret) || is.Route() != route || is.TID() != 5 || is.Mod() != 1 || is.Method() != mad.MethodGet || sent.LID != ib.PermissiveLID {
+			t.Errorf("sent is by %v to %v, with the key: %v", is.Route(), is.Mod(), is.MKey() == ib.NewMKey(secret))
 		}
-		got := sent
+		got := sent.MAD
 		got.SetMethod(mad.MethodGetResp)
 		got.SetReturning(true)
 		if err := mad.Encode(got.Data(), &mad.PortInfo{MKey: ib.NewMKey(secret), LID: 9}); err != nil {
 			t.Fatal(err)
 		}
-		seen, ok := inquiry.Answer(&tool, &sent, &got)
+		seen, ok := inquiry.Answer(&tool, &sent, &got, 0)
 		var pi mad.PortInfo
 		if err := mad.Decode(seen.Data(), &pi); err != nil || !ok {
 			t.Fatal(ok, err)
@@ -167,22 +177,48 @@ func TestTranslate(t *testing.T) {
 		} {
 			other := got
 			wrong(&other)
-			if _, ok := inquiry.Answer(&tool, &sent, &other); ok {
+			if _, ok := inquiry.Answer(&tool, &sent, &other, 0); ok {
 				t.Errorf("%s is taken for the answer", name)
 			}
 		}
 	}
 	away := get(mad.AttrNodeInfo, 0, &unknown)
-	if sent, err := inquiry.Request(&away, 0, 1, w, func(ib.Place) ib.MKey { return ib.NewMKey(secret) }); err != nil || !sent.MKey().IsZero() {
-		t.Errorf("where no device is known: %v, with a key: %v", err, !sent.MKey().IsZero())
+	if sent, err := inquiry.Request(&away, 0, 1, w, func(ib.Place) ib.MKey { return ib.NewMKey(secret) }); err != nil || !sent.MAD.MKey().IsZero() {
+		t.Errorf("where no device is known: %v, with a key: %v", err, !sent.MAD.MKey().IsZero())
 	}
 	set := get(mad.AttrPortInfo, 1, &route)
 	set.SetMethod(mad.MethodSet)
-	if sent, err := inquiry.Request(&set, 0, 1, w, key); !errors.Is(err, inquiry.ErrRefused) || sent != (mad.MAD{}) {
+	if sent, err := inquiry.Request(&set, 0, 1, w, key); !errors.Is(err, inquiry.ErrRefused) || sent != (inquiry.Sent{}) {
 		t.Errorf("a Set: %v", err)
 	}
 	nowhere := get(mad.AttrPortInfo, 1, nil)
 	if _, err := inquiry.Request(&nowhere, 999, 1, w, key); !errors.Is(err, inquiry.ErrRefused) {
+		t.Errorf("to a LID of no device: %v", err)
+	}
+}
+
+// TestCounters: a request for counters goes to its LID as it is, and only that LID answers it.
+func TestCounters(t *testing.T) {
+	t.Parallel()
+	f, k := fabric()
+	w := inquiry.NewWays(f, topotest.HostGUID(0)+1)
+	lid := f.Port(f.PortOf(k.Hosts[2], 1)).LID
+	tool := counters()
+	tool[65] = 1 // of port 1
+	sent, err := inquiry.Request(&tool, lid, 9, w, func(ib.Place) ib.MKey { t.Error("a key is looked for"); return ib.NewMKey(secret) })
+	if err != nil || sent.LID != lid || sent.MAD.TID() != 9 || !bytes.Equal(sent.MAD[24:], tool[24:]) {
+		t.Fatalf("%v, to LID %d, TID %d", err, sent.LID, sent.MAD.TID())
+	}
+	got := sent.MAD
+	got.SetMethod(mad.MethodGetResp)
+	got[100] = 7
+	if seen, ok := inquiry.Answer(&tool, &sent, &got, lid); !ok || seen.TID() != tool.TID() || seen[100] != 7 {
+		t.Errorf("the tool sees %v, TID %v", ok, seen.TID())
+	}
+	if _, ok := inquiry.Answer(&tool, &sent, &got, lid+1); ok {
+		t.Error("another LID answers")
+	}
+	if _, err := inquiry.Request(&tool, 999, 9, w, nil); !errors.Is(err, inquiry.ErrRefused) {
 		t.Errorf("to a LID of no device: %v", err)
 	}
 }
@@ -192,7 +228,7 @@ func FuzzRequest(f *testing.F) {
 	fab, _ := fabric()
 	w := inquiry.NewWays(fab, topotest.HostGUID(0)+1)
 	route := mad.MakeRoute(1, 2)
-	for _, m := range []mad.MAD{get(mad.AttrPortInfo, 1, &route), get(mad.AttrSMInfo, 0, nil)} {
+	for _, m := range []mad.MAD{get(mad.AttrPortInfo, 1, &route), get(mad.AttrSMInfo, 0, nil), counters()} {
 		f.Add(m[:], uint16(4))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, lid uint16) {
@@ -205,13 +241,16 @@ func FuzzRequest(f *testing.F) {
 			}
 			return
 		}
-		if sent.Method() != mad.MethodGet || !sent.IsDR() || sent.Route().Len() > mad.MaxHops {
-			t.Errorf("sent is %v of class %v", sent.Method(), sent.Class())
+		is := &sent.MAD
+		if is.Method() != mad.MethodGet || is.IsSMP() && (!is.IsDR() || is.Route().Len() > mad.MaxHops || sent.LID != ib.PermissiveLID) || !is.IsSMP() && is.Class() != mad.ClassPerf {
+			t.Errorf("sent is %v of class %v", is.Method(), is.Class())
 		}
-		got := sent
+		got := sent.MAD
 		got.SetMethod(mad.MethodGetResp)
-		got.SetReturning(true)
-		if seen, ok := inquiry.Answer(&tool, &sent, &got); !ok || !seen.MKey().IsZero() || seen.TID() != tool.TID() {
+		if is.IsDR() {
+			got.SetReturning(true)
+		}
+		if seen, ok := inquiry.Answer(&tool, &sent, &got, sent.LID); !ok || is.IsSMP() && !seen.MKey().IsZero() || seen.TID() != tool.TID() {
 			t.Errorf("the tool sees %v, a key: %v", ok, !seen.MKey().IsZero())
 		}
 	})

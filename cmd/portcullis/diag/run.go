@@ -41,8 +41,9 @@ func runCommand(env *cli.Env) *cobra.Command {
 machine, which needs neither an adapter nor a key. The service that leads sends its requests with
 the keys of the devices, by its own port, where the tool seems to be. Answers show no key.
 
-A tool may only read: Sets, and what is not subnet management (such as perfquery and saquery), are
-refused. The tool gets no answer to what is refused, and the reason is on standard error.
+A tool may only read: Sets, such as perfquery -R sends, and what is neither subnet management nor
+performance management, such as saquery, are refused. The tool gets no answer to what is refused,
+and the reason is on standard error.
 The audit log has the command, the reason and how much was asked.
 
 The tool is connected by libumad2sim, of the package libumad2sim0 (ibsim elsewhere), which writes

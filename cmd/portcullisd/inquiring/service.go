@@ -79,7 +79,7 @@ func (s *Service) Begin(ctx context.Context, actor string, n v1.NewInquiry) (*v1
 	if err != nil {
 		return nil, err
 	}
-	in := &session{actor: actor, tool: n.Tool, until: s.o.Now().Add(time.Duration(n.Seconds) * time.Second), sent: map[mad.AttrID]int{}}
+	in := &session{actor: actor, tool: n.Tool, until: s.o.Now().Add(time.Duration(n.Seconds) * time.Second), sent: map[string]int{}}
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it never fails
 	in.id = hex.EncodeToString(id[:])

@@ -161,7 +161,7 @@ func TestAsk(t *testing.T) {
 		if err := s.End(t.Context(), "olga", id); err != nil {
 			t.Fatal(err)
 		}
-		if log := s.log(t); !strings.Contains(log, "olga fabric.inquiry.begin smpquery, until ") || !strings.Contains(log, "olga fabric.inquiry.end smpquery: 3 requests: NodeInfo 1, PortInfo 1, LedInfo 1; 1 refused") {
+		if log := s.log(t); !strings.Contains(log, "olga fabric.inquiry.begin smpquery, until ") || !strings.Contains(log, "olga fabric.inquiry.end smpquery: 3 requests: LedInfo 1, NodeInfo 1, PortInfo 1; 1 refused") {
 			t.Errorf("the audit log:\n%s", log)
 		}
 	})

@@ -37,14 +37,14 @@ type session struct {
 	keys    *placekeys.Book
 	opened  time.Time // the keys
 	ways    *inquiry.Ways
-	of      *topo.Fabric // whose ways these are
-	sent    map[mad.AttrID]int
+	of      *topo.Fabric   // whose ways these are
+	sent    map[string]int // by the name of the attribute
 	refused int
 }
 
 // ask sends the requests that may be made, and returns by request what the tool sees, nil without an answer, and why it was refused.
 func (s *session) ask(ctx context.Context, requests []request, timeout time.Duration) (seen []*mad.MAD, refused []string, err error) {
-	var out []mad.MAD
+	var out []inquiry.Sent
 	var of []int // of requests
 	seen, refused = make([]*mad.MAD, len(requests)), make([]string, len(requests))
 	s.mu.Lock()
@@ -60,7 +60,7 @@ func (s *session) ask(ctx context.Context, requests []request, timeout time.Dura
 			s.refused++
 			continue
 		}
-		s.sent[m.Attr()]++
+		s.sent[m.MAD.Header().AttrName()]++
 		out, of = append(out, m), append(of, i)
 	}
 	s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *session) ask(ctx context.Context, requests []request, timeout time.Dura
 		if err != nil {
 			return nil, nil, err
 		}
-		var again []mad.MAD
+		var again []inquiry.Sent
 		var whose []int
 		for k, a := range got {
 			i := of[k]
@@ -77,7 +77,7 @@ func (s *session) ask(ctx context.Context, requests []request, timeout time.Dura
 				again, whose = append(again, out[k]), append(whose, i)
 				continue
 			}
-			if m, ok := inquiry.Answer(&requests[i].mad, &out[k], a); ok {
+			if m, ok := inquiry.Answer(&requests[i].mad, &out[k], &a.MAD, a.LID); ok {
 				seen[i] = &m
 			}
 		}
@@ -92,7 +92,7 @@ func (s *session) summary() string {
 	var by []string
 	for _, a := range slices.Sorted(maps.Keys(s.sent)) {
 		total += s.sent[a]
-		by = append(by, fmt.Sprintf("%v %d", a, s.sent[a]))
+		by = append(by, fmt.Sprintf("%s %d", a, s.sent[a]))
 	}
 	out := fmt.Sprintf("%d requests", total)
 	if total > 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/inquiry"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/transport"
 )
@@ -15,7 +16,7 @@ import (
 // batch is how many packets are received at a time.
 const batch = 64
 
-// wire exchanges SMPs for answers by a port.
+// wire exchanges requests for answers by a port.
 type wire struct {
 	port transport.Port
 	over chan struct{} // is closed when nothing is received any more
@@ -28,7 +29,7 @@ type wire struct {
 
 // pending is a set of requests that wait for their answers.
 type pending struct {
-	answers []*mad.MAD // by request; nil: none came
+	answers []*transport.Packet // by request; nil: none came
 	index   map[uint32]int
 	left    int
 	done    chan struct{} // is closed when none is left
@@ -87,8 +88,8 @@ func (w *wire) take(in *transport.Packet) {
 	}
 	delete(w.out, id)
 	if !in.Undelivered {
-		m := in.MAD
-		p.answers[p.index[id]] = &m
+		came := *in
+		p.answers[p.index[id]] = &came
 	}
 	p.settle()
 }
@@ -99,23 +100,26 @@ func (p *pending) settle() {
 	}
 }
 
-// exchange sends SMPs by directed route, and returns what came within the timeout, by request. It sets their transaction ids.
-func (w *wire) exchange(ctx context.Context, mads []mad.MAD, timeout time.Duration) ([]*mad.MAD, error) {
-	p := &pending{answers: make([]*mad.MAD, len(mads)), index: map[uint32]int{}, left: len(mads), done: make(chan struct{})}
-	if len(mads) == 0 {
+// exchange sends requests, and returns what came within the timeout, by request. It sets their transaction ids.
+func (w *wire) exchange(ctx context.Context, out []inquiry.Sent, timeout time.Duration) ([]*transport.Packet, error) {
+	p := &pending{answers: make([]*transport.Packet, len(out)), index: map[uint32]int{}, left: len(out), done: make(chan struct{})}
+	if len(out) == 0 {
 		return nil, nil
 	}
-	packets := make([]transport.Packet, len(mads))
+	packets := make([]transport.Packet, len(out))
 	w.mu.Lock()
 	if w.err != nil {
 		defer w.mu.Unlock()
 		return nil, w.err
 	}
-	for i := range mads {
+	for i := range out {
 		id := w.free()
-		mads[i].SetTID(ib.TID(id))
+		out[i].MAD.SetTID(ib.TID(id))
 		w.out[id], p.index[id] = p, i
-		packets[i] = transport.Packet{MAD: mads[i], LID: ib.PermissiveLID}
+		packets[i] = transport.Packet{MAD: out[i].MAD, LID: out[i].LID}
+		if !out[i].MAD.IsSMP() {
+			packets[i].QP = 1
+		}
 	}
 	w.mu.Unlock()
 	defer w.drop(p)
