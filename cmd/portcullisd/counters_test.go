@@ -119,3 +119,19 @@ func TestCountersInMetrics(t *testing.T) {
 		}
 	}
 }
+
+// The service serves counters to operators, and says how the reading goes.
+func TestServiceReadsCounters(t *testing.T) {
+	t.Parallel()
+	lab := ibsimtest.Start(t, []byte(oneSwitch))
+	dir, address := install(t, "--fabric-port", "ibsim:"+lab.Socket()+"/sm")
+	edit(t, dir, map[string]string{"    every: 30s\n": "    every: 5s\n"})
+	start(t, dir)
+	eventually(t, "counters of switch ports and adapters", func() (bool, string) {
+		text := fetch(t, dir, address, "/metrics/fabric")
+		return strings.Contains(text, "infiniband_switch_port_transmit_packets_total{") && strings.Contains(text, "infiniband_hca_port_receive_data_bytes_total{"), text
+	})
+	if text := fetch(t, dir, address, "/metrics"); !strings.Contains(text, `portcullis_port_counter_interval_seconds{kind="wanted"} 5`) {
+		t.Errorf("metrics:\n%s", text)
+	}
+}
