@@ -129,3 +129,30 @@ func TestAsksAgainWhatThereIs(t *testing.T) {
 		}
 	}
 }
+
+// Where there is nothing to read any more, nothing is said to be unread, and the pause is no interval.
+func TestNothingToRead(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, nil)
+	all := b.fleet(3)
+	b.devices[1].silent = true
+	b.m.SetAgents(b.now, all)
+	b.run(5 * time.Minute)
+	if s := b.m.Stats(); s.Ports != 12 || s.Current != 8 || s.Silent != 1 || s.Between != 30*time.Second {
+		t.Errorf("%+v", s)
+	}
+	b.m.SetAgents(b.now, nil)
+	if s := b.m.Stats(); s.Ports != 0 || s.Current != 0 || s.Silent != 0 || s.Saturated != 0 || s.Between != 0 {
+		t.Errorf("afterwards: %+v", s)
+	}
+	b.now = b.now.Add(time.Hour) // nothing is asked meanwhile
+	b.m.SetAgents(b.now, all)
+	b.run(20 * time.Second)
+	if s := b.m.Stats(); s.Current != 8 || s.Between != 0 {
+		t.Errorf("later: %+v", s)
+	}
+	b.run(30 * time.Second)
+	if s := b.m.Stats(); s.Between != 30*time.Second {
+		t.Errorf("then: %+v", s)
+	}
+}

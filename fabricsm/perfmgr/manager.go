@@ -33,9 +33,11 @@ type Manager struct {
 	known map[key]*agent
 	list  []*agent // those that are listed, in the order in which they are read
 	at    int      // in list
+	size  int      // of list, when there was one
 
 	pass   uint64
 	active bool
+	rested bool      // there was nothing to read since the last pass
 	begun  time.Time // of the pass, or of the last one
 	due    time.Time // when the next pass begins
 	gap    time.Duration
@@ -72,7 +74,7 @@ func (m *Manager) SetAgents(now time.Time, all []Agent) {
 		m.set(&all[i])
 	}
 	if empty && !m.active {
-		m.due = now // there was nothing to read
+		m.due, m.rested = now, true // there was nothing to read
 	}
 	gone := 0
 	for k, a := range m.known {
@@ -89,7 +91,10 @@ func (m *Manager) SetAgents(now time.Time, all []Agent) {
 		}
 		gone++
 	}
-	if gone > len(m.list)+MaxWindow { // a device that shows ever new GUIDs takes no more memory than the fabric
+	if len(m.list) > 0 {
+		m.size = len(m.list)
+	}
+	if gone > m.size+MaxWindow { // a device that shows ever new GUIDs takes no more memory than the fabric
 		for k, a := range m.known {
 			if !a.listed {
 				delete(m.known, k)
@@ -97,6 +102,10 @@ func (m *Manager) SetAgents(now time.Time, all []Agent) {
 		}
 	}
 	m.over(now)
+	if len(m.list) == 0 {
+		m.stats.Between = 0
+		m.survey(now)
+	}
 }
 
 func (m *Manager) set(is *Agent) {

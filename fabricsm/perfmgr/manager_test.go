@@ -409,6 +409,12 @@ func TestForgets(t *testing.T) {
 	if n := b.m.Known(); n > perfmgr.MaxWindow+2 {
 		t.Errorf("%d agents are known", n)
 	}
+	b = newBed(t, nil)
+	b.m.SetAgents(b.now, b.fleet(3000)) // the Subnet Manager lost its port
+	b.m.SetAgents(b.now, nil)
+	if n := b.m.Known(); n != 3000 {
+		t.Errorf("%d agents of a fabric that is out of reach are known", n)
+	}
 }
 
 // Options that make no sense are refused.

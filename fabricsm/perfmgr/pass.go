@@ -40,9 +40,10 @@ func (m *Manager) Next(now time.Time, to *mad.MAD) (ib.LID, bool) {
 
 // begin begins a pass.
 func (m *Manager) begin(now time.Time) {
-	if m.pass > 0 {
+	if m.pass > 0 && !m.rested {
 		m.stats.Between = now.Sub(m.begun)
 	}
+	m.rested = false
 	m.pass++
 	m.active, m.begun, m.due, m.at = true, now, now.Add(m.Interval), 0
 	requests := 1

@@ -18,10 +18,10 @@ type Stats struct {
 	Passes   uint64        // that are over
 	Interval time.Duration // that is wanted
 	Took     time.Duration // the last pass
-	Between  time.Duration // from the begin of the last but one pass to that of the last; 0: there was one
+	Between  time.Duration // from the begin of the last but one pass to that of the last; 0: there was one, or nothing to read in between
 	Begun    time.Time     // of the last pass that is over; zero: there is none
 
-	// As of the end of the last pass:
+	// As of the end of the last pass; 0 where there is nothing to read:
 	Ports     int // with a link
 	Current   int // of these: read in the last two passes
 	Silent    int // agents that did not answer, and are asked less and less often

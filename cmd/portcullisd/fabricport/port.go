@@ -118,6 +118,12 @@ func Attach(ctx context.Context, spec string, timeout time.Duration, agents ...u
 	}
 }
 
+// Shared reports whether Attach can attach to a port: not to one of a fabric that is simulated in the process.
+func Shared(spec string) bool {
+	p, err := parsePort(spec)
+	return err == nil && p.netlist == ""
+}
+
 // opened returns no port with an error; a nil of a concrete type would be one.
 func opened[P transport.Port](p P, err error) (transport.Port, error) {
 	if err != nil {

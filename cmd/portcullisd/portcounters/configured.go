@@ -11,9 +11,9 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Of returns a Keeper as the configuration wants it, nil where no counters are to be read.
+// Of returns a Keeper as the configuration wants it, nil where no counters are to be read, or the port has no second attachment.
 func Of(c *config.Fabric, view func() (*sm.View, error), log *slog.Logger) (*Keeper, error) {
-	if c.PortCounts.Every == 0 {
+	if c.PortCounts.Every == 0 || !fabricport.Shared(c.Port) {
 		return nil, nil
 	}
 	return New(Options{

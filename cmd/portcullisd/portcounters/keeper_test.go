@@ -287,7 +287,11 @@ func TestConfigured(t *testing.T) {
 	if k, err := portcounters.Of(&c, nil, nil); k != nil || err != nil {
 		t.Errorf("%v, %v", k, err)
 	}
-	c.PortCounts = config.Counters{Every: time.Minute, Rate: 100}
+	c.PortCounts, c.Port = config.Counters{Every: time.Minute, Rate: 100}, "sim:some.net"
+	if k, err := portcounters.Of(&c, nil, nil); k != nil || err != nil {
+		t.Errorf("of a port without a second attachment: %v, %v", k, err)
+	}
+	c.Port = "ibsim:sim/Hca1"
 	if k, err := portcounters.Of(&c, nil, nil); k == nil || err != nil || k.Stats().Interval != time.Minute {
 		t.Errorf("%v, %v", k, err)
 	}
