@@ -91,6 +91,14 @@ type ForeignPKeys struct {
 	PKeys   []ib.PKey
 }
 
+// InheritedPKeys says that a port keeps P_Keys of tenants that it had when this subnet manager read it first, and that no
+// membership explains, while the takeover is open.
+type InheritedPKeys struct {
+	GUID  ib.GUID
+	Place ib.Place  // its switch port
+	PKeys []ib.PKey // full or limited as it had them, each partition once
+}
+
 // RouteRefused says that a routing engine returned no tables, or the checker did not accept them. The old tables stay.
 type RouteRefused struct{ Reason string }
 
@@ -199,6 +207,7 @@ func (*MembershipApplied) FabricEvent() {}
 func (*MembershipRemoved) FabricEvent() {}
 func (*MembershipRefused) FabricEvent() {}
 func (*ForeignPKeys) FabricEvent()      {}
+func (*InheritedPKeys) FabricEvent()    {}
 func (*RouteRefused) FabricEvent()      {}
 func (*Routed) FabricEvent()            {}
 func (*NodeUnreachable) FabricEvent()   {}
@@ -257,6 +266,10 @@ func (e *ForeignPKeys) String() string {
 		return fmt.Sprintf("P_Keys %v are removed from switch port %v, behind which no port is seen: no membership explains them", e.PKeys, e.Place)
 	}
 	return fmt.Sprintf("P_Keys %v are removed from switch port %v, behind which port %v is: no membership explains them", e.PKeys, e.Place, e.GUID)
+}
+
+func (e *InheritedPKeys) String() string {
+	return fmt.Sprintf("port %v keeps P_Keys %v at %v until a person decides: no membership explains them", e.GUID, e.PKeys, e.Place)
 }
 
 func (e *RouteRefused) String() string {

@@ -91,6 +91,7 @@ func (f failureActions) Silenced(id topo.NodeID) {
 	f.topo.EachEndPort(id, f.mkeys.Rotation().Turned)
 	f.lfts.Recount(id)
 	f.pkeys.Judge.Node(id)
+	f.pkeys.Silenced(id)
 }
 
 func (f failureActions) Return(id topo.NodeID) {

@@ -71,6 +71,9 @@ func (in *IntentChanged) Then(next *IntentChanged) *IntentChanged {
 // Intent is everything that is wanted beyond the defaults.
 type Intent = members.Intent
 
+// Takeover has ports keep the P_Keys of tenants with which they are read first.
+type Takeover = members.Takeover
+
 // Grant puts an end port into a partition.
 type Grant = members.Grant
 

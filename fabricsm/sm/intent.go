@@ -3,10 +3,14 @@ package sm
 // setIntent replaces all that is wanted. Only what differs from before is
 // looked at.
 func (c *Core) setIntent(in *Intent) {
+	took := c.members.TakesOver()
 	for _, pl := range c.members.Take(in) {
 		c.expel(pl)
 	}
 	c.intended(in.Revision)
+	if took && !c.members.TakesOver() && c.writing() {
+		c.touchAll() // what was kept without a host behind it goes
+	}
 }
 
 // intended looks at the memberships that an intent has changed.

@@ -27,7 +27,7 @@ func (f pkeyFabric) PortOf(p topo.PortID) pkeys.Port {
 	pt := &f.ports[p]
 	return pkeys.Port{
 		Node: pt.node, Num: pt.num, State: pt.info.PortState, Known: pt.known, Seen: pt.seen(), Fresh: pt.fresh, Placed: pt.placed,
-		BitsDue: f.settings.BitsTold(p), Barred: pt.quarantine.IsOutlawed(),
+		BitsDue: f.settings.BitsTold(p), Checked: pt.checked, Barred: pt.quarantine.IsOutlawed(),
 	}
 }
 
@@ -63,6 +63,10 @@ func (e keyEvents) Removed(ms *members.Membership, hca bool) {
 
 func (e keyEvents) Foreign(f *pkeys.Foreign) {
 	e.event(&ForeignPKeys{GUID: f.GUID, Place: f.Place, Adapter: f.Adapter, PKeys: f.PKeys})
+}
+
+func (e keyEvents) Inherited(f *pkeys.Inherited) {
+	e.event(&InheritedPKeys{GUID: f.GUID, Place: f.Place, PKeys: f.PKeys})
 }
 
 func (e keyEvents) Refused(ms *members.Membership, reason string) {

@@ -64,6 +64,8 @@ type port struct {
 	fresh  bool // the link came up without configuration, so tables are written without reading them
 	placed bool // PortPlaced was reported
 
+	checked bool // it checked P_Keys, in one direction or both, when it was read first in this life of the link
+
 	background bool // the next read of PortInfo is part of the audit
 	obeyed     bool // it answered under its M_Key since its link is there
 

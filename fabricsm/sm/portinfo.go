@@ -59,6 +59,10 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if hasLink && !was && (byGet || !guessed) {
 		pt.fresh = pi.PortState == ib.PortInit
 	}
+	if !was {
+		// What a write shows says nothing of what was there.
+		pt.checked = !byGet || pi.PartitionEnforcementInbound || pi.PartitionEnforcementOutbound
+	}
 	c.follow(p, portchange.Compare(&old, &pt.info, portchange.Known{
 		LID: pt.lid, Num: pt.num, IsExternal: c.topo.IsExternal(p), WasRead: was, ByGet: byGet,
 	}))

@@ -82,7 +82,7 @@ func (x *Replacement) End() {
 	}
 	for _, list := range r.byGUID {
 		for _, ms := range list {
-			if ms.round != r.round && !(ms.kept && r.keep) {
+			if ms.round != r.round && !r.stays(ms) {
 				r.leave(ms)
 			}
 		}
@@ -95,7 +95,7 @@ func (r *Register) Grant(g partition.Member) *Membership {
 	switch {
 	case ms == nil:
 		return r.add(Membership{Member: g})
-	case ms.Leaving || ms.PKey != g.PKey || ms.Held:
+	case ms.Leaving || ms.PKey != g.PKey || ms.Held || ms.kept: // the last is reported again, to the one who granted it
 		ms.PKey, ms.Leaving, ms.Applied, ms.Held = g.PKey, false, false, false
 		r.changed = append(r.changed, ms)
 	}

@@ -45,6 +45,7 @@ type Register struct {
 	intent   bool
 	revision int64
 	keep     bool // what switch ports have and the intent does not name stays
+	takeover takeover
 
 	byGUID   map[ib.GUID][]*Membership // grants and removals by port GUID, sorted
 	byPlace  map[ib.Place][]ib.GUID    // GUIDs that name the place, sorted
@@ -77,8 +78,11 @@ func (r *Register) HasIntent() bool { return r.intent }
 // Revision returns the revision of the intent in force.
 func (r *Register) Revision() int64 { return r.revision }
 
-// Keeps reports whether switch ports keep P_Keys that the intent does not name.
-func (r *Register) Keeps() bool { return r.keep }
+// Keeps reports whether ports may keep P_Keys that the intent does not name.
+func (r *Register) Keeps() bool { return r.keep || r.takeover.open }
+
+// Reviews reports whether switch ports keep all P_Keys that the intent does not name.
+func (r *Register) Reviews() bool { return r.keep }
 
 // IsEmpty reports whether nothing is wanted, nor to be proven, of any port.
 func (r *Register) IsEmpty() bool { return len(r.byGUID) == 0 }

@@ -20,6 +20,8 @@ type Intent struct {
 	// Keep has a switch port whose link is Armed or Active keep the P_Keys that no other list has for its place, for
 	// the port behind it, and a switch port without a port behind it keep all. The zero value takes them off.
 	Keep bool
+	// Takeover says what becomes of P_Keys that another subnet manager left. The zero value takes them off.
+	Takeover Takeover
 	// Hosts lists the places where inventory has a host. A device that reports itself as a switch there is left out: a
 	// switch is believed to check no P_Keys for us.
 	Hosts []ib.Place
@@ -33,6 +35,7 @@ type Grant = partition.Member
 // Take replaces all that is wanted. It returns the places where only a host belongs that were not among them before. The
 // memberships that differ are those of Intended.
 func (r *Register) Take(in *Intent) (hosts []ib.Place) {
+	r.TakeOver(in.Takeover)
 	x := r.Replace(in.Keep)
 	for _, g := range in.Grants {
 		x.Grant(g)

@@ -18,6 +18,7 @@ type Port struct {
 	Fresh   bool         // the link came up without configuration
 	Placed  bool         // its place was reported
 	BitsDue bool         // enforcement bits were set, and are still to be read back
+	Checked bool         // it checked P_Keys, in one direction or both, when it was read first
 	Barred  bool         // the declared topology keeps out the device behind it
 }
 
@@ -75,6 +76,8 @@ type Events interface {
 	Refused(ms *members.Membership, reason string)
 	// Foreign reports what a port loses that no membership explains.
 	Foreign(*Foreign)
+	// Inherited reports what a port keeps, while a takeover is open, that no membership explains.
+	Inherited(*Inherited)
 	// Solved removes a fault from the views.
 	Solved(fault.Key)
 }

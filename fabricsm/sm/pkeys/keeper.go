@@ -30,12 +30,13 @@ type Keeper struct {
 	block   mad.PKeyTable                     // room for one that is to be written
 	sent    map[topo.PortID][perBlock]ib.PKey // by the last Set to a port
 	later   []topo.PortID                     // that have blocks which wait for ReadNow
+	looked  map[ib.Place]bool                 // switch ports that a takeover has seen
 }
 
 // New returns a keeper of the tables of a fabric without ports.
 func New(f Fabric, e Events, t *topo.Builder, q *work.Queue, m *members.Register, o Options) *Keeper {
 	o.Rules.Controls = o.Controls
-	k := &Keeper{queue: q, known: newKnown(), sent: make(map[topo.PortID][perBlock]ib.PKey)}
+	k := &Keeper{queue: q, known: newKnown(), sent: make(map[topo.PortID][perBlock]ib.PKey), looked: make(map[ib.Place]bool)}
 	k.planner = planner{
 		fabric: f, topo: t, members: m, known: &k.known, rules: o.Rules, switchFirst: o.Controls.SwitchFirst(),
 		onlyDefault: partition.Table{ib.DefaultPKeyLimited},

@@ -65,6 +65,9 @@ func (k *Keeper) Next(p topo.PortID) Step {
 	}
 	if mayWrite {
 		k.review(p, &pt)
+		if !k.takeOver(p) {
+			return Step{}
+		}
 		if s := k.write(p, &pt, later); s.Method != 0 {
 			return s
 		}
@@ -223,7 +226,7 @@ func (k *Keeper) nextRest(pt *port) int {
 // or keeps others.
 func (k *Keeper) review(p topo.PortID, pt *Port) {
 	t, m := k.planner.topo, k.planner.members
-	if !m.Keeps() || !t.IsExternal(p) {
+	if !m.Reviews() || !t.IsExternal(p) {
 		return
 	}
 	pl, keys := t.PlaceOf(p), k.known.ports[p].table.keys

@@ -93,7 +93,8 @@ func (l *planner) want(p topo.PortID, pt *Port) (partition.Table, bool) {
 func (l *planner) wantIdle(p topo.PortID, pt *Port) partition.Table {
 	want := slices.Clone(l.known.table(p).Keys())
 	for i, k := range want {
-		if members.IsTenant(k) && (pt.Barred || !l.members.Keeps() && !l.members.IsGranted(l.topo.PlaceOf(p), k, false)) {
+		stays := l.members.Reviews() || l.members.IsInheritable(k) || l.members.IsGranted(l.topo.PlaceOf(p), k, false)
+		if members.IsTenant(k) && (pt.Barred || !stays) {
 			want[i] = 0
 		}
 	}
