@@ -54,7 +54,7 @@ func Level(e sm.Event) slog.Level {
 			return slog.LevelWarn
 		}
 		return slog.LevelInfo
-	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *keyevent.KeyProblem, *keyevent.KeyExposed, *keyevent.KeyLent, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused, *sm.ForeignPKeys,
+	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *keyevent.KeyProblem, *keyevent.KeyExposed, *keyevent.KeyLent, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused, *sm.ForeignPKeys, *sm.InheritedPKeys,
 		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *violation.KeyGuessing, *keyevent.ProtectionLapsed, *linkspeed.SlowLink, *sm.MKeyRefused, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset, *sm.SwitchesMute:
 		return slog.LevelWarn
 	case *violation.TrapReceived:

@@ -69,6 +69,7 @@ func (x *Replacement) Deny(g partition.Member) {
 	if ms == nil {
 		ms = x.r.add(Membership{Member: g, Leaving: true})
 	}
+	ms.kept = false
 	if x.name(ms) {
 		x.r.leave(ms)
 	}
@@ -106,6 +107,7 @@ func (r *Register) Grant(g partition.Member) *Membership {
 // Withdraw takes a grant back. One that does not exist is ignored.
 func (r *Register) Withdraw(g partition.Member) {
 	if ms := r.find(g); ms != nil {
+		ms.kept = false
 		r.leave(ms)
 	}
 }

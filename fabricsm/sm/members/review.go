@@ -43,10 +43,12 @@ func (r *Register) Keep(guid ib.GUID, pl ib.Place, keys []ib.PKey) (any bool) {
 }
 
 // Explains reports whether a membership of a port, or of any port at a place, is of a partition, also one that is to go or is
-// held.
+// held. One that was kept, and goes without that an intent ever named it, explains nothing.
 func (r *Register) Explains(guid ib.GUID, pl ib.Place, k ib.PKey) bool {
-	same := func(ms *Membership) bool { return ms.PKey.Base() == k.Base() }
-	return slices.ContainsFunc(r.byGUID[guid], same) || r.isAbout(pl, k)
+	explains := func(ms *Membership) bool { return ms.PKey.Base() == k.Base() && !(ms.kept && ms.Leaving) }
+	return slices.ContainsFunc(r.byGUID[guid], explains) || slices.ContainsFunc(r.byPlace[pl], func(g ib.GUID) bool {
+		return slices.ContainsFunc(r.byGUID[g], func(ms *Membership) bool { return ms.Place == pl && explains(ms) })
+	})
 }
 
 // isAbout reports whether a membership of a place, of any port and also one that is to go, is of a partition.
