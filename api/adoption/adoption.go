@@ -63,6 +63,8 @@ type Standing struct {
 	Now      time.Time
 	Deadline time.Time
 	Admitted bool // the host was admitted, and is a member of its cluster
+	// Undecided is set while no person has decided about what a takeover found: there is no deadline.
+	Undecided bool
 }
 
 // Ends returns why the adoption of a membership ends now, or Stays.
@@ -70,7 +72,7 @@ func (s Standing) Ends() Cause {
 	switch {
 	case s.Admitted:
 		return Proven
-	case !s.Now.Before(s.Deadline):
+	case !s.Undecided && !s.Now.Before(s.Deadline):
 		return Deadline
 	default:
 		return Stays

@@ -75,16 +75,23 @@ func (c *checker) say(format string, args ...any) {
 }
 
 func (c *checker) port(p *Port) {
+	if c.where(p) {
+		c.keys(p)
+	}
+}
+
+// where checks a port without its P_Keys, and reports whether there is one to have some.
+func (c *checker) where(p *Port) bool {
 	switch {
 	case !p.GUID.Valid():
 		c.say("port %v: this is no port GUID", p.GUID)
-		return
+		return false
 	case c.guids[p.GUID]:
 		c.say("port %v is listed twice", p.GUID)
-		return
+		return false
 	case !p.Place.Switch.Valid() || p.Place.Port == 0:
 		c.say("port %v: its switch port is not known, and a membership counts at one place only", p.GUID)
-		return
+		return false
 	}
 	c.guids[p.GUID] = true
 	if other, taken := c.places[p.Place]; taken {
@@ -97,7 +104,7 @@ func (c *checker) port(p *Port) {
 	if other, known := c.site.Behind[p.Place]; known && other != p.GUID {
 		c.say("port %v is listed at %v, where the inventory has port %v", p.GUID, p.Place, other)
 	}
-	c.keys(p)
+	return true
 }
 
 func (c *checker) keys(p *Port) {
@@ -114,13 +121,21 @@ func (c *checker) keys(p *Port) {
 			c.say("port %v: P_Key %v is listed twice", p.GUID, k)
 		case twice:
 			c.say("port %v: P_Keys %v and %v are the same partition, and a port is a full or a limited member: leave one out", p.GUID, was, k)
-		case !k.Valid() || k.Base() == ib.DefaultPKeyLimited:
-			c.say("port %v: P_Key %v is that of the default partition, or none: each host is a limited member of the default partition", p.GUID, k)
-		case slices.Contains(c.site.Reserved, k.Base()):
-			c.say("port %v: P_Key %v is reserved", p.GUID, k)
-		case c.site.Owned[k.Base()] != "":
-			c.say("port %v: P_Key %v: %s; assign the host to a cluster instead", p.GUID, k, c.site.Owned[k.Base()])
+		default:
+			c.key(p.GUID, k)
 		}
+	}
+}
+
+// key checks a P_Key of a port by itself.
+func (c *checker) key(guid ib.GUID, k ib.PKey) {
+	switch {
+	case !k.Valid() || k.Base() == ib.DefaultPKeyLimited:
+		c.say("port %v: P_Key %v is that of the default partition, or none: each host is a limited member of the default partition", guid, k)
+	case slices.Contains(c.site.Reserved, k.Base()):
+		c.say("port %v: P_Key %v is reserved", guid, k)
+	case c.site.Owned[k.Base()] != "":
+		c.say("port %v: P_Key %v: %s; assign the host to a cluster instead", guid, k, c.site.Owned[k.Base()])
 	}
 }
 

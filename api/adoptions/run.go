@@ -15,6 +15,7 @@ import (
 	"portcullis/api/fabric/records"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
+	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -109,7 +110,7 @@ func (l *look) matters(c store.Change) bool {
 		return l.recs[id]
 	}
 	for _, is := range []func(string) (string, bool){
-		Records().KeyOf, records.Adoptions().KeyOf, records.Sights().KeyOf, inventory.Hosts().KeyOf, admission.Brakes().KeyOf,
+		Records().KeyOf, records.Adoptions().KeyOf, records.Finds().KeyOf, records.Sights().KeyOf, inventory.Hosts().KeyOf, admission.Brakes().KeyOf,
 	} {
 		if _, ok := is(c.Key); ok {
 			return true
@@ -133,6 +134,19 @@ func (s *Service) look(ctx context.Context) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
+	found, err := s.keepFound(ctx, snap)
+	refused, _ := errors.AsType[*refusal.Error](err)
+	full := refused != nil && refused.Code == codeOpen
+	if full {
+		s.o.Log.Error("what the takeover found is not recorded, and the takeover waits", "err", err)
+	} else if err != nil {
+		return nil, err
+	}
+	if found {
+		if snap, err = s.o.Store.Snapshot(ctx); err != nil {
+			return nil, err
+		}
+	}
 	recs, _, err := Records().List(ctx, snap, "")
 	if err != nil {
 		return nil, err
@@ -146,9 +160,12 @@ func (s *Service) look(ctx context.Context) (*look, error) {
 		keys: map[string]bool{}, recs: map[string]bool{},
 	}
 	for i := range recs {
-		if recs[i].Value.State == v1.AdoptionKept {
+		if keeps(&recs[i].Value) {
 			l.open[recs[i].Key] = recs[i].Value
 		}
+	}
+	if full {
+		l.at(l.now.Add(clockPause))
 	}
 	l.sort(items)
 	return l, l.act(ctx)
@@ -193,7 +210,7 @@ func (l *look) sort(items []item) {
 		l.left[id]++
 		l.hosts[it.subject()] = true
 		rec, open := l.open[id]
-		standing := adoption.Standing{Now: l.now, Deadline: rec.Deadline, Admitted: it.rec.Admitted && it.rec.Cluster != ""}
+		standing := adoption.Standing{Now: l.now, Deadline: rec.Deadline, Admitted: it.rec.Admitted && it.rec.Cluster != "", Undecided: rec.State == v1.AdoptionFound}
 		switch cause := standing.Ends(); {
 		case cause == adoption.Proven:
 			l.proven[id] = append(l.proven[id], it.key)
@@ -201,11 +218,14 @@ func (l *look) sort(items []item) {
 			l.at(l.now.Add(clockPause))
 		case cause == adoption.Deadline:
 			l.late[it.subject()] = append(l.late[it.subject()], *it)
-		default:
+		case !standing.Undecided:
 			l.at(rec.Deadline)
 		}
 	}
 }
+
+// keeps reports whether an adoption keeps memberships.
+func keeps(rec *Record) bool { return rec.State == v1.AdoptionKept || rec.State == v1.AdoptionFound }
 
 // at has the next look be at t or earlier.
 func (l *look) at(t time.Time) {
@@ -357,6 +377,8 @@ func (l *look) heads(ctx context.Context) error {
 		late := !l.now.Before(warn)
 		switch rec := l.open[id]; {
 		case l.left[id] == 0:
+		case rec.State == v1.AdoptionFound:
+			continue
 		case late && !rec.Warned:
 		case !rec.Warned:
 			l.at(warn)
@@ -374,7 +396,7 @@ func (l *look) heads(ctx context.Context) error {
 
 func (l *look) head(ctx context.Context, tx *store.Tx, id string) error {
 	rec, err := get(ctx, tx, id)
-	if err != nil || rec.State != v1.AdoptionKept {
+	if err != nil || !keeps(&rec) {
 		return err
 	}
 	was := rec

@@ -62,6 +62,7 @@ const (
 	maxOpen     = 64 // adoptions that are not over
 	maxKept     = 1000
 	leastDigest = 12
+	codeOpen    = "adoptions_open"
 	idPrefix    = "adoption-"
 )
 
@@ -117,7 +118,7 @@ func nextID(ctx context.Context, tx *store.Tx) (string, error) {
 	}
 	switch {
 	case open >= maxOpen:
-		return "", refusal.New(refusal.Conflict, "adoptions_open", "end some: portcullis adopt list", "%d adoptions are not over", open)
+		return "", refusal.New(refusal.Conflict, codeOpen, "end some: portcullis adopt list", "%d adoptions are not over", open)
 	case len(all) >= maxKept:
 		for i := range all {
 			if all[i].Value.State == v1.AdoptionOver {

@@ -73,7 +73,11 @@ func (s *Service) check(ctx context.Context, tx *store.Tx, ports []adoption.Port
 	if _, err := store.Optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey)); err != nil {
 		return err
 	}
-	site, err := s.site(ctx, tx)
+	snap, err := tx.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	site, err := s.site(ctx, snap)
 	if err != nil {
 		return err
 	}
@@ -89,11 +93,7 @@ func (s *Service) check(ctx context.Context, tx *store.Tx, ports []adoption.Port
 }
 
 // site reads what is recorded of the site.
-func (s *Service) site(ctx context.Context, tx *store.Tx) (*adoption.Site, error) {
-	snap, err := tx.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) site(ctx context.Context, snap store.Snapshot) (*adoption.Site, error) {
 	out := &adoption.Site{Owned: map[ib.PKey]string{}, Cables: map[ib.GUID]adoption.Cable{}, Behind: map[ib.Place]ib.GUID{}}
 	for _, k := range s.o.Reserved {
 		out.Reserved = append(out.Reserved, k.Base())
@@ -160,15 +160,26 @@ func (s *Service) Confirm(ctx context.Context, actor, id string, in v1.AdoptionC
 		if err != nil {
 			return err
 		}
-		if err := s.mayConfirm(actor, id, &rec, &in); err != nil {
-			return err
-		}
-		if err := s.check(ctx, tx, rec.Ports); err != nil {
-			return err
-		}
 		was := rec
-		if err := s.grant(ctx, tx, id, rec.Ports); err != nil {
-			return err
+		if rec.State == v1.AdoptionFound {
+			done, err := s.decide(ctx, tx, actor, id, &rec, &in)
+			if err != nil {
+				return err
+			}
+			if !done {
+				out = rec.view(id)
+				return s.propose(ctx, tx, actor, id, &was, &rec)
+			}
+		} else {
+			if err := s.mayConfirm(actor, id, &rec, &in); err != nil {
+				return err
+			}
+			if err := s.check(ctx, tx, rec.Ports); err != nil {
+				return err
+			}
+			if err := s.grant(ctx, tx, id, rec.Ports); err != nil {
+				return err
+			}
 		}
 		rec.State, rec.ConfirmedBy, rec.Confirmed, rec.Ports = v1.AdoptionKept, actor, s.now(), nil
 		out = rec.view(id)
@@ -187,6 +198,9 @@ func (s *Service) Confirm(ctx context.Context, actor, id string, in v1.AdoptionC
 	if err != nil {
 		return nil, err
 	}
+	if out.State != v1.AdoptionKept {
+		return &out, nil
+	}
 	s.o.Log.Warn("memberships are kept without proof of their hosts", "adoption", id, "memberships", out.Memberships, "deadline", out.Deadline, "staged_by", out.By, "actor", actor)
 	return &out, nil
 }
@@ -194,6 +208,8 @@ func (s *Service) Confirm(ctx context.Context, actor, id string, in v1.AdoptionC
 func (s *Service) mayConfirm(actor, id string, rec *Record, in *v1.AdoptionConfirm) error {
 	show := "portcullis adopt show " + id
 	switch {
+	case !in.Deadline.IsZero():
+		return refusal.New(refusal.Invalid, "deadline_known", show, "the deadline of %s was named when it was staged", id)
 	case rec.State != v1.AdoptionStaged:
 		return refusal.New(refusal.Conflict, "adoption_not_staged", show, "%s does not wait to be confirmed: it is %s", id, rec.State)
 	case !s.o.Approval.Allows(approval.Person(rec.By), approval.Person(actor)):

@@ -135,13 +135,27 @@ func (i *item) view() v1.AdoptedMember {
 
 // List returns all adoptions, the newest first.
 func (s *Service) List(ctx context.Context) (*v1.List[v1.Adoption], error) {
-	recs, _, err := Records().List(ctx, s.o.Store, "")
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	recs, _, err := Records().List(ctx, snap, "")
 	if err != nil {
 		return nil, err
 	}
 	out := &v1.List[v1.Adoption]{Items: make([]v1.Adoption, 0, len(recs))}
 	for i := range slices.Backward(recs) {
-		out.Items = append(out.Items, recs[i].Value.view(recs[i].Key))
+		a := recs[i].Value.view(recs[i].Key)
+		if a.State == v1.AdoptionFound {
+			items, err := stockOf(ctx, snap, a.ID)
+			if err != nil {
+				return nil, err
+			}
+			if a.Digest, a.Memberships, err = digestOf(items); err != nil {
+				return nil, err
+			}
+		}
+		out.Items = append(out.Items, a)
 	}
 	return out, nil
 }
@@ -167,6 +181,11 @@ func (s *Service) Show(ctx context.Context, id string) (*v1.AdoptionView, error)
 	items, err := stockOf(ctx, snap, id)
 	if err != nil {
 		return nil, err
+	}
+	if rec.State == v1.AdoptionFound {
+		if out.Digest, out.Memberships, err = digestOf(items); err != nil {
+			return nil, err
+		}
 	}
 	for i := range items {
 		if items[i].kept() || items[i].grant.Adopted == id {

@@ -32,6 +32,12 @@ func Kinds() []Kind {
 			Page: "operate/move-in.md#adopt-what-runs", About: "adoption",
 		},
 		{
+			Type: AdoptionFound, Severity: Warning, Causes: []string{"takeover"},
+			What: "a takeover found memberships that no record explains: they are kept until a person decides",
+			Cure: "decide: portcullis adopt list, then adopt confirm --within, or adopt end",
+			Page: "operate/move-in.md#p_keys-that-are-not-listed", About: "adoption",
+		},
+		{
 			Type: AdoptionDue, Severity: Warning, Causes: []string{"deadline"},
 			What: "the deadline of an adoption is near, and hosts have not attested",
 			Cure: "have them attest; portcullis adopt show",

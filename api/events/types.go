@@ -31,6 +31,7 @@ const (
 	ClockSteady      = "clock.steady"
 	WebhookFailing   = "webhook.failing"
 	WebhookDelivers  = "webhook.delivers"
+	AdoptionFound    = "adoption.found"
 	AdoptionBegan    = "adoption.began"
 	AdoptionDue      = "adoption.due"
 	AdoptionEnded    = "adoption.ended"

@@ -35,6 +35,7 @@ type book struct {
 	news        map[ib.GUID]bool // ports that came or went since that view
 	sight       sight
 	foreign     foreign
+	takeover    takeover
 	judged      bool      // the sight was, since the book was made
 	told        v1.Sight  // to Options.OnSight
 	written     time.Time // when nodes and state were last brought up to date
@@ -102,7 +103,7 @@ func (b *book) load(ctx context.Context, from source) error {
 		return err
 	}
 	err = errors.Join(b.memberships.load(ctx, from), b.ports.load(ctx, from), b.nodes.load(ctx, from), b.sms.load(ctx, from), b.sight.load(ctx, from),
-		b.tables.load(ctx, from))
+		b.tables.load(ctx, from), b.takeover.load(ctx, from))
 	if err != nil {
 		return err
 	}
@@ -152,6 +153,7 @@ func (b *book) changed(c store.Changes) (wanted bool, err error) {
 	b.revision = max(b.revision, c.Revision)
 	inventoryChanged := false
 	for _, ch := range c.Changes {
+		b.takeover.changed(ch)
 		reviewed, err := b.changeReview(ch)
 		if err != nil {
 			return false, err
@@ -235,6 +237,7 @@ func (b *book) wanted() wanted {
 		}
 	}
 	in.Keep = b.mark != nil && !b.trustsState
+	in.Takeover = b.takesOver()
 	in.Hosts = slices.Collect(maps.Values(b.cables))
 	slices.SortFunc(in.Hosts, func(x, y ib.Place) int {
 		return cmp.Or(cmp.Compare(x.Switch, y.Switch), cmp.Compare(x.Port, y.Port))
@@ -267,6 +270,7 @@ func (b *book) sortedGrants() []records.Key {
 func (b *book) pending(n int) []write {
 	out := b.sight.pending(n)
 	out = append(out, b.foreign.untold.pending(n-len(out))...)
+	out = append(out, b.takeover.pending(n-len(out), b.takeoverDone)...)
 	out = append(out, b.memberships.pending(n-len(out))...)
 	out = append(out, b.ports.pending(n-len(out))...)
 	out = append(out, b.tables.pending(n-len(out))...)

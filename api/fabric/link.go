@@ -47,6 +47,10 @@ type Options struct {
 	// TrustsState has a restored state count although the fabric differs: for drills alone, which show what a review
 	// is for.
 	TrustsState bool
+	// RemovesForeign has P_Keys that no record explains removed also from a fabric that was never managed.
+	RemovesForeign bool
+	// Reserved are P_Keys that no tenant gets: they are kept nowhere.
+	Reserved []ib.PKey
 	// OnAliases is called before that, and as soon after a change, with the alias GUIDs that the inventory lets ports have;
 	// nil: it is not called. The list is the receiver's.
 	OnAliases func(alias.List)
@@ -70,7 +74,7 @@ type Options struct {
 func Ahead() []mirror.Collection {
 	return []mirror.Collection{
 		mirror.Of(Facts()), mirror.Of(records.Grants()), mirror.Of(inventory.Hosts()), mirror.Of(records.Memberships()), mirror.Of(records.Ports()),
-		mirror.Of(records.Nodes()),
+		mirror.Of(records.Nodes()), mirror.Of(records.Takeovers()), mirror.Of(records.Finds()),
 	}
 }
 
@@ -89,6 +93,9 @@ type Link struct {
 	onSight      func(v1.Sight)
 	limits       SightLimits
 	trustsState  bool
+	reserved     []ib.PKey
+
+	removesForeign bool
 
 	ahead struct{ facts, book atomic.Pointer[mirror.Copies] } // until they are used, once each
 
@@ -116,7 +123,7 @@ func New(o Options) *Link {
 	}
 	l := &Link{
 		store: o.Store, guard: o.Guard, termed: termed, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, onSight: o.OnSight,
-		trustsState: o.TrustsState, limits: o.Sight, now: func() time.Time { return o.Now().UTC().Round(0) },
+		trustsState: o.TrustsState, removesForeign: o.RemovesForeign, reserved: o.Reserved, limits: o.Sight, now: func() time.Time { return o.Now().UTC().Round(0) },
 		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1), owed: o.Owed, known: -1,
 	}
 	if l.owed == nil {
@@ -214,7 +221,7 @@ func (l *Link) take() (r report) {
 // failure of the store: the fabric keeps its last intent meanwhile.
 func (l *Link) Run(ctx context.Context) error {
 	b := newBook(l.now, l.limits)
-	b.trustsState = l.trustsState
+	b.trustsState, b.takeover.reserved = l.trustsState, l.reserved
 	for ctx.Err() == nil {
 		err := l.follow(ctx, b)
 		if ctx.Err() != nil {
@@ -306,6 +313,10 @@ func (l *Link) write(ctx context.Context, b *book) error {
 		}
 		for _, w := range batch {
 			w.done()
+		}
+		if b.tookOver() {
+			l.log.Info("the takeover of the fabric is over", "began", b.takeover.record.Began)
+			l.publish(b)
 		}
 	}
 }

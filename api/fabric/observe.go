@@ -120,6 +120,8 @@ func (b *book) event(ev sm.Event) {
 		b.found(records.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, records.Membership{State: records.Removed, Revision: e.Revision, HCAProven: e.HCAProven})
 	case *sm.MembershipRefused:
 		b.found(records.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, records.Membership{State: records.Refused, Revision: e.Revision, Reason: e.Reason})
+	case *sm.InheritedPKeys:
+		b.takeover.take(e)
 	case *sm.ForeignPKeys:
 		b.foreign.take(e, cmp.Or(b.owners.ports[e.GUID], b.owners.cables[e.Place]))
 	}
@@ -197,6 +199,7 @@ func (b *book) look(o *observed) {
 		b.review()
 		b.find()
 	}
+	b.lookTakeover()
 	if b.clock().Sub(b.written) >= nodesEvery {
 		b.show() // tick does it otherwise: a host must not decide how often the store is written
 	}

@@ -23,6 +23,7 @@ func (b *book) tick() {
 	if b.stale || b.clock().Sub(b.written) >= heartbeat {
 		b.show()
 	}
+	b.lookTakeover()
 }
 
 // earlyFor bounds for how long records of nodes are left as an earlier attachment wrote them.

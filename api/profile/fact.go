@@ -74,7 +74,7 @@ type Attested struct {
 // Adopted says which memberships are kept though nothing is proven of their hosts.
 type Adopted struct {
 	Members  int
-	Deadline time.Time // the last at which one ends
+	Deadline time.Time // the last at which one ends; zero: none was named
 }
 
 // Isolation is what the newest examination of all tenants found.

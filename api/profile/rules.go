@@ -137,6 +137,9 @@ func proven(a Adopted, _ time.Time) (string, bool) {
 	if a.Members < 0 {
 		return "the number of adopted memberships is not known", false
 	}
+	if a.Members > 0 && a.Deadline.IsZero() {
+		return fmt.Sprintf("%d memberships are kept until a person decides, and nothing is proven of their hosts", a.Members), true
+	}
 	return unless(a.Members == 0, fmt.Sprintf("%d memberships are adopted until %s, and nothing is proven of their hosts", a.Members, a.Deadline.UTC().Format(time.RFC3339))), true
 }
 

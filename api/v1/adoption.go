@@ -27,21 +27,22 @@ const (
 	AdoptionStaged = "staged" // waits for a second person, and keeps nothing
 	AdoptionKept   = "kept"   // its memberships are kept
 	AdoptionOver   = "over"   // it keeps nothing any longer
+	AdoptionFound  = "found"  // a takeover found them: they are kept, and no person has decided yet
 )
 
 // Adoption keeps memberships that the fabric had.
 type Adoption struct {
 	ID          string    `json:"id"`
-	State       string    `json:"state" enum:"staged,kept,over"`
+	State       string    `json:"state" enum:"staged,kept,over,found"`
 	Reason      string    `json:"reason"`
-	By          string    `json:"by" doc:"who listed them, and may not confirm it unless approval.alone is set"`
+	By          string    `json:"by" doc:"who listed them, or named the deadline of what was found, and may not confirm it unless approval.alone is set; service: a takeover found them"`
 	Staged      time.Time `json:"staged"`
 	ConfirmedBy string    `json:"confirmed_by,omitempty"`
 	Confirmed   time.Time `json:"confirmed,omitzero"`
-	Deadline    time.Time `json:"deadline" doc:"until when the hosts must attest"`
+	Deadline    time.Time `json:"deadline,omitzero" doc:"until when the hosts must attest; absent: none was named; found: not in force yet"`
 	Ended       time.Time `json:"ended,omitzero"`
-	Memberships int       `json:"memberships" doc:"that were listed"`
-	Digest      string    `json:"digest" doc:"of what was listed, for who confirms it"`
+	Memberships int       `json:"memberships" doc:"that were listed; found: that are kept"`
+	Digest      string    `json:"digest" doc:"of what was listed, for who confirms it; found: of what is kept"`
 }
 
 // AdoptionView is an adoption with its memberships.
@@ -66,6 +67,8 @@ type AdoptedMember struct {
 type AdoptionConfirm struct {
 	Digest  string `json:"digest" minLength:"12" maxLength:"64" doc:"of the adoption that was looked at, or its first digits"`
 	Confirm int    `json:"confirm" minimum:"1" doc:"how many memberships it keeps"`
+	// Deadline is for one that a takeover found. Another person confirms it without.
+	Deadline time.Time `json:"deadline,omitzero" doc:"of one that was found: until when the hosts must attest, an hour to 90 days from now"`
 }
 
 // AdoptionEnd ends the adoption of memberships: hosts lose them.

@@ -174,19 +174,27 @@ func wantNumber(n int, reason string) error {
 
 func adoptConfirm(env *cli.Env) *cobra.Command {
 	var in v1.AdoptionConfirm
+	var within time.Duration
 	c := &cobra.Command{
 		Use: "confirm ID --digest DIGEST --confirm N", Short: "Confirm an adoption as the second person", Args: cli.Operands("ID"),
 		Long: `Confirm an adoption that another person staged: its memberships are kept from now on. --digest
-is that of "portcullis adopt show", or its first 12 digits.`,
+is that of "portcullis adopt show", or its first 12 digits.
+
+For one that a takeover found, the first person names with --within the time in which the hosts must
+attest. The second person confirms it without. It is kept in the meantime.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if in.Digest == "" || in.Confirm < 1 {
 				return &cli.UsageError{Msg: "--digest and --confirm are needed", Hint: "look at it first: portcullis adopt show " + args[0]}
+			}
+			if within != 0 {
+				in.Deadline = time.Now().Add(within).UTC().Round(time.Second)
 			}
 			return adoption(env, func(c client.Adoptions) (*v1.Adoption, error) { return c.Confirm(cmd.Context(), args[0], in) })
 		},
 	}
 	c.Flags().StringVar(&in.Digest, "digest", "", "digest of the adoption that was looked at")
 	c.Flags().IntVar(&in.Confirm, "confirm", 0, "how many memberships it keeps")
+	c.Flags().DurationVar(&within, "within", 0, "of one that a takeover found: time in which the hosts must attest, 1h to 2160h")
 	return c
 }
 

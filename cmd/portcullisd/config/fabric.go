@@ -25,6 +25,7 @@ import (
 type Fabric struct {
 	Port        string        `yaml:"port"`
 	Enforcement string        `yaml:"enforcement"`
+	Takeover    string        `yaml:"takeover"` // Keep or Remove
 	Priority    uint8         `yaml:"priority"`
 	SMKeyFile   string        `yaml:"sm_key_file"`
 	AttachedTo  string        `yaml:"attached_to"`
@@ -49,6 +50,12 @@ type Fabric struct {
 	Topology    Topology      `yaml:"topology"`
 	SA          SA            `yaml:"sa"`
 }
+
+// What the service does at its first takeover of a fabric with P_Keys of tenants that no record explains.
+const (
+	Keep   = "keep"   // ports have them until a person decides
+	Remove = "remove" // they are removed
+)
 
 // fabricSection is a part of Fabric.
 type fabricSection interface {
@@ -90,7 +97,7 @@ type namedSection struct {
 
 func defaultFabric() Fabric {
 	return Fabric{
-		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
+		Port: "ibsim:sim/", Enforcement: "verified", Takeover: Keep, Priority: 14,
 		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute, LIDPeriod: 2 * time.Second, Mute: 30 * time.Second,
 		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(), Health: defaultHealth(),
 		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(), Topology: defaultTopology(), Sight: defaultSight(), PortCounts: defaultCounters(), SA: DefaultSA(),
@@ -165,6 +172,9 @@ func (f *Fabric) flags(to *smFlags) {
 func (k *checker) fabric(f *Fabric) {
 	if _, ok := enforcements()[f.Enforcement]; !ok {
 		k.oneOf("fabric.enforcement", f.Enforcement, "verified", "accepted")
+	}
+	if f.Takeover != Keep && f.Takeover != Remove {
+		k.oneOf("fabric.takeover", f.Takeover, Keep, Remove)
 	}
 	if f.Priority > 15 {
 		k.wrong("fabric.priority", "%d: want 0 to 15", f.Priority)

@@ -12,6 +12,7 @@ import (
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullisd/administration"
+	"portcullis/cmd/portcullisd/config"
 	"portcullis/cmd/portcullisd/devicekeys"
 	"portcullis/cmd/portcullisd/fabriclog"
 	"portcullis/cmd/portcullisd/fabricport"
@@ -28,6 +29,8 @@ import (
 // from a tenant. Past it the fabric closes.
 const intentWait = 30 * time.Second
 
+const forever = 10 * 365 * 24 * time.Hour
+
 // attach runs the subnet manager on the configured port until ctx ends or the
 // port is lost. The error says why it ended.
 func (r *Role) attach(ctx context.Context, t *leader.Term) error {
@@ -38,6 +41,7 @@ func (r *Role) attach(ctx context.Context, t *leader.Term) error {
 		Store: r.Store, Log: r.Log, Now: r.Now, Owed: r.Owed, Before: r.Link.Load(), OnAliases: r.Administration.OnAliases,
 		OnPartitions: func(p map[ib.PKey]fabric.Partition) { r.Administration.Partition(administration.Clusters(p)) },
 		Sight:        fabric.SightLimits(r.Config.Fabric.Sight), OnSight: r.sight,
+		RemovesForeign: r.Config.Fabric.Takeover == config.Remove, Reserved: r.Config.Admission.PKeyReserved,
 	})
 	r.Link.now.Store(link)
 	defer r.Observer.Gone()
@@ -80,6 +84,12 @@ func (r *Role) dial(ctx context.Context) (transport.Port, error) {
 func (r *Role) driverOptions(ctx context.Context, link *fabric.Link, watch *termWatch) (driver.Options, error) {
 	core := r.Declared.With(ctx, r.InUse.Core())
 	core.IntentWait, core.AnswersEarly = intentWait, true
+	switch open, err := link.TakeOver(ctx); {
+	case err != nil:
+		return driver.Options{}, err
+	case open:
+		core.IntentWait = forever // what is found is of others: without the store nothing is removed
+	}
 	var fence driver.Fence
 	if watch != nil {
 		var err error
