@@ -91,7 +91,7 @@ func (f failureActions) Silenced(id topo.NodeID) {
 	f.topo.EachEndPort(id, f.mkeys.Rotation().Turned)
 	f.lfts.Recount(id)
 	f.pkeys.Judge.Node(id)
-	f.pkeys.Silenced(id)
+	f.pkeys.Failed(id)
 }
 
 func (f failureActions) Return(id topo.NodeID) {
@@ -105,6 +105,9 @@ func (f failureActions) Return(id topo.NodeID) {
 
 func (f failureActions) ReportBad(node ib.GUID, num ib.PortNum, request, reason string) {
 	f.event(&BadAnswer{GUID: node, Port: num, Request: request, Reason: reason})
+	if id := f.topo.NodeByGUID(node); id != topo.None {
+		f.pkeys.Failed(id)
+	}
 }
 
 // refused decides what follows from an answer that is an error.

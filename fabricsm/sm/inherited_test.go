@@ -281,7 +281,10 @@ func TestTakeoverOfSilentAdapter(t *testing.T) {
 			p.MAD = mad.MAD{} // it does not arrive
 		}
 	}
-	i.takeOver(sm.Intent{Revision: 2, Takeover: sm.Takeover{Open: true}})
+	kept := i.takeOver(sm.Intent{Revision: 2, Takeover: sm.Takeover{Open: true}})
+	if kept[h.grant(0).GUID] != "[0x8001]" {
+		t.Errorf("kept %v, want 0x8001", kept)
+	}
 	if got := tenants(i.fab.PKeys(h.peer, h.pnum)); !slices.Equal(got, []ib.PKey{0x8001}) {
 		t.Errorf("the switch port has %v, want 0x8001", got)
 	}

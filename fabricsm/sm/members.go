@@ -36,6 +36,10 @@ func (f pkeyFabric) NodeOf(id topo.NodeID) pkeys.Node {
 	return pkeys.Node{Known: n.sw.IsKnown(), Cap: int(n.sw.Info().PartitionEnforcementCap), Reset: n.sw.IsReset(), Unsure: n.doubt.IsUnsure(), Silent: n.silent}
 }
 
+func (f pkeyFabric) IsPaused(p topo.PortID) bool {
+	return f.failures.IsPaused(work.OnPort(work.PKey, p))
+}
+
 func (f pkeyFabric) EnforcementOf(sp topo.PortID) pkeys.Enforcement {
 	return pkeys.Enforcement{Possible: f.settings.CanEnforce(sp), Proven: f.settings.Enforces(sp), Forgotten: f.settings.ForgetsEnforcement(sp)}
 }

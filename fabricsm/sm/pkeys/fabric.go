@@ -47,6 +47,8 @@ type Fabric interface {
 	PortOf(topo.PortID) Port
 	NodeOf(topo.NodeID) Node
 	EnforcementOf(topo.PortID) Enforcement
+	// IsPaused reports whether the table of a port could not be read or written, and is left alone for a while.
+	IsPaused(topo.PortID) bool
 	// IsManager reports whether an end port is that of a subnet manager of this service.
 	IsManager(topo.PortID) bool
 	// MayBelong reports whether the declared topology lets the device behind a switch port into partitions.

@@ -37,6 +37,7 @@ func (*core) Expel(ib.Place)                           {}
 func (*core) IsManager(topo.PortID) bool               { return false }
 func (*core) MayBelong(topo.PortID) bool               { return true }
 func (*core) IsRetired(ib.GUID) bool                   { return false }
+func (*core) IsPaused(topo.PortID) bool                { return false }
 func (*core) IsConfirmed(topo.PortID) bool             { return true }
 func (*core) ReadFirst(topo.PortID) bool               { return false }
 func (c *core) ReadsLater() bool                       { return c.later }

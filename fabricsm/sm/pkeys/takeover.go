@@ -42,7 +42,7 @@ func (k *Keeper) takeOver(p topo.PortID) bool {
 	}
 	// No data passes a link in Init, and a port that comes up there is not proven to be the one that had the P_Keys.
 	if at.State >= ib.PortArmed && !at.Fresh {
-		if !k.isRead(sp) || !k.isRead(h) && !k.planner.nodeOf(h).Silent {
+		if !k.isRead(sp) || !k.isRead(h) && !k.planner.nodeOf(h).Silent && !f.IsPaused(h) {
 			return false
 		}
 		k.inherit(sp, h, at.Checked && k.Blocks(sp) > 0)
@@ -103,8 +103,8 @@ func usable(k ib.PKey, tables []partition.Table) (form ib.PKey, ok bool) {
 	return form, true
 }
 
-// Silenced takes that a device does not answer: its switch ports do not wait for its tables any longer.
-func (k *Keeper) Silenced(id topo.NodeID) {
+// Failed takes that a device does not answer, or not as it is to: its switch ports may not have to wait for its tables any longer.
+func (k *Keeper) Failed(id topo.NodeID) {
 	if !k.planner.members.TakesOver() {
 		return
 	}
