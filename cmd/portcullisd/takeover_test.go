@@ -22,8 +22,6 @@ type inherited struct {
 	dir     string
 	d       *process
 	c       *client.Client
-	env     []string // of the operator's program
-	program string
 	seen    *holders
 }
 
@@ -32,7 +30,7 @@ func inherit(t *testing.T, takeover string) *inherited {
 	t.Helper()
 	t.Parallel()
 	ibsimtest.Need(t, "opensm")
-	i := &inherited{t: t, lab: ibsimtest.Start(t, []byte(oneSwitch)), program: operatorProgram(t)}
+	i := &inherited{t: t, lab: ibsimtest.Start(t, []byte(oneSwitch))}
 	rules := filepath.Join(t.TempDir(), "partitions.conf")
 	write(t, rules, movedIn)
 	i.options = "m_key 0x0\npartition_config_file " + rules + "\n"
