@@ -189,7 +189,7 @@ func sibling(t *testing.T, dir, address string) (copied, at string) {
 	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"tls/server.key", "tokens.yaml", "operator.token", "keys.root", "locks.root", "hosts.root", "results.root"} {
+	for _, name := range []string{"tls/server.key", "tokens.yaml", "operator.token", "sm.key", "keys.root", "locks.root", "hosts.root", "results.root"} {
 		if err := os.Chmod(filepath.Join(copied, name), 0o600); err != nil {
 			t.Fatal(err)
 		}

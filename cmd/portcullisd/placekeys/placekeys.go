@@ -3,6 +3,7 @@ package placekeys
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -38,7 +39,10 @@ func Open(sealed func() ([]sm.Fact, error), root func() (vault.Root, error)) (*B
 		return nil, err
 	}
 	c, err := keystore.Read(facts, r)
-	if err != nil {
+	switch {
+	case errors.Is(err, keystore.ErrNoVault):
+		return k, nil // the Subnet Manager has just been started for the first time
+	case err != nil:
 		return nil, fmt.Errorf("open the keys of devices: %w", err)
 	}
 	k.behind, k.Epochs = c.Behind, epochsOf(c)

@@ -22,11 +22,14 @@ type Contents struct {
 	Behind map[ib.Place]ib.GUID
 }
 
+// ErrNoVault is returned where no subnet manager has put keys yet.
+var ErrNoVault = errors.New("these facts have no vault: the subnet manager that wrote them manages no keys")
+
 // Read opens what stored facts say of keys, without a store: for a backup or a
-// rehearsal beside a running subnet manager.
+// rehearsal beside a running subnet manager. The error is ErrNoVault where there are none.
 func Read(facts []sm.Fact, root vault.Root) (*Contents, error) {
 	if !slices.ContainsFunc(facts, func(f sm.Fact) bool { return f.Kind == sm.FactVault }) {
-		return nil, errors.New("these facts have no vault: the subnet manager that wrote them manages no keys")
+		return nil, ErrNoVault
 	}
 	s, err := Open(frozen(facts), root, nil)
 	if err != nil {
