@@ -161,12 +161,11 @@ func (l *Link) TakeOver(ctx context.Context) (open bool, err error) {
 			return false, nil
 		}
 	}
-	var rec records.Takeover
+	var was, rec records.Takeover
 	_, err = l.store.Update(ctx, func(tx *store.Tx) error {
 		if err := l.guard(ctx, tx); err != nil {
 			return err
 		}
-		var was records.Takeover
 		if was, err = store.Optional(records.Takeovers().Get(ctx, tx, records.Master)); err != nil {
 			return err
 		}
@@ -181,7 +180,7 @@ func (l *Link) TakeOver(ctx context.Context) (open bool, err error) {
 		}
 		return false, fmt.Errorf("whether the fabric was managed before: %w", err)
 	}
-	if rec.State == records.TakeoverOpen {
+	if rec.State == records.TakeoverOpen && was.State == "" { // once, however often the port is opened
 		l.log.Warn("this fabric was never managed: ports keep the P_Keys that they have until a person decides", "hint", "portcullis adopt list, once the fabric is settled")
 	}
 	return rec.State == records.TakeoverOpen, nil
