@@ -6,15 +6,12 @@ import (
 	"portcullis/fabricsm/sim/perf"
 )
 
-// Attributes of the performance management class.
+// Of the performance management class.
 const (
-	attrPortCounters         mad.AttrID = 0x0012
-	attrPortCountersExtended mad.AttrID = 0x001D
-
 	allPorts = 255 // PortSelect
 
 	// Capabilities in its ClassPortInfo: PortSelect 255, and 64-bit counters.
-	perfCapabilities = 0x0100 | 0x0200
+	perfCapabilities = mad.PerfAllPortSelect | mad.PerfExtendedWidth
 
 	perfDataOffset = 64 // of the attribute in the MAD
 )
@@ -30,12 +27,12 @@ func (p *port) perfAgent(m *mad.MAD) mad.Status {
 		clear(data)
 		must(mad.Encode(data, &mad.ClassPortInfo{BaseVersion: 1, ClassVersion: 1, CapabilityMask: perfCapabilities, RespTimeValue: 8}))
 		return mad.StatusOK
-	case attrPortCounters, attrPortCountersExtended:
+	case mad.PerfAttrPortCounters, mad.PerfAttrPortCountersExtended:
 		ports := p.counted(data[1])
 		if ports == nil {
 			return mad.StatusInvalidField
 		}
-		if m.Attr() == attrPortCounters {
+		if m.Attr() == mad.PerfAttrPortCounters {
 			return answerCounters(ports, data, set)
 		}
 		return answerExtended(ports, data, set)
@@ -58,14 +55,14 @@ func (p *port) counted(selected uint8) []*port {
 // answerCounters clears the selected counters in a Set, and answers with the
 // sum over the ports.
 func answerCounters(ports []*port, data []byte, set bool) mad.Status {
-	var asked, sum perf.PortCounters
+	var asked, sum mad.PortCounters
 	must(mad.Decode(data, &asked))
 	for _, p := range ports {
 		if set {
 			p.counters.Reset(asked.CounterSelect)
 		}
 		one := p.counters.Short()
-		sum.Add(&one)
+		perf.Add(&sum, &one)
 	}
 	sum.PortSelect, sum.CounterSelect = asked.PortSelect, asked.CounterSelect
 	clear(data)
@@ -75,14 +72,14 @@ func answerCounters(ports []*port, data []byte, set bool) mad.Status {
 
 // answerExtended is answerCounters for the 64-bit counters.
 func answerExtended(ports []*port, data []byte, set bool) mad.Status {
-	var asked, sum perf.PortCountersExtended
+	var asked, sum mad.PortCountersExtended
 	must(mad.Decode(data, &asked))
 	for _, p := range ports {
 		if set {
 			p.counters.ResetExtended(asked.CounterSelect)
 		}
 		one := p.counters.Long()
-		sum.Add(&one)
+		perf.AddExtended(&sum, &one)
 	}
 	sum.PortSelect, sum.CounterSelect = asked.PortSelect, asked.CounterSelect
 	clear(data)
@@ -103,10 +100,10 @@ func (f *Fabric) PacketsSent(node string, num ib.PortNum) uint64 {
 	if p.node.sw != nil && num == 0 {
 		ports = p.node.ports[1:]
 	}
-	var sum perf.PortCountersExtended
+	var sum mad.PortCountersExtended
 	for _, p := range ports {
 		one := p.counters.Long()
-		sum.Add(&one)
+		perf.AddExtended(&sum, &one)
 	}
 	return sum.PortXmitPkts
 }

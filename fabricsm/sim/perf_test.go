@@ -31,7 +31,7 @@ func readCounters[T any](t testing.TB, p *port, method mad.Method, attr mad.Attr
 func TestCountersOfEveryKind(t *testing.T) {
 	f := pair(t, Options{})
 	sw := f.port(t, "leaf1", 2)
-	all := perf.PortCounters{
+	all := mad.PortCounters{
 		SymbolErrorCounter: 1, LinkErrorRecoveryCounter: 2, LinkDownedCounter: 3, PortRcvErrors: 4, PortRcvRemotePhysicalErrors: 5,
 		PortRcvSwitchRelayErrors: 6, PortXmitDiscards: 7, PortXmitConstraintErrors: 8, PortRcvConstraintErrors: 9,
 		LocalLinkIntegrityErrors: 10, ExcessiveBufferOverrunErrors: 11, VL15Dropped: 12,
@@ -41,38 +41,38 @@ func TestCountersOfEveryKind(t *testing.T) {
 	want := all
 	want.PortXmitData, want.PortRcvData, want.PortXmitPkts, want.PortRcvPkts = 13, 14, 15, 16
 	// Each bit of CounterSelect clears its counter and no other.
-	fields := []func(*perf.PortCounters){
-		func(c *perf.PortCounters) { c.SymbolErrorCounter = 0 }, func(c *perf.PortCounters) { c.LinkErrorRecoveryCounter = 0 },
-		func(c *perf.PortCounters) { c.LinkDownedCounter = 0 }, func(c *perf.PortCounters) { c.PortRcvErrors = 0 },
-		func(c *perf.PortCounters) { c.PortRcvRemotePhysicalErrors = 0 }, func(c *perf.PortCounters) { c.PortRcvSwitchRelayErrors = 0 },
-		func(c *perf.PortCounters) { c.PortXmitDiscards = 0 }, func(c *perf.PortCounters) { c.PortXmitConstraintErrors = 0 },
-		func(c *perf.PortCounters) { c.PortRcvConstraintErrors = 0 }, func(c *perf.PortCounters) { c.LocalLinkIntegrityErrors = 0 },
-		func(c *perf.PortCounters) { c.ExcessiveBufferOverrunErrors = 0 }, func(c *perf.PortCounters) { c.VL15Dropped = 0 },
-		func(c *perf.PortCounters) { c.PortXmitData = 0 }, func(c *perf.PortCounters) { c.PortRcvData = 0 },
-		func(c *perf.PortCounters) { c.PortXmitPkts = 0 }, func(c *perf.PortCounters) { c.PortRcvPkts = 0 },
+	fields := []func(*mad.PortCounters){
+		func(c *mad.PortCounters) { c.SymbolErrorCounter = 0 }, func(c *mad.PortCounters) { c.LinkErrorRecoveryCounter = 0 },
+		func(c *mad.PortCounters) { c.LinkDownedCounter = 0 }, func(c *mad.PortCounters) { c.PortRcvErrors = 0 },
+		func(c *mad.PortCounters) { c.PortRcvRemotePhysicalErrors = 0 }, func(c *mad.PortCounters) { c.PortRcvSwitchRelayErrors = 0 },
+		func(c *mad.PortCounters) { c.PortXmitDiscards = 0 }, func(c *mad.PortCounters) { c.PortXmitConstraintErrors = 0 },
+		func(c *mad.PortCounters) { c.PortRcvConstraintErrors = 0 }, func(c *mad.PortCounters) { c.LocalLinkIntegrityErrors = 0 },
+		func(c *mad.PortCounters) { c.ExcessiveBufferOverrunErrors = 0 }, func(c *mad.PortCounters) { c.VL15Dropped = 0 },
+		func(c *mad.PortCounters) { c.PortXmitData = 0 }, func(c *mad.PortCounters) { c.PortRcvData = 0 },
+		func(c *mad.PortCounters) { c.PortXmitPkts = 0 }, func(c *mad.PortCounters) { c.PortRcvPkts = 0 },
 	}
-	selects := cmpopts.IgnoreFields(perf.PortCounters{}, "PortSelect", "CounterSelect")
+	selects := cmpopts.IgnoreFields(mad.PortCounters{}, "PortSelect", "CounterSelect")
 	for bit, cleared := range fields {
-		got := readCounters[perf.PortCounters](t, sw, mad.MethodGet, attrPortCounters, 2, 0)
+		got := readCounters[mad.PortCounters](t, sw, mad.MethodGet, mad.PerfAttrPortCounters, 2, 0)
 		if diff := cmp.Diff(got, want, selects); diff != "" {
 			t.Fatalf("before bit %d: got-, want+\n%s", bit, diff)
 		}
 		cleared(&want)
-		got = readCounters[perf.PortCounters](t, sw, mad.MethodSet, attrPortCounters, 2, 1<<bit)
+		got = readCounters[mad.PortCounters](t, sw, mad.MethodSet, mad.PerfAttrPortCounters, 2, 1<<bit)
 		if diff := cmp.Diff(got, want, selects); diff != "" {
 			t.Fatalf("bit %d: got-, want+\n%s", bit, diff)
 		}
 	}
 	// The 64-bit counters are others.
-	wantLong := perf.PortCountersExtended{
+	wantLong := mad.PortCountersExtended{
 		PortXmitData: 13, PortRcvData: 14, PortXmitPkts: 15, PortRcvPkts: 16, PortUnicastXmitPkts: 15, PortUnicastRcvPkts: 16,
 	}
-	selects = cmpopts.IgnoreFields(perf.PortCountersExtended{}, "PortSelect", "CounterSelect")
-	if diff := cmp.Diff(readCounters[perf.PortCountersExtended](t, sw, mad.MethodGet, attrPortCountersExtended, 2, 0), wantLong, selects); diff != "" {
+	selects = cmpopts.IgnoreFields(mad.PortCountersExtended{}, "PortSelect", "CounterSelect")
+	if diff := cmp.Diff(readCounters[mad.PortCountersExtended](t, sw, mad.MethodGet, mad.PerfAttrPortCountersExtended, 2, 0), wantLong, selects); diff != "" {
 		t.Errorf("64-bit counters: got-, want+\n%s", diff)
 	}
 	wantLong.PortRcvData, wantLong.PortUnicastXmitPkts = 0, 0
-	if diff := cmp.Diff(readCounters[perf.PortCountersExtended](t, sw, mad.MethodSet, attrPortCountersExtended, 2, 1<<1|1<<4), wantLong, selects); diff != "" {
+	if diff := cmp.Diff(readCounters[mad.PortCountersExtended](t, sw, mad.MethodSet, mad.PerfAttrPortCountersExtended, 2, 1<<1|1<<4), wantLong, selects); diff != "" {
 		t.Errorf("64-bit counters, two cleared: got-, want+\n%s", diff)
 	}
 }
@@ -81,22 +81,22 @@ func TestCountersSaturate(t *testing.T) {
 	f := pair(t, Options{})
 	one, two := f.port(t, "leaf1", 1), f.port(t, "leaf1", 2)
 	for _, p := range []*port{one, two} {
-		p.counters.PortCounters = perf.PortCounters{PortXmitConstraintErrors: 200, PortXmitDiscards: 60000, LocalLinkIntegrityErrors: 9}
+		p.counters.PortCounters = mad.PortCounters{PortXmitConstraintErrors: 200, PortXmitDiscards: 60000, LocalLinkIntegrityErrors: 9}
 		p.counters.Traffic = perf.Traffic{XmitData: math.MaxUint32 + 5, XmitPkts: math.MaxUint32 - 1, MulticastXmit: 1}
 	}
-	got := readCounters[perf.PortCounters](t, one, mad.MethodGet, attrPortCounters, 2, 0)
+	got := readCounters[mad.PortCounters](t, one, mad.MethodGet, mad.PerfAttrPortCounters, 2, 0)
 	if got.PortXmitData != math.MaxUint32 || got.PortXmitPkts != math.MaxUint32-1 {
 		t.Errorf("32-bit counters: %+v", got)
 	}
-	got = readCounters[perf.PortCounters](t, one, mad.MethodGet, attrPortCounters, allPorts, 0)
+	got = readCounters[mad.PortCounters](t, one, mad.MethodGet, mad.PerfAttrPortCounters, allPorts, 0)
 	if got.PortXmitConstraintErrors != 255 || got.PortXmitDiscards != 65535 || got.LocalLinkIntegrityErrors != 15 || got.PortXmitPkts != math.MaxUint32 {
 		t.Errorf("sum of all ports: %+v", got)
 	}
-	long := readCounters[perf.PortCountersExtended](t, one, mad.MethodGet, attrPortCountersExtended, 2, 0)
+	long := readCounters[mad.PortCountersExtended](t, one, mad.MethodGet, mad.PerfAttrPortCountersExtended, 2, 0)
 	if long.PortXmitData != math.MaxUint32+5 || long.PortMulticastXmitPkts != 1 || long.PortUnicastXmitPkts != math.MaxUint32-2 {
 		t.Errorf("64-bit counters: %+v", long)
 	}
-	if readCounters[perf.PortCounters](t, one, mad.MethodSet, attrPortCounters, 2, 1<<12).PortXmitData != 0 {
+	if readCounters[mad.PortCounters](t, one, mad.MethodSet, mad.PerfAttrPortCounters, 2, 1<<12).PortXmitData != 0 {
 		t.Error("the 32-bit counter was not reset")
 	}
 }
@@ -106,14 +106,14 @@ func TestLinkErrors(t *testing.T) {
 	for _, tt := range []struct {
 		kind   LinkError
 		number mad.TrapNum // 0: none
-		check  func(*perf.PortCounters) int
+		check  func(*mad.PortCounters) int
 	}{
-		{SymbolError, 0, func(c *perf.PortCounters) int { return int(c.SymbolErrorCounter) }},
-		{ReceiveError, 0, func(c *perf.PortCounters) int { return int(c.PortRcvErrors) }},
-		{RecoveryError, 0, func(c *perf.PortCounters) int { return int(c.LinkErrorRecoveryCounter) }},
-		{IntegrityError, mad.TrapLinkIntegrity, func(c *perf.PortCounters) int { return int(c.LocalLinkIntegrityErrors) }},
-		{OverrunError, mad.TrapBufferOverrun, func(c *perf.PortCounters) int { return int(c.ExcessiveBufferOverrunErrors) }},
-		{FlowControlError, mad.TrapFlowControl, func(*perf.PortCounters) int { return 3 }},
+		{SymbolError, 0, func(c *mad.PortCounters) int { return int(c.SymbolErrorCounter) }},
+		{ReceiveError, 0, func(c *mad.PortCounters) int { return int(c.PortRcvErrors) }},
+		{RecoveryError, 0, func(c *mad.PortCounters) int { return int(c.LinkErrorRecoveryCounter) }},
+		{IntegrityError, mad.TrapLinkIntegrity, func(c *mad.PortCounters) int { return int(c.LocalLinkIntegrityErrors) }},
+		{OverrunError, mad.TrapBufferOverrun, func(c *mad.PortCounters) int { return int(c.ExcessiveBufferOverrunErrors) }},
+		{FlowControlError, mad.TrapFlowControl, func(*mad.PortCounters) int { return 3 }},
 	} {
 		t.Run(tt.kind.String(), func(t *testing.T) {
 			f, sm := refusals(t)

@@ -1,53 +1,14 @@
 // Package perf counts packets and errors of a port, as performance management reads and clears them (IBTA volume 1, 16.1).
 package perf
 
-import "math"
+import (
+	"math"
+
+	"portcullis/fabricsm/mad"
+)
 
 // packetWords is the size of one MAD with its packet headers in the data counters, which count words of four bytes.
 const packetWords = 71
-
-// PortCounters is the attribute of this name (0x0012; IBTA volume 1, 16.1.3.5).
-// The counters stay at their largest value when they reach it.
-type PortCounters struct {
-	Reserved1                    uint8  `mad:"0,8"`
-	PortSelect                   uint8  `mad:"8,8"`
-	CounterSelect                uint16 `mad:"16,16"`
-	SymbolErrorCounter           uint16 `mad:"32,16"`
-	LinkErrorRecoveryCounter     uint8  `mad:"48,8"`
-	LinkDownedCounter            uint8  `mad:"56,8"`
-	PortRcvErrors                uint16 `mad:"64,16"`
-	PortRcvRemotePhysicalErrors  uint16 `mad:"80,16"`
-	PortRcvSwitchRelayErrors     uint16 `mad:"96,16"`
-	PortXmitDiscards             uint16 `mad:"112,16"`
-	PortXmitConstraintErrors     uint8  `mad:"128,8"`
-	PortRcvConstraintErrors      uint8  `mad:"136,8"`
-	CounterSelect2               uint8  `mad:"144,8"`
-	LocalLinkIntegrityErrors     uint8  `mad:"152,4"`
-	ExcessiveBufferOverrunErrors uint8  `mad:"156,4"`
-	QP1Dropped                   uint16 `mad:"160,16"`
-	VL15Dropped                  uint16 `mad:"176,16"`
-	PortXmitData                 uint32 `mad:"192,32"`
-	PortRcvData                  uint32 `mad:"224,32"`
-	PortXmitPkts                 uint32 `mad:"256,32"`
-	PortRcvPkts                  uint32 `mad:"288,32"`
-	PortXmitWait                 uint32 `mad:"320,32"`
-}
-
-// PortCountersExtended is the attribute of this name (0x001D).
-type PortCountersExtended struct {
-	Reserved1             uint8  `mad:"0,8"`
-	PortSelect            uint8  `mad:"8,8"`
-	CounterSelect         uint16 `mad:"16,16"`
-	CounterSelect2        uint32 `mad:"32,32"`
-	PortXmitData          uint64 `mad:"64,64"`
-	PortRcvData           uint64 `mad:"128,64"`
-	PortXmitPkts          uint64 `mad:"192,64"`
-	PortRcvPkts           uint64 `mad:"256,64"`
-	PortUnicastXmitPkts   uint64 `mad:"320,64"`
-	PortUnicastRcvPkts    uint64 `mad:"384,64"`
-	PortMulticastXmitPkts uint64 `mad:"448,64"`
-	PortMulticastRcvPkts  uint64 `mad:"512,64"`
-}
 
 // Saturate8 adds, up to the largest value.
 func Saturate8(v, add uint8) uint8 { return uint8(min(uint(v)+uint(add), math.MaxUint8)) }
@@ -58,8 +19,8 @@ func Saturate16(v, add uint16) uint16 { return uint16(min(uint(v)+uint(add), mat
 // Counters are the counters of a port. Traffic has two views, of 32 and of 64
 // bits, and each is reset by itself.
 type Counters struct {
-	Traffic      Traffic // first: see sim.port
-	PortCounters         // errors; its traffic is made by Short
+	Traffic          Traffic // first: see sim.port
+	mad.PortCounters         // errors; its traffic is made by Short
 
 	cleared         [4]uint64 // traffic at the last reset of the 32-bit counters
 	clearedExtended [8]uint64 // and of the 64-bit ones
@@ -112,7 +73,7 @@ func (t *Traffic) extended() [8]uint64 {
 }
 
 // Short returns PortCounters: values above 32 bits stay at the largest value.
-func (c *Counters) Short() PortCounters {
+func (c *Counters) Short() mad.PortCounters {
 	s, now := c.PortCounters, c.Traffic.extended()
 	for i, field := range []*uint32{&s.PortXmitData, &s.PortRcvData, &s.PortXmitPkts, &s.PortRcvPkts} {
 		*field = uint32(min(now[i]-c.cleared[i], math.MaxUint32))
@@ -120,13 +81,13 @@ func (c *Counters) Short() PortCounters {
 	return s
 }
 
-// Long is PortCountersExtended.
-func (c *Counters) Long() PortCountersExtended {
+// Long returns PortCountersExtended, with the counters that every device has.
+func (c *Counters) Long() mad.PortCountersExtended {
 	now := c.Traffic.extended()
 	for i := range now {
 		now[i] -= c.clearedExtended[i]
 	}
-	return PortCountersExtended{
+	return mad.PortCountersExtended{
 		PortXmitData: now[0], PortRcvData: now[1], PortXmitPkts: now[2], PortRcvPkts: now[3],
 		PortUnicastXmitPkts: now[4], PortUnicastRcvPkts: now[5], PortMulticastXmitPkts: now[6], PortMulticastRcvPkts: now[7],
 	}
@@ -181,8 +142,8 @@ func (c *Counters) ResetExtended(selected uint16) {
 	}
 }
 
-// Add sums counters of ports; a sum, too, stays at the largest value.
-func (c *PortCounters) Add(o *PortCounters) {
+// Add adds the counters of a port to a sum; a sum, too, stays at the largest value.
+func Add(c, o *mad.PortCounters) {
 	add8 := func(v *uint8, o uint8) { *v = Saturate8(*v, o) }
 	add16 := func(v *uint16, o uint16) { *v = Saturate16(*v, o) }
 	add32 := func(v *uint32, o uint32) { *v = uint32(min(uint64(*v)+uint64(o), math.MaxUint32)) }
@@ -204,7 +165,8 @@ func (c *PortCounters) Add(o *PortCounters) {
 	add32(&c.PortRcvPkts, o.PortRcvPkts)
 }
 
-func (c *PortCountersExtended) Add(o *PortCountersExtended) {
+// AddExtended adds what Long returned for a port to a sum.
+func AddExtended(c, o *mad.PortCountersExtended) {
 	c.PortXmitData += o.PortXmitData
 	c.PortRcvData += o.PortRcvData
 	c.PortXmitPkts += o.PortXmitPkts
