@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/perfmgr"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/transport"
+	"portcullis/fabricsm/transport/inbox"
 )
 
 // Defaults of [Options].
@@ -99,7 +100,7 @@ func (c *Collector) Stats() perfmgr.Stats {
 }
 
 const (
-	// batch is how many packets are sent and received at a time.
+	// batch is how many packets are sent at a time.
 	batch = 64
 	// buffers is how many batches of arrivals wait at most; others are lost, as on the wire.
 	buffers = 16
@@ -110,19 +111,17 @@ const (
 // Run reads counters over a port, which it closes, until ctx ends or the port fails. It returns nil if ctx ends. One Run may go
 // on at a time.
 func (c *Collector) Run(ctx context.Context, port transport.Port) error {
-	in := newArrivals()
-	go in.receive(port)
+	in := inbox.Open(port, buffers)
 	err := c.carry(ctx, port, in)
 	err = errors.Join(err, port.Close())
-	for range in.full { // until nothing receives any longer
-	}
+	in.Drain()
 	if err != nil {
 		return fmt.Errorf("read counters of ports: %w", err)
 	}
 	return nil
 }
 
-func (c *Collector) carry(ctx context.Context, port transport.Port, in *arrivals) error {
+func (c *Collector) carry(ctx context.Context, port transport.Port, in *inbox.Inbox) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	out := make([]transport.Packet, batch)
@@ -141,12 +140,12 @@ func (c *Collector) carry(ctx context.Context, port transport.Port, in *arrivals
 		select {
 		case <-ctx.Done():
 			return nil
-		case packets, ok := <-in.full:
+		case packets, ok := <-in.Batches():
 			if !ok {
-				return in.err
+				return in.Err()
 			}
 			c.take(packets)
-			in.spare <- packets[:batch]
+			in.Release(packets)
 		case <-c.changed:
 		case <-timer.C:
 		}
@@ -186,41 +185,6 @@ func (c *Collector) take(packets []transport.Packet) {
 			c.manager.Undelivered(now, p.MAD.TID())
 		case p.QP == gmpQP && p.MAD.IsResponse(): // what others ask is not for us
 			c.manager.Answer(now, p.LID, &p.MAD)
-		}
-	}
-}
-
-// arrivals are what was received and not taken yet.
-type arrivals struct {
-	full  chan []transport.Packet
-	spare chan []transport.Packet // of batch packets each
-	err   error                   // why there are no more, once full is closed
-}
-
-func newArrivals() *arrivals {
-	a := &arrivals{full: make(chan []transport.Packet, buffers), spare: make(chan []transport.Packet, buffers)}
-	for range buffers {
-		a.spare <- make([]transport.Packet, batch)
-	}
-	return a
-}
-
-// receive takes what arrives until the port is closed. It never waits for the other goroutine, which may wait for it while the
-// wire is full: what finds no room is lost.
-func (a *arrivals) receive(port transport.Port) {
-	defer close(a.full)
-	buffer := make([]transport.Packet, batch)
-	for {
-		n, err := port.Receive(buffer)
-		if err != nil {
-			a.err = err
-			return
-		}
-		select {
-		case next := <-a.spare:
-			a.full <- buffer[:n]
-			buffer = next
-		default:
 		}
 	}
 }

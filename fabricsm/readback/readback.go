@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/proof/reader"
 	"portcullis/fabricsm/transport"
+	"portcullis/fabricsm/transport/inbox"
 )
 
 // Defaults of [Options].
@@ -82,53 +83,25 @@ func read(ctx context.Context, port transport.Port, o Options) (*reader.Found, e
 	if err != nil {
 		return nil, errors.Join(err, port.Close())
 	}
-	in := &arrivals{packets: make(chan []transport.Packet, o.Reader.Window+spare)}
-	go in.receive(port)
+	in := inbox.Open(port, o.Reader.Window+spare)
 	c := carrier{port: port, in: in, reader: r, timeout: o.Timeout, every: time.Second / time.Duration(o.Rate), sent: map[ib.TID]bool{}}
 	found, err := c.read(ctx)
 	err = errors.Join(err, port.Close())
-	for range in.packets { // until nothing receives any longer
-	}
+	in.Drain()
 	return found, err
 }
 
 const (
-	// batch is how many packets are received at a time.
-	batch = 64
 	// spare is how many arrivals wait beside the answers to a whole window.
 	spare = 64
 	// burst is how long a pause may be whose requests are sent at once afterwards.
 	burst = 10 * time.Millisecond
 )
 
-// arrivals are what was received and not taken yet.
-type arrivals struct {
-	packets chan []transport.Packet
-	err     error // why there are no more, once packets is closed
-}
-
-// receive takes what arrives until the port is closed. It never waits for the other goroutine, which may wait for it while the
-// wire is full: what finds no room is lost, as on the wire.
-func (a *arrivals) receive(port transport.Port) {
-	defer close(a.packets)
-	buffer := make([]transport.Packet, batch)
-	for {
-		n, err := port.Receive(buffer)
-		if err != nil {
-			a.err = err
-			return
-		}
-		select {
-		case a.packets <- append([]transport.Packet(nil), buffer[:n]...):
-		default:
-		}
-	}
-}
-
 // carrier carries the requests of one reader.
 type carrier struct {
 	port   transport.Port
-	in     *arrivals
+	in     *inbox.Inbox
 	reader *reader.Reader
 
 	timeout time.Duration
@@ -159,11 +132,12 @@ func (c *carrier) read(ctx context.Context) (*reader.Found, error) {
 		timer.Reset(c.pause(more))
 		select {
 		case <-ctx.Done():
-		case packets, ok := <-c.in.packets:
+		case packets, ok := <-c.in.Batches():
 			if !ok {
-				return nil, c.in.err
+				return nil, c.in.Err()
 			}
 			c.take(packets)
+			c.in.Release(packets)
 		case <-timer.C:
 		}
 		c.expire()
