@@ -204,6 +204,24 @@ func partitions(t testing.TB, text string) {
 	}
 }
 
+// explain logs, if the test fails, what the Subnet Manager wrote last, and the P_Keys of both adapters.
+func explain(t testing.TB) {
+	t.Helper()
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		const last = 8192
+		log, err := os.ReadFile(managerLog)
+		t.Logf("the Subnet Manager's log (%v):\n%s", err, log[max(0, len(log)-last):])
+		for _, device := range []string{first, second} {
+			state, _ := os.ReadFile(filepath.Join(port(device), "state"))
+			lid, _ := os.ReadFile(filepath.Join(port(device), "lid"))
+			t.Logf("%s: state %q, LID %q, red at index %d, blue at index %d", device, state, lid, indexOf(device, redPKey), indexOf(device, bluePKey))
+		}
+	})
+}
+
 // managerRuns wants the Subnet Manager to be as it was.
 func managerRuns(t testing.TB) {
 	t.Helper()

@@ -118,6 +118,7 @@ func TestQueuePairs(t *testing.T) {
 
 // Packets of management are sent and received in partitions that both ends may use.
 func TestManagementPackets(t *testing.T) {
+	explain(t)
 	red, blue := index(t, first, redPKey), index(t, first, bluePKey)
 	for _, tt := range []struct {
 		name, server, client, index string
@@ -158,6 +159,7 @@ func TestManagementPackets(t *testing.T) {
 
 // When the Subnet Manager takes a partition away, the kernel puts the queue pairs in it into error, and no other.
 func TestPartitionTakenAway(t *testing.T) {
+	explain(t)
 	red := start(t, tenant+"s0:c1,c2", "hold", second, index(t, second, redPKey))
 	blue := start(t, tenant+"s0:c3,c4", "hold", second, index(t, second, bluePKey))
 	red.expect(t, "ready")
