@@ -149,7 +149,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/tenancy",
-		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/ifmatch", "api/audit", "api/review", "api/fabric/records"},
+		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/ifmatch", "api/audit", "api/review", "api/fabric/records", "api/isolation/outsiders"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "tenants and clusters know no HTTP and no admission",
 	},
@@ -234,6 +234,12 @@ var arrows = []arrow{
 		why: "what is proven of a fabric rests on what was read and declared, and not on the Subnet Manager",
 	},
 	{
+		from: "api/isolation/outsiders",
+		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/refusal", "api/fabric/records"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm", "portcullis/fabricsm/proof"},
+		why:  "each part that adds members asks for ports that are none, and needs no prover for it",
+	},
+	{
 		from: "api/isolation/standing",
 		may:  []string{"api/v1", "api/store", "api/events"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
@@ -308,7 +314,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/admission",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/lifecycle", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/records", "fabricsm/vault", "fabricsm/topospec/approval"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/lifecycle", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/records", "api/isolation/outsiders", "fabricsm/vault", "fabricsm/topospec/approval"},
 		not: []string{
 			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
 			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",

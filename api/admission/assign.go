@@ -9,11 +9,13 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/hostrecord"
+	"portcullis/api/isolation/outsiders"
 	"portcullis/api/lifecycle"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
 )
 
 // Window limits of an assignment.
@@ -105,6 +107,9 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 			return err
 		}
 	}
+	if err := opensPath(ctx, tx, f, &c); err != nil {
+		return err
+	}
 	if f.leaves != "" { // left over: a host that is being released is not assigned
 		tenancy.LeavingHosts().Delete(tx, f.host.ID)
 	}
@@ -133,6 +138,30 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 			Detail: fmt.Sprintf("to cluster %s of tenant %s, P_Key %v; provisioning window until %s", c.Name, c.Tenant, c.PKey, f.rec.Window.Format(time.RFC3339)),
 		}),
 	)
+}
+
+// opensPath refuses a cluster whose packets, or those of a shared cluster that it uses, pass at a port that is no member.
+func opensPath(ctx context.Context, tx *store.Tx, f *facts, c *tenancy.Cluster) error {
+	var own []ib.Place
+	for i := range f.host.HCAs {
+		for _, p := range f.host.HCAs[i].Ports {
+			own = append(own, p.Cable)
+		}
+	}
+	keys := []ib.PKey{c.PKey}
+	for _, name := range c.Uses {
+		shared, err := tenancy.FindCluster(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		keys = append(keys, shared.PKey)
+	}
+	for _, k := range keys {
+		if err := outsiders.Check(ctx, tx, k, "host "+f.host.ID, own); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Release withdraws the host's admission at once. The host answers as

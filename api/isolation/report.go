@@ -76,7 +76,7 @@ type reporter struct {
 	names   map[string]string    // of devices: as the reader calls them, and as people do
 	detail  *Detail              // nil: not wanted
 
-	missing, undeclared, ghostly int
+	missing, undeclared, ghostly, byRoute int
 }
 
 // rename calls devices as people do.
@@ -233,7 +233,7 @@ func (r *reporter) pairs() {
 	owners := slices.SortedFunc(maps.Keys(r.parties), func(a, b proof.Owner) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
-	open := r.open()
+	open, routed := r.open(), r.byRoutes()
 	var leaks, unknown []pair
 	for i, a := range owners {
 		for _, b := range owners[i+1:] {
@@ -248,6 +248,9 @@ func (r *reporter) pairs() {
 			status := v[proof.Both]
 			if status == proof.Isolated && (r.lacks[a] || r.lacks[b]) {
 				status = proof.Unproven
+			} else if status == proof.Isolated && routed[p] {
+				status = proof.Unproven
+				r.routed(p)
 			} else if isOpen && status == proof.Leaks {
 				leaks = append(leaks, p)
 			} else if isOpen && status == proof.Unproven {
@@ -272,6 +275,24 @@ func (r *reporter) open() map[pair]proof.Verdict {
 		}
 	}
 	return out
+}
+
+// byRoutes returns the pairs that only forwarding tables keep apart. These change by themselves with each link that fails or returns, so
+// they prove nothing.
+func (r *reporter) byRoutes() map[pair]bool {
+	out := map[pair]bool{}
+	for _, p := range r.result.ByRoutes(proof.Both) {
+		out[pairOf(p.From, p.To)] = true
+	}
+	return out
+}
+
+// routed lists a pair that only forwarding tables keep apart.
+func (r *reporter) routed(p pair) {
+	r.byRoute++
+	if len(r.out.ByRoutes) < maxRows {
+		r.out.ByRoutes = append(r.out.ByRoutes, v1.IsolationByRoutes{A: nameOf(p[0]), B: nameOf(p[1])})
+	}
 }
 
 // counts reports whether two parties must be isolated from each other, and the report is about them.
@@ -357,6 +378,8 @@ func (r *reporter) conclude() {
 	case r.out.Verdict != v1.IsolationUnknown:
 	case missing:
 		r.out.Reason = "ports of tenants were not found where they are declared"
+	case r.byRoute > 0:
+		r.out.Reason = "only forwarding tables keep parties apart, and the next change of routes may connect them"
 	default:
 		r.out.Reason = "values were not read on which a packet depends"
 	}

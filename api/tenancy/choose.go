@@ -10,9 +10,10 @@ import (
 )
 
 // choosePKey is pure except for the clock. It returns a P_Key that is in each of within, which are those of tenant and
-// credential, unless they are nil; 0 and why if there is none.
-func (s *Service) choosePKey(within []Ranges, known map[string]store.Record[PKeyRecord]) (ib.PKey, string) {
+// credential, unless they are nil; 0 and why if there is none. held are P_Keys whose packets pass at ports that are no members.
+func (s *Service) choosePKey(within []Ranges, known map[string]store.Record[PKeyRecord], held map[ib.PKey]bool) (ib.PKey, string) {
 	var oldest ib.PKey
+	passing := 0
 	var since PKeyRecord
 	counts := map[PKeyState]int{}
 	for k := max(s.o.PKeyFirst.Base(), 1); k <= s.o.PKeyLast.Base() && k < ib.DefaultPKeyLimited; k++ {
@@ -20,6 +21,10 @@ func (s *Service) choosePKey(within []Ranges, known map[string]store.Record[PKey
 			continue
 		}
 		r, used := known[k.String()]
+		if held[k] && (!used || r.Value.State == PKeyAbsent) {
+			passing++
+			continue
+		}
 		if !used {
 			return k, ""
 		}
@@ -36,6 +41,9 @@ func (s *Service) choosePKey(within []Ranges, known map[string]store.Record[PKey
 		if i < len(within) && within[i] != nil {
 			limits += fmt.Sprintf(" and those of this %s, %v,", whose, within[i])
 		}
+	}
+	if passing > 0 {
+		limits += fmt.Sprintf(" packets of %d pass at ports that are no members,", passing)
 	}
 	return oldest, fmt.Sprintf("of %v to %v%s %d are used, %d quarantined, and %d proven absent less than %v ago",
 		s.o.PKeyFirst, s.o.PKeyLast, limits, counts[PKeyUsed], counts[PKeyQuarantined], counts[PKeyAbsent], s.o.PKeyMinAge)

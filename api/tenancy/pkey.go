@@ -7,6 +7,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/fabric/records"
+	"portcullis/api/isolation/outsiders"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
@@ -28,6 +29,10 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster, tenan
 	for _, r := range all {
 		known[r.Key] = r
 	}
+	held, err := outsiders.Held(ctx, snap)
+	if err != nil {
+		return 0, err
+	}
 	var key ib.PKey
 	var why string
 	scope := scopeOf(ctx)
@@ -43,7 +48,7 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster, tenan
 		if scope != nil {
 			within = append(within, scope.PKeys)
 		}
-		key, why = s.choosePKey(within, known)
+		key, why = s.choosePKey(within, known, held)
 	}
 	if err != nil {
 		return 0, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"portcullis/api/audit"
+	"portcullis/api/isolation/outsiders"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -31,6 +32,9 @@ func (s *Service) Use(ctx context.Context, actor, cluster, shared string, u v1.C
 			return refusal.New(refusal.Conflict, "cluster_shared", "have the clusters of tenants use it", "cluster %s is shared itself", c.Name)
 		case slices.Contains(c.Uses, with.Name):
 			return nil
+		}
+		if err := outsiders.Check(ctx, tx, with.PKey, "cluster "+c.Name, nil); err != nil {
+			return err
 		}
 		c.Uses, with.Users = insert(c.Uses, with.Name), insert(with.Users, c.Name)
 		return s.o.Room(ctx, tx, c, with)

@@ -20,6 +20,9 @@ func (s *Service) Activate(ctx context.Context, actor string, number uint64, mat
 	if err != nil {
 		return nil, err
 	}
+	if err := s.opens(ctx, c); err != nil {
+		return nil, err
+	}
 	mode, report := c.mode, c.report
 	why := strings.TrimSpace(in.Reason)
 	err = s.change(ctx, func(_ *store.Tx, b *book) (step, error) {
@@ -45,6 +48,15 @@ func (s *Service) Activate(ctx context.Context, actor string, number uint64, mat
 	}
 	s.o.Log.Warn("a declared topology is to be in force", "revision", number, "mode", mode, "actor", actor, "why", why)
 	return s.Status(ctx)
+}
+
+// opens refuses a revision that is to be enforced if packets would pass under it that do not pass now. A way back is not asked: a
+// person must get out of what is wrong.
+func (s *Service) opens(ctx context.Context, c *foreseen) error {
+	if s.o.Opens == nil || c.mode < topospec.Enforce {
+		return nil
+	}
+	return s.o.Opens(ctx, c.next)
 }
 
 // Rollback puts a revision that was in force into force again. match is the version of

@@ -39,8 +39,10 @@ type Options struct {
 	// Problem is called with the reason why what is wanted cannot be followed, and with "" when it can; nil: it is not
 	// called.
 	Problem func(string)
-	Rules   Rules
-	Now     func() time.Time // time.Now when nil
+	// Opens refuses a topology under which packets would pass that do not pass now; nil: none is refused for it.
+	Opens func(ctx context.Context, next *topospec.Spec) error
+	Rules Rules
+	Now   func() time.Time // time.Now when nil
 }
 
 // Rules are those of a site. The zero Rules ask for two persons, and do not watch.

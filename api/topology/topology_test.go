@@ -46,6 +46,8 @@ type site struct {
 	placed *declared.TopologyView
 	blind  error
 	file   bool
+	opens  error // why no topology may be enforced
+	asked  int   // how often that was asked
 }
 
 func newSite(t *testing.T, st *store.Store, rules topology.Rules) *site {
@@ -62,6 +64,7 @@ func (s *site) service(st *store.Store, rules topology.Rules) *topology.Service 
 		Store: st, Log: slog.New(slog.DiscardHandler), Rules: rules, Owners: owners{}, Look: s.look,
 		FromFile: func() (topospec.Mode, bool) { s.mu.Lock(); defer s.mu.Unlock(); return topospec.Enforce, s.file },
 		Now:      func() time.Time { s.mu.Lock(); defer s.mu.Unlock(); return s.now },
+		Opens:    func(context.Context, *topospec.Spec) error { s.asked++; return s.opens },
 	})
 }
 

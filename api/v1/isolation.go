@@ -31,8 +31,10 @@ type Isolation struct {
 	Missing    []MissingPort      `json:"missing" doc:"declared ports that were not found, at most 100; of their tenants nothing is proven"`
 	Undeclared []UndeclaredPort   `json:"undeclared" doc:"ports that were found and are not declared where they are, at most 100"`
 	Ghosts     []GhostMember      `json:"ghosts" doc:"ports that hold a P_Key of a tenant which no membership explains, at most 100; that alone is no packet that passes"`
-	Unread     []UnreadValue      `json:"unread" doc:"values that were not read, at most 100; each counts as letting every packet pass"`
-	Bounds     IsolationBounds    `json:"bounds"`
+	// ByRoutes are of the pairs that are not proven.
+	ByRoutes []IsolationByRoutes `json:"by_routes,omitempty" doc:"parties that only forwarding tables keep apart, at most 100; a change of routes may let a packet pass"`
+	Unread   []UnreadValue       `json:"unread" doc:"values that were not read, at most 100; each counts as letting every packet pass"`
+	Bounds   IsolationBounds     `json:"bounds"`
 }
 
 // What an examination was made by.
@@ -96,6 +98,12 @@ type IsolationHop struct {
 	In     ib.PortNum `json:"in,omitzero" doc:"none: the way begins here"`
 	Out    ib.PortNum `json:"out,omitzero" doc:"none: the way ends here"`
 	Passed []string   `json:"passed" doc:"why the device lets the packet pass"`
+}
+
+// IsolationByRoutes is two parties whose P_Key tables would let a packet pass, and that only forwarding tables keep apart.
+type IsolationByRoutes struct {
+	A string `json:"a"`
+	B string `json:"b"`
 }
 
 // MissingPort is a declared port that was not found where it is declared.

@@ -32,6 +32,7 @@ const (
 	CodeNotExamined      = "not_examined"       // 404: the isolation of all tenants was not examined since the instance started
 	CodeMethodNotAllowed = "method_not_allowed" // 405
 	CodeNotAcceptable    = "not_acceptable"     // 406: only JSON is spoken
+	CodeOpensPath        = "opens_path"         // 409: packets of the partition pass at a port that is no member
 	CodeOnlyInstance     = "only_instance"      // 409: no other instance could lead
 	CodeReadOnly         = "read_only"          // 409: this socket shows the fabric and changes nothing
 	CodeSealClosed       = "seal_closed"        // 409: the evidence cannot be sealed any more; the host must be rebooted

@@ -28,6 +28,7 @@ import (
 	"portcullis/cmd/portcullisd/storage"
 	"portcullis/cmd/portcullisd/systemd"
 	"portcullis/cmd/portcullisd/tamper"
+	"portcullis/fabricsm/topospec"
 )
 
 // service is one running portcullisd: what each of its roles needs.
@@ -181,6 +182,7 @@ func (s *service) newDeclared() {
 	if f := s.fabric; f != nil {
 		o.Observer, o.Pass, o.Answered = f.observer, f.marks.Pass, s.waiter.Answered
 		o.Problem = func(problem string) { s.status.Set("topology", problem) }
+		o.Opens = func(ctx context.Context, next *topospec.Spec) error { return f.proves.Opens(ctx, next) }
 	}
 	s.declared = inforce.New(o)
 	if f := s.fabric; f != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"portcullis/fabricsm/ib"
 )
 
 // Status is what is proven of two parties.
@@ -150,10 +152,12 @@ func (r *Result) Open(assume Assumption) []Pair {
 	for pair := range p.found {
 		out = append(out, Pair{p.owners[pair[0]], p.owners[pair[1]]})
 	}
-	slices.SortFunc(out, func(x, y Pair) int {
-		return cmp.Or(compareOwners(x.From, y.From), compareOwners(x.To, y.To))
-	})
+	slices.SortFunc(out, comparePairs)
 	return out
+}
+
+func comparePairs(x, y Pair) int {
+	return cmp.Or(compareOwners(x.From, y.From), compareOwners(x.To, y.To))
 }
 
 func compareOwners(a, b Owner) int {
@@ -163,6 +167,57 @@ func compareOwners(a, b Owner) int {
 // Holds reports whether every pair of tenants, and each tenant and undeclared or spare ports, are isolated under an
 // assumption.
 func (r *Result) Holds(assume Assumption) bool { return len(r.upper[assume].found) == 0 }
+
+// ByRoutes returns the ordered pairs between which no packet passes because forwarding tables do not lead there, and for no other reason,
+// under an assumption. A change of routes may let one pass. What is sent on by routers is not among them.
+func (r *Result) ByRoutes(assume Assumption) []Pair {
+	p := r.upper[assume]
+	if !p.anyOpen {
+		return nil
+	}
+	apart := map[[2]party]bool{}
+	for i := range p.send {
+		for j := range p.recv {
+			if pair := [2]party{p.send[i].party, p.recv[j].party}; p.open[i].has(int32(j)) && !p.done[pair[0]].has(pair[1]) {
+				apart[pair] = true
+			}
+		}
+	}
+	var out []Pair
+	for pair := range apart {
+		if pair[0] != routers && pair[1] != routers {
+			out = append(out, Pair{p.owners[pair[0]], p.owners[pair[1]]})
+		}
+	}
+	slices.SortFunc(out, comparePairs)
+	return out
+}
+
+// Edge is a port of a trusted switch behind which is no other one, and what passes there.
+type Edge struct {
+	At      Place // the switch port
+	Adapter Place // Port 0: no end port is known behind it
+	Owner   Owner // of what is behind it
+	// Keys are the P_Keys of packets that pass in one direction at least, sorted, and none if every P_Key passes. The caller must not
+	// change them.
+	Keys []ib.PKey
+}
+
+// Edges returns the ports behind which is an owner that the statement covers, with the packets that pass there under an assumption,
+// whatever was not read.
+func (r *Result) Edges(assume Assumption) []Edge {
+	p := r.lower[assume]
+	out := make([]Edge, 0, len(p.edges))
+	for i := range p.edges {
+		e := &p.edges[i]
+		if e.party <= routers {
+			continue
+		}
+		k := p.sends(e).or(p.receives(e))
+		out = append(out, Edge{At: e.at, Adapter: e.adapter, Owner: p.owners[e.party], Keys: k.list})
+	}
+	return out
+}
 
 // ErrIsolated is returned where there is nothing to explain.
 var ErrIsolated = errors.New("no packet passes")

@@ -20,7 +20,7 @@ const (
 	grace = 15 * time.Minute
 )
 
-// Options are what a Keeper is made of. All but Why are required.
+// Options are what a Keeper is made of. All but Why and Beside are required.
 type Options struct {
 	Store *store.Store
 	Log   *slog.Logger
@@ -33,6 +33,8 @@ type Options struct {
 	Newest func() *v1.Isolation
 	// Why returns why there is no newer one; empty: not known.
 	Why func() string
+	// Beside records what else is kept of the newest examination, and does nothing if that is recorded; nil: there is nothing else.
+	Beside func(ctx context.Context) error
 }
 
 // Keeper keeps the record while this instance leads, once.
@@ -62,13 +64,16 @@ func (k *Keeper) Run(ctx context.Context) {
 	for {
 		pause := lookEvery
 		err := k.look(ctx, led)
+		if err == nil && k.o.Beside != nil {
+			err = k.o.Beside(ctx)
+		}
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
 			pause = retryEvery
 			if !failing {
-				k.o.Log.Warn("how the isolation of tenants stands was not recorded", "error", err, "retry_in", pause)
+				k.o.Log.Warn("what the examination of all tenants found was not recorded", "error", err, "retry_in", pause)
 			}
 		}
 		failing = err != nil

@@ -175,6 +175,13 @@ func showLists(w *cli.Columns, r *v1.Isolation) {
 			w.Text("and %d more", all-shown)
 		}
 	}
+	if len(r.ByRoutes) > 0 {
+		w.Gap()
+		w.Row("KEPT APART BY ROUTES ALONE", "AND")
+		for _, p := range r.ByRoutes {
+			w.Row(p.A, p.B)
+		}
+	}
 	if len(r.Missing) > 0 {
 		w.Gap()
 		w.Row("MISSING PORT", "HOST", "TENANT", "DECLARED AT", "CAUSE")

@@ -32,6 +32,8 @@ type Options struct {
 	Observer *query.Observer
 	Pass     func(context.Context, sm.Input) error // has the Subnet Manager take an input
 	Problem  func(problem string)                  // called with why the revision cannot be followed; "" while it can
+	// Opens refuses a topology under which packets would pass that do not pass now.
+	Opens func(ctx context.Context, next *topospec.Spec) error
 
 	// Answered calls f until the store answers. why says what it is asked for.
 	Answered func(ctx context.Context, why string, f func() error) error
@@ -49,7 +51,7 @@ func New(o Options) *Keeper {
 	k := &Keeper{o: o}
 	to := topology.Options{Store: o.Store, Log: o.Log, Now: o.Now, FromFile: k.fromFile, Rules: o.Rules}
 	if o.Observer != nil {
-		to.Problem, to.Look, to.Owners = o.Problem, k.Sight, owners{o.Observer}
+		to.Problem, to.Look, to.Owners, to.Opens = o.Problem, k.Sight, owners{o.Observer}, o.Opens
 	}
 	k.revisions = topology.New(to)
 	return k

@@ -148,7 +148,7 @@ func (k *Keeper) examine(ctx context.Context) error {
 		p.noteFailure(err)
 		return err
 	}
-	p.note(out, q, itself)
+	p.note(r, out, q, itself)
 	p.Log.Info("the service examined the isolation of tenants", "verdict", out.Verdict, "reason", out.Reason,
 		"isolated", out.Pairs.Isolated, "leaks", out.Pairs.Leaks, "unknown", out.Pairs.Unknown, "requests", out.Bounds.Requests)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"portcullis/api/isolation/outsiders"
 	"portcullis/api/isolation/standing"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
@@ -14,14 +15,16 @@ const maxAgeUnpaced = 24 * time.Hour
 
 // kept is what was found last of all tenants, under the assumption of the configuration.
 type kept struct {
-	found  *v1.Isolation // nil: nothing was found yet
-	origin origin
-	failed error // why the newest examination by the service itself has no result; nil: it has one
-	at     time.Time
+	found   *v1.Isolation    // nil: nothing was found yet
+	reading *reading         // of the same examination
+	beside  *outsiders.Found // what passes a P_Key without a membership, of the same examination
+	origin  origin
+	failed  error // why the newest examination by the service itself has no result; nil: it has one
+	at      time.Time
 }
 
-// note keeps what was found of all tenants.
-func (p *Prover) note(out *v1.Isolation, q v1.IsolationQuery, why origin) {
+// note keeps what was found of all tenants, by a reading.
+func (p *Prover) note(r *reading, out *v1.Isolation, q v1.IsolationQuery, why origin) {
 	if q.Tenant != "" || q.Membership != p.Pace.Membership {
 		return
 	}
@@ -31,6 +34,8 @@ func (p *Prover) note(out *v1.Isolation, q v1.IsolationQuery, why origin) {
 		return // a reading that is shared may be older
 	}
 	p.kept.found, p.kept.origin, p.kept.failed = out, why, nil
+	p.kept.reading = r
+	p.kept.beside = &outsiders.Found{Begun: out.Bounds.Begun, Outsiders: r.proven.Outsiders()}
 	if p.standing != nil {
 		p.standing.News()
 	}
@@ -68,13 +73,32 @@ func (p *Prover) Standing() (standing.Standing, bool) {
 // lead has what is found recorded until ctx ends, which is to be while this instance leads.
 func (k *Keeper) lead(ctx context.Context) {
 	p := k.Prover
+	var recorded *outsiders.Found
 	s := standing.New(standing.Options{
 		Store: p.Store, Log: p.Log, Now: p.Now, Every: p.Pace.Every, MaxAge: p.Pace.MaxAge(),
 		Newest: func() *v1.Isolation { found, _ := p.Last(); return found }, Why: k.why,
+		Beside: func(ctx context.Context) error {
+			found := p.beside()
+			if found == nil || found == recorded {
+				return nil
+			}
+			if err := outsiders.Record(ctx, p.Store, found); err != nil {
+				return err
+			}
+			recorded = found
+			return nil
+		},
 	})
 	p.lead(s)
 	defer p.lead(nil)
 	s.Run(ctx)
+}
+
+// beside returns what passed a P_Key without a membership when all tenants were examined last; nil before the first time.
+func (p *Prover) beside() *outsiders.Found {
+	p.told.Lock()
+	defer p.told.Unlock()
+	return p.kept.beside
 }
 
 func (p *Prover) lead(s *standing.Keeper) {

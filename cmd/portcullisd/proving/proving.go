@@ -74,7 +74,7 @@ func (p *Prover) Prove(ctx context.Context, actor string, q v1.IsolationQuery) (
 	out := r.proven.Report(q)
 	p.Log.Info("the isolation of tenants was examined", "actor", cmp.Or(actor, "local socket"), "tenant", q.Tenant, "verdict", out.Verdict, "reason", out.Reason,
 		"isolated", out.Pairs.Isolated, "leaks", out.Pairs.Leaks, "unknown", out.Pairs.Unknown, "requests", out.Bounds.Requests)
-	p.note(out, q, asked)
+	p.note(r, out, q, asked)
 	return out, nil
 }
 
@@ -92,7 +92,7 @@ func (p *Prover) Examine(ctx context.Context, q v1.IsolationQuery, share bool) (
 	if t := r.topology; t != nil {
 		out.Topology = receipt.Topology{Revision: t.Revision().Number, Digest: t.Digest().String()}
 	}
-	p.note(out.Detail.Report, q, why)
+	p.note(r, out.Detail.Report, q, why)
 	return out, nil
 }
 
@@ -185,17 +185,24 @@ func unreadable(err error) error {
 
 // intent returns what is declared now, and the topology in force.
 func (p *Prover) intent(ctx context.Context) (*isolation.Intent, *topospec.Spec, error) {
-	snap, err := p.Store.Snapshot(ctx)
+	r, err := p.records(ctx)
 	if err != nil {
-		return nil, nil, err
-	}
-	r := isolation.Records{Topology: p.Topology(ctx)}
-	if r.Inventory, err = inventory.Load(ctx, snap); err != nil {
-		return nil, nil, err
-	}
-	if r.Grants, _, err = records.Grants().List(ctx, snap, ""); err != nil {
 		return nil, nil, err
 	}
 	in, err := isolation.NewIntent(r)
 	return in, r.Topology, err
+}
+
+// records returns what an Intent is made of, as it is now.
+func (p *Prover) records(ctx context.Context) (r isolation.Records, err error) {
+	snap, err := p.Store.Snapshot(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Topology = p.Topology(ctx)
+	if r.Inventory, err = inventory.Load(ctx, snap); err != nil {
+		return r, err
+	}
+	r.Grants, _, err = records.Grants().List(ctx, snap, "")
+	return r, err
 }

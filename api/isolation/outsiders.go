@@ -1,0 +1,42 @@
+package isolation
+
+import (
+	"cmp"
+	"slices"
+
+	"portcullis/api/isolation/outsiders"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/proof"
+)
+
+// Outsiders returns the ports at which packets of P_Keys pass that no membership explains, by place. What was not read counts as empty: it
+// makes no port an outsider. Ports that pass every P_Key, and the default partition, are left out: they are open to each
+// tenant whatever is granted.
+func (p *Proven) Outsiders() []outsiders.Outsider {
+	f := p.found.Fabric
+	guids := make(map[proof.Place]ib.GUID, len(p.found.Ends))
+	for i := range p.found.Ends {
+		guids[p.found.Ends[i].Port] = p.found.Ends[i].GUID
+	}
+	var out []outsiders.Outsider
+	for _, e := range p.result.Edges(proof.Both) {
+		at := &f.Devices[e.At.Device]
+		o := outsiders.Outsider{Port: outsiders.Port{Place: ib.Place{Switch: at.GUID, Port: e.At.Port}, Name: at.Name, Party: e.Owner.String()}}
+		if e.Adapter.Port != 0 {
+			o.GUID, o.Name = guids[e.Adapter], f.Devices[e.Adapter.Device].Name
+		}
+		for _, k := range e.Keys {
+			if base := k.Base(); base != ib.DefaultPKeyLimited && !p.in.members[member{seat{o.GUID, o.Place}, base}] {
+				o.PKeys = append(o.PKeys, base)
+			}
+		}
+		if len(o.PKeys) > 0 {
+			o.PKeys = sortedKeys(o.PKeys)
+			out = append(out, o)
+		}
+	}
+	slices.SortFunc(out, func(a, b outsiders.Outsider) int {
+		return cmp.Or(cmp.Compare(a.Place.Switch, b.Place.Switch), cmp.Compare(a.Place.Port, b.Place.Port))
+	})
+	return out
+}

@@ -1,0 +1,104 @@
+package outsiders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"portcullis/api/fabric/records"
+	"portcullis/api/refusal"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// hint is what to do about a refusal.
+const hint = "portcullis verify reads the tables again and shows the packet; remove the P_Key from that port, or release the host behind it, then ask again"
+
+// Check refuses a membership of a partition for the ports at some places, if the newest examination found another port at which its packets
+// pass and which no record explains since. What it read is a condition of the transaction.
+func Check(ctx context.Context, tx *store.Tx, key ib.PKey, subject string, own []ib.Place) error {
+	base := key.Base()
+	r, err := stored().Get(ctx, tx, base.String())
+	if errors.Is(err, store.ErrNotFound) {
+		return many(ctx, tx, base, subject)
+	}
+	if err != nil {
+		return err
+	}
+	mine := map[ib.Place]bool{}
+	for _, at := range own {
+		mine[at] = true
+	}
+	for i := range r.Value.Ports {
+		p := &r.Value.Ports[i]
+		if mine[p.Place] {
+			continue
+		}
+		explained, err := explains(ctx, tx, base, p)
+		if err != nil {
+			return err
+		}
+		if !explained {
+			return refuse(subject, base, p, &r.Value)
+		}
+	}
+	if r.Value.More > 0 {
+		return refusal.New(refusal.Conflict, v1.CodeOpensPath, hint, "%s: packets with P_Key %v pass at more than %d ports that are no members, by what was read at %s",
+			subject, base.Full(), len(r.Value.Ports), stamp(r.Value.Read))
+	}
+	return nil
+}
+
+// Held returns the P_Keys, membership bit clear, whose packets pass at ports that were no members at the newest examination of all tenants, as far
+// as they are recorded.
+func Held(ctx context.Context, n store.Snapshot) (map[ib.PKey]bool, error) {
+	list, _, err := stored().List(ctx, n, "")
+	if err != nil {
+		return nil, err
+	}
+	out := map[ib.PKey]bool{}
+	for i := range list {
+		if k, err := ib.ParsePKey(list[i].Key); err == nil {
+			out[k] = true
+		}
+	}
+	return out, nil
+}
+
+// explains reports whether the port has a membership by now.
+func explains(ctx context.Context, tx *store.Tx, base ib.PKey, p *Port) (bool, error) {
+	_, err := records.Grants().Get(ctx, tx, records.Key{PKey: base, GUID: p.GUID, Place: p.Place}.String())
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func refuse(subject string, base ib.PKey, p *Port, r *record) error {
+	at := fmt.Sprintf("switch %v port %d", p.Place.Switch, p.Place.Port)
+	behind := "behind which nothing answers"
+	if p.GUID != 0 {
+		behind = fmt.Sprintf("behind which is %s, port GUID %v", p.Name, p.GUID)
+	}
+	return refusal.New(refusal.Conflict, v1.CodeOpensPath, hint,
+		"%s: a packet with P_Key %v would pass between it and %s, %s (%s). That port is no member, and its P_Key tables let the packet pass, by what was read at %s",
+		subject, base.Full(), at, behind, p.Party, stamp(r.Read))
+}
+
+// many refuses if the examination found more P_Keys at such ports than are recorded.
+func many(ctx context.Context, tx *store.Tx, base ib.PKey, subject string) error {
+	r, err := stored().Get(ctx, tx, manyKey)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return refusal.New(refusal.Conflict, v1.CodeOpensPath, hint,
+		"%s: ports that are no members pass packets of %d P_Keys and more, by what was read at %s, and whether %v is among them is not recorded",
+		subject, mostPKeys+r.Value.More, stamp(r.Value.Read), base.Full())
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
