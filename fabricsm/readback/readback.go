@@ -32,6 +32,8 @@ type Options struct {
 	// Rate is how many requests are sent in a second, at most. Each takes a packet of 256 bytes on every link of its way, and
 	// its answer one on the way back: 10,000 are about 40 Mbit/s.
 	Rate int
+	// Hurry has the rest read at DefaultRate, if that is more, once it is closed; nil: never.
+	Hurry <-chan struct{}
 }
 
 // ErrDraw is returned with a transaction id that the caller chose.
@@ -84,7 +86,7 @@ func read(ctx context.Context, port transport.Port, o Options) (*reader.Found, e
 		return nil, errors.Join(err, port.Close())
 	}
 	in := inbox.Open(port, o.Reader.Window+spare)
-	c := carrier{port: port, in: in, reader: r, timeout: o.Timeout, every: time.Second / time.Duration(o.Rate), sent: map[ib.TID]bool{}}
+	c := carrier{port: port, in: in, reader: r, timeout: o.Timeout, every: interval(o.Rate), hurry: o.Hurry, sent: map[ib.TID]bool{}}
 	found, err := c.read(ctx)
 	err = errors.Join(err, port.Close())
 	in.Drain()
@@ -98,6 +100,9 @@ const (
 	burst = 10 * time.Millisecond
 )
 
+// interval returns the time between two requests.
+func interval(rate int) time.Duration { return time.Second / time.Duration(rate) }
+
 // carrier carries the requests of one reader.
 type carrier struct {
 	port   transport.Port
@@ -107,6 +112,7 @@ type carrier struct {
 	timeout time.Duration
 	every   time.Duration // between two requests
 	free    time.Time     // when the next one may be sent
+	hurry   <-chan struct{}
 
 	out  []waiting // in the order in which they expire
 	sent map[ib.TID]bool
@@ -132,6 +138,8 @@ func (c *carrier) read(ctx context.Context) (*reader.Found, error) {
 		timer.Reset(c.pause(more))
 		select {
 		case <-ctx.Done():
+		case <-c.hurry:
+			c.hurry, c.every, c.free = nil, min(c.every, interval(DefaultRate)), time.Now()
 		case packets, ok := <-c.in.Batches():
 			if !ok {
 				return nil, c.in.Err()

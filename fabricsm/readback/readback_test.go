@@ -316,6 +316,38 @@ func TestRate(t *testing.T) {
 	})
 }
 
+// In a hurry the rest is read at the default rate, which is never exceeded either.
+func TestHurry(t *testing.T) {
+	t.Parallel()
+	l := plan(t)
+	f := fabric(t, l)
+	synctest.Test(t, func(t *testing.T) {
+		w, hurry := newWire(t, f), make(chan struct{})
+		time.AfterFunc(2*time.Second, func() { close(hurry) })
+		found, err := readback.Read(t.Context(), w, readback.Options{Reader: declared(l), Rate: 10, Hurry: hurry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow := 0
+		for _, at := range w.at {
+			if at < 2*time.Second {
+				slow++
+			}
+		}
+		if slow < 19 || slow > 22 {
+			t.Errorf("%d requests in 2 s at a rate of 10 in a second", slow)
+		}
+		fast := len(w.at) - slow
+		least, took := time.Duration(fast-100)*time.Second/readback.DefaultRate, w.at[len(w.at)-1]-2*time.Second
+		if fast < 200 || took < least || took > time.Second {
+			t.Errorf("%d requests took %v in a hurry, want %v at least and much less than a second for each ten", fast, took, least)
+		}
+		if found.Sent != len(w.at) {
+			t.Errorf("%d requests are said to be sent, %d were", found.Sent, len(w.at))
+		}
+	})
+}
+
 // What gets lost is asked again; what is lost each time is unknown, and takes the time-outs of its attempts.
 func TestLoss(t *testing.T) {
 	t.Parallel()

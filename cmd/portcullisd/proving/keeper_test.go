@@ -214,6 +214,27 @@ func TestSharesWithTenants(t *testing.T) {
 	})
 }
 
+// A tenant does not wait for the pace of the service: the rest is read as fast as for a request.
+func TestTenantsDoNotWaitForPace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := keep(t, proving.Pace{Every: time.Hour, Rate: 1}, nil)
+		defer k.stop()
+		k.after(time.Minute + time.Second)
+		at := time.Now()
+		out, err := k.Examine(t.Context(), v1.IsolationQuery{Tenant: "red"}, true)
+		if err != nil || out.Detail.Report.Verdict != v1.Isolated || len(k.reads()) != 1 {
+			t.Errorf("%+v, %v; read at %v", out, err, k.reads())
+		}
+		if took := time.Since(at); took > 10*time.Second {
+			t.Errorf("the tenant waited for %v", took)
+		}
+		if now, err := k.Kept(t.Context()); err != nil || now.By != v1.ByItself {
+			t.Errorf("%+v, %v", now, err)
+		}
+	})
+}
+
 // The end of leadership ends an examination at once, and there is no result of it.
 func TestEndsWithLeadership(t *testing.T) {
 	t.Parallel()

@@ -110,12 +110,12 @@ const shareFor = 5 * time.Minute
 
 // reading reads the fabric, or returns the last reading to a request that shares one, if what is declared is still the same.
 func (p *Prover) reading(ctx context.Context, q v1.IsolationQuery, why origin) (*reading, error) {
-	ctx, over, err := p.begin(ctx, why)
+	ctx, hurry, over, err := p.begin(ctx, why)
 	if err != nil {
 		return nil, err
 	}
 	defer over()
-	r, err := p.read(ctx, q, why)
+	r, err := p.read(ctx, q, why, hurry)
 	if err != nil && errors.Is(context.Cause(ctx), errYielded) {
 		return nil, errYielded
 	}
@@ -123,7 +123,7 @@ func (p *Prover) reading(ctx context.Context, q v1.IsolationQuery, why origin) (
 }
 
 // read is reading, for the one whose turn it is.
-func (p *Prover) read(ctx context.Context, q v1.IsolationQuery, why origin) (*reading, error) {
+func (p *Prover) read(ctx context.Context, q v1.IsolationQuery, why origin, hurry <-chan struct{}) (*reading, error) {
 	in, topology, err := p.intent(ctx)
 	if err != nil {
 		return nil, err
@@ -150,6 +150,7 @@ func (p *Prover) read(ctx context.Context, q v1.IsolationQuery, why origin) (*re
 		return nil, unreadable(err)
 	}
 	o := p.options(in.Options(q), why)
+	o.Hurry = hurry
 	o.Reader.Key = func(at ib.Place) ib.MKey { return keys.At(at, port.GUID()) }
 	when := isolation.Span{Begun: p.Now().UTC()}
 	found, err := readback.Read(ctx, port, o)
