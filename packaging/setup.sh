@@ -34,6 +34,7 @@ selinux secilc           secilc            compiles the SELinux labels that we w
 selinux setools          seinfo            reads the compiled policy back
 peers   opensm           opensm            the other Subnet Manager, to compare with and to meet
 peers   ibutils          ibdmchk           a second opinion on our routes
+peers   clustershell     nodeset           expands ranges of host names, a second opinion on ours
 peers   gcc              gcc               compiles what stands between libumad2sim and the programs it serves in tests
 peers   libc6-dev        -                 has that caller's headers, and the kernel's through linux-libc-dev
 package dpkg             dpkg              installs and purges our deb packages in a test

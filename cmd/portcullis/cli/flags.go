@@ -75,9 +75,27 @@ func (env *Env) Confirm(yes bool, plan string) error {
 	return &UsageError{Msg: "not done: " + plan, Hint: "add --yes to do it"}
 }
 
+// ConfirmMany is Confirm of a verb for several hosts, whose number has to be named. plans has a sentence of each.
+func (env *Env) ConfirmMany(yes bool, number int, plans []string) error {
+	if yes && number == len(plans) {
+		return nil
+	}
+	for _, p := range plans {
+		fmt.Fprintf(env.Err, "portcullis: %s\n", Plain(p))
+	}
+	what := fmt.Sprintf("not done: %d hosts are named", len(plans))
+	if len(plans) == 1 {
+		what = "not done: 1 host is named"
+	}
+	if number >= 0 && number != len(plans) {
+		what += fmt.Sprintf(", not %d", number)
+	}
+	return &UsageError{Msg: what, Hint: fmt.Sprintf("add --yes --hosts %d to do it", len(plans))}
+}
+
 // CompleteHosts asks for the ids that begin with the typed text, and for nothing else of these hosts.
 func (env *Env) CompleteHosts(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
+	if len(args) > 0 && !strings.Contains(cmd.Use, "HOST...") {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	c, err := env.Connect()

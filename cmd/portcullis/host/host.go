@@ -138,9 +138,12 @@ func hostAssign(env *cli.Env) *cobra.Command {
 	var w cli.WaitFlags
 	var e epochFlag
 	cmd := &cobra.Command{
-		Use:   "assign HOST --cluster CLUSTER",
-		Short: "Assign a host to a cluster and open its provisioning window",
-		Args:  cli.Operands("HOST"), ValidArgsFunction: env.CompleteHosts,
+		Use:   "assign HOST... --cluster CLUSTER",
+		Short: "Assign hosts to a cluster and open their provisioning windows",
+		Long: `Assign hosts to a cluster and open their provisioning windows.
+
+` + rangesHelp,
+		Args: cli.Operands("HOST..."), ValidArgsFunction: env.CompleteHosts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cluster == "" {
 				return &cli.UsageError{Msg: "--cluster is missing", Hint: "usage: " + cmd.UseLine()}
@@ -156,34 +159,44 @@ func hostAssign(env *cli.Env) *cobra.Command {
 			if n.PKey, err = cli.OptionalPKey(key); err != nil {
 				return err
 			}
-			h, err := c.Hosts().Get(cmd.Context(), args[0])
+			ids, err := e.hosts(args)
 			if err != nil {
 				return err
 			}
-			if h, err = c.Hosts().Assign(e.meant(cmd.Context(), h), args[0], n); err != nil {
-				return err
-			}
-			return afterChange(cmd.Context(), env, c, h, w, v1.PhaseAdmitted)
+			return each(cmd.Context(), env, c, ids, "assigned", func(ctx context.Context, id string) (*v1.Host, error) {
+				h, err := c.Hosts().Get(ctx, id)
+				if err != nil {
+					return nil, err
+				}
+				if h, err = c.Hosts().Assign(e.meant(ctx, h), id, n); err != nil {
+					return nil, err
+				}
+				return waited(ctx, env, c, h, w, v1.PhaseAdmitted)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&cluster, "cluster", "", "the cluster to join")
 	cmd.Flags().StringVar(&key, "p-key", "", "act only if the cluster has this P_Key, and was not created again with another one")
 	cmd.Flags().DurationVar(&window, "window", 0, "how long the host may provision (default 1h)")
 	e.register(cmd)
-	w.Register(cmd, "wait until the host is admitted")
+	w.Register(cmd, "wait until the hosts are admitted")
 	return cmd
 }
 
 func hostRelease(env *cli.Env) *cobra.Command {
 	var yes bool
+	var number int
 	var w cli.WaitFlags
 	var e epochFlag
 	cmd := &cobra.Command{
-		Use: "release HOST --yes", Short: "Withdraw a host's admission", Args: cli.Operands("HOST"),
-		Long: `Withdraw a host's admission.
+		Use: "release HOST... --yes", Short: "Withdraw the admission of hosts", Args: cli.Operands("HOST..."),
+		Long: `Withdraw the admission of hosts.
 
-The switch ports are closed first and read back, then the HCAs. The host is released when its
-phase is quarantined again; --wait waits for that.
+The switch ports are closed first and read back, then the HCAs. A host is released when its
+phase is quarantined again; --wait waits for that. Several hosts are released only if --hosts
+names how many they are.
+
+` + rangesHelp + `
 
 Only the assignment that the command has found is ended, not a later one. A script that may
 run late or twice names the assignment with --epoch.
@@ -199,22 +212,30 @@ available: the change is made in the fabric, and recorded when the store is back
 			if w.Wait && env.Local() {
 				return &cli.UsageError{Msg: "--wait needs the service, and does not work with --socket", Hint: "leave --wait out, and check with: portcullis host show HOST"}
 			}
-			h, err := c.Hosts().Get(cmd.Context(), args[0])
+			ids, err := e.hosts(args)
 			if err != nil {
 				return err
 			}
-			if err := env.Confirm(yes, releasePlan(h)); err != nil {
+			hosts, err := found(cmd.Context(), c, ids)
+			if err != nil {
 				return err
 			}
-			if h, err = c.Hosts().Release(e.meant(cmd.Context(), h), args[0]); err != nil {
+			if err := confirmRelease(env, yes, number, hosts); err != nil {
 				return err
 			}
-			return afterChange(cmd.Context(), env, c, h, w, v1.PhaseQuarantined)
+			return each(cmd.Context(), env, c, ids, "released", func(ctx context.Context, id string) (*v1.Host, error) {
+				h, err := c.Hosts().Release(e.meant(ctx, hosts[id]), id)
+				if err != nil {
+					return nil, err
+				}
+				return waited(ctx, env, c, h, w, v1.PhaseQuarantined)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
+	cmd.Flags().IntVar(&number, "hosts", -1, "how many hosts are meant, if they are several")
 	e.register(cmd)
-	w.Register(cmd, "wait until the host is released")
+	w.Register(cmd, "wait until the hosts are released")
 	return cmd
 }
 

@@ -21,7 +21,10 @@ func hostWait(env *cli.Env) *cobra.Command {
 	var phase string
 	w := cli.WaitFlags{Wait: true}
 	cmd := &cobra.Command{
-		Use: "wait HOST", Short: "Wait until a host is in a phase", Args: cli.Operands("HOST"),
+		Use: "wait HOST...", Short: "Wait until hosts are in a phase", Args: cli.Operands("HOST..."),
+		Long: `Wait until hosts are in a phase.
+
+` + rangesHelp,
 		ValidArgsFunction: env.CompleteHosts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch v1.Phase(phase) {
@@ -36,11 +39,17 @@ func hostWait(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			h, err := c.Hosts().Get(cmd.Context(), args[0])
+			ids, err := expand(args)
 			if err != nil {
 				return err
 			}
-			return afterChange(cmd.Context(), env, c, h, w, v1.Phase(phase))
+			return each(cmd.Context(), env, c, ids, phase, func(ctx context.Context, id string) (*v1.Host, error) {
+				h, err := c.Hosts().Get(ctx, id)
+				if err != nil {
+					return nil, err
+				}
+				return waited(ctx, env, c, h, w, v1.Phase(phase))
+			})
 		},
 	}
 	cmd.Flags().StringVar(&phase, "for", string(v1.PhaseAdmitted), "the phase to wait for")
@@ -50,21 +59,37 @@ func hostWait(env *cli.Env) *cobra.Command {
 
 // afterChange prints where a host stands, after waiting for phase when asked.
 func afterChange(ctx context.Context, env *cli.Env, c *client.Client, h *v1.Host, w cli.WaitFlags, phase v1.Phase) error {
-	if w.Wait {
-		var err error
-		if h, err = waitFor(ctx, env, c, h, w.Timeout, phase); err != nil {
-			return err
-		}
+	h, err := waited(ctx, env, c, h, w, phase)
+	if err != nil {
+		return err
 	}
+	notRecorded(env, h)
+	return env.Print(h, func(t *cli.Columns) { changed(t, h) })
+}
+
+// waited returns a host when it is in a phase, if that was asked for.
+func waited(ctx context.Context, env *cli.Env, c *client.Client, h *v1.Host, w cli.WaitFlags, phase v1.Phase) (*v1.Host, error) {
+	if !w.Wait {
+		return h, nil
+	}
+	return waitFor(ctx, env, c, h, w.Timeout, phase)
+}
+
+// notRecorded says that a change waits for the store.
+func notRecorded(env *cli.Env, h *v1.Host) {
 	for _, g := range h.Status.Guards {
 		if g.Name == v1.GuardRecorded && !g.Met {
 			fmt.Fprintf(env.Err, "portcullis: %s\n", cli.Plain(g.Detail))
 		}
 	}
-	return env.Print(h, func(t *cli.Columns) {
-		t.Row("HOST", "TENANT", "CLUSTER", "PHASE", "P_KEY")
+}
+
+// changed writes where hosts stand.
+func changed(t *cli.Columns, hosts ...*v1.Host) {
+	t.Row("HOST", "TENANT", "CLUSTER", "PHASE", "P_KEY")
+	for _, h := range hosts {
 		t.Row(h.ID, h.Tenant, h.Cluster, string(h.Status.Phase), cli.PKey(h.Status.PKey))
-	})
+	}
 }
 
 // waitFor follows a host until it is in phase and returns it then. It reports each change of phase on standard error. If a
