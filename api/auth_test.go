@@ -154,6 +154,7 @@ var access = map[string]string{
 	"DELETE /v1/inquiries/{id}":                     "operator",
 	"POST /v1/verify":                               "operator",
 	"GET /v1/verify":                                "operator",
+	"GET /v1/verify/ports":                          "operator",
 	"GET /v1/audit":                                 "viewer",
 	"GET /v1/audit/head":                            "viewer",
 	"GET /v1/audit/breaks":                          "viewer",

@@ -16,9 +16,14 @@ type IsolationProver interface {
 	Prove(ctx context.Context, actor string, q v1.IsolationQuery) (*v1.Isolation, error)
 	// Kept returns what was found of all tenants last, and reads nothing.
 	Kept(ctx context.Context) (*v1.IsolationKept, error)
+	// Ports returns a page of what that proves of each port. The context says which tenants the credential has to do with.
+	Ports(ctx context.Context, q v1.IsolationPortQuery) (*v1.IsolationPorts, error)
 }
 
-type isolationInput struct{ v1.IsolationQuery }
+type (
+	isolationInput      struct{ v1.IsolationQuery }
+	isolationPortsInput struct{ v1.IsolationPortQuery }
+)
 
 func isolationRoutes(s *Server, a huma.API) {
 	register(s, a, operation{
@@ -40,6 +45,16 @@ func isolationRoutes(s *Server, a huma.API) {
 		}
 		body, err := s.isolation.Kept(ctx)
 		return &bodyOutput[v1.IsolationKept]{body}, err
+	})
+	register(s, a, operation{
+		id: "list-isolation-ports", method: http.MethodGet, path: "/v1/verify/ports", tag: "fabric", access: accessAudit, leader: true,
+		summary: "List what the newest examination of all tenants proves of each port, a page at a time; nothing is read",
+	}, func(ctx context.Context, in *isolationPortsInput) (*bodyOutput[v1.IsolationPorts], error) {
+		if s.isolation == nil {
+			return nil, unreadHere()
+		}
+		body, err := s.isolation.Ports(ctx, in.IsolationPortQuery)
+		return &bodyOutput[v1.IsolationPorts]{body}, err
 	})
 }
 

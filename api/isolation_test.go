@@ -31,6 +31,11 @@ func (p *prover) Kept(context.Context) (*v1.IsolationKept, error) {
 	return &v1.IsolationKept{Found: v1.Isolation{Verdict: v1.Isolated}, By: v1.ByItself, Age: 60, MaxAge: 10800, Current: true}, nil
 }
 
+// Ports lists a port for each filter that it is given.
+func (p *prover) Ports(_ context.Context, q v1.IsolationPortQuery) (*v1.IsolationPorts, error) {
+	return &v1.IsolationPorts{Items: []v1.IsolationPortVerdict{{Host: q.Host, Tenant: q.Tenant, Verdict: q.Verdict}}, Next: q.After}, nil
+}
+
 // Operators and auditors may have isolation proven; others, and a credential with ranges of P_Keys, may not.
 func TestVerifyIsolation(t *testing.T) {
 	t.Parallel()
@@ -39,9 +44,10 @@ func TestVerifyIsolation(t *testing.T) {
 	auditor, digest := credential.New()
 	confined, confinedDigest := credential.New()
 	operator, operatorDigest := credential.New()
+	tenant, tenantDigest := credential.New()
 	tokens, err := credential.Parse("tokens.yaml", fmt.Appendf(nil,
-		"tokens:\n- {name: anna, role: auditor, sha256: %s}\n- {name: slurm, role: operator, sha256: %s, p_keys: [0x0100-0x01ff]}\n- {name: olga, role: operator, sha256: %s}\n",
-		digest, confinedDigest, operatorDigest))
+		"tokens:\n- {name: anna, role: auditor, sha256: %s}\n- {name: slurm, role: operator, sha256: %s, p_keys: [0x0100-0x01ff]}\n- {name: olga, role: operator, sha256: %s}\n- {name: acme, role: tenant, tenants: [acme], sha256: %s}\n",
+		digest, confinedDigest, operatorDigest, tenantDigest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +69,18 @@ func TestVerifyIsolation(t *testing.T) {
 	if w := f.do("GET", "/v1/verify", auditor, ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"by":"service"`) || len(p.said) != 3 {
 		t.Errorf("%d %s; asked: %q", w.Code, w.Body, p.said)
 	}
+	wantProblem(t, f.do("GET", "/v1/verify/ports", f.viewer, ""), 401, v1.CodeUnauthenticated) // its token is none any more
+	wantProblem(t, f.do("GET", "/v1/verify/ports", confined, ""), 403, v1.CodeForbidden)
+	wantProblem(t, f.do("GET", "/v1/verify/ports?verdict=unknown", auditor, ""), 422, "invalid_request")
+	for _, token := range []string{auditor, operator, tenant} {
+		w := f.do("GET", "/v1/verify/ports?host=h1&tenant=acme&verdict=unproven&after=x", token, "")
+		if want := `"items":[{"host":"h1","tenant":"acme","guid":"0x0000000000000000","verdict":"unproven"}],"next":"x"`; w.Code != 200 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
 	elsewhere := newFixture(t)
+	wantProblem(t, elsewhere.do("GET", "/v1/verify/ports", elsewhere.viewer, ""), 403, v1.CodeForbidden)
+	wantProblem(t, elsewhere.do("GET", "/v1/verify/ports", elsewhere.operator, ""), 503, v1.CodeSMElsewhere)
 	wantProblem(t, elsewhere.do("GET", "/v1/verify", elsewhere.operator, ""), 503, v1.CodeSMElsewhere)
 	wantProblem(t, elsewhere.do("POST", "/v1/verify", elsewhere.operator, ""), 503, v1.CodeSMElsewhere)
 }

@@ -31,3 +31,25 @@ func (c *Client) VerifyIsolation(ctx context.Context, in v1.IsolationQuery) (*v1
 func (c *Client) LastIsolation(ctx context.Context) (*v1.IsolationKept, error) {
 	return find[v1.IsolationKept](ctx, c, getIsolation, nil, nil)
 }
+
+// IsolationPorts returns what the newest examination of all tenants proves of each port, all pages of it in one.
+func (c *Client) IsolationPorts(ctx context.Context, q v1.IsolationPortQuery) (*v1.IsolationPorts, error) {
+	v := query{}
+	v.set("host", q.Host)
+	v.set("tenant", q.Tenant)
+	v.set("verdict", q.Verdict)
+	v.page(q.PageQuery)
+	items := []v1.IsolationPortVerdict{}
+	for {
+		page, err := find[v1.IsolationPorts](ctx, c, isolationPorts, nil, v)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, page.Items...)
+		if page.Next == "" {
+			page.Items = items
+			return page, nil
+		}
+		v.set("after", page.Next)
+	}
+}

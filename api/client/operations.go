@@ -119,6 +119,7 @@ const (
 
 	verifyIsolation operation = "POST /v1/verify"
 	getIsolation    operation = "GET /v1/verify"
+	isolationPorts  operation = "GET /v1/verify/ports"
 	getProfile      operation = "GET /v1/profile"
 
 	getFabric      operation = "GET /v1/fabric"

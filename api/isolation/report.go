@@ -53,7 +53,7 @@ func (p *Proven) Report(q v1.IsolationQuery) *v1.Isolation { return p.report(q, 
 
 // report also adds to a Detail what it found of each pair and port; nil: it does not.
 func (p *Proven) report(q v1.IsolationQuery, detail *Detail) *v1.Isolation {
-	r := reporter{in: p.in, found: p.found, result: p.result, names: p.names, tenant: q.Tenant, parties: map[proof.Owner]*v1.IsolationParty{}, detail: detail}
+	r := reporter{of: p, in: p.in, found: p.found, result: p.result, tenant: q.Tenant, parties: map[proof.Owner]*v1.IsolationParty{}, detail: detail}
 	r.out = &v1.Isolation{Tenant: q.Tenant, Examples: []v1.IsolationExample{}, Missing: []v1.MissingPort{}, Undeclared: []v1.UndeclaredPort{}, Ghosts: []v1.GhostMember{}, Unread: []v1.UnreadValue{}}
 	r.ends()
 	r.strangers()
@@ -66,6 +66,7 @@ func (p *Proven) report(q v1.IsolationQuery, detail *Detail) *v1.Isolation {
 
 // reporter makes one report.
 type reporter struct {
+	of      *Proven
 	in      *Intent
 	found   *reader.Found
 	result  *proof.Result
@@ -73,7 +74,6 @@ type reporter struct {
 	out     *v1.Isolation
 	parties map[proof.Owner]*v1.IsolationParty
 	lacks   map[proof.Owner]bool // parties with a port that was not found
-	names   map[string]string    // of devices: as the reader calls them, and as people do
 	detail  *Detail              // nil: not wanted
 
 	missing, undeclared, ghostly, byRoute int
@@ -103,24 +103,11 @@ func (p *Proven) rename() {
 
 // ends finds the declared ports among those that were read.
 func (r *reporter) ends() {
-	type seen struct {
-		at   ib.Place
-		port ib.GUID
-	}
-	there := map[seen]bool{}
-	for i := range r.found.Ends {
-		e := &r.found.Ends[i]
-		if r.owner(e) != (proof.Owner{}) {
-			there[seen{e.At, e.GUID}], there[seen{at: e.At}] = true, true
-		}
-		if e.At.IsZero() { // the own port is where its cable leads
-			there[seen{port: e.GUID}] = true
-		}
-	}
+	there := newSightings(r.in, r.found)
 	r.lacks = map[proof.Owner]bool{}
 	for i := range r.in.ends {
 		e := &r.in.ends[i]
-		is := there[seen{e.place, e.port}] && !e.place.IsZero() || e.port != 0 && e.owner == infrastructure && there[seen{port: e.port}]
+		_, is := there.find(e)
 		r.port(e, is)
 		if e.owner.Kind == proof.Tenant {
 			p := r.party(e.owner)
@@ -136,39 +123,13 @@ func (r *reporter) ends() {
 		r.lacks[e.owner] = e.owner.Kind == proof.Tenant && e.owner.Name != NoTenant
 		r.missing++
 		if len(r.out.Missing) < maxRows {
-			r.out.Missing = append(r.out.Missing, v1.MissingPort{Host: e.host, Party: e.owner.Name, GUID: e.port, Place: e.place, Cause: r.why(e)})
+			r.out.Missing = append(r.out.Missing, v1.MissingPort{Host: e.host, Party: e.owner.Name, GUID: e.port, Place: e.place, Cause: there.why(e)})
 		}
 	}
 }
 
 func (r *reporter) owner(e *reader.End) proof.Owner {
 	return r.found.Fabric.Devices[e.Port.Device].Ports[e.Port.Port].Owner
-}
-
-// why says why a declared port was not found.
-func (r *reporter) why(e *end) string {
-	if e.place.IsZero() {
-		return "no cable of it is declared"
-	}
-	if r.in.byPlace[e.place] < 0 {
-		return "several ports are declared at this switch port"
-	}
-	f := r.found.Fabric
-	sw := slices.IndexFunc(f.Devices, func(d proof.Device) bool { return d.GUID == e.place.Switch && d.Type == ib.NodeSwitch })
-	if sw < 0 {
-		return "its switch was not found"
-	}
-	if int(e.place.Port) >= len(f.Devices[sw].Ports) {
-		return "its switch has no such port"
-	}
-	switch p := &f.Devices[sw].Ports[e.place.Port]; {
-	case p.State == proof.Known(ib.PortDown):
-		return "the switch port is down"
-	case p.Cable.Port != 0:
-		return "another device is at the switch port"
-	default:
-		return "nothing answers at the switch port"
-	}
 }
 
 // strangers lists the ports that are not declared where they are.
@@ -421,14 +382,14 @@ func (r *reporter) bounds(when Span, membership bool) {
 		}
 	}
 	for _, u := range r.found.Unknown[:min(len(r.found.Unknown), maxRows)] {
-		r.out.Unread = append(r.out.Unread, v1.UnreadValue{What: u.What, Where: r.where(u.Where), Cause: u.Cause.String()})
+		r.out.Unread = append(r.out.Unread, v1.UnreadValue{What: u.What, Where: r.of.where(u.Where), Cause: u.Cause.String()})
 	}
 }
 
 // where names the device of a value as people do.
-func (r *reporter) where(said string) string {
+func (p *Proven) where(said string) string {
 	device, port, _ := strings.Cut(said, " port ")
-	if name := r.names[device]; name != "" {
+	if name := p.names[device]; name != "" {
 		return strings.TrimSuffix(name+" port "+port, " port ")
 	}
 	return said

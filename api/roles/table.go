@@ -176,6 +176,11 @@ var table = []Group{
 		Operations: []string{"verify-isolation", "get-isolation"},
 	},
 	{
+		Name: "see-isolation", Does: "shows what was proven last of each port; the role tenant sees the ports of its own tenants",
+		Roles:      []Role{Tenant, Operator, SecurityAdmin, Auditor},
+		Operations: []string{"list-isolation-ports"},
+	},
+	{
 		Name: "receipts", Does: "has the isolation of tenants proven and signed; the role tenant gets that of its own tenants",
 		Roles:      []Role{Tenant, Operator, SecurityAdmin, Auditor},
 		Operations: []string{"issue-receipt"},

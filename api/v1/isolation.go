@@ -185,3 +185,54 @@ type IsolationPort struct {
 	PKeys []ib.PKey `json:"pkeys" doc:"that are granted to the port there and are not being withdrawn"`
 	Found bool      `json:"found" doc:"where it is declared"`
 }
+
+// Unproven is the verdict about a port of which nothing follows. Isolated and Leaks are the others.
+const Unproven = "unproven"
+
+// Why a port is unproven.
+const (
+	PortNotFound = "not-found" // it was not found where it is declared
+	PortNotRead  = "not-read"  // a packet depends on a value that was not read, or is not known
+	PortOld      = "old"       // the proof is older than it counts for
+)
+
+// Which end of a packet a port is.
+const (
+	EndSends    = "sends"
+	EndReceives = "receives"
+	EndBoth     = "both"
+)
+
+// IsolationPortQuery says which ports are asked for. Empty fields ask for all. Each further field leaves out more.
+type IsolationPortQuery struct {
+	Host    string `query:"host" maxLength:"128" doc:"ports of this host only"`
+	Tenant  string `query:"tenant" maxLength:"63" doc:"ports of this tenant only"`
+	Verdict string `query:"verdict" enum:"isolated,leaks,unproven" doc:"ports with this verdict only"`
+	PageQuery
+}
+
+// IsolationPorts is a page of what the newest examination of all tenants proves of each port.
+type IsolationPorts struct {
+	Begun   time.Time              `json:"begun" doc:"first request of the reading"`
+	Ended   time.Time              `json:"ended" doc:"last answer"`
+	Age     float64                `json:"age_seconds" doc:"since the first request of the reading"`
+	MaxAge  float64                `json:"max_age_seconds" doc:"a result that is older proves nothing any more"`
+	Current bool                   `json:"current" doc:"it is not older"`
+	Items   []IsolationPortVerdict `json:"items" nullable:"false" doc:"by host, GUID and place"`
+	Next    string                 `json:"next,omitempty" doc:"value of after for the next page; absent: this is the last one"`
+}
+
+// IsolationPortVerdict is what is proven of the packets of one declared port. A tenant may be worse than its ports: with one that
+// was not found, nothing is proven of it.
+type IsolationPortVerdict struct {
+	Host    string   `json:"host"`
+	Tenant  string   `json:"tenant,omitempty" doc:"when the fabric was read; absent: none"`
+	GUID    ib.GUID  `json:"guid" doc:"port GUID; 0: not declared"`
+	Place   ib.Place `json:"place,omitzero" doc:"switch port; absent: no cable is declared"`
+	Verdict string   `json:"verdict" enum:"isolated,leaks,unproven" doc:"isolated: no packet passes between the port and a port of another tenant; leaks: one passes"`
+	Held    string   `json:"held,omitempty" enum:"each,switches,adapters,together" doc:"what holds an isolated port apart; the words are those of IsolationDepth"`
+	End     string   `json:"end,omitempty" enum:"sends,receives,both" doc:"which end of a packet the port is that passes, or may pass"`
+	Other   string   `json:"other,omitempty" doc:"the party at the other end; of several, one; absent for the credential of a tenant"`
+	Cause   string   `json:"cause,omitempty" enum:"not-found,not-read,old" doc:"why it is unproven"`
+	Detail  string   `json:"detail,omitempty" doc:"more about the cause; absent for the credential of a tenant"`
+}

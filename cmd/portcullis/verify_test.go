@@ -116,3 +116,27 @@ func TestVerifyLast(t *testing.T) {
 		t.Errorf("of one tenant: exit status %d: %s", exit, &errs)
 	}
 }
+
+// TestVerifyPorts: each port has its verdict and why, and the filters reach the service.
+func TestVerifyPorts(t *testing.T) {
+	t.Parallel()
+	got := v1.IsolationPorts{Age: 90, MaxAge: 10800, Current: true, Items: []v1.IsolationPortVerdict{
+		{Host: "h1", Tenant: "acme", GUID: 1, Verdict: v1.Isolated, Held: v1.HeldBySwitches},
+		{Host: "h2", Tenant: "acme", GUID: 2, Verdict: v1.Leaks, End: v1.EndSends, Other: "glo\x1bbex"},
+		{Host: "h3", GUID: 3, Verdict: v1.Unproven, Cause: v1.PortNotRead, Detail: "P_Key table of h3: the device did not answer", End: v1.EndBoth},
+		{Host: "h4", Verdict: v1.Unproven, Cause: v1.PortOld},
+		{Host: "h5", Verdict: "splendid"},
+	}}
+	args := append([]string{"verify", "ports", "--verdict", "unproven", "--host", "h1", "--tenant", "acme"}, answering(t, 200, got, func(r *http.Request) bool {
+		q := r.URL.Query()
+		return r.Method == http.MethodGet && r.URL.Path == "/v1/verify/ports" && q.Get("verdict") == "unproven" && q.Get("host") == "h1" && q.Get("tenant") == "acme" && q.Get("limit") == "5000"
+	})...)
+	printed(t, args, 0, []string{
+		"examined 1m30s ago; it counts for 3h0m0s", "isolated      switches", "NOT ISOLATED", "a packet passes to glo", "not proven", "the device did not answer; a packet may pass from it and to it",
+		"the proof is older than it counts for", "splendid",
+	})
+	none := answering(t, 200, v1.IsolationPorts{Items: []v1.IsolationPortVerdict{}}, func(*http.Request) bool { return true })
+	printed(t, append([]string{"verify", "ports"}, none...), 0, []string{"NOT PROVEN ANY MORE", "no such port was examined"})
+	printed(t, append([]string{"verify", "ports", "--verdict", "unknown"}, none...), 2, nil)
+	printed(t, append([]string{"verify", "port"}, none...), 2, nil)
+}

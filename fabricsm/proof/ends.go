@@ -12,6 +12,7 @@ func (p *pass) shared() {
 				mine, other := p.known(port.Owner), p.known(port.Aliases[k].Owner)
 				if p.crosses(mine, other) {
 					p.settle(mine, other, witness{meeting: &meeting{at, &port.Aliases[k]}})
+					p.meets(at, other)
 				}
 			}
 			if num > 0 && d.Type != ib.NodeSwitch {
@@ -44,6 +45,7 @@ func (p *pass) direct(at Place) {
 		w := witness{meeting: &meeting{at: at}}
 		w.key, w.raw = p.pick(k)
 		p.settle(a, b, w)
+		p.meets(at, b) // far is the sender of another call
 	}
 }
 

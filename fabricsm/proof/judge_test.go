@@ -16,6 +16,10 @@ type judge struct {
 	keys  []ib.PKey
 	lids  []ib.LID
 	leaks map[[2]proof.Owner]mask
+	from  map[proof.Place]mask // ports whose packets cross
+	to    map[proof.Place]mask // ports that get such packets
+
+	origin proof.Place // of the packet that is under way
 }
 
 // mask has one bit for each assumption under which a packet is still on its way.
@@ -32,8 +36,8 @@ const (
 // rawPacket stands for a packet without a P_Key. No other packet has this value, because its base is 0.
 const rawPacket ib.PKey = 0x8000
 
-func sentence(f *proof.Fabric, worst bool) map[[2]proof.Owner]mask {
-	j := &judge{f: f, worst: worst, leaks: map[[2]proof.Owner]mask{}}
+func sentence(f *proof.Fabric, worst bool) *judge {
+	j := &judge{f: f, worst: worst, leaks: map[[2]proof.Owner]mask{}, from: map[proof.Place]mask{}, to: map[proof.Place]mask{}}
 	j.choose()
 	j.neighbours()
 	for dev := range f.Devices {
@@ -43,7 +47,7 @@ func sentence(f *proof.Fabric, worst bool) map[[2]proof.Owner]mask {
 			}
 		}
 	}
-	return j.leaks
+	return j
 }
 
 // choose lists the P_Keys and LIDs that differ for any table: those that are in some, and one that is in none.
@@ -172,6 +176,7 @@ func (j *judge) sendAll(from proof.Place) {
 	if router || o.Kind > proof.Tenant {
 		return
 	}
+	j.origin, _ = j.peer(from)
 	for _, k := range j.keys {
 		forwarded := mask(0)
 		for _, lid := range j.lids {
@@ -197,7 +202,7 @@ func (j *judge) start(o proof.Owner, adapter *proof.Port, k ib.PKey) mask {
 
 // replay sends the packet of a counter-example from its first switch port, and returns the assumptions under which it passes.
 func replay(f *proof.Fabric, from proof.Place, c *proof.CounterExample) mask {
-	j := &judge{f: f, worst: !c.Certain, leaks: map[[2]proof.Owner]mask{}}
+	j := &judge{f: f, worst: !c.Certain, leaks: map[[2]proof.Owner]mask{}, from: map[proof.Place]mask{}, to: map[proof.Place]mask{}}
 	j.choose()
 	k := c.Key
 	if c.Raw {
@@ -272,13 +277,16 @@ func (j *judge) arrive(o proof.Owner, out proof.Place, k ib.PKey, m mask) (route
 	case to.Kind == proof.Tenant && k != rawPacket && !j.holds(adapter.PKeys, k, k.Matches):
 		m &= switchesOnly
 	}
-	j.accuse(o, to, m)
+	end, _ := j.peer(out)
+	j.accuse(o, to, j.origin, end, m)
 	return 0
 }
 
-func (j *judge) accuse(a, b proof.Owner, m mask) {
+func (j *judge) accuse(a, b proof.Owner, from, to proof.Place, m mask) {
 	if a != b && m != 0 && a.Kind <= proof.Tenant && b.Kind <= proof.Tenant && (a.Kind == proof.Tenant || b.Kind == proof.Tenant) {
 		j.leaks[[2]proof.Owner{a, b}] |= m
+		j.from[from] |= m
+		j.to[to] |= m
 	}
 }
 
@@ -325,7 +333,7 @@ func (j *judge) neighbours() {
 			here := at(dev, num)
 			p := &j.f.Devices[dev].Ports[num]
 			for _, a := range p.Aliases {
-				j.accuse(p.Owner, a.Owner, always)
+				j.accuse(p.Owner, a.Owner, here, here, always)
 			}
 			c, ok := j.peer(here)
 			if num == 0 || !ok || j.f.Devices[dev].Type == ib.NodeSwitch || j.f.Devices[c.Device].Type == ib.NodeSwitch || !j.live(here) && !j.live(c) {
@@ -342,7 +350,7 @@ func (j *judge) neighbours() {
 				if k != rawPacket && tenants {
 					m &= switchesOnly
 				}
-				j.accuse(p.Owner, far.Owner, m)
+				j.accuse(p.Owner, far.Owner, here, c, m)
 			}
 		}
 	}

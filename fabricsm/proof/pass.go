@@ -43,6 +43,11 @@ type pass struct {
 	found   map[[2]party]witness
 	done    []bits                           // by sending party: the receiving ones that are in found
 	relayed [2]map[party]map[ib.PKey]witness // packets to routers, and from them, by sender or receiver; wildcard for all
+
+	ends            [2]marks          // while it runs: of senders, of receivers
+	via             [2]map[group]keys // while it runs: packets to routers, and from them
+	met             map[Place]party   // ports that meet another party without a switch
+	sentTo, gotFrom []party           // by edge: a party that a packet crosses to, and from; nil: none does
 }
 
 // class is a set of edges that cannot be distinguished: same party, same packets.
@@ -72,19 +77,24 @@ type meeting struct {
 const wildcard ib.PKey = 0
 
 func newPass(w *wiring, a Assumption) *pass {
-	p := &pass{wiring: w, assume: a, found: map[[2]party]witness{}, transit: map[Place][2]keys{}, done: make([]bits, len(w.owners))}
+	p := &pass{
+		wiring: w, assume: a, found: map[[2]party]witness{}, transit: map[Place][2]keys{}, done: make([]bits, len(w.owners)),
+		via: [2]map[group]keys{{}, {}}, met: map[Place]party{},
+	}
 	p.relayed = [2]map[party]map[ib.PKey]witness{{}, {}}
 	return p
 }
 
 // run finds a packet for each two parties between which one passes.
 func (p *pass) run() {
+	defer p.finish()
 	p.shared()
 	p.classify()
 	p.match()
 	if !p.anyOpen {
 		return // whatever the routes are
 	}
+	p.ends = [2]marks{newMarks(len(p.edges)), newMarks(len(p.edges))}
 	if p.upper && p.routesUnread() {
 		p.anyRoute()
 	} else {
@@ -286,7 +296,7 @@ func (p *pass) anyRoute() {
 	for i := range p.send {
 		for j := range p.recv {
 			if p.open[i].has(int32(j)) {
-				p.hit(p.send[i].edges[0], p.recv[j].edges[0], p.send[i].keys.and(p.recv[j].keys), 0)
+				p.hit(group{p.send[i].edges[0], everywhere}, group{p.recv[j].edges[0], everywhere}, p.send[i].keys.and(p.recv[j].keys), 0)
 			}
 		}
 	}
@@ -310,19 +320,23 @@ func (p *pass) settle(a, b party, w witness) {
 }
 
 // hit records that packets pass between two edges.
-func (p *pass) hit(from, to int32, k keys, lid ib.LID) {
+func (p *pass) hit(from, to group, k keys, lid ib.LID) {
 	if k.empty() {
 		return
 	}
-	a, b := p.edges[from].party, p.edges[to].party
-	w := witness{from: from, to: to, lid: lid}
+	a, b := p.edges[from.edge].party, p.edges[to.edge].party
+	w := witness{from: from.edge, to: to.edge, lid: lid}
 	w.key, w.raw = p.pick(k)
 	switch {
 	case b == routers:
 		p.relay(0, a, k, w)
+		p.through(0, from, k)
 	case a == routers:
 		p.relay(1, b, k, w)
+		p.through(1, to, k)
 	default:
+		p.ends[0].mark(from, b)
+		p.ends[1].mark(to, a)
 		p.settle(a, b, w)
 	}
 }

@@ -326,7 +326,9 @@ func TestProverAndJudgeAgree(t *testing.T) {
 // compare compares all pairs and assumptions with the judge, and examines counter-examples.
 func (g *gardener) compare(t *testing.T, seed uint64, planted []string, r *proof.Result, counts map[proof.Status]int) {
 	t.Helper()
-	lower, upper := sentence(g.b.Fabric, false), sentence(g.b.Fabric, true)
+	best, worst := sentence(g.b.Fabric, false), sentence(g.b.Fabric, true)
+	lower, upper := best.leaks, worst.leaks
+	g.comparePorts(t, seed, planted, r, best, worst)
 	for _, assume := range []proof.Assumption{proof.Both, proof.Switches, proof.Adapters} {
 		g.examine(t, seed, planted, r, assume)
 	}

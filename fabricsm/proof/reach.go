@@ -3,7 +3,10 @@ package proof
 import "portcullis/fabricsm/ib"
 
 // source is a class that sends at a switch, with one of its edges there.
-type source struct{ class, edge int32 }
+type source struct {
+	class int32
+	group
+}
 
 // sources returns the open classes that send at each switch, one edge for each.
 func (p *pass) sources() [][]source {
@@ -15,7 +18,7 @@ func (p *pass) sources() [][]source {
 		for _, e := range p.send[i].edges {
 			sw := p.edges[e].at.Device
 			if n := len(at[sw]); n == 0 || at[sw][n-1].class != int32(i) {
-				at[sw] = append(at[sw], source{int32(i), e})
+				at[sw] = append(at[sw], source{class: int32(i), group: group{edge: e}})
 			}
 		}
 	}
@@ -75,14 +78,14 @@ func (p *pass) unicast() {
 func (p *pass) arrives(list []source, to int32, lid ib.LID) {
 	j := p.recvOf[to]
 	for _, s := range list {
-		if !p.open[s.class].has(j) || p.settled(p.send[s.class].party, p.recv[j].party) {
+		if !p.open[s.class].has(j) || p.exhausted(s, group{to, alone}) {
 			continue
 		}
 		k := p.send[s.class].keys.and(p.recv[j].keys)
 		if len(p.transit) > 0 {
 			k = p.along(p.edges[s.edge].at.Device, lid, k)
 		}
-		p.hit(s.edge, to, k, lid)
+		p.hit(s.group, group{to, alone}, k, lid)
 	}
 }
 
@@ -153,7 +156,7 @@ func (p *pass) multicast() {
 				continue
 			}
 			if e := p.edgeAt[sw][d.Value.Primary]; e >= 0 && p.sendOf[e] >= 0 {
-				p.spread(p.edges[e].at, lid, []source{{p.sendOf[e], e}})
+				p.spread(p.edges[e].at, lid, []source{{p.sendOf[e], group{e, alone}}})
 			}
 		}
 	}
@@ -176,8 +179,8 @@ func (p *pass) arrivesCopy(list []source, to int32, lid ib.LID, k keys) {
 		return
 	}
 	for _, s := range list {
-		if p.open[s.class].has(j) && !p.settled(p.send[s.class].party, p.recv[j].party) {
-			p.hit(s.edge, to, p.send[s.class].keys.and(p.recv[j].keys).and(k), lid)
+		if p.open[s.class].has(j) && !p.exhausted(s, group{to, alone}) {
+			p.hit(s.group, group{to, alone}, p.send[s.class].keys.and(p.recv[j].keys).and(k), lid)
 		}
 	}
 }

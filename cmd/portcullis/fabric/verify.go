@@ -53,6 +53,7 @@ not proven: tables were not read, or ports of tenants are missing.`,
 	c.Flags().BoolVar(&in.Membership, "assume-membership", false, "assume that switches refuse inbound packets that claim full membership where the port is a limited member")
 	c.Flags().BoolVar(&last, "last", false, "show what was found last, and read nothing")
 	c.Flags().StringVar(&in.Tenant, "tenant", "", "examine only pairs of this tenant")
+	c.AddCommand(verifyPorts(env))
 	return c
 }
 
@@ -74,16 +75,11 @@ func lastVerified(ctx context.Context, env *cli.Env, c *client.Client) error {
 }
 
 func showKept(w *cli.Columns, k *v1.IsolationKept) {
-	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Second) }
-	by := "at request"
+	by := ", at request"
 	if k.By == v1.ByItself {
-		by = "by the service itself"
+		by = ", by the service itself"
 	}
-	text := fmt.Sprintf("examined %v ago, %s", seconds(k.Age), by)
-	if !k.Current {
-		text = "NOT PROVEN ANY MORE: " + text
-	}
-	w.Text("%s; it counts for %v", text, seconds(k.MaxAge))
+	showAge(w, k.Age, k.MaxAge, k.Current, by)
 	if k.Every > 0 {
 		w.Text("the service examines all tenants every %v", seconds(k.Every))
 	} else {
@@ -94,6 +90,19 @@ func showKept(w *cli.Columns, k *v1.IsolationKept) {
 	}
 	w.Gap()
 	showIsolation(w, &k.Found)
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Second)
+}
+
+// showAge says when something was examined, by what, and for how long that counts.
+func showAge(w *cli.Columns, age, most float64, current bool, by string) {
+	text := fmt.Sprintf("examined %v ago%s", seconds(age), by)
+	if !current {
+		text = "NOT PROVEN ANY MORE: " + text
+	}
+	w.Text("%s; it counts for %v", text, seconds(most))
 }
 
 // verdict returns the error that makes the exit status. A verdict that this program does not know is no proof.

@@ -33,7 +33,11 @@ func hostShow(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.Print(h, func(w *cli.Columns) { showHost(w, h) })
+			isolation := ""
+			if env.Tabular() {
+				isolation = cli.HostIsolation(c.IsolationPorts(cmd.Context(), v1.IsolationPortQuery{Host: h.ID}))
+			}
+			return env.Print(h, func(w *cli.Columns) { showHost(w, h, isolation) })
 		},
 	}
 }
@@ -56,7 +60,8 @@ func state(s *v1.HostStatus) string {
 	return fmt.Sprintf("%s; %s: %s", s.State, s.Guards[i].Name, s.Guards[i].Detail)
 }
 
-func showHost(w *cli.Columns, h *v1.Host) {
+// showHost shows a host. isolation is what is proven of its ports, "" if that is not to be seen.
+func showHost(w *cli.Columns, h *v1.Host, isolation string) {
 	s := &h.Status
 	w.Row("Host", h.ID)
 	w.Row("Tenant", h.Tenant)
@@ -65,6 +70,9 @@ func showHost(w *cli.Columns, h *v1.Host) {
 	w.Row("Phase", phaseSince(s))
 	if s.State != "" {
 		w.Row("State", state(s))
+	}
+	if isolation != "" {
+		w.Row("Isolation", isolation)
 	}
 	w.Row("Window until", cli.Stamp(s.Window))
 	w.Row("Attested", cli.Stamp(s.Attested))

@@ -15,7 +15,8 @@ const maxAgeUnpaced = 24 * time.Hour
 
 // kept is what was found last of all tenants, under the assumption of the configuration.
 type kept struct {
-	found   *v1.Isolation    // nil: nothing was found yet
+	found   *v1.Isolation // nil: nothing was found yet
+	ports   []v1.IsolationPortVerdict
 	reading *reading         // of the same examination
 	beside  *outsiders.Found // what passes a P_Key without a membership, of the same examination
 	origin  origin
@@ -28,12 +29,13 @@ func (p *Prover) note(r *reading, out *v1.Isolation, q v1.IsolationQuery, why or
 	if q.Tenant != "" || q.Membership != p.Pace.Membership {
 		return
 	}
+	ports := r.proven.Ports()
 	p.told.Lock()
 	defer p.told.Unlock()
 	if was := p.kept.found; was != nil && out.Bounds.Begun.Before(was.Bounds.Begun) {
 		return // a reading that is shared may be older
 	}
-	p.kept.found, p.kept.origin, p.kept.failed = out, why, nil
+	p.kept.found, p.kept.ports, p.kept.origin, p.kept.failed = out, ports, why, nil
 	p.kept.reading = r
 	p.kept.beside = &outsiders.Found{Begun: out.Bounds.Begun, Outsiders: r.proven.Outsiders()}
 	if p.standing != nil {
@@ -134,11 +136,7 @@ func (p *Prover) Kept(context.Context) (*v1.IsolationKept, error) {
 		why = now.failed.Error()
 	}
 	if now.found == nil {
-		detail := "this instance has not examined all tenants since it started"
-		if why != "" {
-			detail += "; the newest attempt: " + why
-		}
-		return nil, &refusal.Error{Code: v1.CodeNotExamined, Status: refusal.NotFound, Detail: detail, Hint: "portcullis verify examines them now"}
+		return nil, notExamined(why)
 	}
 	most := p.Pace.MaxAge()
 	age := max(0, p.Now().Sub(now.found.Bounds.Begun))
@@ -153,4 +151,13 @@ func (p *Prover) Kept(context.Context) (*v1.IsolationKept, error) {
 		out.FailedAt = &at
 	}
 	return out, nil
+}
+
+// notExamined is the refusal where nothing was found yet; why the newest attempt failed, empty: it is not said.
+func notExamined(why string) error {
+	detail := "this instance has not examined all tenants since it started"
+	if why != "" {
+		detail += "; the newest attempt: " + why
+	}
+	return &refusal.Error{Code: v1.CodeNotExamined, Status: refusal.NotFound, Detail: detail, Hint: "portcullis verify examines them now"}
 }

@@ -1,0 +1,95 @@
+package isolation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/proof"
+	"portcullis/fabricsm/proof/reader"
+)
+
+// unnamed is why a port is not proven where no value of its own is to blame.
+const unnamed = "a packet depends on a value of another device that was not read, or on how switches compare membership, which no attribute shows"
+
+// Ports returns what is proven of each declared port of a host that is a party, sorted by [PortKey]: of tenants, and of hosts
+// without one. A port that was not found, or whose packets depend on what was not read, is unproven.
+func (p *Proven) Ports() []v1.IsolationPortVerdict {
+	there, unread := newSightings(p.in, p.found), map[proof.Place]*reader.Unknown{}
+	for i := range p.found.Unknown {
+		u := &p.found.Unknown[i]
+		if _, known := unread[u.Port]; !known {
+			unread[u.Port] = u
+		}
+	}
+	type keyed struct {
+		key string
+		row v1.IsolationPortVerdict
+	}
+	rows := make([]keyed, 0, len(p.in.ends))
+	for i := range p.in.ends {
+		e := &p.in.ends[i]
+		if e.owner.Kind != proof.Tenant {
+			continue
+		}
+		row := v1.IsolationPortVerdict{Host: e.host, GUID: e.port, Place: e.place}
+		if e.owner.Name != NoTenant {
+			row.Tenant = e.owner.Name
+		}
+		if at, ok := there.find(e); ok {
+			p.judge(&row, at, unread)
+		} else {
+			row.Verdict, row.Cause, row.Detail = v1.Unproven, v1.PortNotFound, there.why(e)
+		}
+		rows = append(rows, keyed{PortKey(&row), row})
+	}
+	slices.SortFunc(rows, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
+	out := make([]v1.IsolationPortVerdict, len(rows))
+	for i := range rows {
+		out[i] = rows[i].row
+	}
+	return out
+}
+
+// PortKey names a port in the list of Ports.
+func PortKey(p *v1.IsolationPortVerdict) string {
+	return fmt.Sprintf("%s/%v/%v", p.Host, p.GUID, p.Place)
+}
+
+// judge fills in what is proven of a port that was found.
+func (p *Proven) judge(row *v1.IsolationPortVerdict, at proof.Place, unread map[proof.Place]*reader.Unknown) {
+	v := p.result.Port(at)
+	switch v.Verdict[proof.Both] {
+	case proof.Isolated:
+		row.Verdict, row.Held = v1.Isolated, heldBy(v.Depth())
+		return
+	case proof.Leaks:
+		row.Verdict = v1.Leaks
+	default:
+		row.Verdict, row.Cause, row.Detail = v1.Unproven, v1.PortNotRead, p.blame(at, unread)
+	}
+	switch {
+	case v.Sends && v.Receives:
+		row.End, row.Other = v1.EndBoth, nameOf(v.Other)
+	case v.Sends:
+		row.End, row.Other = v1.EndSends, nameOf(v.Other)
+	case v.Receives:
+		row.End, row.Other = v1.EndReceives, nameOf(v.Other)
+	}
+}
+
+// blame names the value that was not read of a port, of the switch port in front of it, or of their devices.
+func (p *Proven) blame(at proof.Place, unread map[proof.Place]*reader.Unknown) string {
+	front := p.found.Fabric.Devices[at.Device].Ports[at.Port].Cable
+	places := []proof.Place{at, {Device: at.Device}}
+	if front.Port != 0 {
+		places = append(places, front, proof.Place{Device: front.Device})
+	}
+	for _, place := range places {
+		if u := unread[place]; u != nil {
+			return fmt.Sprintf("%s of %s: %v", u.What, p.where(u.Where), u.Cause)
+		}
+	}
+	return unnamed
+}
