@@ -203,5 +203,20 @@ func TestPagesOfARunningService(t *testing.T) {
 	p.Await(`document.querySelector('.state.here').textContent === 'admitted'`)
 	p.AwaitText("evidence.seal")
 	p.Document("host")
+
+	// Last, because a proof changes other pages.
+	p.Show("#/fabric", "Fabric")
+	p.AwaitText("admitted: 1")
+	if _, err := c.VerifyIsolation(ctx, v1.IsolationQuery{}); err != nil {
+		t.Fatal(err)
+	}
+	proof, err := c.IsolationPorts(ctx, v1.IsolationPortQuery{})
+	if err != nil || len(proof.Items) != 1 || proof.Items[0].Place.String() != place {
+		t.Fatalf("the proof is of %+v, %v", proof, err)
+	}
+	webtest.Value[bool](p, `(() => { const s = document.querySelector('form[aria-label=Map] select'); s.value = 'proof'; return s.dispatchEvent(new Event('change')); })()`)
+	p.AwaitText(map[string]string{v1.Isolated: "isolated: 1", v1.Leaks: "leak: 1", v1.Unproven: "unproven: 1"}[proof.Items[0].Verdict])
+	p.AwaitText("not examined: 3") // the inventory has no other host
+	p.Look("fabric proof")
 	p.Quiet()
 }

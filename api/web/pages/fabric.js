@@ -1,10 +1,11 @@
-// The fabric as a map: switches in rows, the ports of hosts below their leaf, colored by phase, tenant or health.
+// The fabric as a map: switches in rows, the ports of hosts below their leaf, colored by phase, tenant, health or proof.
 
 import {all, get, repeat} from './api.js';
 import {el, link, refusal, section, svg, to} from './dom.js';
 import * as map from './map.js';
 import {path} from './path.js';
 import {phase, phases} from './phases.js';
+import {proof} from './proof.js';
 
 export const title = 'Fabric';
 
@@ -21,12 +22,23 @@ function tenantColor(name) {
 
 const healthOf = (h) => (h.problem ? 'problem' : h.state === 'Active' ? 'in order' : 'not active');
 
-// ways are the ways to color a host: its value, the color of a value, and the values of a fabric.
-const ways = {
-  phase: {of: (h) => h.phase || 'in no inventory', color: (v) => phaseColors[v] || unknown},
+// waysOf returns the ways to color a host: its value, and the color of a value. Some ask the service for more, mark values by a
+// shape, and say in words what they show.
+const waysOf = (signal) => ({
+  phase: {order: phases, of: (h) => h.phase || 'in no inventory', color: (v) => phaseColors[v] || unknown},
   tenant: {of: (h) => h.tenant || 'none', color: (v) => (v === 'none' ? unknown : tenantColor(v))},
   health: {of: healthOf, color: (v) => healthColors[v]},
-};
+  proof: proof(signal),
+});
+
+// askEvery is after how long a way asks again.
+const askEvery = 30000;
+
+// sign draws the shape of a mark in the legend.
+function sign(mark) {
+  if (mark === 'cross') return svg('path', {class: 'cross', d: 'M2 2L8 8M8 2L2 8'});
+  return mark === 'ring' ? svg('circle', {class: 'ring', cx: 5, cy: 5, r: 2.5}) : '';
+}
 
 function themed() {
   const of = getComputedStyle(document.documentElement);
@@ -60,6 +72,8 @@ export function show({main, signal}) {
   const about = el('p', {}, 'Asking…');
   const wrong = el('div');
   const legend = el('ul', {class: 'legend'});
+  const said = el('div', {class: 'about'}); // of the way to color
+  const ways = waysOf(signal);
   const chosenText = el('div', {role: 'status', class: 'chosen'});
   const way = el('select', {}, Object.keys(ways).map((w) => el('option', {value: w}, w)));
   const search = el('input', {type: 'search', autocomplete: 'off', spellcheck: 'false'});
@@ -72,7 +86,7 @@ export function show({main, signal}) {
   };
   let hops = []; // of the ways that are drawn
   const between = path(signal, (ways) => { hops = ways; redraw(); });
-  main.append(form, between.form, wrong, about, el('div', {class: 'beside'}, el('div', {class: 'mapbox'}, canvas), between.shown), legend, chosenText,
+  main.append(form, between.form, wrong, about, el('div', {class: 'beside'}, el('div', {class: 'mapbox'}, canvas), between.shown), legend, said, chosenText,
     el('p', {id: 'map-keys', class: 'none'}, 'Drag to move, turn the wheel to zoom. On the keyboard: arrows, plus, minus, 0 for all. Find shows a host or switch in words.'));
 
   let plan = null;
@@ -95,7 +109,7 @@ export function show({main, signal}) {
       }
       view ||= map.fit(plan, width, height);
       const w = ways[way.value];
-      map.draw(ctx, plan, view, {width, height, colors: themed(), chosen, paths: hops.map((h) => map.course(plan, h)), colorOf: (h) => w.color(w.of(h))});
+      map.draw(ctx, plan, view, {width, height, colors: themed(), chosen, paths: hops.map((h) => map.course(plan, h)), colorOf: (h) => w.color(w.of(h)), markOf: w.mark ? (h) => w.mark(w.of(h)) : undefined});
     });
   }
 
@@ -123,15 +137,18 @@ export function show({main, signal}) {
     for (const one of node.hosts) counts.set(ways[way.value].of(one), (counts.get(ways[way.value].of(one)) || 0) + 1);
     chosenText.replaceChildren(section('Chosen',
       h ? el('p', {}, h.host ? link(to('hosts', h.host), h.host) : h.name, `, port ${h.port}, at `, link(to('ports', h.place), `${node.name}/${h.place.split('/')[1]}`), ' ',
-        h.phase ? phase(h.phase) : 'in no inventory', h.tenant ? ` tenant ${h.tenant}` : '', `, ${h.state}`, h.problem ? `: ${h.problem}` : '') : '',
+        h.phase ? phase(h.phase) : 'in no inventory', h.tenant ? ` tenant ${h.tenant}` : '', `, ${h.state}`, h.problem ? `: ${h.problem}` : '',
+        ways[way.value].words ? `; ${ways[way.value].words(h)}` : '') : '',
       el('p', {}, `Switch ${node.name}, ${node.hosts.length} ports of hosts`, counts.size ? `: ${[...counts].map(([v, n]) => `${n} ${v}`).join(', ')}` : '', node.problem ? `. ${node.problem}` : '')));
   }
 
   function explain() {
-    const counts = new Map(way.value === 'phase' ? phases.map((p) => [p, 0]) : []);
-    for (const t of plan.tiles) for (const h of t.node.hosts) counts.set(ways[way.value].of(h), (counts.get(ways[way.value].of(h)) || 0) + 1);
+    const w = ways[way.value];
+    const counts = new Map((w.order || []).map((v) => [v, 0]));
+    for (const t of plan.tiles) for (const h of t.node.hosts) counts.set(w.of(h), (counts.get(w.of(h)) || 0) + 1);
     legend.replaceChildren(...[...counts].sort((a, b) => b[1] - a[1]).slice(0, 24).map(([v, n]) => el('li', {},
-      svg('svg', {viewBox: '0 0 10 10', width: 14, height: 14, 'aria-hidden': 'true'}, svg('rect', {width: 10, height: 10, fill: ways[way.value].color(v)})), ` ${v}: ${n}`)));
+      svg('svg', {viewBox: '0 0 10 10', width: 14, height: 14, 'aria-hidden': 'true'}, svg('rect', {width: 10, height: 10, fill: w.color(v)}), sign(w.mark?.(v))), ` ${v}: ${n}`)));
+    said.replaceChildren(...(w.said ? [w.said()].flat() : []));
     const ports = plan.tiles.reduce((sum, t) => sum + t.node.hosts.length, 0);
     const words = `${plan.tiles.length} switches, ${ports} ports of hosts, ${plan.trunks.length} pairs of switches with links`;
     about.textContent = `${words}.`;
@@ -168,7 +185,12 @@ export function show({main, signal}) {
   }
 
   form.addEventListener('submit', (e) => { e.preventDefault(); find(); });
-  way.addEventListener('change', () => { if (plan) { explain(); describe(); redraw(); } });
+  const renew = () => { if (plan) { explain(); describe(); redraw(); } };
+  way.addEventListener('change', () => {
+    renew();
+    asked = 0;
+    more().then(renew, failed);
+  });
   button('Zoom in', () => zoom(1.5));
   button('Zoom out', () => zoom(1 / 1.5));
   button('Show all', () => { view = null; redraw(); });
@@ -213,7 +235,14 @@ export function show({main, signal}) {
     describe();
     redraw();
   }
-  const failed = (err) => wrong.replaceChildren(...(err ? [refusal(err)] : []));
+  const failed = (err) => { if (!signal.aborted) wrong.replaceChildren(...(err ? [refusal(err)] : [])); };
+  let asked = 0; // when the way asked last
+  async function more() {
+    const w = ways[way.value];
+    if (!w.ask || performance.now() - asked < askEvery && asked) return;
+    asked = performance.now();
+    await w.ask();
+  }
   let shape = '';
   let turn = 0;
   repeat(10000, signal, async () => {
@@ -232,6 +261,7 @@ export function show({main, signal}) {
     await all('/v1/hosts', {view: 'summary'}, signal, (items) => {
       for (const h of items) known.set(h.id, {phase: h.phase, tenant: h.tenant || ''});
     });
+    await more();
     join();
   }, failed);
 }

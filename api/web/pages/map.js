@@ -90,9 +90,28 @@ export function course(plan, hops) {
   return points;
 }
 
+// mark draws a shape into a square: a white cross, or a black ring.
+function mark(ctx, shape, {x, y, size}) {
+  if (!shape) return;
+  const [a, b] = [size * 0.2, size * 0.8];
+  ctx.lineWidth = size / 7;
+  ctx.strokeStyle = shape === 'cross' ? '#fff' : '#000';
+  ctx.beginPath();
+  if (shape === 'cross') {
+    ctx.moveTo(x + a, y + a);
+    ctx.lineTo(x + b, y + b);
+    ctx.moveTo(x + b, y + a);
+    ctx.lineTo(x + a, y + b);
+  } else {
+    ctx.arc(x + size / 2, y + size / 2, size / 4, 0, 2 * Math.PI);
+  }
+  ctx.stroke();
+}
+
 // draw draws what of a plan is in a view. colorOf returns the color of a host, colors those of the page, chosen is what
 // at returned, or null, and paths are points that lines go through, the second one dashed. Far away a leaf is one bar that shares its width by color; near, each port has a cell.
-export function draw(ctx, plan, view, {width, height, colorOf, colors, chosen, paths = []}) {
+// markOf returns the shape in the cell of a host: cross, ring or none. Far away a leaf has the shapes of its hosts once.
+export function draw(ctx, plan, view, {width, height, colorOf, markOf, colors, chosen, paths = []}) {
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.fillStyle = colors.back;
   ctx.fillRect(0, 0, width, height);
@@ -133,11 +152,16 @@ export function draw(ctx, plan, view, {width, height, colorOf, colors, chosen, p
         ctx.fillRect(x, t.y + 4, (t.width * n) / hosts.length, t.height - 8);
         x += (t.width * n) / hosts.length;
       }
+      if (markOf) {
+        const size = Math.min(t.height - 8, t.width / 3);
+        [...new Set(hosts.map(markOf))].filter(Boolean).sort().forEach((m, i) => mark(ctx, m, {x: t.x + 4 + i * (size + 4), y: t.y + 4, size}));
+      }
     } else {
       hosts.forEach((h, i) => {
         const c = cell(t, i);
         ctx.fillStyle = colorOf(h);
         ctx.fillRect(c.x, c.y, c.size, c.size);
+        if (markOf) mark(ctx, markOf(h), c);
       });
       cells += hosts.length;
     }
