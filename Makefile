@@ -51,10 +51,10 @@ attack: ## Have public scanners, load generators and made-up requests attack a r
 	packaging/setup.sh attack
 	PORTCULLIS_REAL_PARTS=required $(TESTS) -tags attack -count 1 -timeout 30m ./cmd/portcullisd -run '^TestAttack' -attack.time $(ATTACKTIME)
 
-demo: ## Install software TPMs and tell the whole story on a simulated fabric; FABRIC=ibsim: on ibsim's
+demo: ## Install software TPMs and tell the whole story on a simulated fabric; FABRIC=ibsim: on ibsim's; STAY=1: it keeps running
 	packaging/setup.sh demo $(if $(filter ibsim,$(FABRIC)),fabric)
 	$(BUILD) -o bin/ $(PROGRAMS:%=./cmd/%) ./cmd/portcullis-demo
-	bin/portcullis-demo --fabric $(FABRIC)
+	bin/portcullis-demo --fabric $(FABRIC) $(if $(STAY),--stay)
 
 chaos: ## Inject FAULTS (200) of SEED (drawn) into three instances and a fabric of HOSTS (324), with traffic; needs root
 	packaging/setup.sh fabric chaos

@@ -3,15 +3,24 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/attest/tpm/tpmtest"
+	"portcullis/cmd/internal/program"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 	"portcullis/packaging/testenv"
@@ -137,6 +146,115 @@ func TestStopped(t *testing.T) {
 	wantEmpty(t, os.Getenv("TMPDIR"))
 }
 
+// TestStays: after the story everything keeps running, and is open to a browser and to the commands as it says, until it is ended.
+func TestStays(t *testing.T) {
+	dir := programs(t)
+	t.Setenv("TMPDIR", shortDir(t))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var complaint bytes.Buffer
+	out := &trigger{word: "Ctrl-C ends everything"}
+	looked := false
+	out.pull = sync.OnceFunc(func() {
+		defer stop()
+		looked = true
+		visit(t, out.text.String())
+	})
+	if code := run(ctx, []string{"--programs", dir, "--stay", "--reader", "directed-route SMPs"}, out, &complaint); code != exitProven || !looked {
+		t.Fatalf("got status %d, want %d; it stayed: %v\n%s%s", code, exitProven, looked, out.text.String(), complaint.String())
+	}
+	wantEmpty(t, os.Getenv("TMPDIR"))
+}
+
+// visit opens the page that a demonstration says is open, and runs the command that it says.
+func visit(t *testing.T, said string) {
+	t.Helper()
+	_, said, _ = strings.Cut(said, "It keeps running")
+	after := func(word string) string {
+		_, rest, _ := strings.Cut(said, "\n"+word)
+		line, _, _ := strings.Cut(rest, "\n")
+		return strings.TrimSpace(line)
+	}
+	ca, _, _ := strings.Cut(after("certificate"), ":")
+	pem, err := os.ReadFile(ca)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	defer browser.CloseIdleConnections()
+	r, err := browser.Get(after("open"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	page, err := io.ReadAll(r.Body)
+	r.Body.Close()
+	if err != nil || r.StatusCode != http.StatusOK || r.Request.URL.Path != "/ui/" || !bytes.Contains(page, []byte(`<main id="main"`)) {
+		t.Errorf("%s is status %d, %v:\n%s", r.Request.URL, r.StatusCode, err, page)
+	}
+	token, err := exec.CommandContext(t.Context(), "sh", "-c", after("token")).Output()
+	if err != nil {
+		t.Errorf("%q: %v", after("token"), err)
+		return
+	}
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, after("open")+"v1/whoami", http.NoBody)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	q.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	if r, err = browser.Do(q); err != nil {
+		t.Error(err)
+		return
+	}
+	r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		t.Errorf("with what %q prints the service answers %d", after("token"), r.StatusCode)
+	}
+	hosts, err := exec.CommandContext(t.Context(), "sh", "-c", after("commands")).CombinedOutput()
+	if err != nil || strings.Count(string(hosts), "admitted") != hostCount {
+		t.Errorf("%q: %v, want %d hosts that are admitted:\n%s", after("commands"), err, hostCount, hosts)
+	}
+}
+
+// TestStaysWithService: where the service ends by itself, the demonstration does not stay.
+func TestStaysWithService(t *testing.T) {
+	t.Parallel()
+	p, err := program.Start(program.Options{Dir: t.TempDir(), Name: "true", Path: "/bin/true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := await(t.Context(), p); err == nil || !strings.Contains(err.Error(), "true ended") {
+		t.Errorf("the service ended: %v", err)
+	}
+}
+
+// TestBounded: the story has a deadline, and staying has none.
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, _, end := bounded(t.Context(), time.Minute)
+		defer end()
+		<-ctx.Done()
+		if cause := context.Cause(ctx); cause == nil || cause.Error() != "not done after 1m0s" {
+			t.Errorf("after the deadline: %v", cause)
+		}
+		ctx, over, end := bounded(t.Context(), time.Minute)
+		over()
+		<-time.After(time.Hour)
+		if ctx.Err() != nil {
+			t.Errorf("an hour after the story was over: %v", context.Cause(ctx))
+		}
+		end()
+		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+			t.Errorf("at the end: %v", cause)
+		}
+	})
+}
+
 func TestUsage(t *testing.T) {
 	empty := t.TempDir()
 	for _, c := range []struct {
@@ -146,6 +264,7 @@ func TestUsage(t *testing.T) {
 		want string
 	}{
 		{"help", []string{"--help"}, exitProven, "-keep"},
+		{"help of staying", []string{"--help"}, exitProven, "-stay"},
 		{"wrong flag", []string{"--kep"}, exitUsage, "kep"},
 		{"no such fabric", []string{"--fabric", "lab"}, exitUsage, "portcullis-sim or ibsim"},
 		{"no such reader", []string{"--reader", "eyes"}, exitUsage, "smpquery"},

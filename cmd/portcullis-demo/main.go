@@ -39,6 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("portcullis-demo", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	keep := fs.Bool("keep", false, "keep the scratch directory with every log and file, and say where it is")
+	stay := fs.Bool("stay", false, "keep everything running after the story, until Ctrl-C, and say where the pages are")
 	kind := fs.String("fabric", string(ownSimulator), "the simulator: portcullis-sim, or ibsim, which must be installed")
 	read := fs.String("reader", "", `what reads the proofs: smpquery, or "directed-route SMPs" of our own (default: smpquery if installed)`)
 	programs := fs.String("programs", "", "directory of portcullisd, portcullis-agent, portcullis and portcullis-sim (default: where this program is)")
@@ -65,9 +66,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "portcullis-demo: %v\n", err)
 		return exitFailed
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not done after %v", deadline))
-	defer cancel()
-	return exitCode(ctx, play(ctx, newNarrator(stdout), dir, stageOptions{kind: fabricKind(*kind), reader: *read, keep: *keep}), stderr)
+	ctx, over, end := bounded(ctx, deadline)
+	defer end()
+	o := stageOptions{kind: fabricKind(*kind), reader: *read, keep: *keep}
+	if *stay {
+		o.stay = over
+	}
+	return exitCode(ctx, play(ctx, newNarrator(stdout), dir, o), stderr)
 }
 
 func exitCode(ctx context.Context, err error, stderr io.Writer) int {

@@ -37,6 +37,7 @@ type stageOptions struct {
 	kind   fabricKind
 	reader string // name of the reader; empty: the best there is
 	keep   bool   // the scratch directory
+	stay   func() // is called when the story is over and the stage is to stay; nil: it is not to
 }
 
 // newStage makes the scratch directory. Its name is short because the path of

@@ -51,7 +51,11 @@ func play(ctx context.Context, n *narrator, programs string, o stageOptions) (er
 			return err
 		}
 	}
-	return nil
+	if o.stay == nil {
+		return nil
+	}
+	o.stay()
+	return t.stay(ctx)
 }
 
 // build sets the stage: fabric, TPMs, service, inventory.
