@@ -136,7 +136,7 @@ func TestVerifyPorts(t *testing.T) {
 		"the proof is older than it counts for", "splendid",
 	})
 	none := answering(t, 200, v1.IsolationPorts{Items: []v1.IsolationPortVerdict{}}, func(*http.Request) bool { return true })
-	printed(t, append([]string{"verify", "ports"}, none...), 0, []string{"NOT PROVEN ANY MORE", "no such port was examined"})
+	printed(t, append([]string{"verify", "ports"}, none...), 0, []string{"NOT PROVEN ANY MORE", "none of the ports that were examined matches"})
 	printed(t, append([]string{"verify", "ports", "--verdict", "unknown"}, none...), 2, nil)
 	printed(t, append([]string{"verify", "port"}, none...), 2, nil)
 }

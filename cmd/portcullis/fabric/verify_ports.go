@@ -42,7 +42,7 @@ func showVerifiedPorts(w *cli.Columns, ports *v1.IsolationPorts) {
 	showAge(w, ports.Age, ports.MaxAge, ports.Current, "")
 	w.Gap()
 	if len(ports.Items) == 0 {
-		w.Text("no such port was examined")
+		w.Text("none of the ports that were examined matches")
 		return
 	}
 	w.Row("HOST", "TENANT", "PORT", "AT", "VERDICT", "HELD BY", "WHY")
