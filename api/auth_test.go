@@ -165,6 +165,7 @@ var access = map[string]string{
 	"POST /v1/webhooks/{name}/test":                 "operator",
 	"GET /v1/review":                                "viewer",
 	"GET /v1/whoami":                                "viewer",
+	"GET /v1/login":                                 "public",
 	"GET /v1/profile":                               "viewer",
 	"POST /v1/review/approve":                       "operator",
 	"POST /v1/review/reject":                        "operator",

@@ -99,6 +99,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.reviewRoutes(a)
 	s.resultRoutes(a)
 	whoamiRoute(s, a)
+	loginRoute(s, a)
 	s.seenRoutes(a)
 	isolationRoutes(s, a)
 	inquiryRoutes(s, a)

@@ -59,7 +59,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Inquirer, Profiler, Topospec, Derived,
-// Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Pages, Verifier and Ready are
+// Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Pages, Verifier, Logins and Ready are
 // required.
 type Options struct {
 	Backend        Backend
@@ -90,7 +90,8 @@ type Options struct {
 	UFM            *ufm.Settings    // nil: the surface of UFM is not served
 	Pages          bool             // the pages for browsers are served
 	Tokens         *credential.Tokens
-	Verifier       TokenVerifier // nil: no tokens of identity providers are accepted
+	Verifier       TokenVerifier      // nil: no tokens of identity providers are accepted
+	Logins         []v1.LoginProvider // at which people sign in from the CLI; nil: none
 	ChannelBinding ChannelBinding
 	Limits         Limits
 	Version        string
@@ -149,6 +150,7 @@ type Server struct {
 
 	tokens   atomic.Pointer[credential.Tokens]
 	verifier TokenVerifier // nil: none
+	logins   v1.Logins
 }
 
 // New builds the routes. It panics when two of them clash, which a test finds.
@@ -167,6 +169,7 @@ func New(o Options) *Server {
 	}
 	s.tokens.Store(o.Tokens)
 	s.verifier = o.Verifier
+	s.logins.Providers = append([]v1.LoginProvider{}, o.Logins...)
 
 	r := chi.NewRouter()
 	r.Use(s.observe, closeAfterChunks)

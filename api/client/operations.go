@@ -173,4 +173,5 @@ const (
 	attestStatus   operation = "GET /v1/attest/status"
 	getVersion     operation = "GET /version"
 	whoami         operation = "GET /v1/whoami"
+	listLogins     operation = "GET /v1/login"
 )

@@ -37,6 +37,8 @@ type Issuer struct {
 	NameClaim string // of the owner's name; "": sub
 	Rules     []Rule // the first one that holds assigns the role
 	TLS       *tls.Config
+	CA        []byte // PEM: the only authorities of its certificate, of which TLS is made; nil: those of the system
+	Login     *Login // how people sign in from the CLI; nil: they bring a token
 }
 
 // Rule assigns a role to tokens in which a claim has a value: is the string, or a list that has it. Claim is the name of a claim, or
@@ -79,6 +81,9 @@ func (i *Issuer) Problems() (out []Problem) {
 	}
 	if len(i.Rules) > MaxRules {
 		wrong("rules", "%d of them: want at most %d", len(i.Rules), MaxRules)
+	}
+	if i.Login != nil {
+		out = append(out, i.Login.problems(i)...)
 	}
 	for n, r := range i.Rules {
 		field := fmt.Sprintf("rules.%d", n)

@@ -24,7 +24,7 @@ var table = []Group{
 	{
 		Name: "public", Does: "answers any caller",
 		Operations: []string{
-			"result-jwks", "list-receipt-keys", "receipt-log-checkpoint", "receipt-log-proof", "receipt-log-consistency", "receipt-log-tile",
+			"list-logins", "result-jwks", "list-receipt-keys", "receipt-log-checkpoint", "receipt-log-proof", "receipt-log-consistency", "receipt-log-tile",
 		},
 	},
 	{

@@ -224,6 +224,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 	if a.people != nil {
 		o.Verifier = a.people
 	}
+	o.Logins = api.LoginsOf(s.parts.Issuers)
 	if s.name != "" {
 		o.Leadership = &leadership.Service{Store: s.store, Candidate: s.candidate}
 	}

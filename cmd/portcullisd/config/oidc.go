@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"portcullis/api/credential"
 	"portcullis/api/oidc"
+	"portcullis/cmd/internal/input"
 )
 
 // Issuer is an identity provider whose tokens are accepted.
@@ -19,6 +21,14 @@ type Issuer struct {
 	CAFile    string       `yaml:"ca_file"`
 	NameClaim string       `yaml:"name_claim"`
 	Rules     []IssuerRule `yaml:"rules"`
+	Login     *IssuerLogin `yaml:"login"`
+}
+
+// IssuerLogin says with which client people sign in from the CLI.
+type IssuerLogin struct {
+	ClientID string   `yaml:"client_id"`
+	Scopes   []string `yaml:"scopes"`
+	Token    string   `yaml:"token"`
 }
 
 // IssuerRule assigns a role to tokens in which a claim has a value.
@@ -55,6 +65,9 @@ func (i *Issuer) plain() *oidc.Issuer {
 	for _, r := range i.Rules {
 		out.Rules = append(out.Rules, oidc.Rule{Claim: r.Claim, Value: r.Value, Role: credential.Role(r.Role), Tenants: r.Tenants, TenantsClaim: r.TenantsClaim})
 	}
+	if i.Login != nil {
+		out.Login = &oidc.Login{ClientID: i.Login.ClientID, Scopes: i.Login.Scopes, Token: i.Login.Token}
+	}
 	return out
 }
 
@@ -68,9 +81,30 @@ func loadIssuers(c *Config, now time.Time) (out []oidc.Issuer, err error) {
 			continue
 		}
 		i.TLS = conf
+		if i.Login != nil && c.OIDC[n].CAFile != "" {
+			text, wrong := input.ReadFile(c.Path(c.OIDC[n].CAFile), oidc.MaxCA)
+			if wrong != nil {
+				err = errors.Join(err, fmt.Errorf("oidc.%d.ca_file: %w: people who sign in are sent it: leave only the authority of the provider in it", n, wrong))
+				continue
+			}
+			i.CA = certificatesOf(text)
+		}
 		out = append(out, *i)
 	}
 	return out, err
+}
+
+// certificatesOf returns the certificates of a PEM file and nothing else that is in it: they are published.
+func certificatesOf(text []byte) (out []byte) {
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return out
+		}
+		if block.Type == "CERTIFICATE" {
+			out = append(out, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+		}
+	}
 }
 
 // checkTokenNames refuses names of tokens that look like people of an identity provider.
