@@ -1,17 +1,11 @@
 package oidc
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -20,78 +14,18 @@ import (
 	"portcullis/packaging/testenv"
 )
 
-// realProviders are two providers of the library zitadel/oidc in a process of their own.
-type realProviders struct {
-	t      *testing.T
-	in     io.Writer
-	out    *bufio.Scanner
-	issuer []string // their URLs
-	config *tls.Config
-}
-
-func startProviders(t *testing.T) *realProviders {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), testenv.Program(t, "go"), "run", "-modfile=../../packaging/judges.mod", "./testdata/provider")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &realProviders{t: t, in: in, out: bufio.NewScanner(out)}
-	if !p.out.Scan() {
-		err := cmd.Wait()
-		if strings.Contains(errs.String(), "dial tcp") || strings.Contains(errs.String(), "module lookup disabled") {
-			testenv.Need(t, fmt.Errorf("the modules of packaging/judges.mod are not at hand: %s", errs.String()))
-		}
-		t.Fatalf("the provider did not start: %v\n%s", err, errs.String())
-	}
-	t.Cleanup(func() {
-		in.Close() // which ends it
-		if err := cmd.Wait(); err != nil && t.Context().Err() == nil {
-			t.Errorf("the provider: %v\n%s", err, errs.String())
-		}
-	})
-	var hello struct {
-		CA   string
-		URLs []string
-	}
-	if err := json.Unmarshal(p.out.Bytes(), &hello); err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM([]byte(hello.CA)) {
-		t.Fatal("the provider has no CA")
-	}
-	p.issuer, p.config = hello.URLs, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}
-	return p
-}
-
-// order returns what the process answers.
-func (p *realProviders) order(format string, args ...any) string {
-	p.t.Helper()
-	fmt.Fprintf(p.in, format+"\n", args...)
-	if !p.out.Scan() || p.out.Text() == "" {
-		p.t.Fatalf("%s: no answer", fmt.Sprintf(format, args...))
-	}
-	return p.out.Text()
-}
-
 // TestRealProvider: tokens that a provider of another project makes are accepted if they are for this service, of an issuer that is
 // configured, not over, and signed with a key that it publishes now; all others are refused by their reason.
 func TestRealProvider(t *testing.T) {
 	t.Parallel()
-	p := startProviders(t)
+	p := testenv.StartProviders(t)
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(p.CA) {
+		t.Fatal("the provider has no CA")
+	}
 	now := time.Now()
 	issuer := Issuer{
-		Name: "corp", URL: p.issuer[0], Audience: "portcullis", TLS: p.config,
+		Name: "corp", URL: p.URLs[0], Audience: "portcullis", TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13},
 		Rules: []Rule{{Claim: "sub", Value: "id1", Role: credential.Viewer}},
 	}
 	v := verifierOf(t, issuer)
@@ -117,24 +51,24 @@ func TestRealProvider(t *testing.T) {
 		}
 	}
 
-	first := p.order("token 0 portcullis")
+	first := p.Order("token 0 portcullis")
 	want("a token over its time, never seen before", first, now.Add(2*time.Hour), "it ended at")
 	want("a good token", first, now, "")
 	want("a token over its time, verified before", first, now.Add(2*time.Hour), "it ended at")
 	want("a token before its time", first, now.Add(-time.Hour), "it was made at")
-	billing := p.order("token 0 billing")
+	billing := p.Order("token 0 billing")
 	want("a token for another client", billing, now, `it was made for others: its aud has not "portcullis"`)
-	want("a token of another provider", p.order("token 1 portcullis"), now, "is none of those that are accepted here")
+	want("a token of another provider", p.Order("token 1 portcullis"), now, "is none of those that are accepted here")
 	parts, others := strings.Split(first, "."), strings.Split(billing, ".")
 	want("claims of one token under the signature of another", others[0]+"."+parts[1]+"."+others[2], now, "its signature is not that of key")
 
-	p.order("rotate 0")
-	second := p.order("token 0 portcullis")
+	p.Order("rotate 0")
+	second := p.Order("token 0 portcullis")
 	want("a key that was not read yet", second, now, "it is signed with a key of the id")
 	refresh()
 	want("the key that signs now", second, now, "")
 	want("the earlier key, which is still published", first, now, "")
-	p.order("retire 0")
+	p.Order("retire 0")
 	refresh()
 	want("a key that was taken back", first, now, "it is signed with a key of the id")
 	want("the key that signs now, alone", second, now, "")

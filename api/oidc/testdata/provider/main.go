@@ -4,6 +4,13 @@
 //	token N CLIENT  the ID token that provider N makes for a client, after a device authorization that a user approved
 //	rotate N        provider N signs with a key of another algorithm from now on, and publishes the earlier one too
 //	retire N        provider N publishes only the key that it signs with
+//	approve N CODE  a user of provider N approves the device authorization with a user code
+//	deny N CODE     a user of provider N denies it
+//	life N SECONDS  ID tokens that provider N makes for public clients live so long from now on
+//	forget N        provider N knows none of its refresh tokens any more
+//
+// Each provider has the public client portcullis-cli beside, which may use device authorization, and a code with PKCE and a loopback
+// redirect. Whoever opens the login page is the user.
 package main
 
 import (
@@ -23,17 +30,21 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/zitadel/oidc/v3/example/server/storage"
+	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
 // user is one of the example's users.
 const user = "id1"
+
+const publicClient = "portcullis-cli"
 
 // key is a signing key, and in a key set its public half.
 type key struct {
@@ -60,6 +71,65 @@ type keeper struct {
 
 	mu   sync.Mutex
 	keys []*key // the last one signs
+	life time.Duration
+
+	forgotten map[string]bool // refresh tokens
+	given     []string        // refresh tokens
+}
+
+// public is a client without a secret.
+type public struct {
+	*storage.Client
+	life time.Duration
+}
+
+func (*public) ApplicationType() op.ApplicationType { return op.ApplicationTypeNative }
+func (*public) AuthMethod() oidc.AuthMethod         { return oidc.AuthMethodNone }
+func (*public) AccessTokenType() op.AccessTokenType { return op.AccessTokenTypeJWT }
+func (c *public) IDTokenLifetime() time.Duration    { return c.life }
+func (*public) GrantTypes() []oidc.GrantType {
+	return []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken, oidc.GrantTypeDeviceCode}
+}
+
+func (k *keeper) GetClientByClientID(ctx context.Context, id string) (op.Client, error) {
+	c, err := k.Storage.GetClientByClientID(ctx, id)
+	if client, ok := c.(*storage.Client); ok && id == publicClient {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return &public{client, k.life}, err
+	}
+	return c, err
+}
+
+// CreateAccessAndRefreshTokens has the tokens of a device authorization belong to its client, as those of a code do. The example has
+// them belong to none.
+func (k *keeper) CreateAccessAndRefreshTokens(ctx context.Context, r op.TokenRequest, refresh string) (string, string, time.Time, error) {
+	if d, ok := r.(*op.DeviceAuthorizationState); ok {
+		r = &storage.AuthRequest{ApplicationID: d.ClientID, UserID: d.Subject, Scopes: d.Scopes}
+	}
+	access, next, ends, err := k.Storage.CreateAccessAndRefreshTokens(ctx, r, refresh)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.given = append(k.given, next)
+	return access, next, ends, err
+}
+
+func (k *keeper) TokenRequestByRefreshToken(ctx context.Context, token string) (op.RefreshTokenRequest, error) {
+	k.mu.Lock()
+	forgotten := k.forgotten[token]
+	k.mu.Unlock()
+	if forgotten {
+		return nil, oidc.ErrInvalidGrant()
+	}
+	return k.Storage.TokenRequestByRefreshToken(ctx, token)
+}
+
+func (k *keeper) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, token := range k.given {
+		k.forgotten[token] = true
+	}
 }
 
 func (k *keeper) SigningKey(context.Context) (op.SigningKey, error) {
@@ -108,17 +178,30 @@ func start() *provider {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	k := &keeper{
 		Storage: storage.NewStorageWithClients(storage.NewUserStore(server.URL), map[string]*storage.Client{
+			publicClient: storage.NativeClient(publicClient, "http://127.0.0.1/callback"),
 			"portcullis": storage.DeviceClient("portcullis", "secret"), "billing": storage.DeviceClient("billing", "secret"),
 		}),
 		keys: []*key{{id: rand.Text(), alg: jose.RS256, key: first}},
+		life: time.Hour, forgotten: map[string]bool{},
 	}
-	config := &op.Config{DeviceAuthorization: op.DeviceAuthorizationConfig{
+	config := &op.Config{CodeMethodS256: true, GrantTypeRefreshToken: true, DeviceAuthorization: op.DeviceAuthorizationConfig{
 		Lifetime: time.Minute, PollInterval: time.Second, UserFormPath: "/device", UserCode: op.UserCodeBase20,
 	}}
 	_, err = rand.Read(config.CryptoKey[:])
 	must(err)
-	handler, err = op.NewProvider(config, k, op.StaticIssuer(server.URL))
+	provides, err := op.NewProvider(config, k, op.StaticIssuer(server.URL))
 	must(err)
+	mux := http.NewServeMux()
+	mux.Handle("/", provides)
+	mux.HandleFunc("/login/username", func(w http.ResponseWriter, r *http.Request) {
+		id := r.FormValue("authRequestID")
+		if err := k.CheckUsernamePassword("test-user@127.0.0.1", "verysecure", id); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		http.Redirect(w, r, server.URL+"/authorize/callback?id="+url.QueryEscape(id), http.StatusFound)
+	})
+	handler = mux
 	return &provider{k, server}
 }
 
@@ -183,6 +266,22 @@ func main() {
 		case "rotate":
 			p.keeper.rotate()
 			fmt.Println("rotated")
+		case "approve":
+			must(p.keeper.CompleteDeviceAuthorization(context.Background(), client, user))
+			fmt.Println("approved")
+		case "deny":
+			must(p.keeper.DenyDeviceAuthorization(context.Background(), client))
+			fmt.Println("denied")
+		case "life":
+			seconds, err := strconv.Atoi(client)
+			must(err)
+			p.keeper.mu.Lock()
+			p.keeper.life = time.Duration(seconds) * time.Second
+			p.keeper.mu.Unlock()
+			fmt.Println("set")
+		case "forget":
+			p.keeper.forget()
+			fmt.Println("forgotten")
 		case "retire":
 			p.keeper.retire()
 			fmt.Println("retired")

@@ -1,0 +1,94 @@
+package signin
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRenewal: a provider that returns no other refresh token has the earlier one kept; another person, and a token that is not needed, are
+// refused; what a provider without revocation does is not an error.
+func TestRenewal(t *testing.T) {
+	t.Parallel()
+	h, s, base := inMemory(pages{"/revoke": refuse("unsupported_token_type")})
+	answer := map[string]any{"access_token": "a", "id_token": h.token(nil)}
+	h.pages["/token"] = func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("grant_type") != "refresh_token" || r.FormValue("refresh_token") != "r1" || r.FormValue("client_id") != "cli" {
+			t.Errorf("renewed with %v", r.Form)
+		}
+		give(answer)(w, r)
+	}
+	p, err := discover(t.Context(), s, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := &Tokens{Subject: "olga", Refresh: secret("r1"), Bearer: secret(h.token(nil))}
+	if got, err := p.Renew(t.Context(), old); err != nil || !got.Refresh.Equal(old.Refresh) {
+		t.Errorf("without another refresh token: %+v, %v", got, err)
+	}
+	answer["refresh_token"] = "r2"
+	if got, err := p.Renew(t.Context(), old); err != nil || got.Refresh.Reveal() != "r2" {
+		t.Errorf("with another refresh token: %+v, %v", got, err)
+	}
+	answer["id_token"] = h.token(map[string]any{"sub": "mallory"})
+	if _, err := p.Renew(t.Context(), old); err == nil || !strings.Contains(err.Error(), "renews it for another person") {
+		t.Errorf("another person: %v", err)
+	}
+	if ok, err := p.Revoke(t.Context(), old); ok || err == nil || !strings.Contains(err.Error(), "unsupported_token_type") {
+		t.Errorf("a refused revocation: %v, %v", ok, err)
+	}
+	var form url.Values
+	h.pages["/revoke"] = func(_ http.ResponseWriter, r *http.Request) { _ = r.ParseForm(); form = r.PostForm }
+	if ok, err := p.Revoke(t.Context(), old); !ok || err != nil || form.Get("token") != "r1" || form.Get("token_type_hint") != "refresh_token" || form.Get("client_id") != "cli" {
+		t.Errorf("revoked: %v, %v, %v", ok, err, form)
+	}
+	old.Refresh = secret("")
+	if ok, err := p.Revoke(t.Context(), old); !ok || err != nil || form.Get("token_type_hint") != "access_token" {
+		t.Errorf("revoked without a refresh token: %v, %v, %v", ok, err, form)
+	}
+	p.meta.Revocation = ""
+	if ok, err := p.Revoke(t.Context(), old); ok || err != nil {
+		t.Errorf("without a place for it: %v, %v", ok, err)
+	}
+}
+
+// TestTokensCannotBePrinted: neither tokens nor what holds them show a secret.
+func TestTokensCannotBePrinted(t *testing.T) {
+	t.Parallel()
+	v := &Tokens{Bearer: secret("eyJbearer"), Refresh: secret("refreshing")}
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{fmt.Sprintf("%v %+v %#v %s", v, *v, v, v), string(data)} {
+		if strings.Contains(text, "eyJbearer") || strings.Contains(text, "refreshing") {
+			t.Errorf("printed: %s", text)
+		}
+	}
+}
+
+func FuzzReadClaims(f *testing.F) {
+	h := &hostile{url: "https://idp.test"}
+	f.Add(h.token(nil))
+	f.Add("eyJ.e30.x")
+	f.Fuzz(func(t *testing.T, token string) {
+		c, ok := readClaims(token)
+		if ok && (c.Expiry == nil || c.Expiry.Time().Before(time.Unix(0, 0)) || c.Expiry.Time().Year() > 2600 || len(token) > maxBearer) {
+			t.Errorf("accepted: %+v", c)
+		}
+	})
+}
+
+func FuzzParseMetadata(f *testing.F) {
+	f.Add([]byte(`{"issuer":"https://idp.test","token_endpoint":"https://idp.test/t"}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		m, err := parseMetadata(doc, "https://idp.test")
+		if err == nil && (m.Issuer != "https://idp.test" || !strings.HasPrefix(m.Token, "https://") || m.Device != "" && !strings.HasPrefix(m.Device, "https://")) {
+			t.Errorf("accepted: %+v", m)
+		}
+	})
+}
