@@ -16,6 +16,7 @@ import (
 	"time"
 
 	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
 )
 
 const (
@@ -33,15 +34,20 @@ type Options struct {
 	Socket    string        // instead of URL: path of the unix socket of a subnet manager
 	CA        []byte        // PEM; the only CAs trusted. Nil: the system's; empty: an error
 	Token     string        // operator or status token; empty for attestation
+	Source    Source        // returns the token of each request, instead of Token; nil: Token is that of all
 	Timeout   time.Duration // of one request; 0: 30 seconds
 	UserAgent string
 }
+
+// Source returns the token of the next request, which may be another one than before. An error of it is that of the request.
+type Source func(context.Context) (ib.SecretText, error)
 
 // Client is safe for concurrent use.
 type Client struct {
 	base      string
 	socket    string // path; empty: base is asked over TLS
 	token     string
+	source    Source // nil: token
 	userAgent string
 	timeout   time.Duration
 	tls       *tls.Config
@@ -71,7 +77,7 @@ func New(o Options) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
-	c := &Client{base: base, token: o.Token, userAgent: o.UserAgent, timeout: o.Timeout, tls: config, proxy: fromEnvironment}
+	c := &Client{base: base, token: o.Token, source: o.Source, userAgent: o.UserAgent, timeout: o.Timeout, tls: config, proxy: fromEnvironment}
 	c.http = c.newHTTP()
 	return c, nil
 }
@@ -99,7 +105,14 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // WithToken returns a client with the same connections and another token.
 func (c *Client) WithToken(token string) *Client {
 	other := *c
-	other.token = token
+	other.token, other.source = token, nil
+	return &other
+}
+
+// WithSource returns a client with the same connections, whose tokens come from a source.
+func (c *Client) WithSource(source Source) *Client {
+	other := *c
+	other.token, other.source = "", source
 	return &other
 }
 
@@ -126,7 +139,7 @@ type nameKey struct{}
 // WithCertificate returns a client with connections of its own that shows a certificate, and no token.
 func (c *Client) WithCertificate(cert tls.Certificate) *Client {
 	other := *c
-	other.token = ""
+	other.token, other.source = "", nil
 	other.tls = c.tls.Clone()
 	other.tls.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		if err := asked.SupportsCertificate(&cert); err != nil {
@@ -204,8 +217,8 @@ func (c *Client) sendMatching(ctx context.Context, h *http.Client, method, path,
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
+	if err := c.authenticate(req); err != nil {
+		return nil, err
 	}
 	switch match {
 	case "":
@@ -235,6 +248,22 @@ func (c *Client) sendMatching(ctx context.Context, h *http.Client, method, path,
 	}
 	defer resp.Body.Close()
 	return nil, readProblem(resp)
+}
+
+// authenticate puts the token of the client into a request.
+func (c *Client) authenticate(req *http.Request) error {
+	token := c.token
+	if c.source != nil {
+		given, err := c.source(req.Context())
+		if err != nil {
+			return err
+		}
+		token = given.Reveal()
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return nil
 }
 
 // readProblem decodes a refusal. An answer that is not a problem document

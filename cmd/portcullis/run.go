@@ -51,6 +51,7 @@ Each setting of the connection is taken from the first of these that has it:
   PORTCULLIS_SERVICE, PORTCULLIS_CA and PORTCULLIS_TOKEN_FILE
   the context in use, of --context, PORTCULLIS_CONTEXT or "portcullis context use"; without one:
   service, ca and token_file in ~/.config/portcullis/config.yaml
+Without a file of a token, the session of "portcullis login" counts.
 Commands that show the fabric and the subnet manager can also ask a subnet manager on this
 machine: use --socket, PORTCULLIS_SOCKET or socket.
 

@@ -20,6 +20,8 @@ type connection struct {
 	socket                 string
 	configFile             string
 	context                string // of the option
+	used                   string // context that is in use; "": none
+	done                   bool   // nothing is left open
 }
 
 // Environment variables; they name places, never secrets.
@@ -49,15 +51,15 @@ func (env *Env) dial() (*client.Client, error) {
 	if env.conn.socket != "" {
 		return client.New(client.Options{Socket: env.conn.socket, UserAgent: "portcullis/" + version.Short()})
 	}
-	o := client.Options{URL: env.conn.service, UserAgent: "portcullis/" + version.Short()}
-	if env.conn.ca != "" {
-		pem, err := input.ReadFile(env.conn.ca, input.Small)
-		if err != nil {
-			return nil, fmt.Errorf("read CA: %w", err)
-		}
-		o.CA = pem
+	o, err := env.options()
+	if err != nil {
+		return nil, err
 	}
-	if env.conn.tokenFile != "" {
+	if env.conn.tokenFile == "" {
+		if err := env.useSession(&o); err != nil {
+			return nil, err
+		}
+	} else {
 		token, err := input.ReadFile(env.conn.tokenFile, input.Small)
 		if err != nil {
 			return nil, fmt.Errorf("read token: %w", err)
@@ -72,6 +74,19 @@ func (env *Env) dial() (*client.Client, error) {
 	return c, nil
 }
 
+// options returns what a client needs to ask the service, without a credential.
+func (env *Env) options() (client.Options, error) {
+	o := client.Options{URL: env.conn.service, UserAgent: "portcullis/" + version.Short()}
+	if env.conn.ca != "" {
+		pem, err := input.ReadFile(env.conn.ca, input.Small)
+		if err != nil {
+			return o, fmt.Errorf("read CA: %w", err)
+		}
+		o.CA = pem
+	}
+	return o, nil
+}
+
 // warnReadable warns when others can read the token.
 func (env *Env) warnReadable(file string) {
 	info, err := os.Stat(file)
@@ -80,8 +95,11 @@ func (env *Env) warnReadable(file string) {
 	}
 }
 
-// complete fills what flags left open.
+// complete fills what flags left open, once.
 func (c *connection) complete() error {
+	if c.done {
+		return nil
+	}
 	file, err := c.settings()
 	if err != nil {
 		return err
@@ -98,6 +116,7 @@ func (c *connection) complete() error {
 		return &UsageError{Msg: "--service and --socket exclude each other", Hint: "leave one out"}
 	}
 	if c.socket = c.localSocket(&file); c.socket != "" {
+		c.done = true
 		return nil
 	}
 	c.service = first(c.service, os.Getenv(EnvService), file.Service)
@@ -109,6 +128,7 @@ func (c *connection) complete() error {
 			Hint: "use --service https://HOST:PORT or --context NAME, set " + EnvService + ", or write service: into " + c.configFile,
 		}
 	}
+	c.done = true
 	return nil
 }
 

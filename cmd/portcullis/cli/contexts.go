@@ -249,7 +249,7 @@ func (c *connection) settings() (fileConfig, error) {
 	if err != nil {
 		return fileConfig{}, err
 	}
-	c.configFile = all.file
+	c.configFile, c.used = all.file, name
 	return fileConfig{Service: x.Service, CA: x.CA, TokenFile: x.TokenFile, Socket: x.Socket}, nil
 }
 

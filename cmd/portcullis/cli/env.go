@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"portcullis/api/client"
+	"portcullis/cmd/internal/session"
 )
 
 // Env is what the commands of one invocation share: the connection to the service, input and output.
@@ -16,7 +17,8 @@ type Env struct {
 	Out    io.Writer
 	Err    io.Writer
 	conn   connection
-	client *client.Client // nil: not connected yet
+	client *client.Client  // nil: not connected yet
+	signed *session.Source // whose token the client shows; nil: it has none, or that of a file
 	output format
 	json   bool
 }

@@ -105,6 +105,9 @@ func (env *Env) hintOf(err error) string {
 	if e, ok := errors.AsType[*hinted](err); ok {
 		return e.hint
 	}
+	if hint := env.signInHint(err); hint != "" {
+		return hint
+	}
 	if p, ok := errors.AsType[*v1.Problem](err); ok {
 		return problemHint(p)
 	}
@@ -112,9 +115,6 @@ func (env *Env) hintOf(err error) string {
 }
 
 func problemHint(p *v1.Problem) string {
-	if p.Status == http.StatusUnauthorized {
-		return "name a file with a known token: --token-file FILE"
-	}
 	if p.Status >= http.StatusInternalServerError && p.ID != "" {
 		return strings.TrimSuffix(p.Hint, ".") + " (request_id " + p.ID + ")"
 	}

@@ -9,5 +9,5 @@ import (
 
 // Commands returns the commands of this package.
 func Commands(env *cli.Env) []*cobra.Command {
-	return []*cobra.Command{contextCommand(env), whoami(env)}
+	return []*cobra.Command{contextCommand(env), login(env), logout(env), whoami(env)}
 }

@@ -12,7 +12,8 @@ func contextCommand(env *cli.Env) *cobra.Command {
 	c.Long = `Name services once, and choose between them.
 
 A context is a service with the files by which it is asked. Contexts are in
-~/.config/portcullis/contexts.yaml, which holds no token: it names the files of tokens.
+~/.config/portcullis/contexts.yaml, which holds no token: it names the files of tokens. Without one,
+the session of portcullis login counts.
 Commands use the context of --context, of PORTCULLIS_CONTEXT, or the current one, in this order.
 --service, --socket, PORTCULLIS_SERVICE and PORTCULLIS_SOCKET come before the context of the
 environment and the current one.`
@@ -83,8 +84,16 @@ func contextRemove(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := all.Must(args[0]); err != nil {
+			x, err := all.Must(args[0])
+			if err != nil {
 				return err
+			}
+			place, err := cli.SessionOf(x)
+			if err != nil {
+				return err
+			}
+			if s, err := place.Read(); s != nil || err != nil {
+				return &cli.UsageError{Msg: "the context " + x.Name + " has a session, which would be left at the provider", Hint: "portcullis logout --context " + x.Name}
 			}
 			kept := []cli.Context{}
 			for _, x := range all.List {

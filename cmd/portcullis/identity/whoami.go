@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/internal/session"
 	"portcullis/cmd/portcullis/cli"
 )
 
@@ -25,9 +26,36 @@ end and limits. The output holds no secret.`,
 			if err != nil {
 				return err
 			}
-			return env.Print(w, func(out *cli.Columns) { show(out, w) })
+			s := env.Session()
+			return env.Print(whoAmI{w, sessionOf(s)}, func(out *cli.Columns) {
+				show(out, w)
+				if s != nil {
+					out.Row("SESSION", ending(s)+"; signed in at "+cli.Stamp(s.SignedIn))
+				}
+			})
 		},
 	}
+}
+
+// whoAmI is what the service says, and which session of this machine it was asked with.
+type whoAmI struct {
+	*v1.WhoAmI
+	Session *sessionView `json:"session,omitempty"`
+}
+
+type sessionView struct {
+	Provider string    `json:"provider"`
+	Issuer   string    `json:"issuer"`
+	SignedIn time.Time `json:"signed_in"`
+	Expires  time.Time `json:"token_expires"`
+	Renewed  bool      `json:"renewed"`
+}
+
+func sessionOf(s *session.Session) *sessionView {
+	if s == nil {
+		return nil
+	}
+	return &sessionView{s.Provider, s.Settings.Issuer, s.SignedIn.UTC(), s.Tokens.Expires.UTC(), !s.Tokens.Refresh.IsZero()}
 }
 
 func show(out *cli.Columns, w *v1.WhoAmI) {
