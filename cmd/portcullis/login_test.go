@@ -170,7 +170,26 @@ func TestSignInFromTheCommandLine(t *testing.T) {
 		t.Error("the session was not renewed")
 	}
 
+	// Commands at once, as of several processes, renew it once: the provider refuses a refresh token that was used.
+	backdate(t, "prod")
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			var out, text bytes.Buffer
+			if got := run(t.Context(), []string{"host", "list"}, strings.NewReader(""), &out, &text); got != 0 {
+				t.Errorf("one of several commands: exit code %d: %s", got, text.String())
+			}
+		})
+	}
+	group.Wait()
+
 	// An explicit file of a token wins, wherever it is named.
+	p.portcullis(0, "context", "add", "file", "--service", s.URL, "--ca", s.CAFile, "--token-file", s.ViewerFile)
+	writeSession(t, "file", readFile(t, sessionFile(t, "prod")))
+	out, _ = p.portcullis(0, "--context", "file", "whoami")
+	wantText(t, "a context with token_file", out, "vic", "token of the tokens file")
+	_, text = p.portcullis(2, "--context", "file", "login")
+	wantText(t, "login beside token_file", text, "the token in "+s.ViewerFile+" comes before a session of context file")
 	for name, args := range map[string][]string{"option": {"--token-file", s.OperatorFile, "whoami"}, "environment": {"whoami"}} {
 		if name == "environment" {
 			t.Setenv(cli.EnvTokenFile, s.OperatorFile)

@@ -166,7 +166,11 @@ func TestOneChangeAtATime(t *testing.T) {
 			return &next, nil
 		})
 	}()
-	<-inside
+	select {
+	case <-inside:
+	case err := <-done:
+		t.Fatalf("the first change: %v", err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*lockPause)
 	defer cancel()
 	if err := p.Change(ctx, func(*Session) (*Session, error) { t.Error("two at once"); return nil, nil }); !errors.Is(err, context.DeadlineExceeded) {

@@ -80,7 +80,8 @@ func (p *Provider) authorizeDevice(ctx context.Context, doing string) (*oauth2.D
 	return parseDevice(body, time.Now()), nil
 }
 
-// parseDevice reads the answer to a device authorization. One that can't be read is one without a code.
+// parseDevice reads the answer to a device authorization. One that can't be read is one without a code, and an end that is later than
+// signInWithin is none.
 func parseDevice(body []byte, now time.Time) *oauth2.DeviceAuthResponse {
 	var d struct {
 		DeviceCode string      `json:"device_code"`
@@ -109,7 +110,7 @@ func parseDevice(body []byte, now time.Time) *oauth2.DeviceAuthResponse {
 	return out
 }
 
-// checkDevice checks the answer to a device authorization, bounds its end, and returns what the person is shown.
+// checkDevice checks the answer to a device authorization, and returns what the person is shown.
 func checkDevice(d *oauth2.DeviceAuthResponse, now time.Time) (*Code, error) {
 	hint := "ask the operator of the provider; --browser is another way to sign in"
 	switch {
@@ -124,9 +125,8 @@ func checkDevice(d *oauth2.DeviceAuthResponse, now time.Time) (*Code, error) {
 	case d.Interval < 0 || d.Interval > mostInterval:
 		return nil, &Error{Detail: fmt.Sprintf("the identity provider wants to be asked each %d s: 0 to %d are possible", d.Interval, mostInterval), Hint: hint}
 	}
-	latest := now.Add(signInWithin)
-	if d.Expiry.IsZero() || d.Expiry.After(latest) {
-		d.Expiry = latest
+	if d.Expiry.IsZero() {
+		d.Expiry = now.Add(signInWithin)
 	}
 	return &Code{URL: d.VerificationURI, Complete: d.VerificationURIComplete, Code: d.UserCode, Expires: d.Expiry}, nil
 }
