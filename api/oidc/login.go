@@ -9,7 +9,7 @@ import (
 // Bounds of what is published for people who sign in.
 const (
 	// MaxCA bounds the certificates of a provider's authorities in bytes.
-	MaxCA = 64 << 10
+	MaxCA = 16 << 10
 
 	maxClientID = 256 // bytes
 	maxScopes   = 32

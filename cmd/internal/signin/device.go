@@ -21,7 +21,7 @@ const (
 	mostUserCode  = 64               // bytes
 	mostDevice    = 4 << 10          // bytes
 	defaultPoll   = 5                // seconds, RFC 8628, section 3.2
-	mostTransient = 3                // failures to reach the provider, one after another
+	mostTransient = 3                // failures to reach the provider in one sign-in
 )
 
 // Code is what a person is shown.

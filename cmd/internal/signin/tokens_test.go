@@ -92,3 +92,29 @@ func FuzzParseMetadata(f *testing.F) {
 		}
 	})
 }
+
+func FuzzDevice(f *testing.F) {
+	f.Add([]byte(`{"device_code":"d","user_code":"A","verification_uri":"https://idp.test","expires_in":600,"interval":5}`))
+	f.Add([]byte(`null`))
+	now := time.Now()
+	f.Fuzz(func(t *testing.T, body []byte) {
+		d := parseDevice(body, now)
+		c, err := checkDevice(d, now)
+		if err == nil && (!strings.HasPrefix(c.URL, "https://") || !printable(c.URL+c.Complete+c.Code) || c.Expires.After(now.Add(signInWithin)) || d.Interval < 0 || d.Interval > mostInterval) {
+			t.Errorf("accepted: %+v", c)
+		}
+	})
+}
+
+func FuzzAnswerOfBrowser(f *testing.F) {
+	f.Add("state=s&code=c")
+	f.Add("state=s&error=access_denied&iss=https%3A%2F%2Fidp.test")
+	r := &receiver{state: "s", issuer: "https://idp.test"}
+	f.Fuzz(func(t *testing.T, query string) {
+		code, err := r.read(&url.URL{RawQuery: query})
+		q, _ := url.ParseQuery(query)
+		if err == nil && (code == "" || len(code) > maxCode || q.Get("state") != "s") || err != nil && (len(err.Error()) > 1024 || !printable(err.Error())) {
+			t.Errorf("%q: %q, %v", query, code, err)
+		}
+	})
+}

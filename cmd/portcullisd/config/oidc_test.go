@@ -114,7 +114,7 @@ func TestPublishedAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string]string{"both.pem": "a note\n" + string(pair.Key) + string(pair.Cert), "large.pem": string(pair.Cert) + strings.Repeat("#", 64<<10)} {
+	for name, data := range map[string]string{"both.pem": "a note\n" + string(pair.Key) + string(pair.Cert), "large.pem": string(pair.Cert) + strings.Repeat("#", 16<<10)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}
