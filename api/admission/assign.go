@@ -157,7 +157,7 @@ func opensPath(ctx context.Context, tx *store.Tx, f *facts, c *tenancy.Cluster) 
 		keys = append(keys, shared.PKey)
 	}
 	for _, k := range keys {
-		if err := outsiders.Check(ctx, tx, k, "host "+f.host.ID, own); err != nil {
+		if err := outsiders.Check(ctx, tx, outsiders.Asked{Key: k, Subject: "host " + f.host.ID, Own: own, Vague: tenancy.Scoped(ctx)}); err != nil {
 			return err
 		}
 	}

@@ -1,10 +1,13 @@
 package admission
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"portcullis/api/isolation/outsiders"
+	"portcullis/api/refusal"
+	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -68,6 +71,39 @@ func TestOpensPath(t *testing.T) {
 	l.passes(l.host("host-3").HCAs[0].Ports[0].Cabled, red.PKey.Base(), shared.PKey.Base())
 	if c, d := refusedBy(l, "host-3", "red"); c != "<nil>" {
 		t.Errorf("host-3 to red, whose packets pass at its own port alone: %s: %s", c, d)
+	}
+}
+
+// TestOpensPathHidesOthers: the refusal names no port, device and owner to a credential with a scope.
+func TestOpensPathHidesOthers(t *testing.T) {
+	l := newLab(t, member.Open(t))
+	l.addHosts(2)
+	l.tenantWithClusters("red")
+	red, err := l.svc.Tenancy().Cluster(l.ctx(), "red")
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := tenancy.Within(l.ctx(), &tenancy.Scope{PKeys: tenancy.Ranges{{First: 1, Last: 0x7FFE}}, Hosts: []string{"*"}})
+	shared, err := l.svc.Tenancy().CreateCluster(l.ctx(), "alice", v1.NewCluster{Name: "store", Tenant: "acme", Shared: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.passes(ib.Place{Switch: 0xFA, Port: 9}, red.PKey.Base(), shared.PKey.Base())
+	_, assigned := l.svc.Assign(within, "scheduler", "host-1", v1.Assignment{Cluster: "red"})
+	_, used := l.svc.Tenancy().Use(within, "scheduler", "red", "store", v1.ClusterUse{})
+	for what, err := range map[string]error{"assignment": assigned, "use": used} {
+		no, ok := errors.AsType[*refusal.Error](err)
+		if !ok || no.Code != v1.CodeOpensPath || !strings.Contains(no.Detail, "no member") {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for _, hidden := range []string{"switch", "port 9", "h9", "undeclared", ib.GUID(0x77).String(), ib.GUID(0xFA).String()} {
+			if text := no.Detail + no.Hint; strings.Contains(text, hidden) {
+				t.Errorf("%s: %q shows %q", what, text, hidden)
+			}
+		}
+	}
+	if _, detail := refusedBy(l, "host-1", "red"); !strings.Contains(detail, "h9") {
+		t.Errorf("without a scope: %q does not name the device", detail)
 	}
 }
 

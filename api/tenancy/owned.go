@@ -19,6 +19,9 @@ type Owned struct {
 // Confined reports whether the credential has to do with tenants of its own alone.
 func Confined(ctx context.Context) bool { return scopeOf(ctx).confined() }
 
+// Scoped reports whether the credential has to do with some clusters or tenants alone.
+func Scoped(ctx context.Context) bool { return scopeOf(ctx) != nil }
+
 // OwnedBy returns what the credential has, and nil for one that is not confined to tenants.
 func OwnedBy(ctx context.Context, n store.Snapshot) (*Owned, error) {
 	s := scopeOf(ctx)

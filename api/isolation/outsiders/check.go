@@ -16,9 +16,22 @@ import (
 // hint is what to do about a refusal.
 const hint = "portcullis verify reads the tables again and shows the packet; remove the P_Key from that port, or release the host behind it, then ask again"
 
-// Check refuses a membership of a partition for the ports at some places, if the newest examination found another port at which its packets
+// vagueHint is the hint for a credential that must not learn of others.
+const vagueHint = "ask an operator to run portcullis verify, which names the port, then ask again"
+
+// Asked is a membership that is asked for.
+type Asked struct {
+	Key     ib.PKey
+	Subject string     // the host or cluster, for the refusal
+	Own     []ib.Place // of the ports that are to be members
+	// Vague has the refusal name no port, device and owner: they may be of others than the credential has to do with.
+	Vague bool
+}
+
+// Check refuses a membership of a partition if the newest examination found a port of others at which its packets
 // pass and which no record explains since. What it read is a condition of the transaction.
-func Check(ctx context.Context, tx *store.Tx, key ib.PKey, subject string, own []ib.Place) error {
+func Check(ctx context.Context, tx *store.Tx, a Asked) error {
+	key, subject := a.Key, a.Subject
 	base := key.Base()
 	r, err := stored().Get(ctx, tx, base.String())
 	if errors.Is(err, store.ErrNotFound) {
@@ -28,7 +41,7 @@ func Check(ctx context.Context, tx *store.Tx, key ib.PKey, subject string, own [
 		return err
 	}
 	mine := map[ib.Place]bool{}
-	for _, at := range own {
+	for _, at := range a.Own {
 		mine[at] = true
 	}
 	for i := range r.Value.Ports {
@@ -40,7 +53,10 @@ func Check(ctx context.Context, tx *store.Tx, key ib.PKey, subject string, own [
 		if err != nil {
 			return err
 		}
-		if !explained {
+		if !explained && a.Vague {
+			return refusal.New(refusal.Conflict, v1.CodeOpensPath, vagueHint, "%s: packets with P_Key %v pass at a port that is no member, by what was read at %s",
+				subject, base.Full(), stamp(r.Value.Read))
+		} else if !explained {
 			return refuse(subject, base, p, &r.Value)
 		}
 	}

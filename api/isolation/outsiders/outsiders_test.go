@@ -43,7 +43,7 @@ func (s site) record(list ...outsiders.Outsider) {
 func (s site) check(key ib.PKey, own ...ib.Place) *refusal.Error {
 	s.t.Helper()
 	_, err := s.s.Update(s.t.Context(), func(tx *store.Tx) error {
-		return outsiders.Check(s.t.Context(), tx, key, "host h1", own)
+		return outsiders.Check(s.t.Context(), tx, outsiders.Asked{Key: key, Subject: "host h1", Own: own})
 	})
 	no, ok := errors.AsType[*refusal.Error](err)
 	if err != nil && (!ok || no.Code != v1.CodeOpensPath || no.Status != refusal.Conflict || no.Hint == "") {
@@ -153,7 +153,7 @@ func TestRecordedMeanwhile(t *testing.T) {
 	tries := 0
 	_, err := s.s.Update(t.Context(), func(tx *store.Tx) error {
 		tries++
-		err := outsiders.Check(t.Context(), tx, 0x8012, "host h1", nil)
+		err := outsiders.Check(t.Context(), tx, outsiders.Asked{Key: 0x8012, Subject: "host h1"})
 		if tries == 1 {
 			leader.record(outsider(3, 0x12))
 		}
@@ -172,7 +172,7 @@ func TestStoreFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := s.s.Update(t.Context(), func(tx *store.Tx) error {
 		cancel()
-		return outsiders.Check(ctx, tx, 0x8012, "host h1", nil)
+		return outsiders.Check(ctx, tx, outsiders.Asked{Key: 0x8012, Subject: "host h1"})
 	})
 	if err == nil {
 		t.Error("no error")

@@ -79,7 +79,7 @@ func TestRecordsOutsiders(t *testing.T) {
 		defer k.stop()
 		refused := func() bool {
 			_, err := k.store.Update(t.Context(), func(tx *store.Tx) error {
-				return outsiders.Check(t.Context(), tx, 0x8101, "host h9", nil)
+				return outsiders.Check(t.Context(), tx, outsiders.Asked{Key: 0x8101, Subject: "host h9"})
 			})
 			no, ok := errors.AsType[*refusal.Error](err)
 			if err != nil && (!ok || no.Code != v1.CodeOpensPath) {
