@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +28,8 @@ func TestMain(m *testing.M) {
 //	phase HOST PHASE [GUARD DETAIL]   put a host into a phase, with one unmet guard
 //	claimed HOST OTHER                have another host claim a GUID of a host
 //	admit-on-assign, release-at-once  let the fabric follow at once
+//	admit-after N [HOST...]           let the fabric follow when N hosts are assigned, of these hosts alone
+//	hosts N                           add hosts n01 and so on
 //	uses TENANT HOSTS RELEASING       have a tenant have so many hosts, of which so many are being released
 //	made-again-after-look             delete and create each tenant and cluster again, by another caller, once it was shown
 func TestScripts(t *testing.T) {
@@ -39,6 +43,8 @@ func TestScripts(t *testing.T) {
 			"claimed":               claimed,
 			"admit-on-assign":       func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnAssign(admit(ts)) },
 			"release-at-once":       func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnRelease(release(ts)) },
+			"admit-after":           admitAfter,
+			"hosts":                 hosts,
 			"exits":                 exits,
 			"uses":                  uses,
 			"made-again-after-look": func(ts *testscript.TestScript, not bool, _ []string) { backend(ts).RenewAfterLook(!not) },
@@ -130,6 +136,39 @@ func admit(ts *testscript.TestScript) func(*v1.Host) {
 		next.Status.Guards = []v1.Guard{{Name: "assigned", Met: true}, {Name: "programmed", Met: true}}
 		b.SetHost(next)
 	}
+}
+
+// hosts N
+func hosts(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for i := range n {
+		backend(ts).SetHost(v1.Host{
+			ID: fmt.Sprintf("n%02d", i+1), EK: strings.Repeat("ab", 32), HCAs: []v1.HCA{},
+			Status: v1.HostStatus{Phase: v1.PhaseQuarantined, Since: noon, Guards: []v1.Guard{}},
+		})
+	}
+}
+
+// admitAfter N [HOST...]
+func admitAfter(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	var mu sync.Mutex
+	var assigned []v1.Host
+	follow := admit(ts)
+	backend(ts).OnAssign(func(h *v1.Host) {
+		mu.Lock()
+		defer mu.Unlock()
+		if assigned = append(assigned, *h); len(assigned) < n {
+			return
+		}
+		for i := range assigned {
+			if len(args) == 1 || slices.Contains(args[1:], assigned[i].ID) {
+				follow(&assigned[i])
+			}
+		}
+	})
 }
 
 func release(ts *testscript.TestScript) func(*v1.Host) {

@@ -171,16 +171,13 @@ func hostAssign(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return each(cmd.Context(), env, c, ids, "assigned", func(ctx context.Context, id string) (*v1.Host, error) {
+			return each(cmd.Context(), env, c, ids, change{"assigned", func(ctx context.Context, id string) (*v1.Host, error) {
 				h, err := c.Hosts().Get(ctx, id)
 				if err != nil {
 					return nil, err
 				}
-				if h, err = c.Hosts().Assign(e.meant(ctx, h), id, n); err != nil {
-					return nil, err
-				}
-				return waited(ctx, env, c, h, w, v1.PhaseAdmitted)
-			})
+				return c.Hosts().Assign(e.meant(ctx, h), id, n)
+			}, w, v1.PhaseAdmitted})
 		},
 	}
 	cmd.Flags().StringVar(&cluster, "cluster", "", "the cluster to join")
@@ -231,13 +228,9 @@ available: the change is made in the fabric, and recorded when the store is back
 			if err := confirmRelease(env, yes, number, hosts); err != nil {
 				return err
 			}
-			return each(cmd.Context(), env, c, ids, "released", func(ctx context.Context, id string) (*v1.Host, error) {
-				h, err := c.Hosts().Release(e.meant(ctx, hosts[id]), id)
-				if err != nil {
-					return nil, err
-				}
-				return waited(ctx, env, c, h, w, v1.PhaseQuarantined)
-			})
+			return each(cmd.Context(), env, c, ids, change{"released", func(ctx context.Context, id string) (*v1.Host, error) {
+				return c.Hosts().Release(e.meant(ctx, hosts[id]), id)
+			}, w, v1.PhaseQuarantined})
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")

@@ -17,6 +17,9 @@ import (
 // reconnect is the pause before a broken watch is opened again.
 const reconnect = time.Second
 
+// lastLook bounds a request for a host after the time limit.
+const lastLook = 5 * time.Second
+
 func hostWait(env *cli.Env) *cobra.Command {
 	var phase string
 	w := cli.WaitFlags{Wait: true}
@@ -43,13 +46,7 @@ func hostWait(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return each(cmd.Context(), env, c, ids, phase, func(ctx context.Context, id string) (*v1.Host, error) {
-				h, err := c.Hosts().Get(ctx, id)
-				if err != nil {
-					return nil, err
-				}
-				return waited(ctx, env, c, h, w, v1.Phase(phase))
-			})
+			return each(cmd.Context(), env, c, ids, change{phase, c.Hosts().Get, w, v1.Phase(phase)})
 		},
 	}
 	cmd.Flags().StringVar(&phase, "for", string(v1.PhaseAdmitted), "the phase to wait for")
@@ -59,20 +56,16 @@ func hostWait(env *cli.Env) *cobra.Command {
 
 // afterChange prints where a host stands, after waiting for phase when asked.
 func afterChange(ctx context.Context, env *cli.Env, c *client.Client, h *v1.Host, w cli.WaitFlags, phase v1.Phase) error {
-	h, err := waited(ctx, env, c, h, w, phase)
-	if err != nil {
-		return err
+	if w.Wait {
+		within, cancel := context.WithTimeout(ctx, w.Timeout)
+		defer cancel()
+		var err error
+		if h, err = waitFor(ctx, within, env, c, h, w.Timeout, phase); err != nil {
+			return err
+		}
 	}
 	notRecorded(env, h)
 	return env.Print(h, func(t *cli.Columns) { changed(t, h) })
-}
-
-// waited returns a host when it is in a phase, if that was asked for.
-func waited(ctx context.Context, env *cli.Env, c *client.Client, h *v1.Host, w cli.WaitFlags, phase v1.Phase) (*v1.Host, error) {
-	if !w.Wait {
-		return h, nil
-	}
-	return waitFor(ctx, env, c, h, w.Timeout, phase)
 }
 
 // notRecorded says that a change waits for the store.
@@ -93,13 +86,12 @@ func changed(t *cli.Columns, hosts ...*v1.Host) {
 }
 
 // waitFor follows a host until it is in phase and returns it then. It reports each change of phase on standard error. If a
-// watch breaks, because the service restarts for example, it is opened again.
-func waitFor(ctx context.Context, env *cli.Env, c *client.Client, h *v1.Host, timeout time.Duration, phase v1.Phase) (*v1.Host, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+// watch breaks, because the service restarts for example, it is opened again. It ends with within, which ends timeout after the command
+// began to wait; a host of which nothing was seen by then is asked for once, for at most lastLook.
+func waitFor(ctx, within context.Context, env *cli.Env, c *client.Client, h *v1.Host, timeout time.Duration, phase v1.Phase) (*v1.Host, error) {
 	told := v1.Phase("")
-	for {
-		for next, err := range c.Hosts().Watch(ctx, h.ID) {
+	for within.Err() == nil {
+		for next, err := range c.Hosts().Watch(within, h.ID) {
 			if p, ok := errors.AsType[*v1.Problem](err); ok && p.Status < 500 {
 				return nil, err
 			}
@@ -116,14 +108,24 @@ func waitFor(ctx context.Context, env *cli.Env, c *client.Client, h *v1.Host, ti
 			}
 		}
 		select {
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return nil, fmt.Errorf("stopped waiting for host %s", h.ID)
-			}
-			return nil, timedOut(h, timeout, phase)
+		case <-within.Done():
 		case <-time.After(reconnect):
 		}
 	}
+	if errors.Is(within.Err(), context.Canceled) {
+		return nil, fmt.Errorf("stopped waiting for host %s", h.ID)
+	}
+	if told == "" {
+		look, cancel := context.WithTimeout(ctx, lastLook)
+		defer cancel()
+		if now, err := c.Hosts().Get(look, h.ID); err == nil {
+			h = now
+		}
+	}
+	if h.Status.Phase == phase {
+		return h, nil
+	}
+	return nil, timedOut(h, timeout, phase)
 }
 
 func timedOut(h *v1.Host, timeout time.Duration, phase v1.Phase) error {
