@@ -29,15 +29,19 @@ func (p *Prover) note(r *reading, out *v1.Isolation, q v1.IsolationQuery, why or
 	if q.Tenant != "" || q.Membership != p.Pace.Membership {
 		return
 	}
-	ports := r.proven.Ports()
+	p.told.Lock()
+	known, ports, beside := p.kept.reading == r, p.kept.ports, p.kept.beside
+	p.told.Unlock()
+	if !known { // the same record is not written again for each request that shares a reading
+		ports, beside = r.proven.Ports(), &outsiders.Found{Begun: out.Bounds.Begun, Outsiders: r.proven.Outsiders()}
+	}
 	p.told.Lock()
 	defer p.told.Unlock()
 	if was := p.kept.found; was != nil && out.Bounds.Begun.Before(was.Bounds.Begun) {
 		return // a reading that is shared may be older
 	}
 	p.kept.found, p.kept.ports, p.kept.origin, p.kept.failed = out, ports, why, nil
-	p.kept.reading = r
-	p.kept.beside = &outsiders.Found{Begun: out.Bounds.Begun, Outsiders: r.proven.Outsiders()}
+	p.kept.reading, p.kept.beside = r, beside
 	if p.standing != nil {
 		p.standing.News()
 	}

@@ -122,3 +122,31 @@ func TestRecordsOutsiders(t *testing.T) {
 		}
 	})
 }
+
+// A request that shares a reading has nothing recorded again: all records would be written for each such request.
+func TestSharedReadingIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := keep(t, proving.Pace{Every: time.Hour, Rate: 100}, nil)
+		defer k.stop()
+		k.after(20 * time.Minute)
+		k.forget(t, "h1", 0x8101)
+		examine := func() time.Time {
+			out, err := k.Examine(t.Context(), v1.IsolationQuery{}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out.Records
+		}
+		begun := examine()
+		k.after(22 * time.Minute)
+		written := k.revision(t)
+		if again := examine(); !again.Equal(begun) {
+			t.Fatalf("the reading of %v is not shared: %v", begun, again)
+		}
+		k.after(24 * time.Minute)
+		if now := k.revision(t); now != written {
+			t.Errorf("the store went from revision %d to %d for a reading that was shared", written, now)
+		}
+	})
+}
