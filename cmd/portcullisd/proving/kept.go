@@ -79,32 +79,42 @@ func (p *Prover) Standing() (standing.Standing, bool) {
 // lead has what is found recorded until ctx ends, which is to be while this instance leads.
 func (k *Keeper) lead(ctx context.Context) {
 	p := k.Prover
-	var recorded *outsiders.Found
 	s := standing.New(standing.Options{
 		Store: p.Store, Log: p.Log, Now: p.Now, Every: p.Pace.Every, MaxAge: p.Pace.MaxAge(),
 		Newest: func() *v1.Isolation { found, _ := p.Last(); return found }, Why: k.why,
 		Beside: func(ctx context.Context) error {
-			found := p.beside()
+			found, recorded := p.beside()
 			if found == nil || found == recorded {
 				return nil
 			}
 			if err := outsiders.Record(ctx, p.Store, found); err != nil {
 				return err
 			}
-			recorded = found
+			p.recordedBeside(found)
 			return nil
 		},
 	})
 	p.lead(s)
-	defer p.lead(nil)
+	defer func() {
+		p.lead(nil)
+		found, _ := p.beside()
+		p.recordedBeside(found) // the instance that leads next records newer ones, which this one must not replace when it leads again
+	}()
 	s.Run(ctx)
 }
 
-// beside returns what passed a P_Key without a membership when all tenants were examined last; nil before the first time.
-func (p *Prover) beside() *outsiders.Found {
+// beside returns what passed a P_Key without a membership when all tenants were examined last, and what of it was recorded last; nil before
+// the first time.
+func (p *Prover) beside() (found, recorded *outsiders.Found) {
 	p.told.Lock()
 	defer p.told.Unlock()
-	return p.kept.beside
+	return p.kept.beside, p.recorded
+}
+
+func (p *Prover) recordedBeside(f *outsiders.Found) {
+	p.told.Lock()
+	defer p.told.Unlock()
+	p.recorded = f
 }
 
 func (p *Prover) lead(s *standing.Keeper) {

@@ -1,6 +1,7 @@
 package proving_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -147,6 +148,34 @@ func TestSharedReadingIsRecordedOnce(t *testing.T) {
 		k.after(24 * time.Minute)
 		if now := k.revision(t); now != written {
 			t.Errorf("the store went from revision %d to %d for a reading that was shared", written, now)
+		}
+	})
+}
+
+// An instance that leads again does not replace what another one found since by what it found itself before.
+func TestLeadsAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := keep(t, proving.Pace{Every: time.Hour, Rate: 100}, nil)
+		k.after(20 * time.Minute)
+		k.end()
+		<-k.over
+		newer := &outsiders.Found{Begun: time.Now(), Outsiders: []outsiders.Outsider{{Port: outsiders.Port{Name: "h9"}, PKeys: []ib.PKey{0x101}}}}
+		if err := outsiders.Record(t.Context(), k.store, newer); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); k.keeper.Keep(ctx) }()
+		k.after(25 * time.Minute)
+		stop()
+		<-over
+		snap, err := k.store.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if held, err := outsiders.Held(t.Context(), snap); err != nil || !held[0x101] {
+			t.Errorf("%v, %v: what was found since is gone", held, err)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"portcullis/api/fabric/records"
 	"portcullis/api/inventory"
 	"portcullis/api/isolation"
+	"portcullis/api/isolation/outsiders"
 	"portcullis/api/isolation/standing"
 	"portcullis/api/receipt"
 	"portcullis/api/receipts"
@@ -58,6 +59,7 @@ type Prover struct {
 	told sync.Mutex
 	kept kept
 
+	recorded *outsiders.Found // what the store was given last, or another instance that led since has replaced
 	standing *standing.Keeper // nil: this instance does not lead
 }
 
