@@ -28,7 +28,7 @@ const (
 	version   = 1
 	maxFile   = 512 << 10 // bytes
 	lockPause = 20 * time.Millisecond
-	// lockWithin is how long a lock is waited for: longer than a renewal may take, which is two answers of a provider.
+	// lockWithin is how long a lock is waited for at most: longer than a renewal may take, which is two answers of a provider.
 	lockWithin = 45 * time.Second
 )
 
@@ -172,7 +172,7 @@ func (p Place) write(s *Session) error {
 	}
 	data, err := encode(s)
 	if err == nil {
-		err = renameio.WriteFile(p.file, append(data, '\n'), 0o600)
+		err = renameio.WriteFile(p.file, append(data, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(p.file))) // tokens are in no other folder, ever
 	}
 	if err != nil {
 		return fmt.Errorf("session of %s: %w", p, err)
@@ -217,10 +217,10 @@ func (p Place) lock(ctx context.Context) (unlock func(), _ error) {
 		case <-pause.C:
 		case <-within.Done():
 			f.Close()
-			if ctx.Err() != nil {
+			if errors.Is(ctx.Err(), context.Canceled) {
 				return nil, ctx.Err()
 			}
-			return nil, fmt.Errorf("another portcullis has held the session of %s for %v: end it", p, lockWithin)
+			return nil, fmt.Errorf("another portcullis changes the session of %s, and does not end: end it; fuser %s.lock names it", p, p.file)
 		}
 	}
 }

@@ -11,8 +11,17 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// aheadOf is how long before the end of a token it is renewed, for one that lives long.
-const aheadOf = time.Minute
+const (
+	// aheadOf is how long before the end of a token it is renewed, for one that lives long.
+	aheadOf = time.Minute
+
+	// goodWithin is how long a request whose token is still good waits for another one, and goodPause is the time between two attempts.
+	goodWithin = 5 * time.Second
+	goodPause  = 10 * time.Second
+
+	// grace is how long a renewal may go on after its command was interrupted: the provider may have replaced the refresh token already.
+	grace = 3 * time.Second
+)
 
 // Ended is the error of a session that can't be renewed.
 type Ended struct {
@@ -29,9 +38,11 @@ type Source struct {
 	service string // the one that gets the token
 	ask     func(context.Context, *Session) (*signin.Tokens, error)
 	now     func() time.Time
+	write   func(*Session) error // shows before a renewal that what it returns can be kept
 
 	mu      sync.Mutex
-	current *Session // nil: it was signed out
+	current *Session  // nil: it was signed out
+	later   time.Time // no attempt before, as long as the token is good
 }
 
 // Open returns the source of the session at a place, nil where there is none. Service is the one that the tokens are sent to: a session
@@ -44,7 +55,7 @@ func Open(place Place, service string) (*Source, error) {
 	if x.Service != service {
 		return nil, &Ended{place, "it is for " + x.Service + ", and not for " + service}
 	}
-	return &Source{place: place, service: service, ask: renewed, now: time.Now, current: x}, nil
+	return &Source{place: place, service: service, ask: renewed, now: time.Now, write: place.write, current: x}, nil
 }
 
 // Session returns the session as it is now, nil after it was signed out.
@@ -70,10 +81,32 @@ func (s *Source) Token(ctx context.Context) (ib.SecretText, error) {
 	if !s.near(s.current) {
 		return s.current.Tokens.Bearer, nil
 	}
-	if err := s.renew(ctx); err != nil && (s.current == nil || !s.now().Before(s.current.Tokens.Expires)) {
-		return ib.SecretText{}, err
+	within := ctx
+	if s.good() {
+		if s.now().Before(s.later) {
+			return s.current.Tokens.Bearer, nil
+		}
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeout(ctx, goodWithin)
+		defer cancel()
+	}
+	if err := s.renew(within); err != nil {
+		if !s.good() {
+			return ib.SecretText{}, err
+		}
+		s.later = s.now().Add(goodPause)
 	}
 	return s.current.Tokens.Bearer, nil // renewed, or good for a moment still
+}
+
+// good reports whether there is a token, and its end has not come.
+func (s *Source) good() bool { return s.current != nil && s.now().Before(s.current.Tokens.Expires) }
+
+// outlast returns a context that ends grace after ctx.
+func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return out, func() { stop(); cancel() }
 }
 
 // near reports whether a session is to be renewed; one that is not there is.
@@ -104,8 +137,18 @@ func (s *Source) renew(ctx context.Context) error {
 		case was.Tokens.Refresh.IsZero():
 			return was, &Ended{s.place, "its token ended at " + was.Tokens.Expires.UTC().Format(time.RFC3339) + ", and can't be renewed"}
 		}
+		// A provider that rotates refresh tokens takes the earlier one for stolen when it comes again. So it is used where the next one can be
+		// kept, and its answer is awaited.
+		if err := ctx.Err(); err != nil {
+			return was, err
+		}
+		if err := s.write(was); err != nil {
+			return was, err
+		}
 		next := *was
-		tokens, err := s.ask(ctx, was)
+		asking, cancel := outlast(ctx)
+		defer cancel()
+		tokens, err := s.ask(asking, was)
 		if e, ok := errors.AsType[*signin.Error](err); ok && e.Over {
 			next.Tokens.Refresh = ib.SecretText{}
 			s.current = &next

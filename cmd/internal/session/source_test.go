@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"portcullis/api/ca"
@@ -210,4 +211,95 @@ func TestInterrupted(t *testing.T) {
 	if _, err := s.Token(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestInterruptedRenewal: what a provider returns after its command was interrupted is kept, and it is not awaited for long.
+func TestInterruptedRenewal(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.open()
+	b.now = noon.Add(time.Hour)
+	ctx, interrupt := context.WithCancel(t.Context())
+	answer := s.ask
+	s.ask = func(within context.Context, x *Session) (*signin.Tokens, error) {
+		interrupt()
+		if within.Err() != nil {
+			return nil, within.Err()
+		}
+		return answer(within, x)
+	}
+	if got, err := s.Token(ctx); err != nil || got.Reveal() != "token2" {
+		t.Errorf("interrupted: %q, %v", got.Reveal(), err)
+	}
+	if x, err := b.place.Read(); err != nil || x.Tokens.Refresh.Reveal() != "r2" {
+		t.Errorf("kept: %+v, %v", x, err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		s := b.open()
+		b.now = noon.Add(time.Hour)
+		ctx, interrupt := context.WithCancel(t.Context())
+		s.ask = func(within context.Context, _ *Session) (*signin.Tokens, error) {
+			interrupt()
+			<-within.Done()
+			return nil, within.Err()
+		}
+		begin := time.Now()
+		if _, err := s.Token(ctx); !errors.Is(err, context.Canceled) || time.Since(begin) != grace {
+			t.Errorf("a provider that does not answer: %v after %v", err, time.Since(begin))
+		}
+		asked := false
+		s.ask = func(context.Context, *Session) (*signin.Tokens, error) { asked = true; return nil, errors.New("asked") }
+		if _, err := s.Token(ctx); !errors.Is(err, context.Canceled) || asked {
+			t.Errorf("after the interruption: %v, asked %v", err, asked)
+		}
+	})
+}
+
+// TestFullDisk: a refresh token is not used where the next one can't be kept.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.open()
+	full := errors.New("no space left on device")
+	s.write = func(*Session) error { return full }
+	b.now = noon.Add(time.Hour - time.Second)
+	b.want(s, "first")
+	b.now = noon.Add(time.Hour)
+	if got, err := s.Token(t.Context()); !errors.Is(err, full) || !got.IsZero() {
+		t.Errorf("on a full disk: %q, %v", got.Reveal(), err)
+	}
+	b.wantAsked()
+}
+
+// TestHeldSession: a process that holds the session and does not end delays a good token for seconds, once, and is named when the token has ended.
+func TestHeldSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		s := b.open()
+		unlock, err := b.place.lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unlock()
+		b.now = noon.Add(time.Hour - time.Second)
+		begin := time.Now()
+		b.want(s, "first")
+		b.want(s, "first")
+		if took := time.Since(begin); took != goodWithin {
+			t.Errorf("a good token took %v, want %v", took, goodWithin)
+		}
+		b.now = noon.Add(time.Hour)
+		for _, most := range []time.Duration{30 * time.Second, time.Hour} { // that of a request, and longer than a lock is waited for
+			ctx, cancel := context.WithTimeout(t.Context(), most)
+			begin = time.Now()
+			_, err = s.Token(ctx)
+			cancel()
+			if err == nil || !strings.Contains(err.Error(), "another portcullis changes the session of context prod, and does not end: end it; fuser "+b.place.file+".lock names it") ||
+				time.Since(begin) != min(most, lockWithin) {
+				t.Errorf("after %v: %v", time.Since(begin), err)
+			}
+		}
+	})
 }
