@@ -263,7 +263,21 @@ func TestSignInByOtherWays(t *testing.T) {
 	}
 	_, text = p.portcullis(1, "whoami")
 	wantText(t, "a session that others may read", text, "has mode 0640, and others may use it; run: chmod 600 ")
+	_, text = p.portcullis(1, "login")
+	wantText(t, "login beside it", text, "has mode 0640, and others may use it; run: chmod 600 ")
+	if strings.Contains(text, "enter the code") {
+		t.Errorf("a person signs in, and the session can't be kept: %s", text)
+	}
 	p.portcullis(1, "logout")
+	p.portcullis(0, "logout")
+
+	// Another sign-in of the same person revokes nothing: many providers would end the new session with the earlier one.
+	p.portcullis(0, "login")
+	file = readFile(t, sessionFile(t, "prod"))
+	p.portcullis(0, "login")
+	writeSession(t, "prod", file)
+	backdate(t, "prod")
+	p.portcullis(0, "host", "list")
 	p.portcullis(0, "logout")
 
 	_, text = p.portcullis(2, "login", "--provider", "other")

@@ -20,6 +20,9 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
+// revokeWithin is how long a provider may take to revoke tokens whose end no person awaits.
+const revokeWithin = 5 * time.Second
+
 // signedIn is what login prints.
 type signedIn struct {
 	Session  string     `json:"session"`
@@ -50,6 +53,9 @@ browser on this machine instead. The tokens are kept for the context in use, or 
 					Msg:  "the token in " + at.TokenFile + " comes before a session of " + at.String(),
 					Hint: "leave out --token-file and " + cli.EnvTokenFile + ", and token_file of the context or of the configuration",
 				}
+			}
+			if _, err := at.Read(); err != nil {
+				return err // the new session could not be kept either
 			}
 			stranger, err := env.Stranger()
 			if err != nil {
@@ -159,21 +165,27 @@ func accepted(ctx context.Context, stranger *client.Client, t *signin.Tokens) (*
 	return who, err
 }
 
-// revokeQuietly takes back tokens that are of no use. That this fails says nothing new.
+// revokeQuietly takes back tokens that are of no use, also after the command was interrupted. That this fails says nothing new.
 func revokeQuietly(ctx context.Context, p *signin.Provider, t *signin.Tokens) {
-	_, _ = p.Revoke(ctx, t)
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeWithin)
+	defer cancel()
+	_, _ = p.Revoke(within, t)
 }
 
-// keep keeps a session in place of an earlier one, and says so.
+// keep keeps a session in place of an earlier one, and says so. The earlier one of another person is revoked. That of the same person is
+// not: a provider may end all that it granted to the person and the client then (RFC 7009, section 2.1), the new session too.
 func keep(ctx context.Context, env *cli.Env, at *cli.SignInPlace, p *signin.Provider, s *session.Session, who *v1.WhoAmI) error {
+	var earlier *session.Session
 	err := at.Change(ctx, func(was *session.Session) (*session.Session, error) {
-		if was != nil && was.Settings.Issuer == s.Settings.Issuer && was.Settings.ClientID == s.Settings.ClientID {
-			revokeQuietly(ctx, p, &was.Tokens)
-		}
+		earlier = was
 		return s, nil
 	})
 	if err != nil {
+		revokeQuietly(ctx, p, &s.Tokens)
 		return err
+	}
+	if earlier != nil && earlier.Settings.Issuer == s.Settings.Issuer && earlier.Settings.ClientID == s.Settings.ClientID && earlier.Tokens.Subject != s.Tokens.Subject {
+		revokeQuietly(ctx, p, &earlier.Tokens)
 	}
 	out := signedIn{at.String(), s.Provider, who.Name, who.Role, who.Expires, !s.Tokens.Refresh.IsZero()}
 	return env.Print(out, func(w *cli.Columns) {
