@@ -138,7 +138,7 @@ func TestSignInFromTheCommandLine(t *testing.T) {
 
 	out, text := p.portcullis(0, "login")
 	wantText(t, "login", out, "signed in for context prod as oidc:corp:id1, role viewer; token until ", ", then renewed")
-	wantText(t, "login", text, "Open "+p.providers.URLs[0]+"/device in a browser", "The code ends at")
+	wantText(t, "login", text, "Sign in at "+p.providers.URLs[0]+", for the client portcullis-cli. The service names both.\n", "Open "+p.providers.URLs[0]+"/device in a browser", "The code ends at")
 	out, _ = p.portcullis(0, "whoami")
 	wantText(t, "whoami", out, "oidc:corp:id1", "identity provider corp", "SESSION", "then renewed while the provider allows it; signed in at ")
 	out, _ = p.portcullis(0, "whoami", "-o", "json")

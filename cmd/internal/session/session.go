@@ -50,6 +50,7 @@ type wire struct {
 	ClientID string    `json:"client_id"`
 	Scopes   []string  `json:"scopes"`
 	UseID    bool      `json:"use_id_token"`
+	Audience string    `json:"audience,omitempty"`
 	CA       string    `json:"ca,omitempty"`
 	Subject  string    `json:"subject"`
 	SignedIn time.Time `json:"signed_in"`
@@ -61,7 +62,7 @@ type wire struct {
 
 func encode(s *Session) ([]byte, error) {
 	return json.Marshal(wire{
-		version, s.Service, s.Provider, s.Settings.Issuer, s.Settings.ClientID, s.Settings.Scopes, s.Settings.UseID, string(s.Settings.CA),
+		version, s.Service, s.Provider, s.Settings.Issuer, s.Settings.ClientID, s.Settings.Scopes, s.Settings.UseID, s.Settings.Audience, string(s.Settings.CA),
 		s.Tokens.Subject, s.SignedIn, s.Tokens.Bearer.Reveal(), s.Tokens.Begins, s.Tokens.Expires, s.Tokens.Refresh.Reveal(),
 	})
 }
@@ -85,7 +86,7 @@ func decode(data []byte) (*Session, error) {
 	}
 	s := &Session{
 		Service: w.Service, Provider: w.Provider, SignedIn: w.SignedIn,
-		Settings: signin.Settings{Issuer: w.Issuer, ClientID: w.ClientID, Scopes: w.Scopes, UseID: w.UseID},
+		Settings: signin.Settings{Issuer: w.Issuer, ClientID: w.ClientID, Scopes: w.Scopes, UseID: w.UseID, Audience: w.Audience},
 		Tokens: signin.Tokens{
 			Bearer: ib.NewSecretText(w.Bearer), Refresh: ib.NewSecretText(w.Refresh), Begins: w.Begins, Expires: w.Expires, Subject: w.Subject,
 		},

@@ -22,7 +22,7 @@ func secret(s string) ib.SecretText { return ib.NewSecretText(s) }
 func example() *Session {
 	return &Session{
 		Service: "https://fabric.test", Provider: "corp", SignedIn: noon,
-		Settings: signin.Settings{Issuer: "https://idp.test", ClientID: "cli", Scopes: []string{"openid"}, UseID: true},
+		Settings: signin.Settings{Issuer: "https://idp.test", ClientID: "cli", Scopes: []string{"openid"}, UseID: true, Audience: "fabric"},
 		Tokens:   signin.Tokens{Bearer: secret("first"), Refresh: secret("r1"), Begins: noon, Expires: noon.Add(time.Hour), Subject: "olga"},
 	}
 }

@@ -184,6 +184,9 @@ func TestHostileProvider(t *testing.T) {
 		"a token that ends before":     {token(nil, map[string]any{"exp": 5}), nil, "is no JWT with exp"},
 		"a huge token":                 {token(nil, map[string]any{"pad": strings.Repeat("x", 8<<10)}), nil, "is no JWT with exp of at most 8192 bytes"},
 		"a huge access token":          {token(map[string]any{"pad": strings.Repeat("x", 8<<10)}, nil), func(s *Settings) { s.UseID = false }, "is no JWT with exp of at most 8192 bytes"},
+		"an access token for others":   {token(map[string]any{"aud": []string{"\x1b[2Jmail", "cli"}}, nil), func(s *Settings) { s.UseID, s.Audience = false, "fabric" }, `is for ["\x1b[2Jmail" "cli"], and not for fabric: it was not sent`},
+		"an ID token for others":       {nil, func(s *Settings) { s.Audience = "fabric" }, `is for ["cli"], and not for fabric`},
+		"an audience that draws":       {nil, func(s *Settings) { s.Audience = "\x1b[2J" }, "the audience"},
 		"a huge refresh token": {func(h *hostile) pages {
 			return pages{"/token": give(map[string]any{"access_token": "a", "id_token": h.token(nil), "refresh_token": strings.Repeat("x", 16<<10+1)})}
 		}, nil, "the refresh token of the identity provider has more than 16384 bytes"},

@@ -29,6 +29,7 @@ type Settings struct {
 	ClientID string // of a public client
 	Scopes   []string
 	UseID    bool   // the ID token is the one that the service accepts; else the access token
+	Audience string // that this token must have in aud, since it is for the service then; "": any
 	CA       []byte // PEM: the only authorities of the provider's certificate; nil: those of the system
 }
 
@@ -42,6 +43,9 @@ func (s *Settings) Check() error {
 	}
 	if len(s.Scopes) > maxScopes || slices.ContainsFunc(s.Scopes, func(scope string) bool { return !word(scope) }) {
 		return fmt.Errorf("the scopes %.256q are not at most %d, of 1 to %d printable characters without blanks", s.Scopes, maxScopes, maxWord)
+	}
+	if len(s.Audience) > maxURL || !printable(s.Audience) {
+		return fmt.Errorf("the audience %.128q is not at most %d printable characters", s.Audience, maxURL)
 	}
 	_, err := s.tls()
 	return err

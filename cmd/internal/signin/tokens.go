@@ -95,6 +95,12 @@ func (p *Provider) tokens(answer *oauth2.Token, nonce, subject string) (*Tokens,
 			Hint:   "have the provider make JWT access tokens for the service, or have the operator of the service set oidc.login.token to id",
 		}
 	}
+	if a := p.settings.Audience; a != "" && !c.Audience.Contains(a) {
+		return nil, &Error{
+			Detail: fmt.Sprintf("the token of the identity provider is for %s, and not for %s: it was not sent to the service", bounded(fmt.Sprintf("%q", []string(c.Audience)), 256), bounded(a, 128)),
+			Hint:   "have the provider put the audience of the service into its tokens, or have the operator of the service compare audience, login.scopes and login.token of oidc with the provider",
+		}
+	}
 	out.Bearer, out.Expires = ib.NewSecretText(bearer), c.Expiry.Time()
 	if c.IssuedAt != nil {
 		out.Begins = c.IssuedAt.Time()

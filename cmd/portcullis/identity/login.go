@@ -69,6 +69,7 @@ browser on this machine instead. The tokens are kept for the context in use, or 
 			if err != nil {
 				return err
 			}
+			fmt.Fprintf(env.Err, "Sign in at %s, for the client %s. The service names both.\n", cli.Plain(settings.Issuer), cli.Plain(settings.ClientID))
 			var tokens *signin.Tokens
 			if browser {
 				tokens, err = p.Browser(cmd.Context(), func(url string) { showPage(cmd.Context(), env, url) })
@@ -104,7 +105,7 @@ func chosen(ctx context.Context, stranger *client.Client, name, caFile string) (
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &signin.Settings{Issuer: p.Issuer, ClientID: p.ClientID, Scopes: p.Scopes, UseID: p.Token == "id", CA: []byte(p.CA)}
+	s := &signin.Settings{Issuer: p.Issuer, ClientID: p.ClientID, Scopes: p.Scopes, UseID: p.Token == "id", Audience: p.Audience, CA: []byte(p.CA)}
 	if caFile != "" {
 		if s.CA, err = input.ReadFile(caFile, input.Small); err != nil {
 			return nil, nil, fmt.Errorf("read --provider-ca: %w", err)
