@@ -268,8 +268,8 @@ func TestSignInByOtherWays(t *testing.T) {
 	if strings.Contains(text, "enter the code") {
 		t.Errorf("a person signs in, and the session can't be kept: %s", text)
 	}
-	p.portcullis(1, "logout")
-	p.portcullis(0, "logout")
+	out, _ = p.portcullis(0, "logout")
+	wantText(t, "logout of what others may read", out, "signed out of context prod, and revoked at the provider corp")
 
 	// Another sign-in of the same person revokes nothing: many providers would end the new session with the earlier one.
 	p.portcullis(0, "login")

@@ -116,7 +116,10 @@ func Of(dir, name, service string) Place {
 func (p Place) String() string { return p.name }
 
 // Read returns the session, nil where there is none. A file that others may read or write is refused.
-func (p Place) Read() (*Session, error) {
+func (p Place) Read() (*Session, error) { return p.read(0o077) }
+
+// read refuses files with one of the forbidden bits of mode.
+func (p Place) read(forbidden fs.FileMode) (*Session, error) {
 	for _, place := range []struct {
 		name, cure string
 		dir        bool
@@ -129,7 +132,7 @@ func (p Place) Read() (*Session, error) {
 			return nil, fmt.Errorf("session of %s: %w", p, err)
 		case info.IsDir() != place.dir || !place.dir && !info.Mode().IsRegular():
 			return nil, fmt.Errorf("session of %s: %s is neither a folder nor a file of portcullis: remove it", p, place.name)
-		case info.Mode().Perm()&0o077 != 0:
+		case info.Mode().Perm()&forbidden != 0:
 			return nil, fmt.Errorf("session of %s: %s has mode %04o, and others may use it; run: %s%s", p, place.name, info.Mode().Perm(), place.cure, place.name)
 		}
 	}
@@ -181,14 +184,21 @@ func (p Place) write(s *Session) error {
 	return nil
 }
 
-// Remove removes the session, whatever its file holds.
-func (p Place) Remove(ctx context.Context) error {
+// End removes the session, whatever its file holds, after revoke was called with it, unless there is none. One that others may use is
+// revoked too, since they may have it. The errors of both are returned.
+func (p Place) End(ctx context.Context, revoke func(*Session) error) error {
 	unlock, err := p.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return p.write(nil)
+	s, err := p.read(0)
+	if s != nil {
+		err = revoke(s)
+	} else if err != nil {
+		err = fmt.Errorf("removed, and not revoked at the provider: %w", err)
+	}
+	return errors.Join(err, p.write(nil))
 }
 
 // lock waits until no other process changes the session. The file of the lock stays: removing it would let two in.

@@ -73,7 +73,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: %v, %v; want none", p, s, err)
 		}
 	}
-	if err := prod.Remove(t.Context()); err != nil {
+	if err := prod.End(t.Context(), func(*Session) error { return nil }); err != nil {
 		t.Error(err)
 	}
 	if s, err := prod.Read(); s != nil || err != nil {
@@ -176,7 +176,7 @@ func TestOneChangeAtATime(t *testing.T) {
 	if err := p.Change(ctx, func(*Session) (*Session, error) { t.Error("two at once"); return nil, nil }); err == nil || !strings.Contains(err.Error(), "another portcullis changes the session") {
 		t.Errorf("a second change: %v", err)
 	}
-	if err := p.Remove(ctx); err == nil || !strings.Contains(err.Error(), "another portcullis changes the session") {
+	if err := p.End(ctx, func(*Session) error { t.Error("ended by two"); return nil }); err == nil || !strings.Contains(err.Error(), "another portcullis changes the session") {
 		t.Errorf("a removal: %v", err)
 	}
 	close(leave)
@@ -223,4 +223,36 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("accepted: %+v", s)
 		}
 	})
+}
+
+// TestEnd: a session is revoked, also where others may use its file, and its file is removed whatever it holds and whatever the revocation
+// returns.
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	away := errors.New("the provider is away")
+	for name, tt := range map[string]struct {
+		spoil   func(file string) error
+		revoked bool
+		err     string
+	}{
+		"a session":             {func(string) error { return nil }, true, "the provider is away"},
+		"one that others read":  {func(file string) error { return os.Chmod(file, 0o644) }, true, "the provider is away"},
+		"one in an open folder": {func(file string) error { return os.Chmod(filepath.Dir(file), 0o755) }, true, "the provider is away"},
+		"no JSON":               {func(file string) error { return os.WriteFile(file, []byte("x"), 0o600) }, false, "removed, and not revoked at the provider"},
+		"none":                  {os.Remove, false, ""},
+	} {
+		p := Of(t.TempDir(), "prod", "")
+		put(t, p, example())
+		if err := tt.spoil(p.file); err != nil {
+			t.Fatal(err)
+		}
+		revoked := false
+		err := p.End(t.Context(), func(s *Session) error { revoked = same(s, example()); return away })
+		if revoked != tt.revoked || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: revoked %v, %v", name, revoked, err)
+		}
+		if _, err := os.Lstat(p.file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the file is there: %v", name, err)
+		}
+	}
 }

@@ -23,8 +23,8 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Detail }
 
-// ErrInterrupted is the end of a sign-in that its person broke off.
-var ErrInterrupted = errors.New("interrupted: nothing was signed in")
+// ErrInterrupted is the end of an attempt that its person broke off.
+var ErrInterrupted = errors.New("interrupted")
 
 // Codes of RFC 6749 and RFC 8628, and how to handle them.
 var hints = map[string]string{

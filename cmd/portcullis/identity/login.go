@@ -76,6 +76,9 @@ browser on this machine instead. The tokens are kept for the context in use, or 
 			} else {
 				tokens, err = p.Device(cmd.Context(), func(c *signin.Code) { showCode(env, c) })
 			}
+			if errors.Is(err, signin.ErrInterrupted) {
+				err = fmt.Errorf("%w: nothing was signed in", err)
+			}
 			if err != nil {
 				return err
 			}

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -38,29 +37,24 @@ remove its tokens from this machine. They are removed also where the provider ca
 func signOut(ctx context.Context, env *cli.Env, at *cli.SignInPlace) error {
 	if s, err := at.Read(); s == nil && err == nil {
 		return env.Print(signedOut{Session: at.String()}, func(w *cli.Columns) { w.Text("there is no session of %s", at) })
-	} else if err != nil {
-		return errors.Join(fmt.Errorf("not revoked at the provider: %w", err), at.Remove(ctx))
 	}
 	out, said := signedOut{Session: at.String(), SignedOut: true}, "signed out of "+at.String()
-	err := at.Change(ctx, func(s *session.Session) (*session.Session, error) {
-		if s == nil {
-			return nil, nil
-		}
+	err := at.End(ctx, func(s *session.Session) error {
 		p, err := signin.Discover(ctx, s.Settings)
 		if err != nil {
-			return nil, notRevoked(s, err)
+			return notRevoked(s, err)
 		}
 		done, err := p.Revoke(ctx, &s.Tokens)
 		switch {
 		case err != nil:
-			return nil, notRevoked(s, err)
+			return notRevoked(s, err)
 		case done:
 			out.Revoked = true
 			said += ", and revoked at the provider " + s.Provider
 		default:
 			said += "; the provider " + s.Provider + " revokes nothing, so that its token is good until " + cli.Stamp(s.Tokens.Expires)
 		}
-		return nil, nil
+		return nil
 	})
 	if err != nil {
 		return err
