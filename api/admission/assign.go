@@ -148,13 +148,13 @@ func opensPath(ctx context.Context, tx *store.Tx, f *facts, c *tenancy.Cluster) 
 			own = append(own, p.Cable)
 		}
 	}
-	keys := []ib.PKey{c.PKey}
+	keys := []ib.PKey{c.PKey.Full()}
 	for _, name := range c.Uses {
 		shared, err := tenancy.FindCluster(ctx, tx, name)
 		if err != nil {
 			return err
 		}
-		keys = append(keys, shared.PKey)
+		keys = append(keys, shared.PKey.Limited())
 	}
 	for _, k := range keys {
 		if err := outsiders.Check(ctx, tx, outsiders.Asked{Key: k, Subject: "host " + f.host.ID, Own: own, Vague: tenancy.Scoped(ctx)}); err != nil {

@@ -40,7 +40,7 @@ func TestOpensPath(t *testing.T) {
 	}
 	l.admit("host-1", "red")
 	far := ib.Place{Switch: 0xFA, Port: 9}
-	l.passes(far, red.PKey.Base())
+	l.passes(far, red.PKey.Full())
 	code2, detail := refusedBy(l, "host-2", "red")
 	if code2 != v1.CodeOpensPath || !strings.Contains(detail, "host host-2") {
 		t.Errorf("host-2 to red: %s: %s", code2, detail)
@@ -56,7 +56,7 @@ func TestOpensPath(t *testing.T) {
 		t.Errorf("host-2 to blue: %s: %s", c, d)
 	}
 
-	l.passes(far, shared.PKey.Base())
+	l.passes(far, shared.PKey.Full())
 	if _, err := l.svc.Tenancy().Use(l.ctx(), "alice", "red", "store", v1.ClusterUse{}); code(err) != v1.CodeOpensPath {
 		t.Errorf("red uses store: %v", err)
 	}
@@ -64,11 +64,17 @@ func TestOpensPath(t *testing.T) {
 	if _, err := l.svc.Tenancy().Use(l.ctx(), "alice", "red", "store", v1.ClusterUse{}); err != nil {
 		t.Errorf("after an examination without a finding: %v", err)
 	}
-	l.passes(far, shared.PKey.Base())
+	l.passes(far, shared.PKey.Limited())
+	if c, d := refusedBy(l, "host-3", "red"); c != "<nil>" {
+		t.Errorf("host-3 to red, which uses store, beside a limited port: %s: %s", c, d)
+	}
+	l.release("host-3")
+	l.settle()
+	l.passes(far, shared.PKey.Full())
 	if c, _ := refusedBy(l, "host-3", "red"); c != v1.CodeOpensPath {
 		t.Errorf("host-3 to red, which uses store: %s", c)
 	}
-	l.passes(l.host("host-3").HCAs[0].Ports[0].Cabled, red.PKey.Base(), shared.PKey.Base())
+	l.passes(l.host("host-3").HCAs[0].Ports[0].Cabled, red.PKey.Base(), shared.PKey.Full())
 	if c, d := refusedBy(l, "host-3", "red"); c != "<nil>" {
 		t.Errorf("host-3 to red, whose packets pass at its own port alone: %s: %s", c, d)
 	}
@@ -88,7 +94,7 @@ func TestOpensPathHidesOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.passes(ib.Place{Switch: 0xFA, Port: 9}, red.PKey.Base(), shared.PKey.Base())
+	l.passes(ib.Place{Switch: 0xFA, Port: 9}, red.PKey.Base(), shared.PKey.Full())
 	_, assigned := l.svc.Assign(within, "scheduler", "host-1", v1.Assignment{Cluster: "red"})
 	_, used := l.svc.Tenancy().Use(within, "scheduler", "red", "store", v1.ClusterUse{})
 	for what, err := range map[string]error{"assignment": assigned, "use": used} {
@@ -116,7 +122,7 @@ func TestChoosesCleanPKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := red.PKey.Base() + 1
-	l.passes(ib.Place{Switch: 0xFA, Port: 9}, next, red.PKey.Base())
+	l.passes(ib.Place{Switch: 0xFA, Port: 9}, next, red.PKey.Full())
 	blue, err := l.svc.Tenancy().CreateCluster(l.ctx(), "alice", v1.NewCluster{Name: "blue", Tenant: "acme"})
 	if err != nil || blue.PKey.Base() != next+1 {
 		t.Errorf("blue has %+v, %v, want P_Key %v", blue, err, next+1)

@@ -25,13 +25,7 @@ func (p *Proven) Outsiders() []outsiders.Outsider {
 		if e.Adapter.Port != 0 {
 			o.GUID, o.Name = guids[e.Adapter], f.Devices[e.Adapter.Device].Name
 		}
-		for _, k := range e.Keys {
-			if base := k.Base(); base != ib.DefaultPKeyLimited && !p.in.members[member{seat{o.GUID, o.Place}, base}] {
-				o.PKeys = append(o.PKeys, base)
-			}
-		}
-		if len(o.PKeys) > 0 {
-			o.PKeys = sortedKeys(o.PKeys)
+		if o.PKeys = p.unexplained(seat{o.GUID, o.Place}, &e); len(o.PKeys) > 0 {
 			out = append(out, o)
 		}
 	}
@@ -39,4 +33,24 @@ func (p *Proven) Outsiders() []outsiders.Outsider {
 		return cmp.Or(cmp.Compare(a.Place.Switch, b.Place.Switch), cmp.Compare(a.Place.Port, b.Place.Port))
 	})
 	return out
+}
+
+// unexplained returns the P_Keys that no membership explains, sorted: as full ones if packets pass between the edge and limited members, and
+// else as limited ones, whose packets pass to and from full members.
+func (p *Proven) unexplained(at seat, e *proof.Edge) (out []ib.PKey) {
+	add := func(passing []ib.PKey, reaches func(ib.PKey) bool) {
+		for _, k := range passing {
+			switch base := k.Base(); {
+			case base == ib.DefaultPKeyLimited, p.in.members[member{at, base}]:
+			case reaches(k):
+				out = append(out, base.Full())
+			default:
+				out = append(out, base.Limited())
+			}
+		}
+	}
+	add(e.Sends, ib.PKey.IsFull)
+	add(e.Receives, func(k ib.PKey) bool { return !k.IsFull() })
+	slices.SortFunc(out, func(a, b ib.PKey) int { return cmp.Or(cmp.Compare(a.Base(), b.Base()), cmp.Compare(b, a)) })
+	return slices.CompactFunc(out, func(a, b ib.PKey) bool { return a.Base() == b.Base() })
 }

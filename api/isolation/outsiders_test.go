@@ -38,6 +38,12 @@ func (b *bed) wantOutsiders(what string, want ...outsiders.Outsider) {
 	}
 }
 
+// limited returns an outsider that only full members exchange packets with.
+func limited(o outsiders.Outsider) outsiders.Outsider {
+	o.PKeys = []ib.PKey{o.PKeys[0].Limited()}
+	return o
+}
+
 // A port is an outsider of a partition if packets pass there, by both tables or in spite of them, and no membership explains it.
 func TestOutsiders(t *testing.T) {
 	t.Parallel()
@@ -47,20 +53,25 @@ func TestOutsiders(t *testing.T) {
 	mod := mad.PKeyTableMod(port, 0)
 	is := outsiders.Outsider{
 		Port:  outsiders.Port{Place: ib.Place{Switch: b.list.Find(leaf).GUID, Port: port}, GUID: b.hostOf("h1").HCAs[0].Ports[0].GUID, Party: "tenant red"},
-		PKeys: []ib.PKey{blueKey.Base()},
+		PKeys: []ib.PKey{blueKey},
 	}
 	b.stray("h1", 0, blueKey)
 	b.wantOutsiders("in the adapter alone: the switch port stops its packets")
 	b.stray(leaf, mod, blueKey)
 	b.wantOutsiders("in both tables", is)
 	b.stray("h1", 0, blueKey.Limited())
-	b.wantOutsiders("limited in the adapter", is)
+	b.wantOutsiders("limited in the adapter: the switch port lets packets of limited members pass, and the adapter takes none", limited(is))
+	b.stray(leaf, mod, blueKey.Limited())
+	b.wantOutsiders("limited in both tables", limited(is))
+	b.stray("h1", 0, blueKey)
+	b.wantOutsiders("limited in the switch port", limited(is))
+	b.stray(leaf, mod, blueKey)
 	b.stray("h1", 0, 0)
 	b.wantOutsiders("in the switch port alone: the adapter stops its packets")
 
 	b.stray("h1", 0, 0x8333)
 	b.stray(leaf, mod, 0x8333)
-	is.PKeys = []ib.PKey{0x333}
+	is.PKeys = []ib.PKey{0x8333}
 	b.wantOutsiders("a P_Key of no cluster", is)
 	name := records.Key{PKey: 0x333, GUID: is.GUID, Place: is.Place}.String()
 	for what, g := range map[string]records.Grant{
@@ -89,7 +100,7 @@ func TestOutsiderInPlaceOfMember(t *testing.T) {
 	leaf, port := b.leaf("h1")
 	b.wantOutsiders("another adapter", outsiders.Outsider{
 		Port:  outsiders.Port{Place: ib.Place{Switch: b.list.Find(leaf).GUID, Port: port}, GUID: 0x77, Party: "undeclared"},
-		PKeys: []ib.PKey{redKey.Base()},
+		PKeys: []ib.PKey{redKey},
 	})
 }
 

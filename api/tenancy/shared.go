@@ -33,7 +33,7 @@ func (s *Service) Use(ctx context.Context, actor, cluster, shared string, u v1.C
 		case slices.Contains(c.Uses, with.Name):
 			return nil
 		}
-		if err := outsiders.Check(ctx, tx, outsiders.Asked{Key: with.PKey, Subject: "cluster " + c.Name, Vague: Scoped(ctx)}); err != nil {
+		if err := outsiders.Check(ctx, tx, outsiders.Asked{Key: with.PKey.Limited(), Subject: "cluster " + c.Name, Vague: Scoped(ctx)}); err != nil {
 			return err
 		}
 		c.Uses, with.Users = insert(c.Uses, with.Name), insert(with.Users, c.Name)

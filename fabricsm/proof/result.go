@@ -198,9 +198,9 @@ type Edge struct {
 	At      Place // the switch port
 	Adapter Place // Port 0: no end port is known behind it
 	Owner   Owner // of what is behind it
-	// Keys are the P_Keys of packets that pass in one direction at least, sorted, and none if every P_Key passes. The caller must not
-	// change them.
-	Keys []ib.PKey
+	// Sends and Receives are the P_Keys of packets that pass from and to what is behind the port, sorted; none if every P_Key passes. The
+	// caller must not change them.
+	Sends, Receives []ib.PKey
 }
 
 // Edges returns the ports behind which is an owner that the statement covers, with the packets that pass there under an assumption,
@@ -213,8 +213,7 @@ func (r *Result) Edges(assume Assumption) []Edge {
 		if e.party <= routers {
 			continue
 		}
-		k := p.sends(e).or(p.receives(e))
-		out = append(out, Edge{At: e.at, Adapter: e.adapter, Owner: p.owners[e.party], Keys: k.list})
+		out = append(out, Edge{At: e.at, Adapter: e.adapter, Owner: p.owners[e.party], Sends: p.sends(e).list, Receives: p.receives(e).list})
 	}
 	return out
 }

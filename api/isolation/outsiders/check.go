@@ -21,7 +21,7 @@ const vagueHint = "ask an operator to run portcullis verify, which names the por
 
 // Asked is a membership that is asked for.
 type Asked struct {
-	Key     ib.PKey
+	Key     ib.PKey    // limited: no packet passes between two limited members
 	Subject string     // the host or cluster, for the refusal
 	Own     []ib.Place // of the ports that are to be members
 	// Vague has the refusal name no port, device and owner: they may be of others than the credential has to do with.
@@ -46,7 +46,7 @@ func Check(ctx context.Context, tx *store.Tx, a Asked) error {
 	}
 	for i := range r.Value.Ports {
 		p := &r.Value.Ports[i]
-		if mine[p.Place] {
+		if mine[p.Place] || p.Limited && !key.IsFull() {
 			continue
 		}
 		explained, err := explains(ctx, tx, base, p)

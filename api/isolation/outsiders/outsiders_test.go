@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 	if err := s.check(0x8012); err != nil {
 		t.Errorf("before the first examination: %v", err)
 	}
-	s.record(outsider(3, 0x12, 0x13))
+	s.record(outsider(3, 0x8012, 0x8013))
 	err := s.check(0x8012, at(1))
 	if err == nil {
 		t.Fatal("not refused")
@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 	if err := s.check(0x8012, at(1), at(3)); err != nil {
 		t.Errorf("of its own port: %v", err)
 	}
-	s.record(outsider(4, 0x13))
+	s.record(outsider(4, 0x8013))
 	if err := s.check(0x8012); err != nil {
 		t.Errorf("after an examination that found none: %v", err)
 	}
@@ -86,11 +86,28 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Two limited members exchange no packets: a host that becomes one is not refused for another.
+func TestLimited(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.record(outsider(3, 0x0012))
+	if err := s.check(0x0012); err != nil {
+		t.Errorf("a limited member beside a limited port: %v", err)
+	}
+	if s.check(0x8012) == nil {
+		t.Error("a full member beside a limited port is not refused")
+	}
+	s.record(outsider(3, 0x0012), outsider(4, 0x8012))
+	if err := s.check(0x0012); err == nil || !strings.Contains(err.Detail, "port 4") {
+		t.Errorf("a limited member beside a full port: %v", err)
+	}
+}
+
 // A port that became a member since it was found is none any more.
 func TestExplainedSince(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.record(outsider(3, 0x12), outsider(5, 0x12))
+	s.record(outsider(3, 0x8012), outsider(5, 0x8012))
 	grant := func(num ib.PortNum, guid ib.GUID) {
 		_, err := s.s.Update(t.Context(), func(tx *store.Tx) error {
 			return records.Grants().Put(tx, records.Key{PKey: 0x12, GUID: guid, Place: at(num)}.String(), records.Grant{Host: "h9"})
@@ -116,7 +133,7 @@ func TestBounds(t *testing.T) {
 	s := newSite(t)
 	var many []outsiders.Outsider
 	for num := range ib.PortNum(40) {
-		many = append(many, outsider(num+1, 0x12))
+		many = append(many, outsider(num+1, 0x8012))
 	}
 	s.record(many...)
 	var own []ib.Place
@@ -129,7 +146,7 @@ func TestBounds(t *testing.T) {
 
 	many = nil
 	for k := range ib.PKey(1100) {
-		many = append(many, outsider(3, k+1))
+		many = append(many, outsider(3, 0x8000|(k+1)))
 	}
 	s.record(many...)
 	for _, k := range []ib.PKey{0x8001, 0x8000 + 1024, 0x8000 + 1100, 0xF000} {
@@ -155,7 +172,7 @@ func TestRecordedMeanwhile(t *testing.T) {
 		tries++
 		err := outsiders.Check(t.Context(), tx, outsiders.Asked{Key: 0x8012, Subject: "host h1"})
 		if tries == 1 {
-			leader.record(outsider(3, 0x12))
+			leader.record(outsider(3, 0x8012))
 		}
 		return errors.Join(err, records.Grants().Put(tx, records.Key{PKey: 0x12, GUID: 1, Place: at(1)}.String(), records.Grant{Host: "h1"}))
 	})
@@ -168,7 +185,7 @@ func TestRecordedMeanwhile(t *testing.T) {
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.record(outsider(3, 0x12))
+	s.record(outsider(3, 0x8012))
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := s.s.Update(t.Context(), func(tx *store.Tx) error {
 		cancel()

@@ -26,6 +26,8 @@ type Port struct {
 	GUID  ib.GUID  `json:"guid,omitzero"` // of the adapter's port; 0: none answers there
 	Name  string   `json:"name,omitempty"`
 	Party string   `json:"party,omitempty"` // tenant, or what else owns the port
+	// Limited: packets pass between it and full members alone.
+	Limited bool `json:"limited,omitempty"`
 }
 
 // record is what the store has of a P_Key, and of all P_Keys that are not recorded by themselves.
@@ -43,7 +45,7 @@ func stored() store.Collection[record] { return store.NewCollection[record]("iso
 // Outsider is a port, and the P_Keys of packets that pass there although no membership explains it.
 type Outsider struct {
 	Port
-	PKeys []ib.PKey // membership bit clear, sorted
+	PKeys []ib.PKey // full: packets pass between it and limited members too; each partition once
 }
 
 // Found is what one examination of all tenants found.
@@ -58,16 +60,18 @@ func (f *Found) records() map[string]record {
 	for i := range f.Outsiders {
 		o := &f.Outsiders[i]
 		for _, k := range o.PKeys {
-			r := ports[k]
+			r := ports[k.Base()]
 			if r == nil {
 				r = &record{Read: f.Begun}
-				ports[k] = r
+				ports[k.Base()] = r
 			}
 			if len(r.Ports) == mostPorts {
 				r.More++
 				continue
 			}
-			r.Ports = append(r.Ports, o.Port)
+			port := o.Port
+			port.Limited = !k.IsFull()
+			r.Ports = append(r.Ports, port)
 		}
 	}
 	out := map[string]record{}
