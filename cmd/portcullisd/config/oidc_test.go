@@ -63,10 +63,9 @@ func TestIssuersOfTokens(t *testing.T) {
 	}
 }
 
-// TestIssuerFiles: the CA file is read by --check, too, and no token has a name of people at identity providers.
-func TestIssuerFiles(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+// authority returns certificate and key of the authority of a provider.
+func authority(t *testing.T) ca.Pair {
+	t.Helper()
 	root, err := ca.New("idp", time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +74,14 @@ func TestIssuerFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return pair
+}
+
+// TestIssuerFiles: the CA file is read by --check, too, and no token has a name of people at identity providers.
+func TestIssuerFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pair := authority(t)
 	for name, data := range map[string]string{
 		"ca.pem": string(pair.Cert), "empty.pem": "\n",
 		"tokens.yaml": "tokens:\n- {name: 'oidc:corp:olga', role: viewer, sha256: " + strings.Repeat("ab", 32) + "}\n",
@@ -106,14 +113,7 @@ func TestIssuerFiles(t *testing.T) {
 func TestPublishedAuthority(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	root, err := ca.New("idp", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := root.PEM()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := authority(t)
 	for name, data := range map[string]string{"both.pem": "a note\n" + string(pair.Key) + string(pair.Cert), "large.pem": string(pair.Cert) + strings.Repeat("#", 16<<10)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
