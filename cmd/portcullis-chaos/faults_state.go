@@ -104,6 +104,12 @@ func (s *site) known() (k known) {
 	return k
 }
 
+// moved reports whether a host was being changed at one of two times, or between them.
+func (k *known) moved(host string, after *known) bool {
+	was := k.hosts[host]
+	return was.busy || was != after.hosts[host]
+}
+
 // awaitKeys returns when the change of M_Keys that follows a change of leaders has ended. A
 // backup has the M_Keys of its time; those of later are in an escrow kit, which is not tried
 // here.
@@ -174,7 +180,7 @@ func (s *site) restore(ctx context.Context, n *instance, before, after *known) e
 	if err := s.restored(ctx, n, before, after); err != nil {
 		return err
 	}
-	if err := s.review(ctx, n, holds); err != nil {
+	if err := s.review(ctx, n, holds, func(host string) bool { return before.moved(host, after) }); err != nil {
 		return err
 	}
 	if err := s.adopt(ctx, n); err != nil {
@@ -209,7 +215,7 @@ func (s *site) recover(ctx context.Context, n *instance) error {
 	if err := s.restored(ctx, n, &now, &now); err != nil {
 		return err
 	}
-	if err := s.review(ctx, n, holds); err != nil {
+	if err := s.review(ctx, n, holds, func(host string) bool { return now.moved(host, &now) }); err != nil {
 		return err
 	}
 	if err := s.regrow(ctx, n); err != nil {
@@ -260,7 +266,7 @@ func (s *site) restored(ctx context.Context, n *instance, before, after *known) 
 		clusters[all[i].ID] = all[i].Cluster
 	}
 	for id, was := range before.hosts {
-		if was.busy || was != after.hosts[id] {
+		if before.moved(id, after) {
 			continue
 		}
 		if cluster, ok := clusters[id]; !ok || cluster != was.cluster {

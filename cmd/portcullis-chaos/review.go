@@ -13,11 +13,12 @@ import (
 )
 
 // review does the operator's part: it rejects each host on which state and fabric do not agree, and ends the review. For a
-// host that stayed in its cluster they must agree. holds is what ports held before.
-func (s *site) review(ctx context.Context, n *instance, holds tables) error {
+// host that stayed in its cluster they must agree. holds is what ports held before, and moving reports whether a host was changed while
+// the state was saved.
+func (s *site) review(ctx context.Context, n *instance, holds tables, moving func(host string) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not after %v", bound))
 	defer cancel()
-	differ, err := s.compared(ctx, n, holds)
+	differ, err := s.compared(ctx, n, holds, moving)
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (s *site) review(ctx context.Context, n *instance, holds tables) error {
 }
 
 // compared returns the hosts that differ, once the instance has compared all of the fabric.
-func (s *site) compared(ctx context.Context, n *instance, holds tables) (differ []string, err error) {
+func (s *site) compared(ctx context.Context, n *instance, holds tables, moving func(string) bool) (differ []string, err error) {
 	steady := 0
 	for i := range s.hosts {
 		if !churns(i) {
@@ -61,6 +62,9 @@ func (s *site) compared(ctx context.Context, n *instance, holds tables) (differ 
 	var missing string
 	err = program.Await(ctx, "the restored state is compared with the fabric", func() (bool, error) {
 		sm, err := n.client.SM().Get(ctx)
+		if ctx.Err() != nil {
+			return false, nil // the end of the wait is no finding
+		}
 		if err != nil || !sm.Settled {
 			missing = fmt.Sprintf("%s has not settled (%v)", n.name(), err)
 			return false, nil
@@ -79,7 +83,7 @@ func (s *site) compared(ctx context.Context, n *instance, holds tables) (differ 
 				differ = append(differ, d.Host)
 			}
 		}
-		if missing = s.unlisted(ctx, n, differ, holds); missing != "" {
+		if missing = s.unlisted(ctx, n, differ, holds, moving); missing != "" {
 			return false, nil
 		}
 		missing = fmt.Sprintf("%d memberships agree, want those of %d hosts that stayed in their cluster", r.Agreed, steady)
@@ -97,8 +101,9 @@ func (s *site) compared(ctx context.Context, n *instance, holds tables) (differ 
 }
 
 // unlisted says which host's port holds a P_Key that the state does not explain, although
-// the review does not list the host; "" if there is none.
-func (s *site) unlisted(ctx context.Context, n *instance, differ []string, holds tables) string {
+// the review does not list the host; "" if there is none. A state that was saved while a host was being released goes on with
+// that, and does not ask.
+func (s *site) unlisted(ctx context.Context, n *instance, differ []string, holds tables, moving func(string) bool) string {
 	all, err := n.client.Hosts().All(ctx)
 	if err != nil {
 		return err.Error()
@@ -109,7 +114,11 @@ func (s *site) unlisted(ctx context.Context, n *instance, differ []string, holds
 			continue
 		}
 		for r := range m.hcas {
-			for key := range holds[m.hcas[r].gate()] {
+			gate := m.hcas[r].gate()
+			for key := range holds[gate] {
+				if moving(m.id) && !slices.Contains(s.fabric.PKeys(gate.Node, gate.Port), key) {
+					continue
+				}
 				if all[i].Cluster == "" || key.Base() != s.keys[all[i].Cluster].Base() {
 					return fmt.Sprintf("the switch port of %s holds %v, the state has the host in cluster %q, and the review does not list it", m.hcas[r].node, key, all[i].Cluster)
 				}
