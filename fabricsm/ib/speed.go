@@ -66,6 +66,19 @@ func (s Speed) LaneRate() int {
 	return 0
 }
 
+// DataRate returns what a lane carries of packets in Mb/s: what is left of the nominal rate where the encoding takes a part of it; 0 for
+// a speed that is not known.
+func (s Speed) DataRate() int {
+	switch s {
+	case SDR, DDR, QDR: // 8b/10b
+		return s.LaneRate() / 10 * 8
+	case FDR: // 14.0625 Gb/s, 64b/66b
+		return 13636
+	default:
+		return s.LaneRate()
+	}
+}
+
 // Fastest returns the fastest speed of masks, as PortInfo has them for supported, enabled or active speeds.
 func Fastest(s LinkSpeed, e LinkSpeedExt, e2 LinkSpeedExt2) Speed {
 	switch {

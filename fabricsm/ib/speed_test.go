@@ -22,7 +22,7 @@ func TestSpeedMasks(t *testing.T) {
 			t.Errorf("%v is slower than %v", s, s-1)
 		}
 	}
-	if m, e, e2 := Speed(0).Masks(); m != 0 || e != 0 || e2 != 0 || Fastest(m, e, e2) != 0 || Speed(99).LaneRate() != 0 {
+	if m, e, e2 := Speed(0).Masks(); m != 0 || e != 0 || e2 != 0 || Fastest(m, e, e2) != 0 || Speed(99).LaneRate() != 0 || Speed(99).DataRate() != 0 {
 		t.Error("no speed has masks or a rate")
 	}
 	for _, s := range []string{"", "none", "5", "XDRR"} {
@@ -103,6 +103,15 @@ func TestRateOrder(t *testing.T) {
 	for r, want := range map[Rate]string{Rate2_5: "2.5 Gb/s", Rate1200: "1200 Gb/s", 1: "Rate(1)", 99: "Rate(99)"} {
 		if got := r.String(); got != want {
 			t.Errorf("rate %d is called %q, want %q", uint8(r), got, want)
+		}
+	}
+}
+
+// What the encoding takes of a lane is no data rate.
+func TestDataRates(t *testing.T) {
+	for s, want := range map[Speed]int{SDR: 2000, DDR: 4000, QDR: 8000, FDR10: 10000, FDR: 13636, EDR: 25000, HDR: 50000, NDR: 100000, XDR: 200000} {
+		if got := s.DataRate(); got != want {
+			t.Errorf("a lane of %v carries %d Mb/s, want %d", s, got, want)
 		}
 	}
 }

@@ -142,6 +142,9 @@ func (m *MAD) IsResponse() bool { return m.Method().IsResponse() }
 // things at that place.
 func (m *MAD) MKey() ib.MKey { return ib.NewMKey(binary.BigEndian.Uint64(m[offMKey:])) }
 
+// KeyBytes is a view of the 8 bytes where SMPs have their M_Key, and GMPs of classes with keys their key.
+func (m *MAD) KeyBytes() []byte { return m[offMKey : offMKey+keySize : offMKey+keySize] }
+
 // SetMKey writes the M_Key of an SMP.
 func (m *MAD) SetMKey(k ib.MKey) { binary.BigEndian.PutUint64(m[offMKey:], k.Reveal()) }
 

@@ -52,13 +52,18 @@ func (a *agent) list(with []ib.PortNum) bool {
 	}
 	a.ports = slices.Grow(a.ports, max(0, len(with)-len(a.ports)))
 	for _, num := range with {
-		i, ok := slices.BinarySearchFunc(a.ports, num, func(p port, n ib.PortNum) int { return int(p.num) - int(n) })
+		i, ok := a.find(num)
 		if !ok {
 			a.ports = slices.Insert(a.ports, i, port{num: num})
 		}
 		a.ports[i].listed = true
 	}
 	return true
+}
+
+// find returns where a port is, or belongs.
+func (a *agent) find(num ib.PortNum) (int, bool) {
+	return slices.BinarySearchFunc(a.ports, num, func(p port, n ib.PortNum) int { return int(p.num) - int(n) })
 }
 
 func (a *agent) same(with []ib.PortNum) bool {

@@ -12,5 +12,8 @@
 // device restarts. The totals of the Manager do not go back: they grow by what was counted between two answers. A counter that
 // stays at its largest value does not grow either, until a tool clears it.
 //
+// Of two readings of a port it knows the rate of its traffic in between. Where it is in doubt, as a counter went back, there is no
+// rate: see [RateState].
+//
 // A Manager has no clock, randomness, goroutines or I/O. It is not safe for concurrent use.
 package perfmgr

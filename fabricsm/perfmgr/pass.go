@@ -174,12 +174,12 @@ func (m *Manager) take(s *slot, now time.Time, from []byte) {
 	case askLong:
 		if mad.Decode(from, &m.extended) == nil {
 			v := longValues(&m.extended)
-			n = a.ports[s.port].take(long, &v, a.offer.long, now)
+			n = a.ports[s.port].take(long, &v, a.offer.long, now, m.spans())
 		}
 	case askShort:
 		if mad.Decode(from, &m.counters) == nil {
 			v := shortValues(&m.counters)
-			n = a.ports[s.port].take(short, &v, a.offer.short, now)
+			n = a.ports[s.port].take(short, &v, a.offer.short, now, m.spans())
 		}
 	}
 	if n.reset {

@@ -23,6 +23,7 @@ type port struct {
 	raw    Values
 	total  Values
 	read   [2]time.Time // when the attributes were read: short, long; zero: never
+	rates  meter
 }
 
 // attribute of a port, as an index of port.read.
@@ -42,7 +43,7 @@ type news struct {
 
 // take adds what was counted since the last answer to the totals. A counter that went back was cleared in between: it has counted
 // what it says since. The first value of a counter is its total.
-func (p *port) take(a attribute, values *Values, of Set, now time.Time) (n news) {
+func (p *port) take(a attribute, values *Values, of Set, now time.Time, s spans) (n news) {
 	most := p.most(a, now)
 	for rest := of; rest != 0; rest &= rest - 1 {
 		c := Counter(bits.TrailingZeros32(uint32(rest)))
@@ -68,6 +69,7 @@ func (p *port) take(a attribute, values *Values, of Set, now time.Time) (n news)
 			n.saturated |= 1 << c
 		}
 	}
+	p.meter(a, values, of, n, now, s)
 	p.has |= of
 	p.full = p.full&^of | n.saturated
 	p.read[a] = now

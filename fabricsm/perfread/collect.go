@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/perfmgr"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/transport"
@@ -90,6 +91,13 @@ func (c *Collector) Append(to []perfmgr.Reading) []perfmgr.Reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.manager.Append(time.Now(), to)
+}
+
+// Rates appends the rates of ports of switches, in the order of the ports.
+func (c *Collector) Rates(of []ib.Place, to []perfmgr.Rate) []perfmgr.Rate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.manager.Rates(time.Now(), of, to)
 }
 
 // Stats returns how the reading goes.

@@ -101,34 +101,72 @@ func compare(t *testing.T, r *perfmgr.Reading, before, after shown) {
 	}
 }
 
-// once reads a fabric once by a port of a simulator.
-func once(t *testing.T, socket string, f *topo.Fabric) *perfread.Collector {
+// running is a collector that reads by a port of a simulator.
+type running struct {
+	*perfread.Collector
+	t     *testing.T
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// run has a collector read a fabric by a port of a simulator.
+func run(t *testing.T, socket string, f *topo.Fabric, o perfread.Options) *running {
 	t.Helper()
-	c := newCollector(t, perfread.Options{Every: time.Hour, Timeout: 5 * time.Second})
-	c.See(f)
 	port, err := ibsim.Dial(t.Context(), ibsim.Options{Socket: socket, Node: "sm"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, port) }()
+	ctx, stop := context.WithCancel(t.Context())
+	r := &running{newCollector(t, o), t, stop, make(chan error, 1)}
+	r.See(f)
+	go func() { r.ended <- r.Run(ctx, port) }()
+	return r
+}
+
+// await waits for the end of so many passes.
+func (r *running) await(passes uint64) {
+	r.t.Helper()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
-	for c.Stats().Passes == 0 {
+	for r.Stats().Passes < passes {
 		select {
-		case err := <-ended:
-			t.Fatalf("it ended with %v", err)
-		case <-t.Context().Done():
-			t.Fatalf("the pass does not end: %+v", c.Stats())
+		case err := <-r.ended:
+			r.t.Fatalf("it ended with %v", err)
+		case <-r.t.Context().Done():
+			r.t.Fatalf("the pass does not end: %+v", r.Stats())
 		case <-look.C:
 		}
 	}
-	cancel()
-	if err := <-ended; err != nil {
+}
+
+// end has it read no more.
+func (r *running) end() {
+	r.t.Helper()
+	r.stop()
+	if err := <-r.ended; err != nil {
+		r.t.Error(err)
+	}
+}
+
+// once reads a fabric once by a port of a simulator.
+func once(t *testing.T, socket string, f *topo.Fabric) *perfread.Collector {
+	t.Helper()
+	r := run(t, socket, f, perfread.Options{Every: time.Hour, Timeout: 5 * time.Second})
+	r.await(1)
+	r.end()
+	return r.Collector
+}
+
+// onIbsim returns an ibsim of a fabric, and what a Subnet Manager has made of it.
+func onIbsim(t *testing.T, l *netlist.Netlist) (*ibsimlab.Lab, *topo.Fabric) {
+	t.Helper()
+	ibsimtest.Need(t, "perfquery")
+	var text bytes.Buffer
+	if _, err := l.WriteTo(&text); err != nil {
 		t.Fatal(err)
 	}
-	return c
+	lab := ibsimtest.Start(t, text.Bytes())
+	return lab, managed(t, lab)
 }
 
 // lidOf returns the LID by which a node answers for a port.
@@ -143,14 +181,8 @@ func lidOf(f *topo.Fabric, guid ib.GUID, num ib.PortNum) ib.LID {
 // Of ibsim, the same counters are read as by perfquery, beside a Subnet Manager at the same port.
 func TestReadsIbsim(t *testing.T) {
 	t.Parallel()
-	ibsimtest.Need(t, "perfquery")
 	l := plan(t)
-	var text bytes.Buffer
-	if _, err := l.WriteTo(&text); err != nil {
-		t.Fatal(err)
-	}
-	lab := ibsimtest.Start(t, text.Bytes())
-	seen := managed(t, lab)
+	lab, seen := onIbsim(t, l)
 	want := map[perfmgr.Counter]uint64{}
 	for i, name := range []string{
 		"SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors", "PortRcvRemotePhysicalErrors", "PortRcvSwitchRelayErrors",
