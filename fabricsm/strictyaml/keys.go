@@ -40,8 +40,8 @@ func LineOf(root *yaml.Node, path ...string) int {
 
 // suggestion names the key that an unknown one on a line was most likely meant
 // to be: the nearest beside it, or one of that name elsewhere.
-func suggestion(data []byte, t reflect.Type, key string, line int) string {
-	root, err := Document("", data, len(data))
+func suggestion(of func() (*yaml.Node, error), t reflect.Type, key string, line int) string {
+	root, err := of()
 	if err != nil {
 		return ""
 	}

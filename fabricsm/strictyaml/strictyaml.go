@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"regexp"
 	"strings"
@@ -61,14 +62,63 @@ func (e *Error) Error() string {
 // error is an *Error; v keeps what could be read.
 func Load(name string, data []byte, most int, v any) error {
 	err := load(name, data, most, v)
-	if e, ok := errors.AsType[*Error](err); ok {
-		for i := range e.Problems {
-			p := &e.Problems[i]
-			if m := unknownKey.FindStringSubmatch(p.Message); m != nil {
-				p.Text = "unknown key " + m[1] + suggestion(data, reflect.TypeOf(v), m[1], p.Line)
-			}
+	suggest(err, v, func() (*yaml.Node, error) { return Document("", data, len(data)) })
+	return err
+}
+
+// suggest adds to each unknown key of an error which one was probably meant.
+func suggest(err error, v any, root func() (*yaml.Node, error)) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return
+	}
+	for i := range e.Problems {
+		p := &e.Problems[i]
+		if m := unknownKey.FindStringSubmatch(p.Message); m != nil {
+			p.Text = "unknown key " + m[1] + suggestion(root, reflect.TypeOf(v), m[1], p.Line)
 		}
 	}
+}
+
+// Documents returns the roots of the documents of a file, in their order. Those that are empty are left out. mostDocuments
+// bounds how many there are. Other arguments and the error are those of Load. [Fill] reads them strictly.
+func Documents(name string, data []byte, most, mostDocuments int) ([]*yaml.Node, error) {
+	if len(data) > most {
+		return nil, &Error{name, []Problem{{Text: fmt.Sprintf("more than %d bytes", most)}}}
+	}
+	l, err := yaml.NewLoader(bytes.NewReader(data), options()...)
+	if err != nil {
+		return nil, problems(name, err)
+	}
+	var roots []*yaml.Node
+	for number := 1; ; number++ {
+		var doc yaml.Node
+		if err := l.Load(&doc); errors.Is(err, io.EOF) {
+			return roots, nil
+		} else if err != nil {
+			return nil, problems(name, err)
+		}
+		if number > mostDocuments {
+			return nil, &Error{name, []Problem{{Text: fmt.Sprintf("more than %d documents", mostDocuments)}}}
+		}
+		root := &doc
+		if doc.Kind == yaml.DocumentNode && len(doc.Content) > 0 {
+			root = doc.Content[0]
+		}
+		if root.Kind != yaml.DocumentNode && (root.Kind != yaml.ScalarNode || root.Tag != "!!null") {
+			roots = append(roots, root)
+		}
+	}
+}
+
+// Fill reads one of Documents into v, which is a pointer. name is for errors. An error is an *Error; v keeps what could be read.
+func Fill(name string, root *yaml.Node, v any) error {
+	err := root.Load(v, options()...)
+	if err == nil {
+		return nil
+	}
+	err = problems(name, err)
+	suggest(err, v, func() (*yaml.Node, error) { return root, nil })
 	return err
 }
 
@@ -111,6 +161,11 @@ func load(name string, data []byte, most int, v any) error {
 	if err == nil {
 		return nil
 	}
+	return problems(name, err)
+}
+
+// problems returns an error of the parser in terms of the file.
+func problems(name string, err error) *Error {
 	e := &Error{Name: name}
 	if many, ok := errors.AsType[*yaml.LoadErrors](err); ok {
 		for _, one := range many.Errors {

@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,40 @@ func TestAliases(t *testing.T) {
 	}
 	if err := Load("f.yaml", []byte("a: &a [1]\nb: *a\n"), 100, &all); err != nil {
 		t.Errorf("one alias: %v", err)
+	}
+}
+
+// TestDocuments: mistakes in a later document are reported with the line of the file.
+func TestDocuments(t *testing.T) {
+	text := "# first\n---\nfloor: 1\n---\n# nothing\n---\nmain: {enabled: true}\n---\nflor: 2\nmain:\n  timeout: x\n"
+	roots, err := Documents("f.yaml", []byte(text), 1000, 9)
+	if err != nil || len(roots) != 3 {
+		t.Fatalf("%d documents, %v; want 3", len(roots), err)
+	}
+	var first, second, third shape
+	if err := errors.Join(Fill("f.yaml", roots[0], &first), Fill("f.yaml", roots[1], &second)); err != nil || first.Floor != 1 || !second.Main.Enabled {
+		t.Errorf("%+v, %+v, %v", first, second, err)
+	}
+	err = Fill("f.yaml", roots[2], &third)
+	if err == nil || !strings.Contains(err.Error(), "f.yaml: line 9: unknown key flor; did you mean floor?") || !strings.Contains(err.Error(), "f.yaml: line 11: ") {
+		t.Errorf("mistakes of the third document: %v", err)
+	}
+	for text, want := range map[string]string{
+		strings.Repeat("a: 1\n---\n", 10): "f.yaml: more than 9 documents",
+		strings.Repeat("x", 1001):         "f.yaml: more than 1000 bytes",
+		"a: 1\n---\nb: [\n":               "f.yaml: line 4: did not find expected node content",
+		"a: 1\n---\nb: " + strings.Repeat("[", 65) + strings.Repeat("]", 65) + "\n": "f.yaml: line 3: exceeded max depth of 64",
+	} {
+		if _, err := Documents("f.yaml", []byte(text), 1000, 9); err == nil || err.Error() != want {
+			t.Errorf("%.20q: %v, want %s", text, err, want)
+		}
+	}
+	roots, err = Documents("f.yaml", []byte("floor: 1\nfloor: 2\n"), 1000, 9)
+	if err == nil {
+		err = Fill("f.yaml", roots[0], &first)
+	}
+	if err == nil || !strings.Contains(err.Error(), "already defined at line 1") {
+		t.Errorf("a doubled key: %v", err)
 	}
 }
 
