@@ -26,20 +26,52 @@ func (c *Core) audit() {
 		if c.auditAt == 0 {
 			c.auditRound++
 		}
-		pt := &c.ports[c.auditAt]
-		if !c.nodes[pt.node].alive || !pt.known {
+		c.auditPort(c.auditAt)
+	}
+}
+
+// auditPort reads a port again.
+func (c *Core) auditPort(p topo.PortID) {
+	pt := &c.ports[p]
+	if !c.nodes[pt.node].alive || !pt.known {
+		return
+	}
+	c.background(p)
+	c.auditIdentity(p)
+	c.aliases.Audit(p)
+	c.wrote.ReadGUIDs(p)
+	attributes.Lanes{Parts: &c.parts}.AuditMaps(p)
+	attributes.Lanes{Parts: &c.parts}.AuditShares(p, c.auditRound)
+	if pt.num == 0 {
+		c.groups.Audit(pt.node)
+	}
+	c.pkeys.Audit(p)
+}
+
+// MaxSuspected bounds the places of one [Suspected].
+const MaxSuspected = 256
+
+// Suspected says that ports at these places, and at the other ends of their cables, may not have what was written to them. They are
+// read again, and a value that differs is written again, as the background audit does in its turn. Places that are not known, and
+// those after the first MaxSuspected, are ignored. Nothing is read while this Subnet Manager is not master.
+type Suspected struct{ Places []ib.Place }
+
+func (*Suspected) input() {}
+
+// suspected reads ports again that may not have what was written.
+func (c *Core) suspected(places []ib.Place) {
+	if !c.writing() {
+		return
+	}
+	for _, at := range places[:min(len(places), MaxSuspected)] {
+		p := c.topo.SwitchPortAt(at)
+		if p == topo.None {
 			continue
 		}
-		c.background(c.auditAt)
-		c.auditIdentity(c.auditAt)
-		c.aliases.Audit(c.auditAt)
-		c.wrote.ReadGUIDs(c.auditAt)
-		attributes.Lanes{Parts: &c.parts}.AuditMaps(c.auditAt)
-		attributes.Lanes{Parts: &c.parts}.AuditShares(c.auditAt, c.auditRound)
-		if pt.num == 0 {
-			c.groups.Audit(pt.node)
+		c.auditPort(p)
+		if end := c.topo.Peer(p); end != topo.None {
+			c.auditPort(end)
 		}
-		c.pkeys.Audit(c.auditAt)
 	}
 }
 

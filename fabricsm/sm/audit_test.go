@@ -2,6 +2,7 @@ package sm_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,22 @@ func behind(e *env, attr mad.AttrID, mod uint32, v func(data []byte) error, hops
 	}
 }
 
+// withKeys returns what encodes the first P_Keys of a block.
+func withKeys(k ...ib.PKey) func([]byte) error {
+	var table mad.PKeyTable
+	copy(table.PKey[:], k)
+	return func(b []byte) error { return mad.Encode(b, &table) }
+}
+
+// withPortInfo returns what encodes PortInfo of a port with a change.
+func withPortInfo(e *env, change func(*mad.PortInfo), node string, num ib.PortNum) func([]byte) error {
+	pi := e.fab.PortInfo(node, num)
+	pi.PortState, pi.PortPhysicalState = ib.PortNop, ib.PhysNop
+	pi.LinkWidthEnabled, pi.LinkSpeedEnabled, pi.LinkSpeedExtEnabled, pi.LinkSpeedExtEnabled2 = 0, 0, 0, 0
+	change(&pi)
+	return func(b []byte) error { return mad.Encode(b, &pi) }
+}
+
 // TestAuditRepairs changes devices behind the core's back; the audit finds each
 // change within its period and repairs it. P_Keys that no membership explains are reported.
 func TestAuditRepairs(t *testing.T) {
@@ -43,17 +60,8 @@ func TestAuditRepairs(t *testing.T) {
 	h := near(t, e)
 	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{h.grant(0x8001)}})
 	e.mustSettle(10 * time.Second)
-	keys := func(k ...ib.PKey) func([]byte) error {
-		var table mad.PKeyTable
-		copy(table.PKey[:], k)
-		return func(b []byte) error { return mad.Encode(b, &table) }
-	}
 	portInfo := func(change func(*mad.PortInfo), node string, num ib.PortNum) func([]byte) error {
-		pi := e.fab.PortInfo(node, num)
-		pi.PortState, pi.PortPhysicalState = ib.PortNop, ib.PhysNop
-		pi.LinkWidthEnabled, pi.LinkSpeedEnabled, pi.LinkSpeedExtEnabled, pi.LinkSpeedExtEnabled2 = 0, 0, 0, 0
-		change(&pi)
-		return func(b []byte) error { return mad.Encode(b, &pi) }
+		return withPortInfo(e, change, node, num)
 	}
 	gate := func() []ib.PKey { return tenants(e.fab.PKeys(h.peer, h.pnum)) }
 	hca := func() []ib.PKey { return tenants(e.fab.PKeys(h.node.Name, h.num)) }
@@ -70,16 +78,16 @@ func TestAuditRepairs(t *testing.T) {
 		foreign string // what is reported of P_Keys, as "table P_Keys"
 	}{
 		{"a key is added at the switch port", func() {
-			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 0), keys(0x7FFF, 0x8001, 0x8666), 1)
+			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 0), withKeys(0x7FFF, 0x8001, 0x8666), 1)
 		}, func() bool { return one(gate()) }, "switch [0x8666]"},
 		{"a key is added in the second block of the switch port", func() {
-			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 1), keys(0x8666), 1)
+			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 1), withKeys(0x8666), 1)
 		}, func() bool { return one(gate()) }, "switch [0x8666]"},
 		{"a key is taken from the switch port", func() {
-			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 0), keys(0x7FFF), 1)
+			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 0), withKeys(0x7FFF), 1)
 		}, func() bool { return one(gate()) }, ""},
 		{"a key is added in the HCA", func() {
-			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(0, 0), keys(0x7FFF, 0x8001, 0x8666), 1, h.pnum)
+			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(0, 0), withKeys(0x7FFF, 0x8001, 0x8666), 1, h.pnum)
 		}, func() bool { return one(hca()) }, "adapter [0x8666]"},
 		{"enforcement is switched off", func() {
 			behind(e, mad.AttrPortInfo, mad.PortInfoMod(h.pnum, 0), portInfo(func(pi *mad.PortInfo) {
@@ -112,6 +120,58 @@ func TestAuditRepairs(t *testing.T) {
 				t.Errorf("%d writes although all is right", n)
 			}
 		})
+	}
+}
+
+// TestSuspectedIsRepaired changes devices behind the core's back; a place that is suspected is read and repaired at once, without the
+// audit, and no other place is.
+func TestSuspectedIsRepaired(t *testing.T) {
+	e := newEnv(t, tree(t, 8, 8), sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
+	e.start()
+	h := near(t, e)
+	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{h.grant(0x8001)}})
+	e.mustSettle(10 * time.Second)
+	change := func() {
+		behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 0), withKeys(0x7FFF, 0x8001, 0x8666), 1)
+		behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(0, 0), withKeys(0x7FFF, 0x8666), 1, h.pnum)
+		behind(e, mad.AttrPortInfo, mad.PortInfoMod(h.pnum, 0), withPortInfo(e, func(pi *mad.PortInfo) {
+			pi.PartitionEnforcementInbound, pi.PartitionEnforcementOutbound = false, false
+		}, h.peer, h.pnum), 1)
+	}
+	isRight := func() bool {
+		gate, hca, pi := tenants(e.fab.PKeys(h.peer, h.pnum)), tenants(e.fab.PKeys(h.node.Name, h.num)), e.fab.PortInfo(h.peer, h.pnum)
+		return slices.Equal(gate, []ib.PKey{0x8001}) && slices.Equal(hca, gate) && pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound
+	}
+	change()
+	others := make([]ib.Place, sm.MaxSuspected, sm.MaxSuspected+1)
+	for i := range others {
+		others[i] = ib.Place{Switch: h.place.Switch + ib.GUID(i), Port: 250}
+	}
+	for _, places := range [][]ib.Place{{{Switch: h.place.Switch, Port: h.place.Port + 1}, {}, {Switch: h.place.Switch}}, append(others, h.place)} {
+		e.step(&sm.Suspected{Places: places})
+		e.run(5 * time.Second)
+		if isRight() {
+			t.Fatalf("repaired although other places are suspected: %v", places[:2])
+		}
+	}
+	e.step(&sm.Suspected{Places: []ib.Place{h.place}})
+	e.run(2 * time.Second)
+	if !isRight() {
+		t.Errorf("not repaired: switch port %v, HCA %v", e.fab.PKeys(h.peer, h.pnum), e.fab.PKeys(h.node.Name, h.num))
+	}
+	before := e.sets()
+	e.step(&sm.Suspected{Places: []ib.Place{h.place}})
+	e.run(2 * time.Second)
+	if n := e.sets() - before; n != 0 {
+		t.Errorf("%d writes although all is right", n)
+	}
+	change()
+	e.step(&sm.Mandate{Held: false})
+	e.run(time.Second)
+	e.step(&sm.Suspected{Places: []ib.Place{h.place}})
+	e.run(2 * time.Second)
+	if isRight() {
+		t.Error("repaired by an instance that may not write")
 	}
 }
 

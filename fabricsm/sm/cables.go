@@ -60,6 +60,7 @@ func (c *Core) cut(p topo.PortID) {
 		c.lanes.Doubt(x)
 		c.keyDoubted(x)
 		c.pkeys.Undo(x)
+		c.devices.StirLink(x)
 		pt.set.ForgetBits()
 		pt.unread = false
 		pt.obeyed = false

@@ -23,7 +23,8 @@ import (
 
 var (
 	seeds    = flag.Int("sm.seeds", 150, "random schedules to run")
-	cablings = flag.Int("sm.cablings", 15, "random schedules of cabling under an enforced topology to run")
+	cablings = flag.Int("sm.cablings", 10, "random schedules of cabling under an enforced topology to run")
+	pulls    = flag.Uint64("sm.pulls", 3, "random schedules of the own cable to run")
 	from     = flag.Uint64("sm.from", 1, "first seed of the random schedules")
 	allQoS   = flag.Bool("sm.qos", false, "quality of service and slowed links in all random schedules, but on a torus")
 )

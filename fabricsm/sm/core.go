@@ -220,6 +220,8 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.aliases.Set(in.Ports)
 	case *HealthMarked:
 		healthCore{desk{c}}.marked(in)
+	case *Suspected:
+		c.suspected(in.Places)
 	case *PolicySet:
 		c.setPolicy(&in.Policy)
 	case *GroupsSet:

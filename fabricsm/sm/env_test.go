@@ -88,7 +88,7 @@ func (e *env) changes(m *mad.MAD) {
 type arrival struct {
 	at  time.Time
 	seq int
-	p   transport.Packet
+	p   *transport.Packet // as it is some hundred bytes, which sorting would move
 }
 
 func newEnv(t testing.TB, list *netlist.Netlist, o sim.Options, cfg sm.Config, seed uint64) *env {
@@ -237,7 +237,7 @@ func (e *env) post(p transport.Packet) {
 		at = at.Add(time.Duration(e.rng.Int64N(int64(2 * timeout))))
 	}
 	e.seq++
-	a := arrival{at: at, seq: e.seq, p: p}
+	a := arrival{at: at, seq: e.seq, p: &p}
 	i, _ := slices.BinarySearchFunc(e.inbox, a, func(x, y arrival) int {
 		return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.seq, y.seq))
 	})
@@ -286,7 +286,7 @@ func (e *env) next(until time.Time) bool {
 	case "arrival":
 		p := e.inbox[0].p
 		e.inbox = e.inbox[1:]
-		e.deliver(&p)
+		e.deliver(p)
 	case "timeout":
 		id := e.order[0]
 		delete(e.out, id)

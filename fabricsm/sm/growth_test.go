@@ -98,12 +98,7 @@ func TestEndlessFabric(t *testing.T) {
 			if !c.late {
 				e.hostile = map[string]liar{bad.node.Name: forger.answer}
 			}
-			most := 0
-			e.onStep = func() {
-				if e.view != nil {
-					most = max(most, weigh(e.view.Fabric))
-				}
-			}
+			most := e.weighViews()
 			e.start()
 			e.want(sm.Intent{Revision: 1})
 			if c.late {
@@ -131,8 +126,8 @@ func TestEndlessFabric(t *testing.T) {
 			if slots := 20 * ceiling; e.view.Fabric.NumNodes() > slots {
 				t.Errorf("%d slots for nodes, want at most %d", e.view.Fabric.NumNodes(), slots)
 			}
-			if most > ceiling {
-				t.Errorf("the fabric grew to the size of %d, want at most %d", most, ceiling)
+			if *most > ceiling {
+				t.Errorf("the fabric grew to the size of %d, want at most %d", *most, ceiling)
 			}
 		})
 	}
@@ -172,6 +167,18 @@ func TestHeldEntryIsReleased(t *testing.T) {
 	if size := weigh(e.view.Fabric); !e.linked(bad.place) || size > ceiling {
 		t.Errorf("linked %v, size %d, want at most %d; problems %q", e.linked(bad.place), size, ceiling, e.problems())
 	}
+}
+
+// weighViews returns the size of the largest fabric that a view will show from now on. A view is weighed once: it does not
+// change.
+func (e *env) weighViews() *int {
+	most, last := new(int), (*sm.View)(nil)
+	e.onStep = func() {
+		if e.view != nil && e.view != last {
+			last, *most = e.view, max(*most, weigh(e.view.Fabric))
+		}
+	}
+	return most
 }
 
 // weigh returns the size of a fabric as GrowthConfig counts it.

@@ -14,10 +14,12 @@ import (
 
 // TestOwnCable pulls the own cable of the Subnet Manager and puts it back, again and again, while the intent changes and links
 // of hosts near it go down and up. Answers take as long as on a large fabric. No switch may lose a route meanwhile, and shortly
-// afterwards, long before the audit has read all ports, every link is Active.
+// afterwards, long before the audit has read all ports, every link is Active. Each seed takes a second. With 4 and 6 a switch
+// loses a route if new tables do not wait for nodes that come back; with 0 to 3 it does not.
 func TestOwnCable(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(12) {
+	const first = 4
+	for seed := uint64(first); seed < first+*pulls; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			newCableTest(t, seed).run()

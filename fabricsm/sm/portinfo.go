@@ -17,6 +17,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	pt.info, pt.known, pt.unread = *pi, true, false
 	if !was || old != *pi {
 		c.devices.NotePort(p)
+		c.devices.StirPort(p)
 	}
 	if was && !guessed {
 		c.reports.RecordCounters(p, &old, pi, byGet)

@@ -72,12 +72,7 @@ func TestShownFabric(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				most := 0
-				e.onStep = func() {
-					if e.view != nil {
-						most = max(most, weigh(e.view.Fabric))
-					}
-				}
+				most := e.weighViews()
 				if !late {
 					show(&s)
 				}
@@ -103,8 +98,8 @@ func TestShownFabric(t *testing.T) {
 				if asked > each {
 					t.Errorf("it was asked %d times at first, want at most %d", asked, each)
 				}
-				if bound := weigh(e.view.Fabric) + 2*growth.Cable; most > bound {
-					t.Errorf("the fabric grew to the size of %d, want at most %d", most, bound)
+				if bound := weigh(e.view.Fabric) + 2*growth.Cable; *most > bound {
+					t.Errorf("the fabric grew to the size of %d, want at most %d", *most, bound)
 				}
 				if held := overgrown(e.takeEvents()); bounded && !slices.Equal(held, []ib.Place{bad.place}) {
 					t.Errorf("held %v, want %v alone; problems %q", held, bad.place, e.problems())

@@ -65,6 +65,22 @@ func (c *Core) send(x work.Ref, n topo.NodeID, epoch uint32, method mad.Method, 
 	return m
 }
 
+// stir has the next view show that something may have been written, when a Set ends in any way: it may have taken effect without
+// an answer. A view before that shows a Set that is out as something that is still to come.
+func (c *Core) stir(r *work.Request) {
+	if r.Method != mad.MethodSet {
+		return
+	}
+	switch {
+	case r.Attr == mad.AttrPKeyTable:
+		c.devices.StirKeys(r.Ref.Port())
+	case r.Attr == mad.AttrPortInfo && !r.Ref.Class.IsOnNode():
+		c.devices.StirPort(r.Ref.Port())
+	case r.Node != topo.None:
+		c.devices.StirSwitch(r.Node, r.Attr)
+	}
+}
+
 // reply takes the end of a request.
 func (c *Core) reply(in *Reply) {
 	r := &c.ended
@@ -73,6 +89,7 @@ func (c *Core) reply(in *Reply) {
 		c.dropped++
 		return
 	}
+	c.stir(r)
 	countReply(&c.tally.Counters, in.Outcome, &in.MAD)
 	if r.Node != topo.None && c.nodes[r.Node].epoch == r.Epoch {
 		t := &c.nodes[r.Node].turns

@@ -59,7 +59,7 @@ func (r *pending) answeredBy(p *transport.Packet) bool {
 type arrival struct {
 	at  time.Time
 	seq int
-	p   transport.Packet
+	p   *transport.Packet // as it is some hundred bytes, which sorting would move
 }
 
 // tidMask holds the bits of a transaction id that are ours: the simulator puts a
@@ -177,7 +177,7 @@ func (s *Stage) arrive(packets []transport.Packet) {
 // post has a packet arrive, later than others by so much.
 func (s *Stage) post(p transport.Packet, later time.Duration) {
 	s.seq++
-	a := arrival{at: s.now.Add(answerTime + later), seq: s.seq, p: p}
+	a := arrival{at: s.now.Add(answerTime + later), seq: s.seq, p: &p}
 	i, _ := slices.BinarySearchFunc(s.inbox, a, func(x, y arrival) int {
 		return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.seq, y.seq))
 	})
@@ -293,7 +293,7 @@ func (s *Stage) deliver() {
 	}
 	p := s.inbox[0].p
 	s.inbox = s.inbox[1:]
-	s.take(&p)
+	s.take(p)
 }
 
 // open passes a packet to its receiver.

@@ -143,20 +143,21 @@ func TestOutstanding(t *testing.T) {
 }
 
 // TestPeriodicUpdate: the key of each class that is given out changes once a period,
-// those of others do not, and without a period none does.
+// those of others do not, and without a period none does. By default a period is a day. Here it is shorter: between two
+// changes devices are only looked at, every ten minutes.
 func TestPeriodicUpdate(t *testing.T) {
 	for _, kind := range kinds {
 		for _, tt := range []struct {
 			name   string
 			period time.Duration
 			enable sm.KeyEnable
-			want   keys.Epoch // of all keys after a day and an hour
+			want   keys.Epoch // of all keys after 130 minutes
 		}{
-			{"daily", 24 * time.Hour, sm.KeyEnabled, 2},
-			{"every six hours", 6 * time.Hour, sm.KeyEnabled, 5},
+			{"every two hours", 2 * time.Hour, sm.KeyEnabled, 2},
+			{"every half hour", 30 * time.Minute, sm.KeyEnabled, 5},
 			{"never", 0, sm.KeyEnabled, 1},
-			{"disabled", 24 * time.Hour, sm.KeyDisable, 0},
-			{"ignored", 24 * time.Hour, sm.KeyIgnore, 0},
+			{"disabled", 2 * time.Hour, sm.KeyDisable, 0},
+			{"ignored", 2 * time.Hour, sm.KeyIgnore, 0},
 		} {
 			t.Run(fmt.Sprintf("%v/%s", kind, tt.name), func(t *testing.T) {
 				e := newEnv(t, single(t, 3, 4), sim.Modern(), 1)
@@ -164,10 +165,10 @@ func TestPeriodicUpdate(t *testing.T) {
 					*e.configOf(k) = sm.ClassKeyConfig{Enable: sm.KeyEnabled}
 				}
 				e.configOf(kind).Enable = tt.enable
-				e.SM.ClassKeys.Rotation = keys.RotationConfig{Period: tt.period, Grace: time.Hour, Window: 3}
+				e.SM.ClassKeys.Rotation = keys.RotationConfig{Period: tt.period, Grace: 5 * time.Minute, Window: 3}
 				e.start()
 				e.settle(time.Minute)
-				e.Run(25*time.Hour + 30*time.Minute - e.Now())
+				e.Run(130*time.Minute - e.Now())
 				for _, p := range endPorts(e.List) {
 					have, _ := e.Fabric.ClassKey(p.node, p.num, classes[kind])
 					rec := e.saved[name{kind, p.guid}]

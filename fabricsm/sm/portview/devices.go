@@ -39,6 +39,7 @@ type Devices struct {
 	pkeys    topo.Pages[*pkeys.Table] // by PortID, nil: not read
 	mkeys    topo.Pages[*mkeys.State] // by PortID, nil: nothing is known
 	aliases  *aliases.Shown
+	stirs    shownStirs
 }
 
 // at returns an entry, the zero value for one that is not there.

@@ -32,6 +32,7 @@ type Recorder struct {
 	switches topo.OwnPages[*[SwitchInfoSize]byte] // by topo.NodeID, nil: no switch, or not read
 	duePorts []topo.PortID                        // that changed since, each once
 	dueNodes []topo.NodeID
+	stirs    recordedStirs
 	scratch  port
 	recent   [4]*port // made last, to be shared: ports of a switch often show the same
 	recentAt int
@@ -85,7 +86,7 @@ func (r *Recorder) Show(rest *Rest) Devices {
 	}
 	r.duePorts, r.dueNodes = work.Again(r.duePorts), work.Again(r.dueNodes)
 	d := rest.Devices()
-	d.ports, d.switches = r.ports.Snapshot(), r.switches.Snapshot()
+	d.ports, d.switches, d.stirs = r.ports.Snapshot(), r.switches.Snapshot(), r.stirs.snapshot()
 	return d
 }
 
@@ -113,12 +114,14 @@ func (r *Recorder) showSwitch(id topo.NodeID) {
 	is := r.source.SwitchInfo(id)
 	if is == nil {
 		r.switches.Set(int32(id), nil)
+		r.StirSwitch(id, mad.AttrSwitchInfo)
 		return
 	}
 	info := new([SwitchInfoSize]byte)
 	mad.MustEncode(info[:], is)
 	if was := r.switches.At(int32(id)); was == nil || *was != *info {
 		r.switches.Set(int32(id), info)
+		r.StirSwitch(id, mad.AttrSwitchInfo)
 	}
 }
 

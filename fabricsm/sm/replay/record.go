@@ -266,6 +266,7 @@ func others() map[string]func() sm.Input {
 		"sm.IntentChanged":   func() sm.Input { return &sm.IntentChanged{} },
 		"sm.TopologyRelease": func() sm.Input { return &sm.TopologyRelease{} },
 		"sm.HealthMarked":    func() sm.Input { return &sm.HealthMarked{} },
+		"sm.Suspected":       func() sm.Input { return &sm.Suspected{} },
 		"sm.ClassTrapJudged": func() sm.Input { return &sm.ClassTrapJudged{} },
 		"sm.PacketsRefused":  func() sm.Input { return &sm.PacketsRefused{} },
 		"sm.PortCounted":     func() sm.Input { return &sm.PortCounted{} },
