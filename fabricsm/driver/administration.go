@@ -107,6 +107,9 @@ func (l *loop) administer(facts []sm.Fact) error {
 	go a.serve()
 	go a.look()
 	go a.keep()
+	if l.o.Asker != nil {
+		l.o.Asker.at.Store(a)
+	}
 	return nil
 }
 

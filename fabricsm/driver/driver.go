@@ -61,6 +61,8 @@ type Options struct {
 	// SASettings changes its settings, once they were checked. A closed or nil channel
 	// means that no more come.
 	SASettings <-chan sa.Settings
+	// Asker has it answer questions that come by no port, nil: there are none.
+	Asker *Asker
 
 	OnEvent func(sm.Event)
 	OnView  func(*sm.View)

@@ -140,6 +140,9 @@ func (l *loop) receive() {
 // stop ends the receiver and detaches.
 func (l *loop) stop() {
 	close(l.done)
+	if l.o.Asker != nil && l.sa != nil {
+		l.o.Asker.at.CompareAndSwap(l.sa, nil)
+	}
 	if err := l.o.Port.Close(); err != nil {
 		l.log.Warn("closing the fabric port", "error", err)
 	}

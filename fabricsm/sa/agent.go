@@ -71,6 +71,8 @@ type Agent struct {
 	serving  bool
 	settled  bool // Configure was called
 	held     bool // nothing may be registered now
+	quiet    bool // refusals are counted, and no subscriber is notified: see Aside
+	nodes    *limiter.Nodes
 	sessions *rmpp.Table[way]
 	groups   *group.Registry
 	services *service.Registry
@@ -271,6 +273,7 @@ func (a *Agent) Look(now time.Time, s *Sight, out *Output) {
 	if !serving {
 		return
 	}
+	a.nodes = s.nodes
 	a.limiter.SetNodes(s.nodes)
 	a.turnKeys(now)
 	a.fabric = registry.Of(s.book)

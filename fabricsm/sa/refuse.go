@@ -26,7 +26,7 @@ const tellEvery = time.Second
 // refuse drops a request and reports it.
 func (a *Agent) refuse(now time.Time, d *trust.Dropped) {
 	row, loud := a.note(now, d)
-	if !loud {
+	if !loud || a.quiet {
 		return
 	}
 	a.out.Events = append(a.out.Events, &Violation{Violation: row})

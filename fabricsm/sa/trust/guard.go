@@ -49,6 +49,9 @@ func (g *Guard) Configure(opts Options) error {
 	return nil
 }
 
+// Apart returns a guard with the same options and keys that counts requests by itself.
+func (g *Guard) Apart() *Guard { return &Guard{opts: g.opts, subnet: g.subnet, keys: g.keys} }
+
 // Check judges a request that the limiter admitted, and returns the requester, as far as it is known. See the package
 // comment for the further checks. It does not allocate.
 func (g *Guard) Check(now time.Time, p *Packet, from Source) (portindex.Asker, Verdict) {
