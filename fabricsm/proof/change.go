@@ -83,8 +83,10 @@ func (p *pass) change(w witness) Change {
 	slices.SortStableFunc(list, func(a, b trial) int {
 		return cmp.Or(cmp.Compare(a.Action, b.Action), cmp.Compare(a.holder, b.holder))
 	})
+	changed := *p.f
+	changed.Devices = slices.Clone(p.f.Devices)
 	for _, t := range list {
-		if p.closes(t, w) {
+		if p.closes(&changed, t, w) {
 			return t.Change
 		}
 	}
@@ -145,17 +147,16 @@ func (p *pass) holders(of party, key ib.PKey) (n int) {
 	return n
 }
 
-// closes reports whether no packet passes between the two ends after a change, by any route.
-func (p *pass) closes(t trial, w witness) bool {
-	changed := *p.f
-	changed.Devices = slices.Clone(p.f.Devices)
+// closes reports whether no packet passes between the two ends after a change, by any route. It tries it in a copy of the fabric.
+func (p *pass) closes(changed *Fabric, t trial, w witness) bool {
 	d := &changed.Devices[t.at.Device]
+	defer func(was []Port) { d.Ports = was }(d.Ports)
 	d.Ports = slices.Clone(d.Ports)
 	port := &d.Ports[t.at.Port]
 	port.PKeys.Value = slices.Clone(port.PKeys.Value)
 	after := *p
 	w2 := *p.wiring
-	w2.f = &changed
+	w2.f = changed
 	after.wiring = &w2
 	switch t.Action {
 	case ReadAgain: // it closes if the answer is the strictest possible

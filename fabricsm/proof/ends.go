@@ -4,27 +4,24 @@ import "portcullis/fabricsm/ib"
 
 // shared finds parties that meet without a switch: a GUID of one at the port of another, and adapters cabled to each other.
 func (p *pass) shared() {
-	for i := range p.f.Devices {
-		d := &p.f.Devices[i]
-		for num := range d.Ports {
-			at, port := Place{i, ib.PortNum(num)}, &d.Ports[num]
-			for k := range port.Aliases {
-				mine, other := p.known(port.Owner), p.known(port.Aliases[k].Owner)
-				if p.crosses(mine, other) {
-					p.settle(mine, other, witness{meeting: &meeting{at, &port.Aliases[k]}})
-					p.meets(at, other)
-				}
+	for _, at := range p.beside {
+		port := p.f.port(at)
+		for k := range port.Aliases {
+			mine, other := p.known(port.Owner), p.known(port.Aliases[k].Owner)
+			if p.crosses(mine, other) {
+				p.settle(mine, other, witness{meeting: &meeting{at, &port.Aliases[k]}})
+				p.meets(at, other)
 			}
-			if num > 0 && d.Type != ib.NodeSwitch {
-				p.direct(at)
-			}
+		}
+		if at.Port > 0 && p.f.Devices[at.Device].Type != ib.NodeSwitch {
+			p.direct(at)
 		}
 	}
 }
 
 // known returns the party of an owner that was added before.
 func (w *wiring) known(o Owner) party {
-	if at, ok := w.parties[o.canonical()]; ok {
+	if at, ok := w.parties[o.canonical()]; ok && w.uses[at] > 0 {
 		return at
 	}
 	return noParty

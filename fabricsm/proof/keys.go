@@ -61,6 +61,19 @@ func (a keys) or(b keys) keys {
 	return out
 }
 
+// meets reports whether two sets have a packet in common.
+func (a keys) meets(b keys) bool {
+	switch {
+	case a.raw && b.raw || a.all && b.all:
+		return true
+	case a.all:
+		return len(b.list) > 0
+	case b.all:
+		return len(a.list) > 0
+	}
+	return slices.ContainsFunc(a.list, b.has)
+}
+
 func (a keys) same(b keys) bool {
 	return a.all == b.all && a.raw == b.raw && slices.Equal(a.list, b.list)
 }
@@ -102,27 +115,24 @@ func passing(table []ib.PKey, r rule) keys {
 	return keys{raw: true, list: slices.Compact(out)}
 }
 
-// memo has the results of passing by rule and table: most ports have the same table as others.
+// memo has the results of passing by rule and table: most ports have the same table as others. It is full once a proof is made: then several
+// may use it at the same time.
 type memo struct {
 	by   map[string]keys
-	name []byte
+	full bool
 }
 
 func (m *memo) passing(table []ib.PKey, r rule) keys {
-	m.name = append(m.name[:0], byte(r))
+	var space [256]byte
+	name := append(space[:0], byte(r))
 	for _, entry := range table {
-		m.name = binary.LittleEndian.AppendUint16(m.name, uint16(entry))
+		name = binary.LittleEndian.AppendUint16(name, uint16(entry))
 	}
-	out, ok := m.by[string(m.name)]
+	out, ok := m.by[string(name)]
 	if !ok {
-		out = passing(table, r)
-		m.by[string(m.name)] = out
+		if out = passing(table, r); !m.full {
+			m.by[string(name)] = out
+		}
 	}
 	return out
 }
-
-// bits is a set of small numbers.
-type bits []uint64
-
-func (b bits) has(n int32) bool { return len(b) > 0 && b[n/64]&(1<<(n%64)) != 0 }
-func (b bits) set(n int32)      { b[n/64] |= 1 << (n % 64) }

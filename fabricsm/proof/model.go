@@ -39,24 +39,10 @@ const (
 	Infrastructure             // the Subnet Manager, a switch, a router
 )
 
-var kindNames = [...]string{"undeclared", "spare", "tenant", "shared", "infrastructure"}
-
 // Owner is the owner of a port. Name identifies a tenant, and is ignored for undeclared and spare ports.
 type Owner struct {
 	Kind Kind
 	Name string
-}
-
-// String returns the kind, and the name if there is one.
-func (o Owner) String() string {
-	kind := fmt.Sprintf("kind %d", uint8(o.Kind))
-	if int(o.Kind) < len(kindNames) {
-		kind = kindNames[o.Kind]
-	}
-	if o.Name == "" {
-		return kind
-	}
-	return kind + " " + o.Name
 }
 
 // hostile reports whether the statement covers the owner: it is the adversary, or may be.
@@ -143,9 +129,18 @@ type Ports [4]uint64
 // PortSet returns the set of the given ports.
 func PortSet(nums ...ib.PortNum) (s Ports) {
 	for _, n := range nums {
-		s[n/64] |= 1 << (n % 64)
+		s = s.with(n)
 	}
 	return s
+}
+
+func (s Ports) with(n ib.PortNum) Ports {
+	s[n/64] |= 1 << (n % 64)
+	return s
+}
+
+func (s *Ports) meets(o *Ports) bool {
+	return s[0]&o[0]|s[1]&o[1]|s[2]&o[2]|s[3]&o[3] != 0
 }
 
 // Has reports whether a port is in the set.

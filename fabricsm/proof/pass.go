@@ -2,46 +2,27 @@ package proof
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/proof/bitset"
 )
-
-// Assumption says which devices are counted on.
-type Assumption uint8
-
-// Assumptions. Adapters behind undeclared and spare ports are never counted on; those of declared routers always are.
-const (
-	Both     Assumption = iota // switches check as they are set, and adapters honour their P_Key tables in both directions
-	Switches                   // only switches: adapters send and receive everything
-	Adapters                   // only adapters: switches check nothing. Raw packets are left out, which adapters cannot refuse
-	assumptions
-)
-
-var assumptionNames = [...]string{"switches and adapters", "switches alone", "adapters alone"}
-
-// String names the devices that are counted on.
-func (a Assumption) String() string {
-	if int(a) >= len(assumptionNames) {
-		return "unknown assumption"
-	}
-	return assumptionNames[a]
-}
 
 // pass looks for packets that cross between parties under one assumption.
 type pass struct {
 	*wiring
 	assume Assumption
+	only   bitset.Set // the parties that are looked at, each with all others; nil: all parties
 
 	send, recv []class
 	sendOf     []int32 // class of an edge; -1: none
 	recvOf     []int32
-	open       []bits // by sending class: the receiving classes that have a packet in common and may not
+	open       []bitset.Set // by sending class: the receiving classes that have a packet in common and may not
 	anyOpen    bool
 	transit    map[Place][2]keys // of ports between switches that refuse something: inbound, outbound
 
-	found   map[[2]party]witness
-	done    []bits                           // by sending party: the receiving ones that are in found
+	done    []bitset.Set                     // by sending party: the receiving ones that a packet crosses to
+	pairs   int                              // how many there are in done
+	found   map[[2]party]witness             // the first packets of them; of others, one is looked for again
 	relayed [2]map[party]map[ib.PKey]witness // packets to routers, and from them, by sender or receiver; wildcard for all
 
 	ends            [2]marks          // while it runs: of senders, of receivers
@@ -73,12 +54,15 @@ type meeting struct {
 	alias *Alias // nil: a cable
 }
 
+// mostFound is how many packets a pass keeps. To keep one for each pair takes more memory than everything else.
+const mostFound = 4096
+
 // wildcard stands for every P_Key where packets to and from routers are recorded.
 const wildcard ib.PKey = 0
 
 func newPass(w *wiring, a Assumption) *pass {
 	p := &pass{
-		wiring: w, assume: a, found: map[[2]party]witness{}, transit: map[Place][2]keys{}, done: make([]bits, len(w.owners)),
+		wiring: w, assume: a, found: map[[2]party]witness{}, done: make([]bitset.Set, len(w.owners)),
 		via: [2]map[group]keys{{}, {}}, met: map[Place]party{},
 	}
 	p.relayed = [2]map[party]map[ib.PKey]witness{{}, {}}
@@ -89,26 +73,33 @@ func newPass(w *wiring, a Assumption) *pass {
 func (p *pass) run() {
 	defer p.finish()
 	p.shared()
-	p.classify()
-	p.match()
+	if p.sendOf == nil {
+		p.classify()
+	}
+	if p.only == nil {
+		p.match()
+	} else {
+		p.matchFew()
+	}
 	if !p.anyOpen {
 		return // whatever the routes are
 	}
 	p.ends = [2]marks{newMarks(len(p.edges)), newMarks(len(p.edges))}
-	if p.upper && p.routesUnread() {
+	if p.upper && !p.routed {
 		p.anyRoute()
 	} else {
 		p.findTransit()
-		p.unicast()
-		p.multicast()
+		all, few := p.sources()
+		open, mine := p.leads()
+		p.unicast(all, few, open, mine)
+		p.multicast(all, few, open, mine)
 	}
 	p.throughRouters()
 }
 
-func (p *pass) routesUnread() bool {
-	return slices.ContainsFunc(p.f.Devices, func(d Device) bool {
-		return d.trusted() && (!d.LFT.known() || !d.MFT.known() || !d.MulticastDefaults.known())
-	})
+// crosses reports whether no packet may pass from one party to another, and it is looked for one.
+func (p *pass) crosses(a, b party) bool {
+	return p.wiring.crosses(a, b) && (p.only == nil || p.only.Has(a) || p.only.Has(b))
 }
 
 // table returns the packets that a P_Key table lets pass.
@@ -260,7 +251,7 @@ func (p *pass) match() {
 			some = append(some, int32(j))
 		}
 	}
-	p.open = make([]bits, len(p.send))
+	p.open = make([]bitset.Set, len(p.send))
 	for i := range p.send {
 		k := &p.send[i].keys
 		for _, key := range k.list {
@@ -278,15 +269,38 @@ func (p *pass) match() {
 	}
 }
 
+// matchFew is match for the parties that are looked at.
+func (p *pass) matchFew() {
+	p.open = make([]bitset.Set, len(p.send))
+	mine, all := []int32{}, make([]int32, len(p.recv))
+	for j := range p.recv {
+		all[j] = int32(j)
+		if p.only.Has(p.recv[j].party) {
+			mine = append(mine, int32(j))
+		}
+	}
+	for i := range p.send {
+		to := mine
+		if p.only.Has(p.send[i].party) {
+			to = all
+		}
+		for k := range to {
+			if p.send[i].keys.meets(p.recv[to[k]].keys) {
+				p.mark(i, to[k:k+1])
+			}
+		}
+	}
+}
+
 func (p *pass) mark(i int, receivers []int32) {
 	for _, j := range receivers {
-		if !p.crosses(p.send[i].party, p.recv[j].party) {
+		if !p.crosses(p.send[i].party, p.recv[j].party) || len(p.send[i].edges) == 0 || len(p.recv[j].edges) == 0 {
 			continue
 		}
 		if p.open[i] == nil {
-			p.open[i] = make(bits, (len(p.recv)+63)/64)
+			p.open[i] = make(bitset.Set, (len(p.recv)+63)/64)
 		}
-		p.open[i].set(j)
+		p.open[i].Add(j)
 		p.anyOpen = true
 	}
 }
@@ -295,7 +309,7 @@ func (p *pass) mark(i int, receivers []int32) {
 func (p *pass) anyRoute() {
 	for i := range p.send {
 		for j := range p.recv {
-			if p.open[i].has(int32(j)) {
+			if p.open[i].Has(int32(j)) {
 				p.hit(group{p.send[i].edges[0], everywhere}, group{p.recv[j].edges[0], everywhere}, p.send[i].keys.and(p.recv[j].keys), 0)
 			}
 		}
@@ -304,19 +318,21 @@ func (p *pass) anyRoute() {
 
 // settled reports whether nothing new can be found between two parties. Packets of routers are all recorded.
 func (p *pass) settled(a, b party) bool {
-	return a != routers && b != routers && p.done[a].has(b)
+	return a != routers && b != routers && p.done[a].Has(b)
 }
 
 // settle records the first packet between two parties.
 func (p *pass) settle(a, b party, w witness) {
-	if p.done[a].has(b) {
+	if p.done[a].Has(b) {
 		return
 	}
 	if p.done[a] == nil {
-		p.done[a] = make(bits, (len(p.owners)+63)/64)
+		p.done[a] = make(bitset.Set, (len(p.owners)+63)/64)
 	}
-	p.done[a].set(b)
-	p.found[[2]party{a, b}] = w
+	p.done[a].Add(b)
+	if p.pairs++; p.pairs <= mostFound || p.only != nil {
+		p.found[[2]party{a, b}] = w
+	}
 }
 
 // hit records that packets pass between two edges.

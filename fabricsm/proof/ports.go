@@ -58,6 +58,9 @@ func (m *marks) flatten(p *pass, of []int32, classes []class) []party {
 			whole[of[e]] = other
 		}
 	}
+	if len(at)+len(whole) == 0 {
+		return out
+	}
 	for c := range classes {
 		for _, e := range classes[c].edges {
 			if other, ok := at[[2]int{c, p.edges[e].at.Device}]; ok {

@@ -1,6 +1,9 @@
 package proof
 
-import "portcullis/fabricsm/ib"
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/proof/bitset"
+)
 
 // source is a class that sends at a switch, with one of its edges there.
 type source struct {
@@ -8,25 +11,111 @@ type source struct {
 	group
 }
 
-// sources returns the open classes that send at each switch, one edge for each.
-func (p *pass) sources() [][]source {
-	at := make([][]source, len(p.f.Devices))
+// station is the open classes that send at a switch, one edge for each.
+type station struct {
+	sw   int
+	list []source
+}
+
+// sources returns the stations of all open classes, and those of parties that are looked at.
+func (p *pass) sources() (all, few []station) {
+	at := map[int]int{} // of all
 	for i, rows := range p.open {
 		if rows == nil {
 			continue
 		}
 		for _, e := range p.send[i].edges {
 			sw := p.edges[e].at.Device
-			if n := len(at[sw]); n == 0 || at[sw][n-1].class != int32(i) {
-				at[sw] = append(at[sw], source{class: int32(i), group: group{edge: e}})
+			k, ok := at[sw]
+			if !ok {
+				k, all = len(all), append(all, station{sw: sw})
+				at[sw] = k
+			}
+			if n := len(all[k].list); n == 0 || all[k].list[n-1].class != int32(i) {
+				all[k].list = append(all[k].list, source{class: int32(i), group: group{edge: e}})
 			}
 		}
 	}
-	return at
+	if p.only == nil {
+		return all, all
+	}
+	for _, s := range all {
+		mine := station{sw: s.sw}
+		for _, x := range s.list {
+			if p.only.Has(p.send[x.class].party) {
+				mine.list = append(mine.list, x)
+			}
+		}
+		if mine.list != nil {
+			few = append(few, mine)
+		}
+	}
+	return all, few
+}
+
+// lids is a set of LIDs, unicast and multicast; nil: all of them.
+type lids struct{ set bitset.Set }
+
+func (l *lids) has(lid ib.LID) bool { return l == nil || l.set.Has(int32(lid)) }
+
+// mostLeads is from how many switches on all LIDs are followed, because they lead to too many ports.
+const mostLeads = 64
+
+// leads returns the LIDs by which a packet may leave the switches by one of the ports of classes that others may not send to: of all such
+// classes, and of those of parties that are looked at. A packet with another LID is of no interest.
+func (p *pass) leads() (open, mine *lids) {
+	columns := make(bitset.Set, (len(p.recv)+63)/64)
+	for _, row := range p.open {
+		for i, w := range row {
+			columns[i] |= w
+		}
+	}
+	at, few := map[int]Ports{}, map[int]Ports{}
+	for i := range p.edges {
+		e, class := &p.edges[i], p.recvOf[i]
+		if class < 0 || !columns.Has(class) {
+			continue
+		}
+		at[e.at.Device] = at[e.at.Device].with(e.at.Port)
+		if p.only.Has(e.party) {
+			few[e.at.Device] = few[e.at.Device].with(e.at.Port)
+		}
+	}
+	if len(at) <= mostLeads {
+		open = p.leadTo(at)
+	}
+	if p.only == nil {
+		return open, open
+	}
+	return open, p.leadTo(few)
+}
+
+func (p *pass) leadTo(at map[int]Ports) *lids {
+	out := &lids{bitset.Of(int(ib.MaxMulticastLID) + 1)}
+	for sw, ports := range at {
+		d := &p.f.Devices[sw]
+		for lid, num := range d.LFT.Value {
+			if lid <= int(ib.MaxUnicastLID) && ports.Has(num) {
+				out.set.Add(int32(lid))
+			}
+		}
+		v := d.MulticastDefaults.Value
+		for _, lid := range p.groups {
+			mask := d.MFT.Value[lid]
+			if mask.meets(&ports) || mask == (Ports{}) && (ports.Has(v.Primary) || ports.Has(v.NotPrimary)) {
+				out.set.Add(int32(lid))
+			}
+		}
+	}
+	return out
 }
 
 // findTransit finds the checks at ports between switches.
 func (p *pass) findTransit() {
+	if p.transit != nil {
+		return
+	}
+	p.transit = map[Place][2]keys{}
 	for dev, ports := range p.next {
 		for num, far := range ports {
 			if far.Port == 0 {
@@ -56,19 +145,22 @@ func (p *pass) cross(k keys, out, in Place) keys {
 
 // unicast follows every unicast LID from every switch with an open class. A table has one egress port for a LID, so each
 // switch has one end for it, and the ends are found together.
-func (p *pass) unicast() {
-	sources, top := p.sources(), 0
+func (p *pass) unicast(all, few []station, open, mine *lids) {
+	top := 0
 	for i := range p.f.Devices {
 		top = max(top, len(p.f.Devices[i].LFT.Value))
 	}
 	ends := ends{w: p.wiring, of: make([]int32, len(p.f.Devices)), when: make([]ib.LID, len(p.f.Devices))}
 	for lid := ib.MinUnicastLID; int(lid) < top && lid <= ib.MaxUnicastLID; lid++ {
-		for sw, list := range sources {
-			if len(list) == 0 {
-				continue
-			}
-			if to := ends.find(sw, lid); to >= 0 && p.recvOf[to] >= 0 {
-				p.arrives(list, to, lid)
+		from := few
+		if mine.has(lid) {
+			from = all
+		} else if !open.has(lid) {
+			continue
+		}
+		for _, s := range from {
+			if to := ends.find(s.sw, lid); to >= 0 && p.recvOf[to] >= 0 {
+				p.arrives(s.list, to, lid)
 			}
 		}
 	}
@@ -78,7 +170,7 @@ func (p *pass) unicast() {
 func (p *pass) arrives(list []source, to int32, lid ib.LID) {
 	j := p.recvOf[to]
 	for _, s := range list {
-		if !p.open[s.class].has(j) || p.exhausted(s, group{to, alone}) {
+		if !p.open[s.class].Has(j) || p.exhausted(s, group{to, alone}) {
 			continue
 		}
 		k := p.send[s.class].keys.and(p.recv[j].keys)
@@ -143,19 +235,24 @@ func (e *ends) find(sw int, lid ib.LID) int32 {
 
 // multicast follows every multicast LID from every switch with an open class. The port that packets come in by matters only
 // if it is the default multicast port: otherwise a sender at most gets its own packet.
-func (p *pass) multicast() {
-	sources, lids := p.sources(), p.mlids()
-	for _, lid := range lids {
-		for sw, list := range sources {
-			if len(list) == 0 || len(p.fan(sw, 0, lid)) == 0 {
+func (p *pass) multicast(all, few []station, open, mine *lids) {
+	for _, lid := range p.groups {
+		from := few
+		if mine.has(lid) {
+			from = all
+		} else if !open.has(lid) {
+			continue
+		}
+		for _, s := range from {
+			if len(p.fan(s.sw, 0, lid)) == 0 {
 				continue
 			}
-			p.spread(Place{sw, 0}, lid, list)
-			d := p.f.Devices[sw].MulticastDefaults
-			if !d.known() || int(d.Value.Primary) >= len(p.edgeAt[sw]) {
+			p.spread(Place{s.sw, 0}, lid, s.list)
+			d := p.f.Devices[s.sw].MulticastDefaults
+			if !d.known() || int(d.Value.Primary) >= len(p.edgeAt[s.sw]) {
 				continue
 			}
-			if e := p.edgeAt[sw][d.Value.Primary]; e >= 0 && p.sendOf[e] >= 0 {
+			if e := p.edgeAt[s.sw][d.Value.Primary]; e >= 0 && p.sendOf[e] >= 0 {
 				p.spread(p.edges[e].at, lid, []source{{p.sendOf[e], group{e, alone}}})
 			}
 		}
@@ -179,7 +276,7 @@ func (p *pass) arrivesCopy(list []source, to int32, lid ib.LID, k keys) {
 		return
 	}
 	for _, s := range list {
-		if p.open[s.class].has(j) && !p.exhausted(s, group{to, alone}) {
+		if p.open[s.class].Has(j) && !p.exhausted(s, group{to, alone}) {
 			p.hit(s.group, group{to, alone}, p.send[s.class].keys.and(p.recv[j].keys).and(k), lid)
 		}
 	}

@@ -2,11 +2,19 @@ package proof
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
+)
 
-	"portcullis/fabricsm/ib"
+// Assumption says which devices are counted on.
+type Assumption uint8
+
+// Assumptions. Adapters behind undeclared and spare ports are never counted on; those of declared routers always are.
+const (
+	Both     Assumption = iota // switches check as they are set, and adapters honour their P_Key tables in both directions
+	Switches                   // only switches: adapters send and receive everything
+	Adapters                   // only adapters: switches check nothing. Raw packets are left out, which adapters cannot refuse
+	assumptions
 )
 
 // Status is what is proven of two parties.
@@ -19,16 +27,6 @@ const (
 	Isolated               // no packet passes, whatever was not read
 )
 
-var statusNames = [...]string{"unproven", "leaks", "isolated"}
-
-// String names the status.
-func (s Status) String() string {
-	if int(s) >= len(statusNames) {
-		return fmt.Sprintf("status %d", uint8(s))
-	}
-	return statusNames[s]
-}
-
 // Depth says what holds two parties apart.
 type Depth uint8
 
@@ -40,16 +38,6 @@ const (
 	HeldBySwitches                // switches alone hold, adapters alone do not
 	HeldByEitherSide              // each alone holds
 )
-
-var depthNames = [...]string{"nothing", "switch and adapter together", "the adapter alone", "the switch alone", "switch and adapter, each alone"}
-
-// String names what holds.
-func (d Depth) String() string {
-	if int(d) >= len(depthNames) {
-		return fmt.Sprintf("depth %d", uint8(d))
-	}
-	return depthNames[d]
-}
 
 // Verdict is what is proven of two parties under each [Assumption]. The worse direction counts.
 type Verdict [assumptions]Status
@@ -83,6 +71,7 @@ func Prove(f *Fabric) (*Result, error) {
 		return nil, fmt.Errorf("prove isolation: %w", err)
 	}
 	r := &Result{base: newWiring(f, true)}
+	defer func() { r.base.tables.full = true }()
 	for a := range assumptions {
 		r.upper[a] = newPass(r.base, a)
 		r.upper[a].run()
@@ -92,9 +81,10 @@ func Prove(f *Fabric) (*Result, error) {
 		return r, nil
 	}
 	below := newWiring(f, false)
+	below.tables = r.base.tables
 	for a := range assumptions {
 		r.lower[a] = newPass(below, a)
-		if len(r.upper[a].found) > 0 {
+		if r.upper[a].pairs > 0 {
 			r.lower[a].run()
 		}
 	}
@@ -104,11 +94,39 @@ func Prove(f *Fabric) (*Result, error) {
 // Unread lists what was not read and may matter, in words.
 func (r *Result) Unread() []string { return slices.Clone(r.base.unread) }
 
-// Parties returns the owners that the statement covers: tenants, and Undeclared and Spare if such ports carry packets.
-func (r *Result) Parties() []Owner { return slices.Clone(r.base.owners[1:]) }
+// Parties returns the owners that the statement covers, sorted: tenants, and Undeclared and Spare if such ports carry packets.
+func (r *Result) Parties() []Owner {
+	var out []Owner
+	for i, o := range r.base.owners {
+		if r.base.uses[i] > 0 {
+			out = append(out, o)
+		}
+	}
+	slices.SortFunc(out, compareOwners)
+	return out
+}
+
+// Party is an owner that has a port here, for questions about many pairs.
+type Party struct{ upper, lower party }
+
+// Party returns the party of an owner. It reports false for an owner that has no port here.
+func (r *Result) Party(o Owner) (Party, bool) {
+	p := Party{r.base.known(o), r.lower[Both].known(o)}
+	return p, p.upper != noParty
+}
 
 // Pair returns what is proven of two owners. Of an owner that has no port here, nothing is proven.
 func (r *Result) Pair(a, b Owner) Verdict {
+	x, known := r.Party(a)
+	y, too := r.Party(b)
+	if !known || !too {
+		return Verdict{}
+	}
+	return r.Between(x, y)
+}
+
+// Between returns what is proven of two parties of this Result.
+func (r *Result) Between(a, b Party) Verdict {
 	var v Verdict
 	for assume := range assumptions {
 		there, back := r.status(assume, a, b), r.status(assume, b, a)
@@ -122,25 +140,19 @@ func (r *Result) Pair(a, b Owner) Verdict {
 	return v
 }
 
-func (r *Result) status(assume Assumption, a, b Owner) Status {
-	x, y := r.base.known(a), r.base.known(b)
-	if x == noParty || y == noParty {
-		return Unproven
-	}
-	if _, ok := r.find(r.lower[assume], a, b); ok {
+func (r *Result) status(assume Assumption, a, b Party) Status {
+	switch {
+	case r.lower[assume].crossed(a.lower, b.lower):
 		return Leaks
-	}
-	if _, ok := r.find(r.upper[assume], a, b); ok {
+	case r.upper[assume].crossed(a.upper, b.upper):
 		return Unproven
+	default:
+		return Isolated
 	}
-	return Isolated
 }
 
-// find returns the packet of one owner to another in a pass.
-func (r *Result) find(p *pass, a, b Owner) (witness, bool) {
-	w, ok := p.found[[2]party{p.known(a), p.known(b)}]
-	return w, ok
-}
+// crossed reports whether a packet crosses from one party to another. No packet crosses from no party, or to none.
+func (p *pass) crossed(a, b party) bool { return a >= 0 && b >= 0 && p.done[a].Has(b) }
 
 // Pair names two parties in the direction of a packet.
 type Pair struct{ From, To Owner }
@@ -148,12 +160,20 @@ type Pair struct{ From, To Owner }
 // Open returns the ordered pairs between which a packet passes, or may pass, under an assumption, sorted.
 func (r *Result) Open(assume Assumption) []Pair {
 	p := r.upper[assume]
-	out := make([]Pair, 0, len(p.found))
-	for pair := range p.found {
-		out = append(out, Pair{p.owners[pair[0]], p.owners[pair[1]]})
+	out := make([]Pair, 0, p.pairs)
+	for from, row := range p.done {
+		for to := range row.All() {
+			out = append(out, Pair{p.owners[from], p.owners[to]})
+		}
 	}
 	slices.SortFunc(out, comparePairs)
 	return out
+}
+
+// Passes reports whether a packet passes from one owner to another under an assumption, whatever was not read.
+func (r *Result) Passes(assume Assumption, pair Pair) bool {
+	p := r.lower[assume]
+	return p.crossed(p.known(pair.From), p.known(pair.To))
 }
 
 func comparePairs(x, y Pair) int {
@@ -166,67 +186,4 @@ func compareOwners(a, b Owner) int {
 
 // Holds reports whether every pair of tenants, and each tenant and undeclared or spare ports, are isolated under an
 // assumption.
-func (r *Result) Holds(assume Assumption) bool { return len(r.upper[assume].found) == 0 }
-
-// ByRoutes returns the ordered pairs between which no packet passes because forwarding tables do not lead there, and for no other reason,
-// under an assumption. A change of routes may let one pass. What is sent on by routers is not among them.
-func (r *Result) ByRoutes(assume Assumption) []Pair {
-	p := r.upper[assume]
-	if !p.anyOpen {
-		return nil
-	}
-	apart := map[[2]party]bool{}
-	for i := range p.send {
-		for j := range p.recv {
-			if pair := [2]party{p.send[i].party, p.recv[j].party}; p.open[i].has(int32(j)) && !p.done[pair[0]].has(pair[1]) {
-				apart[pair] = true
-			}
-		}
-	}
-	var out []Pair
-	for pair := range apart {
-		if pair[0] != routers && pair[1] != routers {
-			out = append(out, Pair{p.owners[pair[0]], p.owners[pair[1]]})
-		}
-	}
-	slices.SortFunc(out, comparePairs)
-	return out
-}
-
-// Edge is a port of a trusted switch behind which is no other one, and what passes there.
-type Edge struct {
-	At      Place // the switch port
-	Adapter Place // Port 0: no end port is known behind it
-	Owner   Owner // of what is behind it
-	// Sends and Receives are the P_Keys of packets that pass from and to what is behind the port, sorted; none if every P_Key passes. The
-	// caller must not change them.
-	Sends, Receives []ib.PKey
-}
-
-// Edges returns the ports behind which is an owner that the statement covers, with the packets that pass there under an assumption,
-// whatever was not read.
-func (r *Result) Edges(assume Assumption) []Edge {
-	p := r.lower[assume]
-	out := make([]Edge, 0, len(p.edges))
-	for i := range p.edges {
-		e := &p.edges[i]
-		if e.party <= routers {
-			continue
-		}
-		out = append(out, Edge{At: e.at, Adapter: e.adapter, Owner: p.owners[e.party], Sends: p.sends(e).list, Receives: p.receives(e).list})
-	}
-	return out
-}
-
-// ErrIsolated is returned where there is nothing to explain.
-var ErrIsolated = errors.New("no packet passes")
-
-// Explain returns a packet that passes from one owner to another under an assumption, or may pass.
-func (r *Result) Explain(assume Assumption, pair Pair) (CounterExample, error) {
-	for _, p := range []*pass{r.lower[assume], r.upper[assume]} {
-		if w, ok := r.find(p, pair.From, pair.To); ok {
-			return p.explain(pair, w, p == r.lower[assume]), nil
-		}
-	}
-	return CounterExample{}, fmt.Errorf("explain %v to %v: %w", pair.From, pair.To, ErrIsolated)
-}
+func (r *Result) Holds(assume Assumption) bool { return r.upper[assume].pairs == 0 }

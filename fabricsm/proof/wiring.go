@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/proof/bitset"
 )
 
 // party is the index of an owner that the statement covers. Shared services and infrastructure have no party.
@@ -29,16 +30,22 @@ type wiring struct {
 	upper   bool // what was not read lets everything pass; otherwise it lets nothing pass
 	owners  []Owner
 	parties map[Owner]party
+	uses    []int // by party: how many ports and aliases are of it; 0: it is no party any more
 	edges   []edge
 	edgeAt  [][]int32 // by device and port: index of the edge, -1: none
 	next    [][]Place // by device and port: the port of the trusted switch at the other end; Port 0: none
 	fresh   ib.PKey   // full membership of a partition that is in no table
 	unread  []string  // what was not read, and counts
-	tables  memo
+	tables  *memo
+
+	beside  []Place  // ports with aliases, and those that are cabled to another adapter
+	groups  []ib.LID // see mlids
+	routed  bool     // all forwarding tables were read
+	routers bool     // an edge leads to a declared router
 }
 
 func newWiring(f *Fabric, upper bool) *wiring {
-	w := &wiring{f: f, upper: upper, owners: []Owner{{Kind: Infrastructure, Name: "routers"}}, parties: map[Owner]party{}, tables: memo{by: map[string]keys{}}}
+	w := &wiring{f: f, upper: upper, owners: []Owner{{Kind: Infrastructure, Name: "routers"}}, uses: []int{0}, parties: map[Owner]party{}, tables: &memo{by: map[string]keys{}}, routed: true}
 	w.edgeAt, w.next = make([][]int32, len(f.Devices)), make([][]Place, len(f.Devices))
 	ports := 0
 	for i := range f.Devices {
@@ -58,17 +65,23 @@ func newWiring(f *Fabric, upper bool) *wiring {
 			for _, a := range p.Aliases {
 				w.party(a.Owner)
 			}
+			at := Place{i, ib.PortNum(num)}
 			if d.trusted() && num > 0 {
-				w.cable(Place{i, ib.PortNum(num)})
+				w.cable(at)
+			}
+			if far, agreed := f.far(at); len(p.Aliases) > 0 || num > 0 && agreed && d.Type != ib.NodeSwitch && f.Devices[far.Device].Type != ib.NodeSwitch {
+				w.beside = append(w.beside, at)
 			}
 		}
+		w.routed = w.routed && (!d.trusted() || d.LFT.known() && d.MFT.known() && d.MulticastDefaults.known())
 	}
+	w.groups = w.mlids()
 	w.findUnread()
 	w.fresh = w.unused()
 	return w
 }
 
-// party returns the party of an owner, and adds it if it is new.
+// party returns the party of the owner of a port or an alias, and adds it if it is new.
 func (w *wiring) party(o Owner) party {
 	if !o.hostile() {
 		return noParty
@@ -78,8 +91,9 @@ func (w *wiring) party(o Owner) party {
 	if !ok {
 		at = party(len(w.owners))
 		w.parties[o] = at
-		w.owners = append(w.owners, o)
+		w.owners, w.uses = append(w.owners, o), append(w.uses, 0)
 	}
+	w.uses[at]++
 	return at
 }
 
@@ -105,7 +119,7 @@ func (w *wiring) cable(at Place) {
 	}
 	e.party = w.party(owner)
 	if e.party == noParty && w.f.Devices[far.Device].Type == ib.NodeRouter {
-		e.party = routers
+		e.party, w.routers = routers, true
 	}
 	w.edgeAt[at.Device][at.Port] = int32(len(w.edges))
 	w.edges = append(w.edges, e)
@@ -127,16 +141,16 @@ func (w *wiring) crosses(a, b party) bool {
 
 // unused returns a P_Key that no table has, or the highest one.
 func (w *wiring) unused() ib.PKey {
-	used := make(bits, 1<<15/64)
+	used := make(bitset.Set, 1<<15/64)
 	for i := range w.f.Devices {
 		for num := range w.f.Devices[i].Ports {
 			for _, k := range w.f.Devices[i].Ports[num].PKeys.Value {
-				used.set(int32(k.Base()))
+				used.Add(int32(k.Base()))
 			}
 		}
 	}
 	k := ib.PKey(1)
-	for used.has(int32(k)) && k < ib.DefaultPKeyLimited {
+	for used.Has(int32(k)) && k < ib.DefaultPKeyLimited {
 		k++
 	}
 	return k.Full()

@@ -54,6 +54,7 @@ type ask struct {
 	how   proof.Reading
 	cause Cause
 	data  [mad.DataSize]byte // of the first answer
+	taken bool               // from the earlier reading
 }
 
 // add asks for something, once.

@@ -11,5 +11,9 @@
 // An M_Key is sent to a place only if [Options.Key] returns one for it. What is behind a switch that [Options.Owner] does
 // not declare to be infrastructure is not read: such a switch passes every packet, whatever it answers.
 //
-// It does not read alias GUIDs, virtual ports, and SLtoVL tables. Package proof does not count on SLtoVL tables.
+// [Earlier] has a reader build on a reading before: it follows the same ways, and asks only for what may have changed since.
+//
+// Alias GUIDs count where they are read: they say which port packets to a GUID go to, and let no packet pass by themselves.
+//
+// It does not read virtual ports and SLtoVL tables. Package proof does not count on SLtoVL tables.
 package reader

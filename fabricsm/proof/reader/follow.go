@@ -15,6 +15,8 @@ type device struct {
 	ports []port
 	// conflict: several devices show its GUID, or one shows two things.
 	conflict bool
+
+	lft, mft bool // taken from the earlier reading
 }
 
 // port is a port of a device. The first three are of adapters, which are asked by each port.
@@ -23,6 +25,8 @@ type port struct {
 	found bool
 	node  int         // the ask of the NodeInfo by which it was found
 	cable proof.Place // where it is cabled, as NodeInfo says
+	keys  bool        // its P_Key table is taken from the earlier reading
+	guids bool        // its alias GUIDs are
 }
 
 // follow asks for what an answer of the first round makes known.
@@ -43,6 +47,8 @@ func (r *Reader) follow(i int) {
 	case mad.AttrPortInfo:
 		if r.devices[q.device].info.NodeType == ib.NodeSwitch {
 			r.switchPort(q.device, q.port)
+		} else if q.how == proof.WasRead {
+			r.aliases(&q)
 		}
 	}
 }
@@ -136,12 +142,31 @@ func (r *Reader) adapterPort(i, d int, info *mad.NodeInfo) {
 	}
 	p.found, p.node, p.owner = true, i, r.o.Owner(q.at, identity(info))
 	r.add(ask{name: name{d, num, mad.AttrPortInfo, 0}, route: q.route, at: q.at})
-	for block := range pkeyBlocks(info.PartitionCap) {
+	entries := info.PartitionCap
+	if r.takeKeys(d, num, entries) {
+		entries = 0
+	}
+	for block := range pkeyBlocks(entries) {
 		r.add(ask{name: name{d, num, mad.AttrPKeyTable, mad.PKeyTableMod(0, uint16(block))}, route: q.route, at: q.at})
 	}
 	if q.device == none {
 		r.behind(d, num)
 	}
+}
+
+// aliases asks for the GUIDs of an adapter's port, whose PortInfo was read.
+func (r *Reader) aliases(q *ask) {
+	if r.o.Alias == nil || r.takeAliases(q.device, q.port) {
+		return
+	}
+	for block := range guidBlocks(q.data[:]) {
+		r.add(ask{name: name{q.device, q.port, mad.AttrGUIDInfo, uint32(block)}, route: q.route, at: q.at})
+	}
+}
+
+// guidBlocks returns how many blocks the GUIDs of an end port take, by its PortInfo: at most 32.
+func guidBlocks(data []byte) int {
+	return blocks(int(decode[mad.PortInfo](data).GUIDCap), mad.GUIDsPerBlock)
 }
 
 // switchPort asks for what belongs to a switch port whose PortInfo is settled.
@@ -154,8 +179,11 @@ func (r *Reader) switchPort(d int, num ib.PortNum) {
 		return
 	}
 	if data, ok := r.read(d, 0, mad.AttrSwitchInfo, 0); ok {
-		si := decode[mad.SwitchInfo](data)
-		for block := range pkeyBlocks(si.PartitionEnforcementCap) {
+		entries := decode[mad.SwitchInfo](data).PartitionEnforcementCap
+		if r.takeKeys(d, num, entries) {
+			entries = 0
+		}
+		for block := range pkeyBlocks(entries) {
 			r.of(d, num, mad.AttrPKeyTable, mad.PKeyTableMod(num, uint16(block)))
 		}
 	}
@@ -184,7 +212,7 @@ func (r *Reader) of(d int, num ib.PortNum, attr mad.AttrID, mod uint32) {
 // linear asks for the linear forwarding table.
 func (r *Reader) linear(d int) {
 	si, _ := r.switchInfo(d)
-	if si.LinearFDBTop > ib.MaxUnicastLID {
+	if si.LinearFDBTop > ib.MaxUnicastLID || r.takeLFT(d, &si) {
 		return
 	}
 	for block := range blocks(int(si.LinearFDBTop)+1, mad.LIDsPerBlock) {
@@ -195,7 +223,7 @@ func (r *Reader) linear(d int) {
 // multicast asks for the multicast forwarding table.
 func (r *Reader) multicast(d int) {
 	mlids, ok := r.mlids(d)
-	if !ok {
+	if !ok || r.takeMFT(d, mlids) {
 		return
 	}
 	for position := range positions(&r.devices[d]) {
@@ -207,13 +235,19 @@ func (r *Reader) multicast(d int) {
 
 // mlids returns how many multicast LIDs a switch forwards.
 func (r *Reader) mlids(d int) (int, bool) {
-	si, ok := r.switchInfo(d)
-	data, known := r.read(d, 0, mad.AttrPortInfo, 0)
+	si, ok := r.read(d, 0, mad.AttrSwitchInfo, 0)
+	port0, known := r.read(d, 0, mad.AttrPortInfo, 0)
 	if !ok || !known {
 		return 0, false
 	}
+	return mlids(si, port0)
+}
+
+// mlids returns how many multicast LIDs a switch forwards, by its SwitchInfo and the PortInfo of its port 0.
+func mlids(info, port0 []byte) (int, bool) {
+	si := decode[mad.SwitchInfo](info)
 	n := int(si.MulticastFDBCap)
-	if portFacts(data).top {
+	if portFacts(port0).top {
 		if si.MulticastFDBTop < ib.MinMulticastLID-1 || si.MulticastFDBTop > ib.MaxMulticastLID {
 			return 0, false
 		}

@@ -17,6 +17,12 @@ type Found struct {
 	Unknown []Unknown
 	Sent    int // requests, with those that were repeated
 	Strays  int // packets that answered no request
+
+	// For a reading that builds on this one: answers about what leads to tables, and alias GUIDs of ports where they were read.
+	answers map[Value][mad.DataSize]byte
+	aliases map[Value][]ib.GUID
+	index   map[ib.GUID]int // of devices
+	ways    map[proof.Place]way
 }
 
 // End is an end port at the place where it was found. A declared port that is not among them was not read: nothing is proven
@@ -61,14 +67,21 @@ func (r *Reader) Found() (*Found, error) {
 	switch {
 	case !r.Done():
 		return nil, fmt.Errorf("read fabric: %w", ErrNotDone)
+	case r.amends:
+		return r.amended(), nil
 	case r.asks[0].how != proof.WasRead:
 		return nil, fmt.Errorf("read fabric: %w", ErrNotItself)
 	}
-	b := builder{Reader: r, found: &Found{Fabric: &proof.Fabric{}, Sent: r.sent, Strays: r.unasked}}
+	b := builder{Reader: r, found: &Found{Fabric: &proof.Fabric{}, Sent: r.sent, Strays: r.unasked, aliases: map[Value][]ib.GUID{}}}
 	for d := range r.devices {
 		b.found.Fabric.Devices = append(b.found.Fabric.Devices, b.device(d))
 	}
 	b.cables()
+	b.found.answers, b.found.ways = r.answers(), r.ways()
+	b.found.index = make(map[ib.GUID]int, len(r.devices))
+	for i := range b.found.Fabric.Devices {
+		b.found.index[b.found.Fabric.Devices[i].GUID] = i
+	}
 	return b.found, nil
 }
 
@@ -112,6 +125,42 @@ func (b *builder) end(d int, num ib.PortNum, out *proof.Device) {
 	to.State = proof.Read[ib.PortState]{How: f.How, Value: f.Value.state}
 	b.found.Guards = append(b.found.Guards, Guarded{at, proof.Read[Guard]{How: f.How, Value: f.Value.guard}})
 	to.PKeys = b.pkeys(at, where, 0, int(info.PartitionCap))
+	if b.o.Alias != nil && f.How == proof.WasRead {
+		to.Aliases = b.aliases(at, where, info.PortGUID, p.owner)
+	}
+}
+
+// aliases returns the alias GUIDs of an end port. A device that refuses to show them has none that are known.
+func (b *builder) aliases(at proof.Place, where string, own ib.GUID, holder proof.Owner) (list []proof.Alias) {
+	var guids []ib.GUID
+	v := Value{b.devices[at.Device].info.NodeGUID, at.Port, mad.AttrGUIDInfo}
+	if b.before(at.Device) != nil && b.devices[at.Device].ports[at.Port].guids {
+		guids = b.o.Earlier.Found.aliases[v]
+	} else {
+		data, _ := b.read(at.Device, at.Port, mad.AttrPortInfo, 0)
+		var mods []uint32
+		for block := range guidBlocks(data) {
+			mods = append(mods, uint32(block))
+		}
+		how, why := b.blocks(at, mad.AttrGUIDInfo, mods, func(_ int, data []byte) {
+			for _, g := range decode[mad.GUIDInfo](data).GUID {
+				if g != 0 && g != own {
+					guids = append(guids, g)
+				}
+			}
+		})
+		if why != Refused {
+			b.note(how, at, where, "alias GUIDs", why)
+		}
+		if how != proof.WasRead {
+			return nil
+		}
+	}
+	b.found.aliases[v] = guids
+	for _, g := range guids {
+		list = append(list, proof.Alias{GUID: g, Owner: b.o.Alias(g, holder)})
+	}
+	return list
 }
 
 func (b *builder) switchDevice(d int, out *proof.Device) {
@@ -180,6 +229,9 @@ func (b *builder) facts(at proof.Place, where string, mod uint32) proof.Read[fac
 
 // pkeys returns a P_Key table. An empty entry is 0, so that the index of the others stays.
 func (b *builder) pkeys(at proof.Place, where string, port ib.PortNum, entries int) proof.Read[[]ib.PKey] {
+	if was := b.before(at.Device); was != nil && b.devices[at.Device].ports[at.Port].keys {
+		return was.Ports[at.Port].PKeys
+	}
 	var list []ib.PKey
 	var mods []uint32
 	for block := range blocks(entries, mad.PKeysPerBlock) {
@@ -200,6 +252,9 @@ func (b *builder) pkeys(at proof.Place, where string, port ib.PortNum, entries i
 }
 
 func (b *builder) lft(at proof.Place, where string, si *mad.SwitchInfo) proof.Read[[]ib.PortNum] {
+	if was := b.before(at.Device); was != nil && b.devices[at.Device].lft {
+		return was.LFT
+	}
 	var list []ib.PortNum
 	var mods []uint32
 	for block := range blocks(int(si.LinearFDBTop)+1, mad.LIDsPerBlock) {
@@ -217,6 +272,9 @@ func (b *builder) lft(at proof.Place, where string, si *mad.SwitchInfo) proof.Re
 }
 
 func (b *builder) mft(at proof.Place, where string) proof.Read[map[ib.LID]proof.Ports] {
+	if was := b.before(at.Device); was != nil && b.devices[at.Device].mft {
+		return was.MFT
+	}
 	table := map[ib.LID]proof.Ports{}
 	mlids, ok := b.mlids(at.Device)
 	perPosition := blocks(mlids, mad.MLIDsPerBlock)

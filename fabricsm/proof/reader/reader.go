@@ -17,11 +17,17 @@ type Options struct {
 	Spare func(at ib.Place) bool
 	// Key returns the M_Key for the device at a place, and no key where none may be shown; nil: no device is sent one.
 	Key func(at ib.Place) ib.MKey
+	// Alias returns the owner to which a GUID was issued that the port of another owner may hold as an alias; the same owner if it was
+	// issued to none. nil: alias GUIDs are not read.
+	Alias func(guid ib.GUID, holder proof.Owner) proof.Owner
 	// Inbound is how switches compare membership, which no attribute shows.
 	Inbound proof.InboundRule
 
 	// Draw returns the next transaction id. It is to be hard to guess: a forged answer needs it.
 	Draw func() uint32
+
+	// Earlier is a reading that this one builds on; nil: everything is asked.
+	Earlier *Earlier
 
 	Window   int // requests that are out at a time, at least 1
 	Attempts int // how often a request is sent before the device counts as silent, at least 1
@@ -42,12 +48,15 @@ type Reader struct {
 	byGUID  map[ib.GUID]int
 	asks    []ask
 	byName  map[name]int
+	known   map[ib.GUID]int // devices of the earlier reading
 	out     map[uint32]sent
 	again   []sent // requests to be repeated
 	next    int    // in asks
 	second  bool   // the second round has begun
 	sent    int
-	unasked int // answers that nothing asked for
+	unasked int                         // answers that nothing asked for
+	amends  bool                        // nothing is asked but what Earlier.Only names
+	owners  map[proof.Place]proof.Owner // of adapters, where they are others than in the earlier reading
 }
 
 // sent is a request that is out: which ask, and the attempt.
@@ -63,8 +72,14 @@ func New(o Options) (*Reader, error) {
 	if o.Devices == 0 {
 		o.Devices = maxDevices
 	}
+	if e := o.Earlier; e != nil && (e.Found == nil || e.Touched == nil) {
+		return nil, errors.New("read fabric: an earlier reading needs what was found and what was touched since: set Found and Touched")
+	}
 	r := &Reader{o: o, byGUID: map[ib.GUID]int{}, byName: map[name]int{}, out: map[uint32]sent{}}
-	r.add(ask{name: name{device: none, attr: mad.AttrNodeInfo}})
+	r.known = o.Earlier.devices()
+	if !r.amend() {
+		r.add(ask{name: name{device: none, attr: mad.AttrNodeInfo}})
+	}
 	return r, nil
 }
 
@@ -112,15 +127,21 @@ func (r *Reader) key(at ib.Place) ib.MKey {
 
 // advance begins the second round after the last answer of the first.
 func (r *Reader) advance() {
+	r.skip()
 	if !r.second && r.next == len(r.asks) && len(r.out) == 0 && len(r.again) == 0 {
 		r.second, r.next = true, 0
 	}
 	r.skip()
 }
 
-// skip leaves out, in the second round, what was not read in the first.
+// skip leaves out what is not asked: in the first round what cannot be, and what the earlier reading answers; in the second
+// also what was not read in the first.
 func (r *Reader) skip() {
-	for r.second && r.next < len(r.asks) && r.asks[r.next].how != proof.WasRead {
+	for r.next < len(r.asks) {
+		q := &r.asks[r.next]
+		if r.second && q.how == proof.WasRead && !q.taken || !r.second && q.cause == Fine && !r.take(r.next) {
+			return
+		}
 		r.next++
 	}
 }
