@@ -9,11 +9,12 @@ import (
 
 	"portcullis/fabricsm/drill"
 	"portcullis/fabricsm/drill/administration"
+	"portcullis/fabricsm/drill/leaks"
 )
 
 // All lists the drills, in the order of their threats.
 func All() []drill.Drill {
-	list := slices.Concat(partitionDrills(), identityDrills(), smpDrills(), mkeyDrills(), classDrills(), administration.FloodDrills(), administration.LapseDrills(), administration.KnowledgeDrills(), administration.RegistrationDrills(), administration.MulticastDrills(), administration.ServiceDrills(), evidenceDrills(), physicalDrills(), sightDrills())
+	list := slices.Concat(partitionDrills(), identityDrills(), smpDrills(), mkeyDrills(), classDrills(), administration.FloodDrills(), administration.LapseDrills(), administration.KnowledgeDrills(), administration.RegistrationDrills(), administration.MulticastDrills(), administration.ServiceDrills(), evidenceDrills(), physicalDrills(), sightDrills(), serviceDrills(), leaks.Drills())
 	slices.SortStableFunc(list, func(a, b drill.Drill) int { return number(a.ID) - number(b.ID) })
 	return list
 }

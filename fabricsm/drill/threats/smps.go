@@ -73,9 +73,9 @@ func harmful(t *drill.Site) (out []drill.SMP) {
 // attackWith sends all harmful Sets from a host, with a key, and demands that nothing changes and none is answered.
 func attackWith(a *drill.Attacker, key ib.MKey) {
 	t, s := a.Site, a.Site.Scene
+	before := t.State()
 	for _, q := range harmful(t) {
 		q.Set, q.Key = true, key
-		before := t.State()
 		answer := a.Ask(q)
 		s.Check(answer == nil, "%v from %s was answered: %v", &q, a.Host, answerStatus(answer))
 		if list := drill.Changed(before, t.State()); !s.Check(len(list) == 0, "%v from %s changed %q", &q, a.Host, list) {

@@ -58,3 +58,9 @@ func (AnyAlias) Allows(_, _ ib.GUID) bool { return true }
 
 // Choose implements alias.Inventory.
 func (AnyAlias) Choose(ib.GUID, func(ib.GUID) bool) ib.GUID { return 0 }
+
+// AnyRequest answers requests that untrusted clients may not make, as if they had shown the SA_Key.
+type AnyRequest struct{ sa.Strict }
+
+// Accepts implements sa.Policy.
+func (AnyRequest) Accepts(v trust.Verdict) bool { return v == trust.OK || v == trust.NotAllowed }

@@ -329,22 +329,31 @@ type Refused struct {
 	QP   uint32
 }
 
-// Notice writes the notice of a MAD with a wrong key that a device of a LID and a type refused.
+// Offsets of the key in the data of a notice.
+const (
+	ccKeyOffset = 208 / 8 // mad.NoticeKeyCC
+	vsKeyOffset = 192 / 8 // mad.NoticeKeyVS
+)
+
+// Notice writes the notice of a MAD with a wrong key that a device of a LID and a type refused. It copies the bytes of the key:
+// an ib.MKey of each wrong key takes many times as long as the rest of the notice.
 func (a *Agent) Notice(data *[mad.DataSize]byte, number mad.TrapNum, lid ib.LID, typ ib.NodeType, r Refused) {
 	m, head := r.MAD, mad.NoticeHeader{Type: mad.NoticeSecurity, IssuerLID: lid}
 	if a.class.Class == mad.ClassCongestionControl {
 		head.IsGeneric, head.ProducerType, head.TrapNumber = true, uint32(typ), number
 		must(mad.Encode(data[:], &mad.NoticeKeyCC{
 			NoticeHeader: head, SLID: r.From, Method: m.Method(), AttributeID: m.Attr(), AttributeModifier: m.Mod(),
-			QP: r.QP, CCKey: m.MKey(),
+			QP: r.QP,
 		}))
+		copy(data[ccKeyOffset:], m.KeyBytes())
 		return
 	}
 	head.ProducerType = mad.OUINVIDIA // a vendor's notice [sim]
 	must(mad.Encode(data[:], &mad.NoticeKeyVS{
 		NoticeHeader: head, SLID: r.From, Method: m.Method(), AttributeID: m.Attr(), AttributeModifier: m.Mod(),
-		QP: r.QP, Key: m.MKey(), TrapNumberInPayload: uint16(number),
+		QP: r.QP, TrapNumberInPayload: uint16(number),
 	}))
+	copy(data[vsKeyOffset:], m.KeyBytes())
 }
 
 // must panics on an error that cannot occur: the buffers have the size of the attribute.
