@@ -18,11 +18,14 @@ type IsolationProver interface {
 	Kept(ctx context.Context) (*v1.IsolationKept, error)
 	// Ports returns a page of what that proves of each port. The context says which tenants the credential has to do with.
 	Ports(ctx context.Context, q v1.IsolationPortQuery) (*v1.IsolationPorts, error)
+	// Drift returns a page of how the tables of ports differ from memberships, by the same reading.
+	Drift(ctx context.Context, q v1.DriftQuery) (*v1.DriftList, error)
 }
 
 type (
 	isolationInput      struct{ v1.IsolationQuery }
 	isolationPortsInput struct{ v1.IsolationPortQuery }
+	driftInput          struct{ v1.DriftQuery }
 )
 
 func isolationRoutes(s *Server, a huma.API) {
@@ -55,6 +58,16 @@ func isolationRoutes(s *Server, a huma.API) {
 		}
 		body, err := s.isolation.Ports(ctx, in.IsolationPortQuery)
 		return &bodyOutput[v1.IsolationPorts]{body}, err
+	})
+	register(s, a, operation{
+		id: "list-drift", method: http.MethodGet, path: "/v1/fabric/drift", tag: "fabric", access: accessAudit, leader: true,
+		summary: "List how the P_Key tables and enforcement of ports differ from what is wanted, by the newest reading, a page at a time; nothing is read",
+	}, func(ctx context.Context, in *driftInput) (*bodyOutput[v1.DriftList], error) {
+		if s.isolation == nil {
+			return nil, unreadHere()
+		}
+		body, err := s.isolation.Drift(ctx, in.DriftQuery)
+		return &bodyOutput[v1.DriftList]{body}, err
 	})
 }
 

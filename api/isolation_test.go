@@ -36,6 +36,11 @@ func (p *prover) Ports(_ context.Context, q v1.IsolationPortQuery) (*v1.Isolatio
 	return &v1.IsolationPorts{Items: []v1.IsolationPortVerdict{{Host: q.Host, Tenant: q.Tenant, Verdict: q.Verdict}}, Next: q.After}, nil
 }
 
+// Drift lists a row for each filter that it is given.
+func (p *prover) Drift(_ context.Context, q v1.DriftQuery) (*v1.DriftList, error) {
+	return &v1.DriftList{Items: []v1.Drift{{Host: q.Host, Kind: q.Kind, In: v1.DriftInSwitch}}, Next: q.After}, nil
+}
+
 // Operators and auditors may have isolation proven; others, and a credential with ranges of P_Keys, may not.
 func TestVerifyIsolation(t *testing.T) {
 	t.Parallel()
@@ -78,7 +83,18 @@ func TestVerifyIsolation(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
+	for _, token := range []string{confined, tenant} {
+		wantProblem(t, f.do("GET", "/v1/fabric/drift", token, ""), 403, v1.CodeForbidden)
+	}
+	wantProblem(t, f.do("GET", "/v1/fabric/drift?kind=splendid", auditor, ""), 422, "invalid_request")
+	for _, token := range []string{auditor, operator} {
+		w := f.do("GET", "/v1/fabric/drift?host=h1&kind=stray&after=x", token, "")
+		if want := `"items":[{"kind":"stray","in":"switch","host":"h1",`; w.Code != 200 || !strings.Contains(w.Body.String(), want) || !strings.Contains(w.Body.String(), `"next":"x"`) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
 	elsewhere := newFixture(t)
+	wantProblem(t, elsewhere.do("GET", "/v1/fabric/drift", elsewhere.operator, ""), 503, v1.CodeSMElsewhere)
 	wantProblem(t, elsewhere.do("GET", "/v1/verify/ports", elsewhere.viewer, ""), 403, v1.CodeForbidden)
 	wantProblem(t, elsewhere.do("GET", "/v1/verify/ports", elsewhere.operator, ""), 503, v1.CodeSMElsewhere)
 	wantProblem(t, elsewhere.do("GET", "/v1/verify", elsewhere.operator, ""), 503, v1.CodeSMElsewhere)

@@ -18,16 +18,8 @@ var readAt = time.Date(2026, 11, 29, 2, 0, 0, 0, time.UTC)
 
 func (b *bed) examine(tenant string) *isolation.Detail {
 	b.t.Helper()
-	in, err := isolation.NewIntent(b.records)
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	q := v1.IsolationQuery{Tenant: tenant, Membership: true}
-	out, err := isolation.Prove(in, b.read(in, q), isolation.Span{Begun: readAt, Ended: readAt.Add(time.Second)})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return out.Examine(q)
+	return b.prove(q, isolation.Span{Begun: readAt, Ended: readAt.Add(time.Second)}).Examine(q)
 }
 
 // receipt signs and verifies what was found.

@@ -3,6 +3,7 @@ package isolation
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"portcullis/api/fabric/records"
@@ -26,10 +27,18 @@ type Intent struct {
 	byPlace  map[ib.Place]int // of ends; -1: several are declared there
 	switches map[ib.GUID]string
 	spares   map[ib.Place]bool
-	granted  map[seat][]ib.PKey // P_Keys with their membership, sorted; those that are being withdrawn are not among them
-	members  map[member]bool    // what any grant explains
-	owns     map[ib.PKey]string // tenant by base of a P_Key
+	issued   map[ib.GUID]proof.Owner // of ports and their aliases
+	byPort   map[ib.GUID]int         // of ends of hosts in the inventory; several: more have the GUID; alias: it is one, of one of them
+	holdings
+	line *line // of the Intent that it was made of by With
+	step int   // how many steps that took
 }
+
+// What byPort has of a GUID that is no port of one end.
+const (
+	several = -1 - iota
+	alias
+)
 
 // seat is a port at a place.
 type seat struct {
@@ -44,6 +53,8 @@ type end struct {
 	node  ib.GUID // 0: not declared
 	port  ib.GUID // 0: not declared
 	owner proof.Owner
+	idle  proof.Owner // without a grant
+	alias []ib.GUID
 }
 
 // Records are what an Intent is made of.
@@ -57,10 +68,10 @@ type Records struct {
 func NewIntent(r Records) (*Intent, error) {
 	in := &Intent{
 		byPlace: map[ib.Place]int{}, switches: map[ib.GUID]string{}, spares: map[ib.Place]bool{},
-		granted: map[seat][]ib.PKey{}, members: map[member]bool{}, owns: map[ib.PKey]string{},
+		issued: map[ib.GUID]proof.Owner{}, byPort: map[ib.GUID]int{}, line: &line{},
 	}
-	tenants, err := tenantsOf(r.Grants)
-	if err != nil {
+	var err error
+	if in.holdings, err = newHoldings(r.Grants); err != nil {
 		return nil, err
 	}
 	known := map[ib.GUID]bool{} // node and port GUIDs of adapters in the inventory
@@ -71,50 +82,24 @@ func NewIntent(r Records) (*Intent, error) {
 			}
 		}
 		for i := range c.Hosts {
-			in.host(&c.Hosts[i], tenants, known)
+			in.host(&c.Hosts[i], known)
 		}
 	}
-	if err := in.grants(r.Grants, tenants, known); err != nil {
-		return nil, err
-	}
+	in.others(known)
 	if r.Topology != nil {
 		in.topology(r.Topology, known)
 	}
 	return in, nil
 }
 
-// tenantsOf returns the tenant of each port. A port that is being taken from one tenant and given to another belongs to the
-// other; one that is only being taken still belongs to its tenant.
-func tenantsOf(grants []store.Record[records.Grant]) (map[ib.GUID]string, error) {
-	type held struct {
-		tenant    string
-		withdrawn bool
-		since     int64
+func (in *Intent) host(h *inventory.Host, known map[ib.GUID]bool) {
+	idle := proof.Owner{Kind: proof.Tenant, Name: NoTenant}
+	if h.Role == inventory.RoleSM {
+		idle = infrastructure
 	}
-	of := map[ib.GUID]held{}
-	for i := range grants {
-		g := &grants[i].Value
-		k, err := records.ParseKey(grants[i].Key)
-		if err != nil {
-			return nil, err
-		}
-		if g.Limited || g.Adopted != "" { // of a partition that tenants share, or of a host that is not proven
-			continue
-		}
-		now := held{cmp.Or(g.Tenant, "cluster "+g.Cluster), g.Withdrawn, g.Since.UnixNano()}
-		was, ok := of[k.GUID]
-		if !ok || was.withdrawn && !now.withdrawn || was.withdrawn == now.withdrawn && was.since < now.since {
-			of[k.GUID] = now
-		}
+	if h.Role == inventory.RoleService {
+		idle = proof.Owner{Kind: proof.Shared, Name: h.ID}
 	}
-	out := map[ib.GUID]string{}
-	for guid, h := range of {
-		out[guid] = h.tenant
-	}
-	return out, nil
-}
-
-func (in *Intent) host(h *inventory.Host, tenants map[ib.GUID]string, known map[ib.GUID]bool) {
 	for i := range h.HCAs {
 		known[h.HCAs[i].NodeGUID] = true
 		if h.Spare {
@@ -122,52 +107,34 @@ func (in *Intent) host(h *inventory.Host, tenants map[ib.GUID]string, known map[
 		}
 		for _, p := range h.HCAs[i].Ports {
 			known[p.GUID] = true
-			owner := proof.Owner{Kind: proof.Tenant, Name: cmp.Or(tenants[p.GUID], NoTenant)}
-			switch {
-			case tenants[p.GUID] != "":
-			case h.Role == inventory.RoleSM:
-				owner = infrastructure
-			case h.Role == inventory.RoleService:
-				owner = proof.Owner{Kind: proof.Shared, Name: h.ID}
+			owner := in.ownerOf(p.GUID, idle)
+			in.index(p.GUID, len(in.ends))
+			in.add(end{host: h.ID, place: p.Cable, node: h.HCAs[i].NodeGUID, port: p.GUID, owner: owner, idle: idle, alias: p.Aliases})
+			for _, g := range p.Aliases {
+				in.issued[g] = owner
+				in.index(g, alias)
 			}
-			in.add(end{host: h.ID, place: p.Cable, node: h.HCAs[i].NodeGUID, port: p.GUID, owner: owner})
 		}
 	}
 }
 
-// grants keeps the P_Keys of ports, and adds ports that have a grant and that the inventory no longer has.
-func (in *Intent) grants(grants []store.Record[records.Grant], tenants map[ib.GUID]string, known map[ib.GUID]bool) error {
-	for i := range grants {
-		k, err := records.ParseKey(grants[i].Key)
-		if err != nil {
-			return err
-		}
-		in.explain(k, &grants[i].Value)
-		if grants[i].Value.Adopted != "" {
-			continue // it explains nothing: a port that shares a partition with a tenant shows as a leak
-		}
-		in.grant(k, &grants[i].Value)
-		if tenants[k.GUID] == "" || known[k.GUID] {
+// index notes which end has a GUID.
+func (in *Intent) index(guid ib.GUID, at int) {
+	if _, twice := in.byPort[guid]; twice {
+		at = several
+	}
+	in.byPort[guid] = at
+}
+
+// others adds ports that have a grant and that the inventory no longer has.
+func (in *Intent) others(known map[ib.GUID]bool) {
+	for _, guid := range slices.Sorted(maps.Keys(in.tenants)) {
+		if known[guid] {
 			continue
 		}
-		known[k.GUID] = true
-		in.add(end{host: grants[i].Value.Host, place: k.Place, port: k.GUID, owner: proof.Owner{Kind: proof.Tenant, Name: tenants[k.GUID]}})
-	}
-	return nil
-}
-
-func (in *Intent) grant(k records.Key, g *records.Grant) {
-	if g.Withdrawn {
-		return
-	}
-	key := k.PKey.Full()
-	if g.Limited {
-		key = k.PKey.Limited()
-	}
-	at := seat{k.GUID, k.Place}
-	i, there := slices.BinarySearch(in.granted[at], key)
-	if !there {
-		in.granted[at] = slices.Insert(in.granted[at], i, key)
+		known[guid] = true
+		h := in.of[guid][slices.IndexFunc(in.of[guid], func(h holding) bool { return h.Adopted == "" })]
+		in.add(end{host: h.Host, place: h.key.Place, port: guid, owner: in.ownerOf(guid, proof.Owner{})})
 	}
 }
 
@@ -178,6 +145,12 @@ func (in *Intent) add(e end) {
 		} else {
 			in.byPlace[e.place] = len(in.ends)
 		}
+	}
+	if e.port != 0 {
+		in.issued[e.port] = e.owner
+	}
+	if at, ok := in.byPort[e.port]; ok && at != len(in.ends) {
+		in.byPort[e.port] = several
 	}
 	in.ends = append(in.ends, e)
 }
@@ -224,9 +197,19 @@ func (in *Intent) device(s *topospec.Spec, id topospec.DeviceID) {
 	}
 }
 
+// declaredAt returns where a port is declared, the last place if there are several.
+func (in *Intent) declaredAt(guid ib.GUID) (ib.Place, bool) {
+	for i := len(in.ends) - 1; i >= 0 && guid != 0; i-- {
+		if in.ends[i].port == guid {
+			return in.ends[i].place, true
+		}
+	}
+	return ib.Place{}, false
+}
+
 // Options returns how a fabric is read that is to be as intended.
 func (in *Intent) Options(q v1.IsolationQuery) reader.Options {
-	o := reader.Options{Owner: in.owner, Spare: func(at ib.Place) bool { return in.spares[at] }}
+	o := reader.Options{Owner: in.owner, Alias: in.issuedTo, Spare: func(at ib.Place) bool { return in.spares[at] }}
 	if q.Membership {
 		o.Inbound = proof.InboundMembership
 	}
@@ -250,6 +233,14 @@ func (in *Intent) owner(at ib.Place, is reader.Identity) proof.Owner {
 	default:
 		return in.ends[i].owner
 	}
+}
+
+// issuedTo returns the owner of the port that a GUID was issued to, of the holder if it was issued to none.
+func (in *Intent) issuedTo(guid ib.GUID, holder proof.Owner) proof.Owner {
+	if owner, ok := in.issued[guid]; ok {
+		return owner
+	}
+	return holder
 }
 
 // is reports whether a device with these GUIDs is the declared one.

@@ -13,19 +13,34 @@ import (
 // makes no port an outsider. Ports that pass every P_Key, and the default partition, are left out: they are open to each
 // tenant whatever is granted.
 func (p *Proven) Outsiders() []outsiders.Outsider {
-	f := p.found.Fabric
-	guids := make(map[proof.Place]ib.GUID, len(p.found.Ends))
-	for i := range p.found.Ends {
-		guids[p.found.Ends[i].Port] = p.found.Ends[i].GUID
+	p.kept.mu.Lock()
+	defer p.kept.mu.Unlock()
+	if !p.kept.hasOutsiders {
+		p.kept.outsiders, p.kept.hasOutsiders = p.outsidersAmong(nil, p.result.Edges(proof.Both)), true
 	}
-	var out []outsiders.Outsider
-	for _, e := range p.result.Edges(proof.Both) {
+	return slices.Clone(p.kept.outsiders)
+}
+
+// outsidersAmong returns outsiders and those among some edges, by place.
+func (p *Proven) outsidersAmong(out []outsiders.Outsider, edges []proof.Edge) []outsiders.Outsider {
+	f := p.found.Fabric
+	guids := make(map[proof.Place]ib.GUID, len(edges))
+	for i := range edges {
+		guids[edges[i].Adapter] = 0
+	}
+	for i := range p.found.Ends {
+		if _, wanted := guids[p.found.Ends[i].Port]; wanted {
+			guids[p.found.Ends[i].Port] = p.found.Ends[i].GUID
+		}
+	}
+	for i := range edges {
+		e := &edges[i]
 		at := &f.Devices[e.At.Device]
 		o := outsiders.Outsider{Port: outsiders.Port{Place: ib.Place{Switch: at.GUID, Port: e.At.Port}, Name: at.Name, Party: e.Owner.String()}}
 		if e.Adapter.Port != 0 {
 			o.GUID, o.Name = guids[e.Adapter], f.Devices[e.Adapter.Device].Name
 		}
-		if o.PKeys = p.unexplained(seat{o.GUID, o.Place}, &e); len(o.PKeys) > 0 {
+		if o.PKeys = p.unexplained(seat{o.GUID, o.Place}, e); len(o.PKeys) > 0 {
 			out = append(out, o)
 		}
 	}

@@ -16,15 +16,7 @@ import (
 // outsiders reads the fabric, and returns the ports at which packets pass that no membership explains.
 func (b *bed) outsiders() []outsiders.Outsider {
 	b.t.Helper()
-	in, err := isolation.NewIntent(b.records)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	proven, err := isolation.Prove(in, b.read(in, v1.IsolationQuery{}), isolation.Span{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return proven.Outsiders()
+	return b.prove(v1.IsolationQuery{}, isolation.Span{}).Outsiders()
 }
 
 func (b *bed) wantOutsiders(what string, want ...outsiders.Outsider) {

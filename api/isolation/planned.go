@@ -23,16 +23,17 @@ func (p *Proven) Opened(planned *Intent) (examples []v1.IsolationExample, total 
 		return nil, 0, err
 	}
 	for _, pair := range then.Open(proof.Both) {
+		if !then.Passes(proof.Both, pair) || now.Passes(proof.Both, pair) {
+			continue
+		}
+		if total++; total > maxExamples {
+			continue
+		}
 		c, err := then.Explain(proof.Both, pair)
-		if err != nil || !c.Certain {
-			continue
+		if err != nil {
+			return nil, 0, fmt.Errorf("show a packet that would pass: %w", err)
 		}
-		if was, err := now.Explain(proof.Both, pair); err == nil && was.Certain {
-			continue
-		}
-		if total++; len(examples) < maxExamples {
-			examples = append(examples, example(&c))
-		}
+		examples = append(examples, example(&c))
 	}
 	return examples, total, nil
 }
@@ -58,7 +59,15 @@ func (p *Proven) under(in *Intent) (*proof.Result, error) {
 	for i := range p.found.Ends {
 		e := &p.found.Ends[i]
 		d := &f.Devices[e.Port.Device]
-		d.Ports[e.Port.Port].Owner = in.owner(e.At, reader.Identity{Type: d.Type, Node: d.GUID, Port: e.GUID})
+		port := &d.Ports[e.Port.Port]
+		port.Owner = in.owner(e.At, reader.Identity{Type: d.Type, Node: d.GUID, Port: e.GUID})
+		port.Aliases = slices.Clone(port.Aliases)
+		for i := range port.Aliases {
+			port.Aliases[i].Owner = in.issuedTo(port.Aliases[i].GUID, port.Owner)
+		}
+	}
+	if r, _, ok := p.result.Again(&f); ok {
+		return r, nil
 	}
 	r, err := proof.Prove(&f)
 	if err != nil {

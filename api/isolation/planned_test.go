@@ -10,20 +10,15 @@ import (
 	"portcullis/api/isolation"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topospec"
 )
 
 // opened reads the fabric as things are declared, and returns what other declarations would open.
 func (b *bed) opened(change func(*isolation.Records)) []v1.IsolationExample {
 	b.t.Helper()
-	in, err := isolation.NewIntent(b.records)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	proven, err := isolation.Prove(in, b.read(in, v1.IsolationQuery{}), isolation.Span{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	proven := b.prove(v1.IsolationQuery{}, isolation.Span{})
 	r := b.records
 	contents := *r.Inventory
 	contents.Hosts, contents.Switches = slices.Clone(contents.Hosts), slices.Clone(contents.Switches)
@@ -96,6 +91,35 @@ func TestOpened(t *testing.T) {
 	b.wantOpened("h1 without its grant", func(r *isolation.Records) {
 		r.Grants = slices.DeleteFunc(r.Grants, func(g grantRecord) bool { return g.Value.Host == "h1" })
 	}, [2]string{isolation.NoTenant, "blue"}, [2]string{isolation.NoTenant, "red"}, [2]string{"blue", isolation.NoTenant}, [2]string{"red", isolation.NoTenant})
+}
+
+// A port that a topology declares to be unused makes what is behind it a party of its own, whatever the inventory has there.
+func TestOpenedSpare(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	leaf, port := b.leaf("h1")
+	b.wantOpened("h1 at a port that is declared disabled", func(r *isolation.Records) {
+		r.Topology = b.disabled(leaf, port)
+	}, [2]string{"(spare ports)", "red"}, [2]string{"red", "(spare ports)"})
+}
+
+// disabled is a topology that has one switch, and one port of it that is not to be used.
+func (b *bed) disabled(leaf string, port ib.PortNum) *topospec.Spec {
+	b.t.Helper()
+	var guid ib.GUID
+	for i := range b.records.Inventory.Switches {
+		if s := &b.records.Inventory.Switches[i]; s.ID == leaf {
+			guid = s.GUID
+		}
+	}
+	spec, err := topospec.Compile("test", &topospec.Revision{
+		Devices: []topospec.Device{{GUID: guid, Kind: topospec.KindSwitch, Name: leaf, Ports: 40}},
+		Links:   []topospec.Link{{A: topospec.End{GUID: guid, Port: port}, State: topospec.Disabled, Reason: "not cabled"}},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return spec
 }
 
 // What was not read opens nothing.

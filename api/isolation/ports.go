@@ -15,17 +15,36 @@ const unnamed = "a packet depends on a value of another device that was not read
 
 // Ports returns what is proven of each declared port of a host that is a party, sorted by [PortKey]: of tenants, and of hosts
 // without one. A port that was not found, or whose packets depend on what was not read, is unproven.
+//
+// The caller must not change the list, which other callers get as well.
 func (p *Proven) Ports() []v1.IsolationPortVerdict {
-	there, unread := newSightings(p.in, p.found), map[proof.Place]*reader.Unknown{}
+	p.kept.mu.Lock()
+	defer p.kept.mu.Unlock()
+	if p.kept.ports == nil {
+		p.kept.ports, p.kept.rows = p.allPorts()
+	}
+	return p.kept.ports
+}
+
+// unread returns the first value that was not read of each port.
+func (p *Proven) unread() map[proof.Place]*reader.Unknown {
+	out := map[proof.Place]*reader.Unknown{}
 	for i := range p.found.Unknown {
 		u := &p.found.Unknown[i]
-		if _, known := unread[u.Port]; !known {
-			unread[u.Port] = u
+		if _, known := out[u.Port]; !known {
+			out[u.Port] = u
 		}
 	}
+	return out
+}
+
+// allPorts returns all rows, and which rows are of a port that was found.
+func (p *Proven) allPorts() ([]v1.IsolationPortVerdict, map[proof.Place][]int) {
+	there, unread := p.there, p.unread()
 	type keyed struct {
 		key string
 		row v1.IsolationPortVerdict
+		at  proof.Place
 	}
 	rows := make([]keyed, 0, len(p.in.ends))
 	for i := range p.in.ends {
@@ -34,22 +53,32 @@ func (p *Proven) Ports() []v1.IsolationPortVerdict {
 			continue
 		}
 		row := v1.IsolationPortVerdict{Host: e.host, GUID: e.port, Place: e.place}
-		if e.owner.Name != NoTenant {
-			row.Tenant = e.owner.Name
-		}
-		if at, ok := there.find(e); ok {
+		row.Tenant = tenantOf(e)
+		at, ok := there.find(e)
+		if ok {
 			p.judge(&row, at, unread)
 		} else {
 			row.Verdict, row.Cause, row.Detail = v1.Unproven, v1.PortNotFound, there.why(e)
 		}
-		rows = append(rows, keyed{PortKey(&row), row})
+		rows = append(rows, keyed{PortKey(&row), row, at})
 	}
 	slices.SortFunc(rows, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
-	out := make([]v1.IsolationPortVerdict, len(rows))
+	out, found := make([]v1.IsolationPortVerdict, len(rows)), make(map[proof.Place][]int, len(rows))
 	for i := range rows {
 		out[i] = rows[i].row
+		if at := rows[i].at; at != (proof.Place{}) {
+			found[at] = append(found[at], i)
+		}
 	}
-	return out
+	return out, found
+}
+
+// tenantOf returns the tenant of a declared port; empty: it is of none.
+func tenantOf(e *end) string {
+	if e.owner.Kind != proof.Tenant || e.owner.Name == NoTenant {
+		return ""
+	}
+	return e.owner.Name
 }
 
 // PortKey names a port in the list of Ports.
@@ -59,6 +88,7 @@ func PortKey(p *v1.IsolationPortVerdict) string {
 
 // judge fills in what is proven of a port that was found.
 func (p *Proven) judge(row *v1.IsolationPortVerdict, at proof.Place, unread map[proof.Place]*reader.Unknown) {
+	*row = v1.IsolationPortVerdict{Host: row.Host, GUID: row.GUID, Place: row.Place, Tenant: row.Tenant}
 	v := p.result.Port(at)
 	switch v.Verdict[proof.Both] {
 	case proof.Isolated:

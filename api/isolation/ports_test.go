@@ -18,14 +18,7 @@ import (
 // ports reads the fabric and returns the verdict of each host, which has one port.
 func (b *bed) ports() map[string]v1.IsolationPortVerdict {
 	b.t.Helper()
-	in, err := isolation.NewIntent(b.records)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	proven, err := isolation.Prove(in, b.read(in, v1.IsolationQuery{Membership: !b.cautious}), isolation.Span{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	proven := b.prove(v1.IsolationQuery{Membership: !b.cautious}, isolation.Span{})
 	out, before := map[string]v1.IsolationPortVerdict{}, ""
 	for _, p := range proven.Ports() {
 		if key := isolation.PortKey(&p); key <= before {

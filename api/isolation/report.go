@@ -22,7 +22,19 @@ const (
 )
 
 // Span is when a fabric was read.
-type Span struct{ Begun, Ended time.Time }
+type Span struct {
+	Begun time.Time // of the reading of everything
+	Again time.Time // of the newest reading that built on it; zero: none
+	Ended time.Time
+}
+
+// Newest returns when the newest reading began.
+func (s *Span) Newest() time.Time {
+	if s.Again.IsZero() {
+		return s.Begun
+	}
+	return s.Again
+}
 
 // Proven is what follows from one reading. Its methods may run at the same time.
 type Proven struct {
@@ -31,6 +43,9 @@ type Proven struct {
 	when   Span
 	result *proof.Result
 	names  map[string]string // of devices: as the reader calls them, and as people do
+	there  *sightings
+	kept   kept
+	heard  *Heard // nil: nothing
 }
 
 // Prove proves what it can of what was read by the options of an Intent. It does not change what was read.
@@ -45,23 +60,35 @@ func Prove(in *Intent, found *reader.Found, when Span) (*Proven, error) {
 	if p.result, err = proof.Prove(&fabric); err != nil {
 		return nil, fmt.Errorf("prove isolation: %w", err)
 	}
+	p.there = newSightings(p.in, p.found)
 	return p, nil
 }
 
 // Report says what follows for a question, by whose options was read.
-func (p *Proven) Report(q v1.IsolationQuery) *v1.Isolation { return p.report(q, nil) }
+func (p *Proven) Report(q v1.IsolationQuery) *v1.Isolation {
+	if q.Tenant == "" {
+		return p.ofAll(q.Membership)
+	}
+	return p.report(q, nil)
+}
 
 // report also adds to a Detail what it found of each pair and port; nil: it does not.
 func (p *Proven) report(q v1.IsolationQuery, detail *Detail) *v1.Isolation {
-	r := reporter{of: p, in: p.in, found: p.found, result: p.result, tenant: q.Tenant, parties: map[proof.Owner]*v1.IsolationParty{}, detail: detail}
-	r.out = &v1.Isolation{Tenant: q.Tenant, Examples: []v1.IsolationExample{}, Missing: []v1.MissingPort{}, Undeclared: []v1.UndeclaredPort{}, Ghosts: []v1.GhostMember{}, Unread: []v1.UnreadValue{}}
+	r := newReporter(p, q.Tenant, detail)
 	r.ends()
 	r.strangers()
-	r.ghosts()
+	r.ghosts(p.ghosts(q.Tenant))
+	r.administration()
 	r.pairs()
 	r.conclude()
 	r.bounds(p.when, q.Membership)
 	return r.out
+}
+
+func newReporter(p *Proven, tenant string, detail *Detail) *reporter {
+	r := &reporter{of: p, in: p.in, found: p.found, result: p.result, tenant: tenant, parties: map[proof.Owner]*v1.IsolationParty{}, detail: detail}
+	r.out = &v1.Isolation{Tenant: tenant, Examples: []v1.IsolationExample{}, Missing: []v1.MissingPort{}, Undeclared: []v1.UndeclaredPort{}, Ghosts: []v1.GhostMember{}, Unread: []v1.UnreadValue{}}
+	return r
 }
 
 // reporter makes one report.
@@ -74,9 +101,10 @@ type reporter struct {
 	out     *v1.Isolation
 	parties map[proof.Owner]*v1.IsolationParty
 	lacks   map[proof.Owner]bool // parties with a port that was not found
+	apart   map[pair]bool        // parties that only forwarding tables keep apart
 	detail  *Detail              // nil: not wanted
 
-	missing, undeclared, ghostly, byRoute int
+	missing, undeclared, ghostly, byRoute, disclosed int
 }
 
 // rename calls devices as people do.
@@ -103,11 +131,11 @@ func (p *Proven) rename() {
 
 // ends finds the declared ports among those that were read.
 func (r *reporter) ends() {
-	there := newSightings(r.in, r.found)
+	there := r.of.there
 	r.lacks = map[proof.Owner]bool{}
 	for i := range r.in.ends {
 		e := &r.in.ends[i]
-		_, is := there.find(e)
+		is := there.ends[i] != proof.Place{}
 		r.port(e, is)
 		if e.owner.Kind == proof.Tenant {
 			p := r.party(e.owner)
@@ -134,10 +162,6 @@ func (r *reporter) owner(e *reader.End) proof.Owner {
 
 // strangers lists the ports that are not declared where they are.
 func (r *reporter) strangers() {
-	declared := map[ib.GUID]ib.Place{}
-	for i := range r.in.ends {
-		declared[r.in.ends[i].port] = r.in.ends[i].place
-	}
 	for i := range r.found.Ends {
 		e := &r.found.Ends[i]
 		if r.owner(e).Kind != proof.Undeclared {
@@ -145,10 +169,10 @@ func (r *reporter) strangers() {
 		}
 		r.undeclared++
 		why := "no such port is declared"
-		if at, ok := declared[e.GUID]; ok && e.GUID != 0 {
-			why = fmt.Sprintf("it is declared at %v", at)
-		}
 		if len(r.out.Undeclared) < maxRows {
+			if at, ok := r.in.declaredAt(e.GUID); ok {
+				why = fmt.Sprintf("it is declared at %v", at)
+			}
 			r.out.Undeclared = append(r.out.Undeclared, v1.UndeclaredPort{GUID: e.GUID, Place: e.At, Cause: why})
 		}
 	}
@@ -180,7 +204,7 @@ func nameOf(o proof.Owner) string {
 type pair [2]proof.Owner
 
 func pairOf(a, b proof.Owner) pair {
-	if cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) > 0 {
+	if compareOwners(a, b) > 0 {
 		a, b = b, a
 	}
 	return pair{a, b}
@@ -191,48 +215,61 @@ func (r *reporter) pairs() {
 	for _, o := range r.result.Parties() {
 		r.party(o)
 	}
-	owners := slices.SortedFunc(maps.Keys(r.parties), func(a, b proof.Owner) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-	})
-	open, routed := r.open(), r.byRoutes()
+	owners := slices.SortedFunc(maps.Keys(r.parties), compareOwners)
+	parties, concern := r.proofParties(owners), r.of.concern()
 	var leaks, unknown []pair
+	r.apart = r.byRoutes()
 	for i, a := range owners {
-		for _, b := range owners[i+1:] {
+		for j, b := range owners[i+1:] {
 			if !r.counts(a, b) {
 				continue
 			}
-			p := pairOf(a, b)
-			v, isOpen := open[p]
-			if !isOpen {
-				v = proof.Verdict{proof.Isolated, proof.Isolated, proof.Isolated}
+			v := proof.Verdict{proof.Isolated, proof.Isolated, proof.Isolated} // of a party that has no port
+			if x, y := parties[i], parties[i+1+j]; x != nil && y != nil {
+				v = r.result.Between(*x, *y)
 			}
-			status := v[proof.Both]
-			if status == proof.Isolated && (r.lacks[a] || r.lacks[b]) {
-				status = proof.Unproven
-			} else if status == proof.Isolated && routed[p] {
-				status = proof.Unproven
-				r.routed(p)
-			} else if isOpen && status == proof.Leaks {
+			status := r.status(a, b, v)
+			switch p := pairOf(a, b); {
+			case v[proof.Both] == proof.Leaks:
 				leaks = append(leaks, p)
-			} else if isOpen && status == proof.Unproven {
+			case v[proof.Both] == proof.Unproven:
 				unknown = append(unknown, p)
+			case r.isRouted(p):
+				r.routed(p)
+			case concern.has(a, b):
+				status = proof.Unproven
+				r.disclosed++
 			}
-			r.count(a, b, status, v)
+			r.count(a, b, status, v, 1)
 			r.pair(a, b, status, v)
 		}
 	}
 	r.examples(append(leaks, unknown...))
 }
 
-// open returns the verdicts of the pairs that are not isolated under each assumption.
-func (r *reporter) open() map[pair]proof.Verdict {
-	out := map[pair]proof.Verdict{}
-	for _, assume := range []proof.Assumption{proof.Both, proof.Switches, proof.Adapters} {
-		for _, o := range r.result.Open(assume) {
-			p := pairOf(o.From, o.To)
-			if _, known := out[p]; !known {
-				out[p] = r.result.Pair(p[0], p[1])
-			}
+// status returns what follows of two parties of what is proven of them.
+func (r *reporter) status(a, b proof.Owner, v proof.Verdict) proof.Status {
+	if v[proof.Both] == proof.Isolated && (r.lacks[a] || r.lacks[b] || r.apart[pairOf(a, b)]) {
+		return proof.Unproven
+	}
+	return v[proof.Both]
+}
+
+// isRouted reports whether two parties between which no packet passes are not proven to be isolated for nothing but their routes.
+func (r *reporter) isRouted(p pair) bool { return r.apart[p] && !r.lacks[p[0]] && !r.lacks[p[1]] }
+
+func compareOwners(a, b proof.Owner) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+func comparePairs(a, b pair) int { return cmp.Or(compareOwners(a[0], b[0]), compareOwners(a[1], b[1])) }
+
+// proofParties returns the parties of owners as the proof knows them, nil for those that have no port.
+func (r *reporter) proofParties(owners []proof.Owner) []*proof.Party {
+	out := make([]*proof.Party, len(owners))
+	for i, o := range owners {
+		if p, ok := r.result.Party(o); ok {
+			out[i] = &p
 		}
 	}
 	return out
@@ -264,15 +301,16 @@ func (r *reporter) counts(a, b proof.Owner) bool {
 
 func (r *reporter) asked() proof.Owner { return proof.Owner{Kind: proof.Tenant, Name: r.tenant} }
 
-func (r *reporter) count(a, b proof.Owner, status proof.Status, v proof.Verdict) {
-	for _, to := range []*v1.IsolationPairs{&r.out.Pairs, &r.parties[a].Pairs, &r.parties[b].Pairs} {
+// count adds n to the counts that a pair belongs to.
+func (r *reporter) count(a, b proof.Owner, status proof.Status, v proof.Verdict, n int) {
+	for _, to := range [...]*v1.IsolationPairs{&r.out.Pairs, &r.parties[a].Pairs, &r.parties[b].Pairs} {
 		switch status {
 		case proof.Isolated:
-			to.Isolated++
+			to.Isolated += n
 		case proof.Leaks:
-			to.Leaks++
+			to.Leaks += n
 		default:
-			to.Unknown++
+			to.Unknown += n
 		}
 	}
 	if status != proof.Isolated {
@@ -280,13 +318,13 @@ func (r *reporter) count(a, b proof.Owner, status proof.Status, v proof.Verdict)
 	}
 	switch v.Depth() {
 	case proof.HeldByEitherSide:
-		r.out.Held.Each++
+		r.out.Held.Each += n
 	case proof.HeldBySwitches:
-		r.out.Held.Switches++
+		r.out.Held.Switches += n
 	case proof.HeldByAdapters:
-		r.out.Held.Adapters++
+		r.out.Held.Adapters += n
 	default:
-		r.out.Held.Together++
+		r.out.Held.Together += n
 	}
 }
 
@@ -341,6 +379,8 @@ func (r *reporter) conclude() {
 		r.out.Reason = "ports of tenants were not found where they are declared"
 	case r.byRoute > 0:
 		r.out.Reason = "only forwarding tables keep parties apart, and the next change of routes may connect them"
+	case r.disclosed > 0:
+		r.out.Reason = "subnet administration disclosed one party to another one, or showed a key"
 	default:
 		r.out.Reason = "values were not read on which a packet depends"
 	}
@@ -364,7 +404,7 @@ var assumptions = []string{
 	"the adversary is root on every host and chooses P_Key, DLID and SLID of its packets",
 	"a switch that claims to enforce does; tables are what devices apply",
 	"declared hosts, switches and cables are as declared; the own port is the one of this service",
-	"alias GUIDs, virtual ports and SLtoVL tables were not read",
+	"virtual ports and SLtoVL tables were not read",
 }
 
 func (r *reporter) bounds(when Span, membership bool) {
@@ -373,6 +413,11 @@ func (r *reporter) bounds(when Span, membership bool) {
 		Begun: when.Begun, Ended: when.Ended, Requests: r.found.Sent, Devices: len(r.found.Fabric.Devices), Ends: len(r.found.Ends),
 		Missing: r.missing, Undeclared: r.undeclared, Ghosts: r.ghostly, Unread: len(r.found.Unknown), Strays: r.found.Strays, Assumptions: slices.Clone(assumptions),
 	}
+	if !when.Again.IsZero() {
+		b.Again = &when.Again
+		b.Assumptions = append(b.Assumptions, "since the reading of everything only that changed which the Subnet Manager saw change")
+	}
+	b.Assumptions = append(b.Assumptions, heardOf[r.out.Administration.Verdict])
 	if membership {
 		b.Assumptions = append(b.Assumptions, "switches refuse inbound packets that claim full membership where the port is a limited member, as was asked to assume")
 	}

@@ -92,19 +92,22 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
+// prove reads the fabric as things are declared, and proves what it can.
+func (b *bed) prove(q v1.IsolationQuery, when isolation.Span) *isolation.Proven {
+	b.t.Helper()
+	in := b.intent()
+	proven, err := isolation.Prove(in, b.read(in, q), when)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return proven
+}
+
 // report reads the fabric and reports on it.
 func (b *bed) report(tenant string) *v1.Isolation {
 	b.t.Helper()
-	in, err := isolation.NewIntent(b.records)
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	q := v1.IsolationQuery{Tenant: tenant, Membership: !b.cautious}
-	proven, err := isolation.Prove(in, b.read(in, q), isolation.Span{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	out := proven.Report(q)
+	out := b.prove(q, isolation.Span{}).Report(q)
 	if n := out.Pairs.Isolated; n != out.Held.Each+out.Held.Switches+out.Held.Adapters+out.Held.Together {
 		b.t.Errorf("%d pairs are isolated, of which is said: %+v", n, out.Held)
 	}
@@ -165,12 +168,18 @@ func (b *bed) leaf(host string) (string, ib.PortNum) {
 // stray writes a P_Key into entry 5 of a table.
 func (b *bed) stray(node string, mod uint32, key ib.PKey) {
 	b.t.Helper()
+	b.write(node, mad.AttrPKeyTable, mod, func(data []byte) { data[10], data[11] = byte(key>>8), byte(key) })
+}
+
+// write reads an attribute of a node, changes it, and writes it back.
+func (b *bed) write(node string, attr mad.AttrID, mod uint32, change func(data []byte)) {
+	b.t.Helper()
 	var data [mad.DataSize]byte
 	for _, method := range []mad.Method{mad.MethodGet, mad.MethodSet} {
 		p, r := transport.Packet{LID: ib.PermissiveLID}, b.route(node)
-		mad.NewSMP(&p.MAD, mad.Header{Method: method, Attr: mad.AttrPKeyTable, Mod: mod, TID: 1}, &r, ib.MKey{})
+		mad.NewSMP(&p.MAD, mad.Header{Method: method, Attr: attr, Mod: mod, TID: 1}, &r, ib.MKey{})
 		if method == mad.MethodSet {
-			data[10], data[11] = byte(key>>8), byte(key)
+			change(data[:])
 			copy(p.MAD.Data(), data[:])
 		}
 		in := b.station.Exchange([]transport.Packet{p}, nil)

@@ -12,6 +12,7 @@ type sightings struct {
 	found    *reader.Found
 	at       map[seat]proof.Place // of ports that are declared where they are; also by place alone, and the own port by GUID alone
 	switches map[ib.GUID]int      // devices
+	ends     []proof.Place        // of the ends of the Intent: where each was found; the zero Place: it was not
 }
 
 func newSightings(in *Intent, found *reader.Found) *sightings {
@@ -31,7 +32,18 @@ func newSightings(in *Intent, found *reader.Found) *sightings {
 			s.switches[f.Devices[i].GUID] = i
 		}
 	}
+	s.ends = make([]proof.Place, len(in.ends))
+	for i := range in.ends {
+		s.ends[i], _ = s.find(&in.ends[i])
+	}
 	return s
+}
+
+// on returns the same of a reading that found the same ports at the same places, where hosts may be of other tenants.
+func (s *sightings) on(in *Intent, found *reader.Found) *sightings {
+	out := *s
+	out.in, out.found = in, found
+	return &out
 }
 
 // find returns the port of a device that a declared port is.

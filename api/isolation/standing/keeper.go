@@ -97,7 +97,7 @@ func (k *Keeper) look(ctx context.Context, led time.Time) error {
 	was, read := k.kept, k.read
 	k.mu.Unlock()
 	if read {
-		if next, e := was.next(in); e == nil && next.same(&was) {
+		if next, told := was.after(in); len(told) == 0 && next.same(&was) {
 			return nil
 		}
 	}
@@ -107,8 +107,9 @@ func (k *Keeper) look(ctx context.Context, led time.Time) error {
 		if err != nil {
 			return err
 		}
-		var e *v1.Event
-		if next, e = was.next(in); e != nil {
+		var told []*v1.Event
+		next, told = was.after(in)
+		for _, e := range told {
 			if err := events.Record(ctx, tx, in.now, *e); err != nil {
 				return err
 			}

@@ -30,7 +30,14 @@ type record struct {
 	// Better is the begin of the first of an unbroken row of examinations that found a better state than Reported.
 	Better time.Time   `json:"better,omitzero"`
 	Worse  []time.Time `json:"worse,omitempty"` // when bad news was reported, within a day
+	// Disclosed is when a disclosure by subnet administration was reported that an examination found again since; zero: there is none.
+	Disclosed time.Time `json:"disclosed,omitzero"`
+	// DisclosedLast is when one was reported last.
+	DisclosedLast time.Time `json:"disclosed_last,omitzero"`
 }
+
+// disclosedHold is how long no further event of a disclosure is recorded after one: where it comes and goes there are a few a day.
+const disclosedHold = 4 * time.Hour
 
 const key = "now"
 
@@ -58,12 +65,25 @@ func rank(state string) int {
 	}
 }
 
+// after returns the record that follows, and the events of changes.
+func (r record) after(in *input) (record, []*v1.Event) {
+	var told []*v1.Event
+	next, e := r.next(in)
+	if e != nil {
+		told = append(told, e)
+	}
+	if next, e = next.disclosed(in); e != nil {
+		told = append(told, e)
+	}
+	return next, told
+}
+
 // next returns the record that follows, and the event of a change; nil: there is none to report.
 func (r record) next(in *input) (record, *v1.Event) {
 	if r.Watched.IsZero() {
 		r.Watched = in.now
 	}
-	if in.newest != nil && (in.newest.Bounds.Begun.After(r.Newest.Begun) || r.Newest.Begun.After(in.now)) {
+	if in.newest != nil && (in.newest.Bounds.Newest().After(r.Newest.newest()) || r.Newest.newest().After(in.now)) {
 		r.Newest = findingOf(in.newest)
 		if r.Newest.State == v1.Isolated {
 			r.Proven = r.Newest.Begun
@@ -74,6 +94,33 @@ func (r record) next(in *input) (record, *v1.Event) {
 		return r, nil
 	}
 	return r.turn(in, state, e)
+}
+
+// disclosed returns the record that follows of what subnet administration disclosed, and the event of it; nil: there is none to report.
+// An examination in which nothing was asked changes nothing.
+func (r record) disclosed(in *input) (record, *v1.Event) {
+	f := &r.Newest
+	switch {
+	case !f.Asked || f.Begun.IsZero():
+		return r, nil
+	case f.Disclosed == 0:
+		r.Disclosed = time.Time{}
+		return r, nil
+	case !r.Disclosed.IsZero():
+		return r, nil
+	}
+	if since := in.now.Sub(r.DisclosedLast); since >= 0 && since < disclosedHold {
+		return r, nil
+	}
+	r.Disclosed, r.DisclosedLast = in.now, in.now
+	e := &v1.Event{
+		Type: events.IsolationDisclosed, Cause: "name", By: events.ByService, Seen: f.First.Seen, Do: f.First.Do,
+		Expected: "without its key, subnet administration names no port and no partition of others, and shows no key",
+	}
+	if f.First.Key {
+		e.Cause = "key"
+	}
+	return r, e
 }
 
 // now returns the state, and the event that reports it; nil: nothing is known.
@@ -128,9 +175,9 @@ func (r record) turn(in *input, state string, e *v1.Event) (record, *v1.Event) {
 		}
 	default:
 		if r.Better.IsZero() {
-			r.Better = r.Newest.Begun
+			r.Better = r.Newest.newest()
 		}
-		if r.Newest.Begun.Sub(r.Better) < hold(len(r.Worse)) || now.Sub(r.Newest.Begun) > in.maxAge {
+		if r.Newest.newest().Sub(r.Better) < hold(len(r.Worse)) || now.Sub(r.Newest.Begun) > in.maxAge {
 			return r, nil
 		}
 	}
@@ -154,7 +201,7 @@ func hold(worse int) time.Duration {
 
 func (r *record) same(o *record) bool {
 	return r.Watched.Equal(o.Watched) && r.Newest == o.Newest && r.Proven.Equal(o.Proven) && r.Reported == o.Reported && r.Since.Equal(o.Since) &&
-		r.Better.Equal(o.Better) && slices.EqualFunc(r.Worse, o.Worse, time.Time.Equal)
+		r.Better.Equal(o.Better) && r.Disclosed.Equal(o.Disclosed) && r.DisclosedLast.Equal(o.DisclosedLast) && slices.EqualFunc(r.Worse, o.Worse, time.Time.Equal)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

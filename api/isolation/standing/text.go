@@ -17,9 +17,18 @@ const (
 type finding struct {
 	State string    `json:"state"` // a verdict of v1.Isolation, or nothing
 	Begun time.Time `json:"begun"`
-	Seen  string    `json:"seen"`         // in one line
-	Do    string    `json:"do,omitempty"` // empty: what the catalogue of events says
+	Read  time.Time `json:"read,omitzero"` // when the newest reading began; zero: as Begun
+	Seen  string    `json:"seen"`          // in one line
+	Do    string    `json:"do,omitempty"`  // empty: what the catalogue of events says
 	Counts
+	First disclosure `json:"first,omitzero"` // of subnet administration
+}
+
+// disclosure is the first one of subnet administration.
+type disclosure struct {
+	Seen string `json:"seen,omitempty"` // in one line
+	Do   string `json:"do,omitempty"`
+	Key  bool   `json:"key,omitempty"` // it is a key
 }
 
 // Counts are what an examination counted.
@@ -28,14 +37,26 @@ type Counts struct {
 	Missing int               `json:"missing"` // declared ports of parties that were not found where they are declared
 	Ghosts  int               `json:"ghosts"`  // ports that hold a P_Key of a tenant which no membership explains
 	Unread  int               `json:"unread"`  // values
+	// Of subnet administration: names and keys that it disclosed, and whether it was examined.
+	Disclosed int  `json:"disclosed,omitempty"`
+	Asked     bool `json:"asked,omitempty"`
 }
 
 func countsOf(r *v1.Isolation) Counts {
-	c := Counts{Pairs: r.Pairs, Ghosts: r.Bounds.Ghosts, Unread: r.Bounds.Unread}
+	a := &r.Administration
+	c := Counts{Pairs: r.Pairs, Ghosts: r.Bounds.Ghosts, Unread: r.Bounds.Unread, Disclosed: a.Disclosed, Asked: a.Verdict != "" && a.Verdict != v1.SANotExamined}
 	for i := range r.Parties {
 		c.Missing += r.Parties[i].Declared - r.Parties[i].Found
 	}
 	return c
+}
+
+// newest returns when the newest reading began.
+func (f *finding) newest() time.Time {
+	if f.Read.IsZero() {
+		return f.Begun
+	}
+	return f.Read
 }
 
 // nothing is the state where no host belongs to a tenant.
@@ -44,6 +65,9 @@ const nothing = "nothing"
 // findingOf returns what a report about all tenants says.
 func findingOf(r *v1.Isolation) finding {
 	f := finding{State: r.Verdict, Begun: r.Bounds.Begun.UTC().Round(0), Counts: countsOf(r)}
+	if at := r.Bounds.Newest().UTC().Round(0); !at.Equal(f.Begun) {
+		f.Read = at
+	}
 	pairs := r.Pairs.Isolated + r.Pairs.Leaks + r.Pairs.Unknown
 	switch {
 	case r.Verdict == v1.Isolated:
@@ -61,7 +85,47 @@ func findingOf(r *v1.Isolation) finding {
 		f.State, f.Seen = v1.IsolationUnknown, unproven(r)
 	}
 	f.Seen, f.Do = cut(f.Seen), cut(f.Do)
+	f.First = firstOf(&r.Administration)
 	return f
+}
+
+// firstOf returns what was disclosed first.
+func firstOf(a *v1.IsolationAdministration) disclosure {
+	if len(a.Disclosures) == 0 {
+		return disclosure{}
+	}
+	d := &a.Disclosures[0]
+	for i := range a.Disclosures {
+		if a.Disclosures[i].Secret {
+			d = &a.Disclosures[i]
+			break
+		}
+	}
+	what := fmt.Sprintf("%s %s", d.Field, d.Value)
+	switch {
+	case d.Secret:
+		what = "the key " + d.Field
+	case d.About.GUID != 0:
+		what += " of " + portOf(&d.About)
+	case d.PKey != 0 && d.About.Party != "":
+		what += " of " + d.About.Party
+	}
+	from := "a LID that no port has"
+	if d.From.GUID != 0 {
+		from = portOf(&d.From)
+	}
+	return disclosure{Seen: cut(fmt.Sprintf("subnet administration disclosed %d names and keys; the first: to %s, in a %s, %s", a.Disclosed, from, d.Record, what)), Do: cut(d.Cure), Key: d.Secret}
+}
+
+func portOf(p *v1.DisclosurePort) string {
+	s := fmt.Sprintf("port %v", p.GUID)
+	if p.Host != "" {
+		s += " of " + p.Host
+	}
+	if !p.Place.IsZero() {
+		s += fmt.Sprintf(" at %v", p.Place)
+	}
+	return s + " (" + p.Party + ")"
 }
 
 func tenants(r *v1.Isolation) bool {

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,60 +24,10 @@ type thing struct {
 func things() store.Collection[thing] { return store.NewCollection[thing]("things", 1) }
 func others() store.Collection[thing] { return store.NewCollection[thing]("others", 1) }
 
-// cut is a backend whose watches end, or stand still, when a test says so.
-type cut struct {
-	store.Backend
-	mu      sync.Mutex
-	watches int
-	reads   []time.Time // when things were read
-	end     context.CancelFunc
-	still   bool
-}
-
-var errCut = errors.New("the watch was cut")
-
-func (c *cut) Watch(ctx context.Context, prefix string, from int64) <-chan store.Changes {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.watches++
-	watched, end := context.WithCancel(ctx)
-	c.end = end
-	in, out := c.Backend.Watch(watched, prefix, from), make(chan store.Changes)
-	go func() {
-		defer close(out)
-		for changes := range in {
-			c.mu.Lock()
-			still := c.still
-			c.mu.Unlock()
-			if still {
-				continue
-			}
-			select {
-			case out <- changes:
-			case <-ctx.Done():
-				return
-			}
-		}
-		if ctx.Err() == nil {
-			out <- store.Changes{Err: errCut}
-		}
-	}()
-	return out
-}
-
-func (c *cut) Read(ctx context.Context, key string, prefix bool, rev int64) (store.Items, error) {
-	if prefix {
-		c.mu.Lock()
-		c.reads = append(c.reads, time.Now())
-		c.mu.Unlock()
-	}
-	return c.Backend.Read(ctx, key, prefix, rev)
-}
-
 // bed is a store, and a mirror of things that runs.
 type bed struct {
 	t      *testing.T
-	cut    *cut
+	cut    *storetest.Cutting
 	store  *store.Store
 	mirror *mirror.Mirror
 }
@@ -88,7 +37,7 @@ func in(t *testing.T, test func(b *bed)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bed{t: t, cut: &cut{Backend: memory.New(time.Now)}}
+		b := &bed{t: t, cut: &storetest.Cutting{Backend: memory.New(time.Now)}}
 		b.store = store.New(b.cut, "")
 		for i := range 3 {
 			b.put(fmt.Sprint("old", i), i)
@@ -182,13 +131,13 @@ func TestTakenStays(t *testing.T) {
 	in(t, func(b *bed) {
 		c := b.take(0)
 		before, _ := mirror.List(c, things())
-		watches := b.cut.watches
+		watches := b.cut.Watches()
 		rev := b.put("new", 9)
 		b.pass(time.Minute)
 		if after, _ := mirror.List(c, things()); !reflect.DeepEqual(after, before) {
 			b.t.Errorf("copies that were taken changed: %v, %v before", after, before)
 		}
-		if b.cut.watches != watches || b.take(0) != nil {
+		if b.cut.Watches() != watches || b.take(0) != nil {
 			b.t.Error("the store is read although the copies were taken")
 		}
 		b.mirror.Resume()
@@ -204,10 +153,10 @@ func TestTakenStays(t *testing.T) {
 func TestNotAtOnce(t *testing.T) {
 	in(t, func(b *bed) {
 		b.take(0)
-		watches := b.cut.watches
+		watches := b.cut.Watches()
 		b.mirror.Resume()
 		b.pass(4 * time.Second)
-		if b.cut.watches != watches || b.take(0) != nil {
+		if b.cut.Watches() != watches || b.take(0) != nil {
 			b.t.Error("the store is read at once")
 		}
 	})
@@ -216,9 +165,7 @@ func TestNotAtOnce(t *testing.T) {
 // TestLagging: copies that have not come to the revision in time are not used.
 func TestLagging(t *testing.T) {
 	in(t, func(b *bed) {
-		b.cut.mu.Lock()
-		b.cut.still = true
-		b.cut.mu.Unlock()
+		b.cut.Hold()
 		rev := b.put("new", 9)
 		began := time.Now()
 		if c := b.take(rev); c != nil {
@@ -233,7 +180,7 @@ func TestLagging(t *testing.T) {
 // TestCutWatch: copies that are no longer followed are not used, and are read again later.
 func TestCutWatch(t *testing.T) {
 	in(t, func(b *bed) {
-		b.cut.end()
+		b.cut.Cut()
 		synctest.Wait()
 		rev := b.put("new", 9)
 		b.pass(10 * time.Second)
@@ -242,23 +189,20 @@ func TestCutWatch(t *testing.T) {
 			b.t.Fatal("nothing was read after the watch was cut")
 		}
 		b.check(c)
-		if b.cut.watches != 2 {
-			b.t.Errorf("%d watches, want 2", b.cut.watches)
+		if b.cut.Watches() != 2 {
+			b.t.Errorf("%d watches, want 2", b.cut.Watches())
 		}
 	})
 }
 
 // rests returns the pauses between the reads of some time, in seconds.
 func (b *bed) rests(d time.Duration) (out []int) {
-	b.cut.mu.Lock()
-	b.cut.reads = nil
-	b.cut.mu.Unlock()
+	b.cut.TakeReads()
 	b.pass(d)
-	b.cut.mu.Lock()
-	defer b.cut.mu.Unlock()
-	for i, at := range b.cut.reads {
+	reads := b.cut.TakeReads()
+	for i, at := range reads {
 		if i > 0 {
-			out = append(out, int(at.Sub(b.cut.reads[i-1])/time.Second))
+			out = append(out, int(at.Sub(reads[i-1])/time.Second))
 		}
 	}
 	return out
