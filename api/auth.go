@@ -54,8 +54,16 @@ func verifierOf(s *Server, token string) TokenVerifier {
 	return s.verifier
 }
 
-// knownOwner returns the owner of a token that is known without work.
-func knownOwner(s *Server, token string, now time.Time) (credential.Principal, bool) {
+// knownOwner returns the owner of the credential of a request, if that is known without work.
+func knownOwner(s *Server, r *http.Request, now time.Time) (credential.Principal, bool) {
+	if shown := shownBy(s, r); shown != nil {
+		return s.machines.Known(shown[0], now)
+	}
+	return knownToken(s, bearer(r.Header.Get("Authorization")), now)
+}
+
+// knownToken returns the owner of a token that is known without work.
+func knownToken(s *Server, token string, now time.Time) (credential.Principal, bool) {
 	if v := verifierOf(s, token); v != nil {
 		return v.Known(token, now)
 	}
@@ -114,16 +122,9 @@ func (s *Server) authorize(id string, a access) func(huma.Context, func(huma.Con
 		}
 		noteActor(ctx.Context(), who.Name)
 		confined := huma.WithContext(ctx, tenancy.Within(ctx.Context(), scopeOf(&who)))
+		confined = huma.WithValue(confined, stillKey{}, stillGood(s, r, &who))
 		next(huma.WithValue(confined, principalKey{}, who))
 	}
-}
-
-// whileGood returns a context that ends when the credential of the request does, for streams.
-func whileGood(ctx context.Context) (context.Context, context.CancelFunc) {
-	if p, _ := ctx.Value(principalKey{}).(credential.Principal); !p.Expires.IsZero() {
-		return context.WithDeadline(ctx, p.Expires)
-	}
-	return context.WithCancel(ctx)
 }
 
 // EndedTokens records requests with a token that has ended, for each token once a minute at most.
@@ -134,7 +135,7 @@ type EndedTokens interface {
 // noteEnded has it written down that a token was shown which has ended.
 func (s *Server) noteEnded(r *http.Request) {
 	now, token := time.Now(), bearer(r.Header.Get("Authorization"))
-	if verifierOf(s, token) != nil {
+	if shownBy(s, r) != nil || verifierOf(s, token) != nil {
 		return
 	}
 	who, ended := s.tokens.Load().Ended(token, now)
@@ -162,18 +163,21 @@ func (s *Server) authenticate(r *http.Request, id string, a access) (credential.
 		return who, refused
 	case !a.asksCredential() || !roles.Allows(who.Role, id):
 		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
-			"token "+who.Name+" has the role "+string(who.Role)+", which may not do this",
-			"use a token with the role "+roles.OneOf(roles.Of(id)))
+			who.Kind()+" "+who.Name+" has the role "+string(who.Role)+", which may not do this",
+			"use a "+who.Kind()+" with the role "+roles.OneOf(roles.Of(id)))
 	case who.PKeys != nil && (a == accessOperate || a == accessAudit):
 		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
-			"token "+who.Name+" has ranges of P_Keys (p_keys), and this is about more than the clusters of these",
-			"use a token without p_keys")
+			who.Kind()+" "+who.Name+" has ranges of P_Keys (p_keys), and this is about more than the clusters of these",
+			"use a "+who.Kind()+" without p_keys")
 	}
 	return who, nil
 }
 
 // ownerOf returns the owner of the credential of a request, or why it has none.
 func ownerOf(s *Server, r *http.Request) (credential.Principal, *problem) {
+	if shown := shownBy(s, r); shown != nil {
+		return machineOf(s, r, shown)
+	}
 	token, now := bearer(r.Header.Get("Authorization")), time.Now()
 	if v := verifierOf(s, token); v != nil {
 		return verified(s, r, v, token, now)

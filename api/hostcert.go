@@ -28,31 +28,53 @@ type HostAuthority interface {
 	Rotate(ctx context.Context, actor string, in v1.AuthorityRotation) (*v1.HostAuthorities, error)
 }
 
-// askForCertificate makes the listener ask for a certificate of a host: as the authorities are when the connection comes,
-// so that no rotation needs a restart. The certificate is not judged here. That is done for each request, so that neither a
-// certificate that ends nor one that is revoked outlives it on an open connection. Sessions are not resumed: the thief of a
-// ticket could do so without the key.
+// askForCertificate makes the listener ask for a certificate of a host or of a machine: as the authorities are when the connection
+// comes, so that no rotation and no reload needs a restart. Where there are none, no client is asked. The certificate is not judged
+// here. That is done for each request, so that neither a certificate that ends nor one that is revoked outlives it on an open
+// connection. Sessions with certificates are not resumed: the thief of a ticket could do so without the key.
 func (s *Server) askForCertificate(base *tls.Config) *tls.Config {
-	if s.hosts == nil {
+	if s.hosts == nil && s.machines == nil {
 		return base
 	}
-	base.SessionTicketsDisabled = true
+	base.SessionTicketsDisabled = s.hosts != nil
 	asking := base.Clone()
+	asking.SessionTicketsDisabled = true
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		pool, err := poolOf(s.hosts, hello)
+		pool, err := askedOf(s, hello)
 		if errors.Is(err, preauth.ErrNoTurn) {
 			return nil, err
 		}
-		if err != nil {
-			// As base, which asks for none: a client without a certificate is served.
-			s.log.DebugContext(hello.Context(), "no host is asked for its certificate", "err", err)
-			return nil, nil
+		if pool == nil {
+			return nil, nil // as base, which asks for none: a client without a certificate is served
 		}
 		c := asking.Clone()
 		c.ClientAuth, c.ClientCAs = tls.RequestClientCert, pool
 		return c, nil
 	}
 	return base
+}
+
+// askedOf returns the authorities that a client is asked for certificates of: it and its user see by them whether one of its own is
+// meant. Nil: there are none.
+func askedOf(s *Server, hello *tls.ClientHelloInfo) (pool *x509.CertPool, err error) {
+	if s.hosts != nil {
+		if pool, err = poolOf(s.hosts, hello); err != nil {
+			pool = nil
+			s.log.DebugContext(hello.Context(), "no host is asked for its certificate", "err", err)
+		}
+	}
+	if s.machines == nil {
+		return pool, err
+	}
+	for _, a := range s.machines.Authorities() {
+		if pool == nil {
+			pool = x509.NewCertPool()
+		}
+		for _, c := range a.Roots {
+			pool.AddCert(c)
+		}
+	}
+	return pool, err
 }
 
 // poolOf returns the authorities of certificates of hosts. Reading them may wait for the store: the connection holds no turn
@@ -78,8 +100,8 @@ func peerOf(ctx context.Context) peer {
 	return p
 }
 
-// certified finds out whose certificate came with the connection, if one did. One that
-// is not in force and a host's opens nothing, whatever else is sent.
+// certified finds out which host's certificate came with the connection, if one did. One that
+// is not in force and a host's opens nothing, whatever else is sent. That of a machine is left to ownerOf.
 func (s *Server) certified(ctx context.Context, state *tls.ConnectionState) (peer, *problem) {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return peer{}, nil
@@ -119,7 +141,7 @@ func (p peer) mayAs(a access) *problem {
 
 // admitPeer checks the certificate of a request, if it came with one, for a route.
 func (s *Server) admitPeer(ctx context.Context, a access) (peer, *problem) {
-	if a == accessPublic {
+	if a == accessPublic || a.asksCredential() && ofMachine(s, noteOf(ctx).tls) {
 		return peer{}, nil
 	}
 	p, refused := s.certified(ctx, noteOf(ctx).tls)
@@ -127,6 +149,11 @@ func (s *Server) admitPeer(ctx context.Context, a access) (peer, *problem) {
 		refused = p.mayAs(a)
 	}
 	return p, refused
+}
+
+// ofMachine reports whether the certificate of a connection is judged as that of a machine.
+func ofMachine(s *Server, state *tls.ConnectionState) bool {
+	return s.machines != nil && state != nil && len(state.PeerCertificates) > 0 && s.machines.Judges(state.PeerCertificates[0])
 }
 
 type (

@@ -42,6 +42,15 @@ func HostURI(trustDomain, host string) (*url.URL, error) {
 	return &url.URL{Scheme: "spiffe", Host: trustDomain, Path: "/host/" + host}, nil
 }
 
+// hostsName begins the name of each root for certificates of hosts, and so the issuer of each of these certificates.
+const hostsName = "Portcullis hosts "
+
+// OfHosts reports whether a certificate is a root for certificates of hosts, or was signed by one. It looks at names alone: no
+// certificate that such a root signed, of whichever service, is anything else.
+func OfHosts(c *x509.Certificate) bool {
+	return strings.HasPrefix(c.Subject.CommonName, hostsName) || strings.HasPrefix(c.Issuer.CommonName, hostsName)
+}
+
 // NewHosts makes a root for certificates of the hosts of a trust domain. Its
 // constraint keeps relying parties from believing it about anything else.
 func NewHosts(trustDomain string, now, until time.Time) (*Authority, error) {
@@ -49,7 +58,7 @@ func NewHosts(trustDomain string, now, until time.Time) (*Authority, error) {
 		return nil, err
 	}
 	return newRoot("hosts of "+trustDomain, now, until.Sub(now), func(c *x509.Certificate) {
-		c.Subject.CommonName = "Portcullis hosts " + c.SerialNumber.Text(16)[:8]
+		c.Subject.CommonName = hostsName + c.SerialNumber.Text(16)[:8]
 		c.Subject.Organization = []string{trustDomain}
 		c.KeyUsage = x509.KeyUsageCertSign
 		c.PermittedURIDomains, c.PermittedDNSDomainsCritical = []string{trustDomain}, true

@@ -63,10 +63,19 @@ type Principal struct {
 
 	Tenants []string // of one with the role tenant: those that it has to do with
 
-	Provider string // that made the token, by its name in the configuration; "": it is of the tokens file
+	Provider string // that made the token or certificate, by its name in the configuration; "": it is of the tokens file
+	Machine  bool   // it is a client certificate, and Provider the name of its authorities
 
 	Created time.Time // zero: not known
 	Expires time.Time // from then on it is refused; zero: it has no end
+}
+
+// Kind names what the owner authenticates with.
+func (p *Principal) Kind() string {
+	if p.Machine {
+		return "client certificate"
+	}
+	return "token"
 }
 
 // Ended reports whether the credential has an end that is over.
