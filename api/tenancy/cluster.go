@@ -75,6 +75,7 @@ func clusterView(c Cluster) *v1.Cluster {
 	return &v1.Cluster{
 		Name: c.Name, Tenant: c.Tenant, PKey: c.PKey, Hosts: append([]string{}, c.Hosts...), Created: c.Created,
 		Shared: c.Shared, Uses: c.Uses, Users: c.Users, Version: c.version(),
+		Set: c.Set, UseSets: c.UseSets,
 	}
 }
 
@@ -116,7 +117,7 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 		if err != nil {
 			return err
 		}
-		c = Cluster{Name: n.Name, Tenant: t.Name, PKey: key, Shared: n.Shared, Created: s.now()}
+		c = Cluster{Name: n.Name, Tenant: t.Name, PKey: key, Shared: n.Shared, Created: s.now(), Set: n.Set}
 		i, _ := slices.BinarySearch(t.Clusters, c.Name)
 		t.Clusters = slices.Insert(t.Clusters, i, c.Name)
 		return errors.Join(

@@ -27,6 +27,8 @@ type Tenant struct {
 
 	Quota   *v1.TenantQuota `json:"quota,omitempty"`   // nil: no bounds
 	Changes int64           `json:"changes,omitempty"` // how many times the quota was changed
+
+	Set string `json:"set,omitempty"` // that it was created for; "": none
 }
 
 // Cluster is a set of hosts with a P_Key of its own.
@@ -40,6 +42,9 @@ type Cluster struct {
 	Shared bool     `json:"shared,omitempty"` // the hosts of other clusters may be limited members
 	Uses   []string `json:"uses,omitempty"`   // shared clusters that its hosts are limited members of, sorted
 	Users  []string `json:"users,omitempty"`  // of a shared one: clusters that use it, sorted
+
+	Set     string            `json:"set,omitempty"`      // that it was created for; "": none
+	UseSets map[string]string `json:"use_sets,omitempty"` // of uses that began for a set: the set, by the shared cluster
 }
 
 // PKeyState says whether a P_Key may be given out.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"portcullis/api/audit"
@@ -37,6 +38,13 @@ func (s *Service) Use(ctx context.Context, actor, cluster, shared string, u v1.C
 			return err
 		}
 		c.Uses, with.Users = insert(c.Uses, with.Name), insert(with.Users, c.Name)
+		if u.Set != "" {
+			c.UseSets = maps.Clone(c.UseSets)
+			if c.UseSets == nil {
+				c.UseSets = map[string]string{}
+			}
+			c.UseSets[with.Name] = u.Set
+		}
 		return s.o.Room(ctx, tx, c, with)
 	})
 }
@@ -49,6 +57,8 @@ func (s *Service) StopUse(ctx context.Context, actor, cluster, shared string) (*
 			return refusal.New(refusal.NotFound, "cluster_not_used", "", "cluster %s does not use %s", c.Name, with.Name)
 		}
 		c.Uses, with.Users = without(c.Uses, with.Name), without(with.Users, c.Name)
+		c.UseSets = maps.Clone(c.UseSets)
+		delete(c.UseSets, with.Name)
 		return nil
 	})
 }

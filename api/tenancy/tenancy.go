@@ -64,7 +64,7 @@ func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		t := Tenant{Name: n.Name, Created: s.now(), PKeys: ranges.texts()}
+		t := Tenant{Name: n.Name, Created: s.now(), PKeys: ranges.texts(), Set: n.Set}
 		snap, err := tx.Snapshot(ctx)
 		if err != nil {
 			return err
