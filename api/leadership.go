@@ -80,6 +80,10 @@ func (s *Server) leads(op operation) func(huma.Context, func(huma.Context)) {
 		case r.Header.Get(forwarded) != "":
 			writeProblem(w, r, newProblem(http.StatusServiceUnavailable, v1.CodeNoLeader,
 				"leadership changes at this moment: the instance "+peer.Name+" leads now", "ask again"))
+		case shownBy(s, r) != nil:
+			writeProblem(w, r, newProblem(http.StatusMisdirectedRequest, v1.CodeNotLeader,
+				"the instance "+peer.Name+" leads, and a request with a client certificate can't be passed on to it: only its owner can show it there",
+				"send it to "+peer.URL.String()))
 		default:
 			r.Body = http.MaxBytesReader(w, r.Body, op.maxBody)
 			s.forward(w, r, peer, &op)

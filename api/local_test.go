@@ -38,7 +38,7 @@ func TestLocalServerShowsTheFabricOnly(t *testing.T) {
 	defer srv.Close()
 	for path, status := range map[string]int{
 		"/v1/fabric/overview": 200, "/v1/fabric/nodes": 200, "/v1/fabric/ports?limit=1": 200, "/v1/fabric/links": 200,
-		"/v1/fabric/routes?from=sm&to=leaf1": 200, "/v1/fabric/lfts": 200, "/v1/fabric/lfts/leaf1": 200,
+		"/v1/fabric/load": 409, "/v1/fabric/routes?from=sm&to=leaf1": 200, "/v1/fabric/lfts": 200, "/v1/fabric/lfts/leaf1": 200,
 		"/v1/fabric/dumps/ibnetdiscover": 200, "/v1/sm": 200, "/v1/sm/progress": 200, "/metrics": 200, "/metrics/fabric": 200,
 		"/livez": 200, "/version": 200,
 		"/v1/hosts": 404, "/v1/tenants": 404, "/v1/fabric": 404, "/v1/attest/status": 404,

@@ -41,6 +41,11 @@ func (d *documented) has(name, in string) bool {
 	return false
 }
 
+// asks reports whether the operation asks for the credential of an operator or a machine.
+func (d *documented) asks() bool {
+	return len(d.Security) == 2 && d.Security[0]["operator"] != nil && d.Security[1]["machine"] != nil
+}
+
 // demands reports whether the operation is refused without If-Match.
 func (d *documented) demands() bool {
 	return slices.Contains(d.Parameters, parameter{"If-Match", "header", true})

@@ -38,7 +38,7 @@ type note struct {
 	id     string
 	source string               // address of the caller, without port
 	tls    *tls.ConnectionState // of the connection; nil without TLS
-	token  string               // name of the known token that was shown, "" for none
+	token  string               // name of the known token or client certificate that was shown, "" for none
 	actor  string
 	fault  error
 	reads  bool // it only reads, whatever its method is
@@ -167,7 +167,7 @@ func routeOf(r *http.Request) string {
 }
 
 // limitRequests answers 429 when requests come too often. It runs before anything is parsed or verified. A request with
-// a known token counts for that token alone, so that a controller is not held up by others at its address. All others
+// a known token or client certificate counts for that alone, so that a controller is not held up by others at its address. All others
 // count for their source, and then for all of these together: a wrong token is no token. Attestations always do, since
 // no token is needed there.
 func (s *Server) limitRequests(next http.Handler) http.Handler {
@@ -180,12 +180,12 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 		var kind string
 		var over limit.Rate
 		var whose string
-		who, known := knownOwner(s, bearer(r.Header.Get("Authorization")), now)
+		who, known := knownOwner(s, r, now)
 		switch {
 		case known && !attests:
 			noteOf(r.Context()).token = who.Name
 			if !s.known.Allow(who.Name, now) {
-				kind, over, whose = "tokens", s.known.Rate(), "with the token "+who.Name
+				kind, over, whose = "tokens", s.known.Rate(), "with the "+who.Kind()+" "+who.Name
 			}
 		case !s.refusals.Has(preauth.SourceOf(r.RemoteAddr), now):
 			s.metrics.refused("refusals")

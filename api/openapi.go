@@ -21,6 +21,7 @@ import (
 const (
 	maxBody      = 64 << 10 // everything that is not named below
 	maxAdoption  = 1 << 20
+	maxPlan      = 8 << 20   // forty thousand hosts, with room
 	maxSession   = 128 << 10 // eight certificates of 8 KiB, in base64
 	maxEvidence  = 1 << 20
 	maxSeal      = 16 << 10
@@ -85,6 +86,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.hostRoutes(a)
 	s.hostAuthorityRoutes(a)
 	s.tenancyRoutes(a)
+	planRoute(s, a)
 	s.brakeRoutes(a)
 	s.clockRoutes(a)
 	s.fabricRoutes(a)
@@ -137,6 +139,7 @@ func rendered(form func() ([]byte, error)) func() []byte {
 func securitySchemes() map[string]*huma.SecurityScheme {
 	return map[string]*huma.SecurityScheme{
 		"operator": {Type: "http", Scheme: "bearer", Description: "An operator's token from the tokens file, or a JWT of an identity provider that the service accepts."},
+		"machine":  {Type: "mutualTLS", Description: "The certificate of a machine: a SPIFFE ID or a DNS name that an authority of the configuration vouches for. No Authorization header goes with it."},
 		"status":   {Type: "http", Scheme: "bearer", Description: "The status token that accepted evidence earned."},
 		"host":     {Type: "mutualTLS", Description: "The certificate of the key that a host brought with its seal."},
 	}
@@ -252,7 +255,7 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 		}
 	}
 	if op.access.asksCredential() {
-		o.Security = []map[string][]string{{"operator": {}}}
+		o.Security = []map[string][]string{{"operator": {}}, {"machine": {}}}
 	}
 	if op.access == accessStatus {
 		o.Security = []map[string][]string{{"status": {}}, {"host": {}}}

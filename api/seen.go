@@ -22,6 +22,8 @@ type FabricReader interface {
 	Nodes(ctx context.Context, q v1.NodeQuery) (*v1.Page[v1.FabricNode], error)
 	Ports(ctx context.Context, q v1.PortQuery) (*v1.Page[v1.FabricPort], error)
 	Links(ctx context.Context, q v1.LinkQuery) (*v1.Page[v1.FabricLink], error)
+	// Load lists what the links of switches carried lately.
+	Load(ctx context.Context, q v1.LoadQuery) (*v1.Page[v1.FabricLoad], error)
 	// Routes names end ports by GUID, LID, NODE or NODE/PORT.
 	Routes(ctx context.Context, from, to string) (*v1.FabricRoutes, error)
 	// Health lists places that are unhealthy or marked.
@@ -51,6 +53,8 @@ type nodesInput struct{ v1.NodeQuery }
 type portsInput struct{ v1.PortQuery }
 
 type linksInput struct{ v1.LinkQuery }
+
+type loadInput struct{ v1.LoadQuery }
 
 type pageInput struct{ v1.PageQuery }
 
@@ -109,6 +113,10 @@ func (s *Server) seenRoutes(a huma.API) {
 	read(s, a, "list-links", "/v1/fabric/links", "List cables with both ends, a page at a time",
 		func(r FabricReader, ctx context.Context, in *linksInput) (*v1.Page[v1.FabricLink], error) {
 			return r.Links(ctx, in.LinkQuery)
+		})
+	read(s, a, "list-load", "/v1/fabric/load", "List the links of switches with what they carried lately, as a share of what they can, a page at a time",
+		func(r FabricReader, ctx context.Context, in *loadInput) (*v1.Page[v1.FabricLoad], error) {
+			return r.Load(ctx, in.LoadQuery)
 		})
 	read(s, a, "get-routes", "/v1/fabric/routes", "Show how packets get from one end port to another and back",
 		func(r FabricReader, ctx context.Context, in *routesInput) (*v1.FabricRoutes, error) {

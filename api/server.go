@@ -58,12 +58,13 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Inquirer, Profiler, Topospec, Derived,
-// Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Pages, Verifier, Logins and Ready are
+// Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Inquirer, Profiler, Topospec, Derived, Planner,
+// Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Pages, Verifier, Machines, Logins and Ready are
 // required.
 type Options struct {
 	Backend        Backend
 	Tenancy        Tenancy
+	Planner        Planner          // nil: this process makes no plans
 	Fabric         FabricReader     // nil: the sm role is in another process
 	Operator       FabricOperator   // nil with Fabric
 	Isolation      IsolationProver  // nil with Fabric
@@ -91,6 +92,7 @@ type Options struct {
 	Pages          bool             // the pages for browsers are served
 	Tokens         *credential.Tokens
 	Verifier       TokenVerifier      // nil: no tokens of identity providers are accepted
+	Machines       MachineVerifier    // nil: clients authenticate by tokens alone
 	Logins         []v1.LoginProvider // at which people sign in from the CLI; nil: none
 	ChannelBinding ChannelBinding
 	Limits         Limits
@@ -105,6 +107,7 @@ type Options struct {
 type Server struct {
 	backend      Backend
 	tenancy      Tenancy
+	planner      Planner
 	fabric       FabricReader
 	operator     FabricOperator
 	isolation    IsolationProver
@@ -148,15 +151,17 @@ type Server struct {
 	handler      http.Handler
 	document     *document
 
-	tokens   atomic.Pointer[credential.Tokens]
-	verifier TokenVerifier // nil: none
-	logins   v1.Logins
+	tokens      atomic.Pointer[credential.Tokens]
+	verifier    TokenVerifier   // nil: none
+	machines    MachineVerifier // nil: none
+	credentials generation      // of tokens and authorities of client certificates
+	logins      v1.Logins
 }
 
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, tenancy: o.Tenancy, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, inquirer: o.Inquirer, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, adopter: o.Adopter, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, receipts: o.Receipts, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, planner: o.Planner, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, inquirer: o.Inquirer, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, adopter: o.Adopter, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, receipts: o.Receipts, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),
@@ -168,7 +173,7 @@ func New(o Options) *Server {
 		s.ready = func(context.Context) []v1.Condition { return nil }
 	}
 	s.tokens.Store(o.Tokens)
-	s.verifier = o.Verifier
+	s.verifier, s.machines = o.Verifier, o.Machines
 	s.logins.Providers = append([]v1.LoginProvider{}, o.Logins...)
 
 	r := chi.NewRouter()
@@ -211,8 +216,11 @@ func New(o Options) *Server {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// SetTokens replaces the known operator tokens, for a reload.
-func (s *Server) SetTokens(t *credential.Tokens) { s.tokens.Store(t) }
+// SetTokens replaces the known operator tokens, for a reload. Streams of those that are good no more end.
+func (s *Server) SetTokens(t *credential.Tokens) {
+	s.tokens.Store(t)
+	s.credentials.renew()
+}
 
 // OpenAPI returns the OpenAPI 3.1 document of the API in YAML.
 func (s *Server) OpenAPI() []byte { return s.document.yaml() }

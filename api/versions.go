@@ -36,6 +36,8 @@ var versionRules = map[string]versionRule{
 	"create-tenant": makesNew, "delete-tenant": mustName, "set-tenant-quota": mayName,
 	"create-cluster": makesNew, "delete-cluster": mustName, "use-cluster": mayName, "stop-using-cluster": mustName,
 
+	"make-plan": hasNone, // it compares
+
 	// The declared topology: the version changes with each step.
 	"draft-topospec-revision": makesNew, "draft-topospec-from-inventory": makesNew, "approve-topospec-revision": mayName, "reject-topospec-revision": mayName,
 	"activate-topospec-revision": mayName, "rollback-topospec": mayName,

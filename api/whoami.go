@@ -30,7 +30,10 @@ func (s *Server) whoami(p *credential.Principal) *v1.WhoAmI {
 		Created: timeOrNil(p.Created), Expires: timeOrNil(p.Expires),
 		Limits: v1.CallLimits{PerSecond: rate.PerSecond, Burst: rate.Burst},
 	}
-	if p.Provider != "" {
+	switch {
+	case p.Machine:
+		out.Method = "x509"
+	case p.Provider != "":
 		out.Method = "oidc"
 	}
 	for _, r := range p.PKeys {

@@ -12,45 +12,6 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// AdoptedMayGo asks the brake whether a host may lose memberships that were adopted, as it did not attest in time. A host is a
-// name of the inventory, or the port GUID where it has none. losing are those that are to lose theirs together with it, and
-// members is how many hosts have such memberships.
-func (s *Service) AdoptedMayGo(ctx context.Context, tx *store.Tx, host, cause string, losing []string, members int) (bool, error) {
-	on, err := adoptedBraking(ctx, tx, host)
-	if err != nil || on.frozen || on.keeps(BrakeAdoption) {
-		return false, err
-	}
-	q := brakeQuestion{now: s.now(), host: host, held: on.held[BrakeAdoption], pending: losing, members: members, limits: s.o.Brake}
-	stopped, err := s.ask(ctx, tx, &on, q, BrakeAdoption, cause)
-	return !stopped, err
-}
-
-// AdoptedIsOver notes that a host has no adopted memberships any longer that a brake could keep.
-func (s *Service) AdoptedIsOver(ctx context.Context, tx *store.Tx, host string) error {
-	on, err := adoptedBraking(ctx, tx, host)
-	if err != nil {
-		return err
-	}
-	return s.noLongerHeld(ctx, tx, &on, host, BrakeAdoption)
-}
-
-func adoptedBraking(ctx context.Context, tx *store.Tx, host string) (braking, error) {
-	out := braking{brakes: map[string]Brake{}, held: map[string]*HeldHost{}}
-	seen, err := store.Optional(records.Sights().Get(ctx, tx, records.Master))
-	if err != nil {
-		return out, err
-	}
-	out.frozen = seen.Frozen()
-	if out.brakes[BrakeAdoption], err = store.Optional(Brakes().Get(ctx, tx, BrakeAdoption)); err != nil {
-		return out, err
-	}
-	held, err := store.Optional(HeldHosts().Get(ctx, tx, heldKey(BrakeAdoption, host)))
-	if err == nil && held.Class != "" {
-		out.held[BrakeAdoption] = &held
-	}
-	return out, err
-}
-
 // endAdopted withdraws the adopted memberships of the ports of a host, and of its places, and returns how many. What an operator
 // orders is not asked of the brake.
 func endAdopted(ctx context.Context, tx *store.Tx, f *facts) (n int, err error) {

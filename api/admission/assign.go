@@ -125,6 +125,9 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 	if f.rec.Since.IsZero() {
 		f.rec.Since = f.now
 	}
+	if f.rec.Cluster != c.Name { // to open the window again keeps the set
+		f.rec.Set = a.Set
+	}
 	f.rec.Cluster, f.rec.Tenant, f.rec.PKey = c.Name, c.Tenant, c.PKey
 	f.rec.Epoch++
 	f.rec.Window = f.now.Add(window)

@@ -32,9 +32,10 @@ const (
 	BrakeEvidence = "evidence" // evidence, policy, a conflict about a GUID, or a host that is not seen for too long
 	BrakePlace    = "place"    // a port is seen at another place, or on another node
 	BrakeAdoption = "adoption" // hosts whose memberships were adopted did not attest in time
+	BrakeDrift    = "drift"    // ports of a host are not as memberships want them, and stay so
 )
 
-func brakeClasses() []string { return append(hostClasses(), BrakeAdoption) }
+func brakeClasses() []string { return append(hostClasses(), BrakeAdoption, BrakeDrift) }
 
 // hostClasses lists those by which decide takes memberships.
 func hostClasses() []string { return []string{BrakeEvidence, BrakePlace} }

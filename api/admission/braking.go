@@ -36,6 +36,59 @@ func (b *braking) why(class string) string {
 	return "many hosts would lose theirs, see: portcullis admission brake show"
 }
 
+// Losing is a host that would lose memberships by an automatic cause.
+type Losing struct {
+	Class, Cause string
+	// Host is a name of the inventory, or the port GUID where it has none.
+	Host     string
+	Together []string // hosts that are to lose theirs together with it
+	Members  int      // hosts that have memberships which the class can take; 0: all that have memberships count
+}
+
+// MayLose asks a brake whether a host may lose memberships by a cause that is found outside of this package: of BrakeAdoption or
+// BrakeDrift.
+func (s *Service) MayLose(ctx context.Context, tx *store.Tx, l Losing) (bool, error) {
+	on, err := brakingOf(ctx, tx, l.Class, l.Host)
+	if err != nil || on.frozen || on.keeps(l.Class) {
+		return false, err
+	}
+	q := brakeQuestion{now: s.now(), host: l.Host, held: on.held[l.Class], pending: l.Together, members: l.Members, limits: s.o.Brake}
+	if q.members == 0 {
+		if q.members, err = countMembers(ctx, tx); err != nil {
+			return false, err
+		}
+	}
+	stopped, err := s.ask(ctx, tx, &on, q, l.Class, l.Cause)
+	return !stopped, err
+}
+
+// LosesNothing notes that a host would lose nothing any more by the causes of a class, so that its brake has nothing to keep.
+func (s *Service) LosesNothing(ctx context.Context, tx *store.Tx, class, host string) error {
+	on, err := brakingOf(ctx, tx, class, host)
+	if err != nil {
+		return err
+	}
+	return s.noLongerHeld(ctx, tx, &on, host, class)
+}
+
+// brakingOf reads the brake of one class.
+func brakingOf(ctx context.Context, tx *store.Tx, class, host string) (braking, error) {
+	out := braking{brakes: map[string]Brake{}, held: map[string]*HeldHost{}}
+	seen, err := store.Optional(records.Sights().Get(ctx, tx, records.Master))
+	if err != nil {
+		return out, err
+	}
+	out.frozen = seen.Frozen()
+	if out.brakes[class], err = store.Optional(Brakes().Get(ctx, tx, class)); err != nil {
+		return out, err
+	}
+	held, err := store.Optional(HeldHosts().Get(ctx, tx, heldKey(class, host)))
+	if err == nil && held.Class != "" {
+		out.held[class] = &held
+	}
+	return out, err
+}
+
 // gatherBraking reads what decides about a host beside its own facts.
 func gatherBraking(ctx context.Context, r store.Reader, host string) (braking, error) {
 	out := braking{brakes: map[string]Brake{}, held: map[string]*HeldHost{}}

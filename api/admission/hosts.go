@@ -41,7 +41,7 @@ func (s *Service) host(ctx context.Context, id string) (*v1.Host, int64, error) 
 func hostView(f *facts, d decision) *v1.Host {
 	h := &v1.Host{
 		ID: f.host.ID, EK: f.host.EK, Class: f.host.ReferenceClass(), HCAs: make([]v1.HCA, 0, len(f.host.HCAs)),
-		Cluster: f.rec.Cluster, Tenant: f.rec.Tenant, Epoch: f.rec.Epoch, Rack: f.host.Rack,
+		Cluster: f.rec.Cluster, Tenant: f.rec.Tenant, Set: f.rec.Set, Epoch: f.rec.Epoch, Rack: f.host.Rack,
 		Status: v1.HostStatus{Guards: d.guards, Since: f.rec.Since, LastDenial: f.rec.LastDenial()},
 	}
 	state := lifecycle.Of(d.life)

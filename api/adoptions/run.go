@@ -336,7 +336,7 @@ func (l *look) forgetOne(ctx context.Context, tx *store.Tx, it *item) (bool, err
 	if l.hosts[it.subject()] {
 		return true, nil // it has others, which the brake may keep
 	}
-	return true, l.s.o.Brake.AdoptedIsOver(ctx, tx, it.subject())
+	return true, l.s.o.Brake.LosesNothing(ctx, tx, admission.BrakeAdoption, it.subject())
 }
 
 func ignoreNotFound(err error) error {
@@ -353,7 +353,9 @@ func (l *look) expire(ctx context.Context, host string, losing []string) error {
 		by[it.m.Adoption] = append(by[it.m.Adoption], it.key)
 	}
 	return l.s.update(ctx, func(tx *store.Tx) error {
-		goes, err := l.s.o.Brake.AdoptedMayGo(ctx, tx, host, "the host did not attest before the deadline of its adoption", losing, len(l.hosts))
+		goes, err := l.s.o.Brake.MayLose(ctx, tx, admission.Losing{
+			Class: admission.BrakeAdoption, Cause: "the host did not attest before the deadline of its adoption", Host: host, Together: losing, Members: len(l.hosts),
+		})
 		if err != nil || !goes {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/admission"
 	"portcullis/api/adoption"
 	"portcullis/api/audit"
 	"portcullis/api/refusal"
@@ -26,8 +27,8 @@ type PKeys interface {
 
 // Brake stops what deadlines would take from many hosts. Package admission implements it.
 type Brake interface {
-	AdoptedMayGo(ctx context.Context, tx *store.Tx, host, cause string, losing []string, members int) (bool, error)
-	AdoptedIsOver(ctx context.Context, tx *store.Tx, host string) error
+	MayLose(ctx context.Context, tx *store.Tx, l admission.Losing) (bool, error)
+	LosesNothing(ctx context.Context, tx *store.Tx, class, host string) error
 }
 
 // Clock says whether the time is to be believed.

@@ -75,6 +75,9 @@ func Options(b Served) (o api.Options, operator, viewer string, err error) {
 		Backend: backend, Tenancy: clusters, Tokens: tokens, ChannelBinding: api.ChannelRequired, Limits: limits,
 		Version: "v0.0.0-test", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewPedanticRegistry(),
 	}
+	if p, ok := b.(interface{ Planner() api.Planner }); ok {
+		o.Planner = p.Planner()
+	}
 	return o, operator, viewer, err
 }
 

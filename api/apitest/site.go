@@ -17,6 +17,7 @@ import (
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/limit"
+	"portcullis/api/plan/found"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	v1 "portcullis/api/v1"
@@ -71,6 +72,9 @@ func (s *Site) fatal(err error) {
 
 // Parts implements Served.
 func (s *Site) Parts() (api.Backend, api.Tenancy) { return Real{s.Service()}.Parts() }
+
+// Planner returns what makes plans from the store.
+func (s *Site) Planner() api.Planner { return found.Planner{Store: s.Store} }
 
 // Fail has every later read and write of the store fail with err; nil ends that.
 func (s *Site) Fail(err error) { s.faults.fail(err) }

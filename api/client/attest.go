@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -25,6 +26,7 @@ type Channel struct {
 	http    *http.Client
 	conn    *http.ClientConn
 	binding []byte
+	cert    *x509.Certificate
 }
 
 // OpenChannel connects to the service: through the proxy that the environment names, if
@@ -58,7 +60,7 @@ func (c *Client) OpenChannel(ctx context.Context) (*Channel, error) {
 		return nil, fmt.Errorf("TLS exporter of the connection to %s: %w", c.address(), err)
 	}
 	return &Channel{
-		client: c, conn: conn, binding: binding,
+		client: c, conn: conn, binding: binding, cert: state.PeerCertificates[0],
 		http: &http.Client{CheckRedirect: refuseRedirect, Transport: channelTrip{conn}},
 	}, nil
 }

@@ -30,13 +30,15 @@ const (
 
 // Options say where the service is and which credential the client uses.
 type Options struct {
-	URL       string        // https://HOST[:PORT]
-	Socket    string        // instead of URL: path of the unix socket of a subnet manager
-	CA        []byte        // PEM; the only CAs trusted. Nil: the system's; empty: an error
-	Token     string        // operator or status token; empty for attestation
-	Source    Source        // returns the token of each request, instead of Token; nil: Token is that of all
-	Timeout   time.Duration // of one request; 0: 30 seconds
-	UserAgent string
+	URL    string // https://HOST[:PORT]
+	Socket string // instead of URL: path of the unix socket of a subnet manager
+	CA     []byte // PEM; the only CAs trusted. Nil: the system's; empty: an error
+	Token  string // operator or status token; empty for attestation
+	Source Source // returns the token of each request, instead of Token; nil: Token is that of all
+	// Certificate is shown as the credential, instead of Token and Source; nil: none is. The service refuses a request that has both.
+	Certificate Certificate
+	Timeout     time.Duration // of one request; 0: 30 seconds
+	UserAgent   string
 }
 
 // Source returns the token of the next request, which may be another one than before. An error of it is that of the request.
@@ -78,7 +80,14 @@ func New(o Options) (*Client, error) {
 		o.Timeout = defaultTimeout
 	}
 	c := &Client{base: base, token: o.Token, source: o.Source, userAgent: o.UserAgent, timeout: o.Timeout, tls: config, proxy: fromEnvironment}
-	c.http = c.newHTTP()
+	if o.Certificate == nil {
+		c.http = c.newHTTP()
+		return c, nil
+	}
+	if o.Token != "" || o.Source != nil {
+		return nil, errors.New("a client certificate and a token: want one of them")
+	}
+	c.http = c.showing(o.Certificate)
 	return c, nil
 }
 
@@ -152,12 +161,11 @@ func (c *Client) WithCertificate(cert tls.Certificate) *Client {
 }
 
 func (c *Client) newHTTP() *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			TLSClientConfig: c.tls, ForceAttemptHTTP2: true, Proxy: c.proxy, OnProxyConnectResponse: connected,
-		},
-		CheckRedirect: refuseRedirect,
-	}
+	return &http.Client{Transport: c.transport(c.tls), CheckRedirect: refuseRedirect}
+}
+
+func (c *Client) transport(config *tls.Config) *http.Transport {
+	return &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, Proxy: c.proxy, OnProxyConnectResponse: connected}
 }
 
 // address returns host and port of the service.

@@ -61,6 +61,14 @@ func (g Fabric) Links(ctx context.Context, q v1.LinkQuery) iter.Seq2[*v1.Page[v1
 	return pages[v1.FabricLink](ctx, g.c, listLinks, v.page(q.PageQuery))
 }
 
+// Load returns links of switches with what they carried lately, page by page.
+func (g Fabric) Load(ctx context.Context, q v1.LoadQuery) iter.Seq2[*v1.Page[v1.FabricLoad], error] {
+	v := query{}
+	v.set("node", q.Node)
+	v.flag("trunks", q.Trunks)
+	return pages[v1.FabricLoad](ctx, g.c, listLoad, v.page(q.PageQuery))
+}
+
 // Health returns places that are unhealthy or marked, page by page.
 func (g Fabric) Health(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[v1.FabricHealth], error] {
 	return pages[v1.FabricHealth](ctx, g.c, listHealth, query{}.page(q))

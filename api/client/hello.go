@@ -2,16 +2,13 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
+	"crypto/x509"
 	"time"
 
 	v1 "portcullis/api/v1"
 )
 
-// maxReadiness bounds the answer to Hello.
+// maxReadiness bounds the answer to Hello and Ready.
 const maxReadiness = 64 << 10
 
 // Hello asks the service whether it is ready, and returns the time that its clock showed, in whole seconds. No credential
@@ -19,31 +16,12 @@ const maxReadiness = 64 << 10
 func (ch *Channel) Hello(ctx context.Context) (*v1.Readiness, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, ch.client.timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, ch.client.base+"/readyz", nil)
+	req, err := ch.client.asksReady(ctx)
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("ask the service: %w", err)
+		return nil, time.Time{}, err
 	}
-	req.Header.Set("Accept", "application/json")
-	if ch.client.userAgent != "" {
-		req.Header.Set("User-Agent", ch.client.userAgent)
-	}
-	resp, err := ch.http.Do(req)
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("ask %s: %w", ch.client.asked(), err)
-	}
-	defer resp.Body.Close()
-	var ready v1.Readiness
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxReadiness))
-	if err == nil {
-		err = json.Unmarshal(data, &ready)
-	}
-	wanted := resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusServiceUnavailable
-	if err != nil || !wanted || ready.Ready != (resp.StatusCode == http.StatusOK) {
-		return nil, time.Time{}, fmt.Errorf("ask %s: %s, and the answer is not that of Portcullis", ch.client.asked(), resp.Status)
-	}
-	at, err := http.ParseTime(resp.Header.Get("Date"))
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("ask %s: its answer has no date: %w", ch.client.asked(), err)
-	}
-	return &ready, at, nil
+	return ch.client.readiness(ch.http, req)
 }
+
+// Certificate returns the certificate that the service showed, which was verified.
+func (ch *Channel) Certificate() *x509.Certificate { return ch.cert }

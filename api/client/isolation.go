@@ -39,17 +39,32 @@ func (c *Client) IsolationPorts(ctx context.Context, q v1.IsolationPortQuery) (*
 	v.set("tenant", q.Tenant)
 	v.set("verdict", q.Verdict)
 	v.page(q.PageQuery)
-	items := []v1.IsolationPortVerdict{}
+	return whole(ctx, c, isolationPorts, v, func(p *v1.IsolationPorts) (*[]v1.IsolationPortVerdict, string) { return &p.Items, p.Next })
+}
+
+// Drift returns how the tables of ports differ from what is wanted, by the newest reading, all pages of it in one.
+func (c *Client) Drift(ctx context.Context, q v1.DriftQuery) (*v1.DriftList, error) {
+	v := query{}
+	v.set("host", q.Host)
+	v.set("kind", q.Kind)
+	v.page(q.PageQuery)
+	return whole(ctx, c, fabricDrift, v, func(p *v1.DriftList) (*[]v1.Drift, string) { return &p.Items, p.Next })
+}
+
+// whole returns an answer that has more than a list, with the items of all pages.
+func whole[P, I any](ctx context.Context, c *Client, op operation, v query, of func(*P) (items *[]I, next string)) (*P, error) {
+	all := []I{}
 	for {
-		page, err := find[v1.IsolationPorts](ctx, c, isolationPorts, nil, v)
+		page, err := find[P](ctx, c, op, nil, v)
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, page.Items...)
-		if page.Next == "" {
-			page.Items = items
+		items, next := of(page)
+		all = append(all, *items...)
+		if next == "" {
+			*items = all
 			return page, nil
 		}
-		v.set("after", page.Next)
+		v.set("after", next)
 	}
 }

@@ -34,6 +34,7 @@ const (
 	getTenant       operation = "GET /v1/tenants/{name}"
 	createTenant    operation = "POST /v1/tenants"
 	deleteTenant    operation = "DELETE /v1/tenants/{name}"
+	makePlan        operation = "POST /v1/plan"
 	setQuota        operation = "PUT /v1/tenants/{name}/quota"
 	getCluster      operation = "GET /v1/clusters/{name}"
 	createCluster   operation = "POST /v1/clusters"
@@ -120,6 +121,7 @@ const (
 	verifyIsolation operation = "POST /v1/verify"
 	getIsolation    operation = "GET /v1/verify"
 	isolationPorts  operation = "GET /v1/verify/ports"
+	fabricDrift     operation = "GET /v1/fabric/drift"
 	getProfile      operation = "GET /v1/profile"
 
 	getFabric      operation = "GET /v1/fabric"
@@ -128,6 +130,7 @@ const (
 	listNodes      operation = "GET /v1/fabric/nodes"
 	listPorts      operation = "GET /v1/fabric/ports"
 	listLinks      operation = "GET /v1/fabric/links"
+	listLoad       operation = "GET /v1/fabric/load"
 	listHealth     operation = "GET /v1/fabric/health"
 	listViolations operation = "GET /v1/fabric/violations"
 	listDiffering  operation = "GET /v1/fabric/topology"
@@ -172,6 +175,7 @@ const (
 	renewSeal      operation = "POST /v1/attest/sessions/{id}/seal-nonce"
 	attestStatus   operation = "GET /v1/attest/status"
 	getVersion     operation = "GET /version"
+	getMetrics     operation = "GET /metrics"
 	whoami         operation = "GET /v1/whoami"
 	listLogins     operation = "GET /v1/login"
 )

@@ -37,6 +37,11 @@ func (g Tenants) SetQuota(ctx context.Context, name string, in v1.TenantQuota) (
 	return ask[v1.Tenant](ctx, g.c, setQuota, in, name)
 }
 
+// Plan says how what is there differs from what is wanted. It changes nothing.
+func (g Tenants) Plan(ctx context.Context, w *v1.Wanted) (*v1.Plan, error) {
+	return ask[v1.Plan](ctx, g.c, makePlan, w)
+}
+
 // Clusters asks about clusters and their P_Keys.
 type Clusters struct{ c *Client }
 
@@ -76,8 +81,8 @@ func (g Clusters) List(ctx context.Context, q v1.ClusterQuery) ([]v1.Cluster, er
 }
 
 // Use has the hosts of a cluster use a shared one, as limited members.
-func (g Clusters) Use(ctx context.Context, name, shared string) (*v1.Cluster, error) {
-	return ask[v1.Cluster](ctx, g.c, useCluster, v1.ClusterUse{}, name, shared)
+func (g Clusters) Use(ctx context.Context, name, shared string, in v1.ClusterUse) (*v1.Cluster, error) {
+	return ask[v1.Cluster](ctx, g.c, useCluster, in, name, shared)
 }
 
 // StopUse ends that, of the version of the cluster in IfMatch.

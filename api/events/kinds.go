@@ -1,6 +1,9 @@
 package events
 
-import "portcullis/attest"
+import (
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
 
 // Kind is a type of event, as the catalogue has it.
 type Kind struct {
@@ -49,7 +52,7 @@ func Kinds() []Kind {
 			Page: "operate/move-in.md#adopt-what-runs", About: "adoption",
 		},
 		{
-			Type: BrakeEngaged, Severity: Critical, Causes: []string{"adoption", "evidence", "place"},
+			Type: BrakeEngaged, Severity: Critical, Causes: []string{"adoption", "drift", "evidence", "place"},
 			What: "many hosts would lose memberships by themselves, and keep them until an operator decides",
 			Cure: "portcullis admission brake show, then repair the cause or release the brake",
 			Page: "operate/availability.md#the-brake", About: "admission",
@@ -99,6 +102,29 @@ func Kinds() []Kind {
 			Page: "operate/availability.md#the-clock", Often: true, About: "clock",
 		},
 		{
+			Type: DriftFound, Severity: Warning, Causes: driftKinds(),
+			What: "the table of a port of the host, or the setting of the switch port in front of it, was read and is not as its memberships want it; the cause is the kind of drift",
+			Cure: "find out which program wrote to the device, and with which M_Key; portcullis fabric diff --wanted --host HOST shows whether it is corrected",
+			Page: "operate/verify.md#what-is-done-about-drift", Often: true,
+		},
+		{
+			Type: DriftElsewhere, Severity: Warning, Causes: []string{"stray"},
+			What: "a port that belongs to no host has a P_Key of a tenant, by its table or that of the switch port in front of it",
+			Cure: "find out what is attached there; portcullis verify shows whether a packet passes",
+			Page: "operate/verify.md#what-is-done-about-drift", Often: true, About: "fabric",
+		},
+		{
+			Type: DriftEnded, Severity: Notice, Causes: driftKinds(),
+			What: "drift at a port of the host that was reported was not found any more",
+			Page: "operate/verify.md#what-is-done-about-drift", Often: true,
+		},
+		{
+			Type: DriftFenced, Severity: Critical, Causes: driftKinds(),
+			What: "drift at a port of the host stayed although the Subnet Manager was to correct it, and by verify.drift the host was fenced",
+			Cure: "find out why the device does not keep what is written to it, then mark its switch ports as healthy and assign the host again",
+			Page: "operate/verify.md#what-is-done-about-drift",
+		},
+		{
 			Type: FabricBlind, Severity: Critical, Causes: []string{"own-port", "adapter", "alone", "nodes"},
 			What: "the Subnet Manager does not see nodes that it knew",
 			Cure: "repair the link or the switch; portcullis sm forget if the nodes are gone permanently",
@@ -142,6 +168,12 @@ func Kinds() []Kind {
 			Type: IsolationRegained, Severity: Notice, Causes: []string{"no-tenants", "proven"},
 			What: "all tenants are proven to be isolated again, or (no-tenants) no host belongs to a tenant any more",
 			Page: "operate/verify.md#events", About: "isolation",
+		},
+		{
+			Type: IsolationDisclosed, Severity: Critical, Causes: []string{"key", "name"},
+			What: "subnet administration named, to a port without the SA_Key, a port or a partition of another party with which that port shares no P_Key (name), or showed it a key (key)",
+			Cure: "portcullis verify shows each disclosure and its cure; set sa_enhanced_trust_model and sa_check_sgid_spoofing of fabric.sa to true, and report the disclosure if they are",
+			Page: "operate/verify.md#subnet-administration", About: "isolation",
 		},
 		{
 			Type: LockChanged, Severity: Critical, Causes: []string{"unlocked", "epoch", "method", "file", "value"},
@@ -213,4 +245,9 @@ func Kinds() []Kind {
 			Page: "operate/webhooks.md", About: "webhooks",
 		},
 	}
+}
+
+// driftKinds are the kinds of drift that are reported.
+func driftKinds() []string {
+	return []string{v1.DriftLeaving, v1.DriftMembership, v1.DriftMissing, v1.DriftNotEnforced, v1.DriftStray}
 }

@@ -36,9 +36,15 @@ const (
 	AdoptionDue      = "adoption.due"
 	AdoptionEnded    = "adoption.ended"
 
-	IsolationLost     = "isolation.lost"
-	IsolationUnproven = "isolation.unproven"
-	IsolationRegained = "isolation.regained"
+	DriftFound     = "drift.found"
+	DriftEnded     = "drift.ended"
+	DriftFenced    = "drift.fenced"
+	DriftElsewhere = "drift.elsewhere"
+
+	IsolationLost      = "isolation.lost"
+	IsolationUnproven  = "isolation.unproven"
+	IsolationRegained  = "isolation.regained"
+	IsolationDisclosed = "isolation.disclosed"
 )
 
 // Severities, the least first.

@@ -17,6 +17,7 @@ type Record struct {
 	Cluster  string    `json:"cluster,omitempty"`
 	Tenant   string    `json:"tenant,omitempty"`
 	PKey     ib.PKey   `json:"p_key,omitzero"`
+	Set      string    `json:"set,omitempty"`      // that it was assigned for; "": none
 	Epoch    int64     `json:"epoch"`              // counts assignments, also past ones
 	Window   time.Time `json:"window,omitzero"`    // evidence is taken until then
 	Evidence *Evidence `json:"evidence,omitzero"`  // last accepted inside the window

@@ -32,9 +32,9 @@ var table = []Group{
 		Operations: []string{"open-session", "submit-evidence", "submit-seal", "renew-seal", "attest-status", "order-locks", "report-locks"},
 	},
 	{
-		Name: "see-hosts", Does: "shows tenants, clusters and hosts",
+		Name: "see-hosts", Does: "shows tenants, clusters and hosts, and how they differ from what is wanted",
 		Roles:      []Role{Viewer, Tenant, Scheduler, Operator, SecurityAdmin, Approver, Auditor},
-		Operations: []string{"list-tenants", "get-tenant", "list-clusters", "get-cluster", "list-hosts", "get-host", "watch-host"},
+		Operations: []string{"list-tenants", "get-tenant", "list-clusters", "get-cluster", "list-hosts", "get-host", "watch-host", "make-plan"},
 	},
 	{
 		Name: "see-site", Does: "shows inventory, topology, fabric, locks, reference values, events and the state of the service",
@@ -46,7 +46,7 @@ var table = []Group{
 			"list-denied-eks", "check-inventory", "export-inventory",
 			"get-topospec", "list-topospec-revisions", "get-topospec-revision", "get-topospec-content", "list-rma", "get-rma",
 			"get-fabric", "get-sm", "get-progress", "get-overview", "list-differing", "list-health", "list-violations",
-			"list-nodes", "list-ports", "list-links", "get-routes", "list-tables", "get-table", "dump-fabric",
+			"list-nodes", "list-ports", "list-links", "list-load", "get-routes", "list-tables", "get-table", "dump-fabric",
 			"get-sa", "list-groups", "list-members", "list-services", "list-subscriptions", "list-aliases",
 			"get-keys", "list-keys", "list-locks", "get-lock", "list-references", "get-reference", "diff-reference",
 			"list-host-authorities", "list-result-keys",
@@ -173,7 +173,7 @@ var table = []Group{
 	{
 		Name: "verify-isolation", Does: "has the isolation of tenants proven from the tables of devices, and reads what was found last",
 		Roles:      []Role{Operator, SecurityAdmin, Auditor},
-		Operations: []string{"verify-isolation", "get-isolation"},
+		Operations: []string{"verify-isolation", "get-isolation", "list-drift"},
 	},
 	{
 		Name: "see-isolation", Does: "shows what was proven last of each port; the role tenant sees the ports of its own tenants",

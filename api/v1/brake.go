@@ -5,7 +5,7 @@ import "time"
 // Brakes are what stops that many hosts lose memberships by automatic causes.
 type Brakes struct {
 	Limits BrakeLimits `json:"limits"`
-	Items  []Brake     `json:"items" doc:"by class of causes: evidence, place, adoption"`
+	Items  []Brake     `json:"items" doc:"by class of causes: evidence, place, adoption, drift"`
 }
 
 // BrakeLimits say how many hosts may lose memberships by automatic causes.
@@ -17,7 +17,7 @@ type BrakeLimits struct {
 
 // Brake is the brake of one class of causes.
 type Brake struct {
-	Class    string     `json:"class" enum:"evidence,place,adoption"`
+	Class    string     `json:"class" enum:"evidence,place,adoption,drift"`
 	Engaged  bool       `json:"engaged" doc:"it keeps memberships that automatic causes would take"`
 	Since    time.Time  `json:"since,omitzero"`
 	Recent   int        `json:"recent" doc:"hosts that lost memberships by such causes a short time ago"`
@@ -37,6 +37,6 @@ type HeldHost struct {
 
 // BrakeRelease has what a brake stopped go on.
 type BrakeRelease struct {
-	Class  string `json:"class" enum:"evidence,place,adoption"`
+	Class  string `json:"class" enum:"evidence,place,adoption,drift"`
 	Reason string `json:"reason" minLength:"1" maxLength:"200" doc:"why, for the audit log"`
 }

@@ -31,6 +31,7 @@ type Host struct {
 	Rack    string     `json:"rack,omitempty" doc:"as inventory has it"`
 	Cluster string     `json:"cluster,omitempty"` // wanted cluster, empty when unassigned
 	Tenant  string     `json:"tenant,omitempty"`
+	Set     string     `json:"set,omitempty" doc:"set that it was assigned for, by portcullis apply; absent: none"`
 	Epoch   int64      `json:"epoch" doc:"number of the last assignment, and the ETag of the host; 0: never assigned. A command that names it in If-Match is refused when another assignment came since"`
 	Status  HostStatus `json:"status"`
 }
@@ -127,4 +128,6 @@ type Assignment struct {
 
 	// PKey guards against a cluster that was deleted and created again meanwhile.
 	PKey *ib.PKey `json:"p_key,omitempty" doc:"the P_Key of the cluster as the caller knows it: the host is not assigned if it has another one by now"`
+
+	Set string `json:"set,omitempty" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" doc:"set that the assignment is made for; one that is there keeps its own"`
 }

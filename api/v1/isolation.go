@@ -33,8 +33,10 @@ type Isolation struct {
 	Ghosts     []GhostMember      `json:"ghosts" doc:"ports that hold a P_Key of a tenant which no membership explains, at most 100; that alone is no packet that passes"`
 	// ByRoutes are of the pairs that are not proven.
 	ByRoutes []IsolationByRoutes `json:"by_routes,omitempty" doc:"parties that only forwarding tables keep apart, at most 100; a change of routes may let a packet pass"`
-	Unread   []UnreadValue       `json:"unread" doc:"values that were not read, at most 100; each counts as letting every packet pass"`
-	Bounds   IsolationBounds     `json:"bounds"`
+	Unread   []UnreadValue       `json:"unread" doc:"values that were not read, at most 100; each but alias GUIDs counts as letting every packet pass"`
+	// Administration is about the fabric as a whole; with a tenant, its disclosures are those from and about the tenant.
+	Administration IsolationAdministration `json:"administration" doc:"what subnet administration answers to ports without its key; two parties of which one is disclosed to the other are not proven to be isolated"`
+	Bounds         IsolationBounds         `json:"bounds"`
 }
 
 // What an examination was made by.
@@ -146,18 +148,27 @@ type UnreadValue struct {
 
 // IsolationBounds says what a verdict rests on.
 type IsolationBounds struct {
-	Begun       time.Time `json:"begun" doc:"first request"`
-	Ended       time.Time `json:"ended" doc:"last answer"`
-	Requests    int       `json:"requests"`
-	Devices     int       `json:"devices" doc:"found"`
-	Switches    int       `json:"switches" doc:"of these"`
-	Ends        int       `json:"ends" doc:"ports of hosts that were found"`
-	Missing     int       `json:"missing" doc:"declared ports that were not found"`
-	Undeclared  int       `json:"undeclared" doc:"ports found that are not declared"`
-	Ghosts      int       `json:"ghosts" doc:"ports that hold a P_Key of a tenant which no membership explains"`
-	Unread      int       `json:"unread" doc:"values that were not read"`
-	Strays      int       `json:"strays" doc:"packets that answered no request"`
-	Assumptions []string  `json:"assumptions" doc:"what the verdict takes for granted"`
+	Begun       time.Time  `json:"begun" doc:"first request; no value is older"`
+	Again       *time.Time `json:"again,omitempty" doc:"first request of the newest reading that read only what the Subnet Manager had touched since the one before; none: everything was read at once"`
+	Ended       time.Time  `json:"ended" doc:"last answer"`
+	Requests    int        `json:"requests" doc:"of the newest reading"`
+	Devices     int        `json:"devices" doc:"found"`
+	Switches    int        `json:"switches" doc:"of these"`
+	Ends        int        `json:"ends" doc:"ports of hosts that were found"`
+	Missing     int        `json:"missing" doc:"declared ports that were not found"`
+	Undeclared  int        `json:"undeclared" doc:"ports found that are not declared"`
+	Ghosts      int        `json:"ghosts" doc:"ports that hold a P_Key of a tenant which no membership explains"`
+	Unread      int        `json:"unread" doc:"values that were not read"`
+	Strays      int        `json:"strays" doc:"packets that answered no request"`
+	Assumptions []string   `json:"assumptions" doc:"what the verdict takes for granted"`
+}
+
+// Newest returns when the newest reading began, of everything or of what was touched.
+func (b *IsolationBounds) Newest() time.Time {
+	if b.Again != nil {
+		return *b.Again
+	}
+	return b.Begun
 }
 
 // IsolationPair is what is proven of two parties.
@@ -235,4 +246,50 @@ type IsolationPortVerdict struct {
 	Other   string   `json:"other,omitempty" doc:"the party at the other end; of several, one; absent for the credential of a tenant"`
 	Cause   string   `json:"cause,omitempty" enum:"not-found,not-read,old" doc:"why it is unproven"`
 	Detail  string   `json:"detail,omitempty" doc:"more about the cause; absent for the credential of a tenant"`
+}
+
+// Verdicts of IsolationAdministration.
+const (
+	SAConfined    = "confined"     // no answer named a port that the asker must not know, or showed a key
+	SADiscloses   = "discloses"    // an answer did
+	SAUnknown     = "unknown"      // none did, and not all answers could be judged
+	SANotExamined = "not-examined" // nothing was asked, or answered
+)
+
+// IsolationAdministration says what subnet administration answers to ports that show no SA_Key, judged by the tables that were read.
+type IsolationAdministration struct {
+	Verdict   string `json:"verdict" enum:"confined,discloses,unknown,not-examined" doc:"discloses: an answer named a port, or a partition, of another party with which the port that asked shares no P_Key, or showed a key"`
+	Reason    string `json:"reason,omitempty" doc:"why the verdict is unknown or not-examined"`
+	Ports     int    `json:"ports" doc:"ports that asked, drawn at random"`
+	Parties   int    `json:"parties" doc:"tenants, hosts without a tenant and undeclared devices, of which one port asked at least"`
+	Unasked   int    `json:"unasked" doc:"further such parties, of which none did: there are more than ports that ask, or their LIDs are not known, or claimed by several ports"`
+	Silent    int    `json:"silent" doc:"ports that asked and were not answered at all"`
+	Questions int    `json:"questions" doc:"that were asked, also from a LID that no port has"`
+	Answers   int    `json:"answers"`
+	Records   int    `json:"records" doc:"in the answers"`
+	Undecided int    `json:"undecided" doc:"names in records that could not be judged, and answers that were not whole"`
+	Disclosed int    `json:"disclosed" doc:"names and keys that were disclosed"`
+
+	Disclosures []IsolationDisclosure `json:"disclosures" doc:"at most 20"`
+}
+
+// IsolationDisclosure is something that was answered to a port and that it must not know.
+type IsolationDisclosure struct {
+	From   DisclosurePort `json:"from" doc:"the port that asked; empty: a LID that no port has"`
+	Record string         `json:"record" doc:"kind of the record"`
+	Field  string         `json:"field" doc:"of the record"`
+	Value  string         `json:"value,omitempty" doc:"of the field; never a key"`
+	About  DisclosurePort `json:"about" doc:"the port that was named; empty: a partition, or a key"`
+	PKey   ib.PKey        `json:"pkey,omitzero" doc:"of the partition that was named"`
+	Secret bool           `json:"secret,omitempty" doc:"the field is a key"`
+	Cure   string         `json:"cure"`
+}
+
+// DisclosurePort is a port of a disclosure.
+type DisclosurePort struct {
+	Party string   `json:"party,omitempty" doc:"tenant, or other hosts"`
+	Host  string   `json:"host,omitempty" doc:"empty: it is not declared there"`
+	GUID  ib.GUID  `json:"guid,omitzero" doc:"port GUID"`
+	Place ib.Place `json:"place,omitzero" doc:"switch port"`
+	LID   ib.LID   `json:"lid,omitzero"`
 }

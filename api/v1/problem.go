@@ -25,6 +25,7 @@ type ProblemError struct {
 const (
 	CodeBadRequest       = "bad_request"        // 400: not JSON, or not the demanded shape of a request
 	CodeCondition        = "condition_ignored"  // 400: a condition, such as If-Match, that the operation does not compare
+	CodeTwoCredentials   = "two_credentials"    // 400: a client certificate and a token in one request
 	CodeUnauthenticated  = "unauthenticated"    // 401: no credential, or not a known one
 	CodeForbidden        = "forbidden"          // 403: the credential's role may not do this
 	CodeEvidenceRefused  = "evidence_refused"   // 403: attestation refused; the reason is kept from the host
@@ -40,6 +41,7 @@ const (
 	CodeChanged          = "changed"            // 412: the object is not of the version that If-Match names
 	CodeTooLarge         = "body_too_large"     // 413
 	CodeMediaType        = "media_type"         // 415: the body is not application/json
+	CodeNotLeader        = "not_leader"         // 421: only the leader answers this, and a request with a client certificate can't be passed on to it
 	CodeInvalid          = "invalid_request"    // 422: well-formed, but values are wrong; see errors
 	CodeCursor           = "cursor_invalid"     // 422: the value of after is not one that a page of this list had as next
 	CodeChannelBinding   = "channel_binding"    // 426: evidence must come over TLS 1.3 that ends at the service

@@ -13,6 +13,8 @@ type Tenant struct {
 	Version string    `json:"version" doc:"for If-Match: names this tenant with its quota, and no later one of the same name"`
 	PKeys   []string  `json:"p_keys,omitempty" doc:"ranges that its clusters get P_Keys out of; a credential that has them all may change the tenant"`
 
+	Set string `json:"set,omitempty" doc:"set that it was created for, by portcullis apply; absent: none"`
+
 	Quota    *TenantQuota `json:"quota,omitempty" doc:"the most that it may have; absent: no bounds"`
 	Use      TenantUse    `json:"use" doc:"what it has"`
 	Exceeded []string     `json:"exceeded,omitempty" enum:"hosts,clusters,p_keys" doc:"what it has more of than its quota says: nothing is taken away, and more is refused"`
@@ -45,11 +47,15 @@ type Cluster struct {
 	Shared bool     `json:"shared,omitempty" doc:"a service that several tenants use: hosts of the clusters that use it are limited members"`
 	Uses   []string `json:"uses,omitempty" doc:"shared clusters that its hosts are limited members of"`
 	Users  []string `json:"users,omitempty" doc:"of a shared cluster: those that use it"`
+
+	Set     string            `json:"set,omitempty" doc:"set that it was created for, by portcullis apply; absent: none"`
+	UseSets map[string]string `json:"use_sets,omitempty" doc:"of uses that began for a set: the set, by the shared cluster"`
 }
 
 // ClusterUse is how a cluster uses a shared one.
 type ClusterUse struct {
 	Membership string `json:"membership,omitempty" enum:"limited,full" doc:"limited, the default; full is refused, for tenants could reach each other then"`
+	Set        string `json:"set,omitempty" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" doc:"set that the use begins for; one that is there keeps its own"`
 }
 
 // Memberships of a partition.
@@ -63,6 +69,8 @@ type NewTenant struct {
 	Name string `json:"name" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"`
 
 	PKeys []string `json:"p_keys,omitempty" maxItems:"16" doc:"ranges, as 0x0100-0x01ff, that its clusters get P_Keys out of; none: those of the credential, if it has any"`
+
+	Set string `json:"set,omitempty" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" doc:"set that it is created for"`
 }
 
 // NewCluster names a cluster and its tenant.
@@ -74,6 +82,8 @@ type NewCluster struct {
 
 	// PKey is for credentials with a range of P_Keys, and has to be in it.
 	PKey *ib.PKey `json:"p_key,omitempty" doc:"take this P_Key, which has to be one of the credential's; none: the service chooses"`
+
+	Set string `json:"set,omitempty" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" doc:"set that it is created for"`
 }
 
 // QuarantinedPKey is a P_Key that must not be given out yet: its cluster is

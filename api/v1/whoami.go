@@ -5,8 +5,8 @@ import "time"
 // WhoAmI is what the service knows of the credential of a request. It holds no secret.
 type WhoAmI struct {
 	Name     string     `json:"name" doc:"of the credential, as the audit log has it"`
-	Method   string     `json:"method" enum:"token,oidc" doc:"how the request was authenticated. token: a token of the tokens file; oidc: a token of an identity provider"`
-	Provider string     `json:"provider,omitempty" doc:"of oidc: the identity provider, by its name in the configuration"`
+	Method   string     `json:"method" enum:"token,oidc,x509" doc:"how the request was authenticated. token: a token of the tokens file; oidc: a token of an identity provider; x509: a client certificate"`
+	Provider string     `json:"provider,omitempty" doc:"of oidc and x509: the identity provider or the authority, by its name in the configuration"`
 	Role     string     `json:"role"`
 	Scope    Scope      `json:"scope"`
 	Created  *time.Time `json:"created,omitempty" doc:"absent: not known"`

@@ -132,7 +132,7 @@ func TestMapOfManyHosts(t *testing.T) {
 	_, server := served(t, nil, "h1")
 	p := webtest.Open(t, server.URL+"/ui/")
 	p.AwaitText("Sign in")
-	type drawn struct{ Tiles, Far, Near, Found, FarMS, NearMS, PlaceMS float64 }
+	type drawn struct{ Tiles, Far, Near, Found, FarMS, NearMS, PlaceMS, LoadMS float64 }
 	got := webtest.Value[drawn](p, `(async () => {
 		const map = await import(document.querySelector('script').src.replace('app.js', 'map.js'));
 		const switches = [], trunks = [];
@@ -151,21 +151,23 @@ func TestMapOfManyHosts(t *testing.T) {
 		const named = ['#111', '#222', '#333', '#444', '#555'];
 		const chosen = {tile: plan.tiles.at(-1), host: 3};
 		const dot = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
-		const time = (view) => {
+		const time = (view, more) => {
 			const began = performance.now();
 			let cells = 0;
-			for (let i = 0; i < 10; i++) cells = map.draw(ctx, plan, view, {width: 1280, height: 800, colors, chosen, colorOf: (h) => named[h.kind]});
+			for (let i = 0; i < 10; i++) cells = map.draw(ctx, plan, view, {width: 1280, height: 800, colors, chosen, colorOf: (h) => named[h.kind], ...more});
 			dot.drawImage(canvas, 0, 0);
 			dot.getImageData(0, 0, 1, 1); // so that all is drawn
 			return [cells, (performance.now() - began) / 10];
 		};
 		const [far, farMS] = time(map.fit(plan, 1280, 800));
 		const [near, nearMS] = time({scale: 1, x: -chosen.tile.x + 600, y: -chosen.tile.y + 400});
+		const looks = plan.trunks.map((_, i) => ({color: named[i % 5], width: 2, dashed: i % 3 === 0, always: i % 10 === 0}));
+		const [, loadMS] = time(map.fit(plan, 1280, 800), {looks, leafOf: (n) => ({color: named[n.hosts.length % 5], marks: ['two bars', 'ring']})});
 		const c = map.cell(chosen.tile, 3);
 		const found = map.at(plan, c.x + 1, c.y + 1);
-		return {Tiles: plan.tiles.length, Far: far, Near: near, Found: found.tile === chosen.tile ? found.host : -1, FarMS: farMS, NearMS: nearMS, PlaceMS: placed};
+		return {Tiles: plan.tiles.length, Far: far, Near: near, Found: found.tile === chosen.tile ? found.host : -1, FarMS: farMS, NearMS: nearMS, PlaceMS: placed, LoadMS: loadMS};
 	})()`)
-	t.Logf("placed in %.1f ms; drawn from afar in %.1f ms, from near in %.1f ms", got.PlaceMS, got.FarMS, got.NearMS)
+	t.Logf("placed in %.1f ms; drawn from afar in %.1f ms, from near in %.1f ms, with load from afar in %.1f ms", got.PlaceMS, got.FarMS, got.NearMS, got.LoadMS)
 	if got.Tiles != 1440 || got.Far != 0 || got.Near < 18 || got.Near > 5000 || got.Found != 3 {
 		t.Errorf("the map has %+v, want 1440 tiles, no cells from afar, those in the window from near, and the host where it was drawn", got)
 	}

@@ -59,7 +59,8 @@ func New(o Options) *Keeper {
 	return k
 }
 
-// readAll asks all sinks that can be read, together. A sink that does not answer in time is left out, and the log says so.
+// readAll asks all sinks that can be read, together, and returns what they have in the order of the sinks. A sink that does not
+// answer in time is left out, and the log says so.
 func (k *Keeper) readAll(ctx context.Context) []found {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -79,20 +80,24 @@ func (k *Keeper) readAll(ctx context.Context) []found {
 			answers <- answer{found{s.Name(), list}, err}
 		}()
 	}
-	var out []found
-	for len(asked) > 0 {
+	got := map[string]found{}
+	for len(asked) > 0 && ctx.Err() == nil {
 		select {
 		case a := <-answers:
 			delete(asked, a.source)
 			if a.err != nil {
 				k.o.Log.Error("anchors of the audit log are not readable", "anchor", a.source, "read", len(a.anchors), "error", a.err)
 			}
-			out = append(out, a.found)
+			got[a.source] = a.found
 		case <-ctx.Done():
-			for name := range asked {
-				k.o.Log.Error("anchors of the audit log are not readable", "anchor", name, "error", context.Cause(ctx))
-			}
-			return out
+		}
+	}
+	var out []found
+	for _, s := range k.o.Sinks {
+		if f, ok := got[s.Name()]; ok {
+			out = append(out, f)
+		} else if asked[s.Name()] {
+			k.o.Log.Error("anchors of the audit log are not readable", "anchor", s.Name(), "error", context.Cause(ctx))
 		}
 	}
 	return out

@@ -302,6 +302,46 @@ func TestJudge(t *testing.T) {
 }
 
 // end ends a review as package admission does.
+// late is a slate that takes its time to be read.
+type late struct {
+	slate
+	after time.Duration
+}
+
+func (l *late) Read(ctx context.Context) ([]chain.Anchor, error) {
+	select {
+	case <-time.After(l.after):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return l.slate.Read(ctx)
+}
+
+// Where sinks have the same anchor, the first that is configured is named, in whatever order they answer. One that does not
+// answer in time is left out.
+func TestJudgeNamesTheFirstSink(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]string{time.Second: "first", time.Hour: "second"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStore()
+			happen(t, s, "a", 3)
+			old := copied(t, s)
+			happen(t, s, "a", 2)
+			first, second := &late{slate: slate{name: "first"}, after: after}, &slate{name: "second"}
+			anchored(t, s, &first.slate)
+			anchored(t, s, second)
+			begun := time.Now()
+			m := judge(t, old, first, second)
+			if m == nil || m.RolledBack == nil || m.RolledBack.Source != want {
+				t.Errorf("with a first sink that answers after %v: %+v; want the anchor of the %s one", after, m, want)
+			}
+			if took := time.Since(begun); took != min(after, readTimeout) {
+				t.Errorf("with a first sink that answers after %v: judged after %v", after, took)
+			}
+		})
+	}
+}
+
 func end(t *testing.T, s *store.Store) {
 	t.Helper()
 	_, err := s.Update(t.Context(), func(tx *store.Tx) error {

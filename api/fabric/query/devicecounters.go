@@ -15,6 +15,8 @@ import (
 type Counters interface {
 	// Append appends the totals of all ports that were read lately.
 	Append(to []perfmgr.Reading) []perfmgr.Reading
+	// Rates appends what ports of switches carried lately, in the order of the ports.
+	Rates(of []ib.Place, to []perfmgr.Rate) []perfmgr.Rate
 	Stats() perfmgr.Stats
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"portcullis/api/fabric/query"
 	"portcullis/api/fabric/query/seentest"
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/perfmgr"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
@@ -24,11 +25,19 @@ import (
 // read are counters as a test sets them.
 type read struct {
 	all   []perfmgr.Reading
+	rates map[ib.Place]perfmgr.Rate
 	stats perfmgr.Stats
 }
 
 func (r *read) Append(to []perfmgr.Reading) []perfmgr.Reading { return append(to, r.all...) }
 func (r *read) Stats() perfmgr.Stats                          { return r.stats }
+
+func (r *read) Rates(of []ib.Place, to []perfmgr.Rate) []perfmgr.Rate {
+	for _, pl := range of {
+		to = append(to, r.rates[pl])
+	}
+	return to
+}
 
 // counting returns an observer of the tree, and counters of a switch port, an adapter and a node that is not in the fabric.
 func counting(t *testing.T) (*query.Observer, *read) {

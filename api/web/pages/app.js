@@ -8,6 +8,7 @@ import * as fabric from './fabric.js';
 import * as host from './host.js';
 import * as hosts from './hosts.js';
 import * as instances from './instances.js';
+import * as isolation from './isolation.js';
 import * as keys from './keys.js';
 import * as overview from './overview.js';
 import * as port from './port.js';
@@ -23,6 +24,7 @@ const pages = {
   hosts: {all: hosts, of: host},
   fabric: {all: fabric},
   clusters: {all: clusters.list, of: clusters.one},
+  isolation: {all: isolation},
   violations: {all: violations},
   ports: {of: port, under: 'violations'},
   keys: {all: keys},

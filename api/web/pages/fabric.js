@@ -1,7 +1,8 @@
-// The fabric as a map: switches in rows, the ports of hosts below their leaf, colored by phase, tenant, health or proof.
+// The fabric as a map: switches in rows, the ports of hosts below their leaf, colored by phase, tenant, health, proof or load.
 
 import {all, get, repeat} from './api.js';
 import {el, link, refusal, section, svg, to} from './dom.js';
+import {load} from './load.js';
 import * as map from './map.js';
 import {path} from './path.js';
 import {phase, phases} from './phases.js';
@@ -23,12 +24,13 @@ function tenantColor(name) {
 const healthOf = (h) => (h.problem ? 'problem' : h.state === 'Active' ? 'in order' : 'not active');
 
 // waysOf returns the ways to color a host: its value, and the color of a value. Some ask the service for more, mark values by a
-// shape, and say in words what they show.
+// shape, say in words what they show, and say how switches and the lines between them are drawn.
 const waysOf = (signal) => ({
   phase: {order: phases, of: (h) => h.phase || 'in no inventory', color: (v) => phaseColors[v] || unknown},
   tenant: {of: (h) => h.tenant || 'none', color: (v) => (v === 'none' ? unknown : tenantColor(v))},
   health: {of: healthOf, color: (v) => healthColors[v]},
   proof: proof(signal),
+  load: load(signal),
 });
 
 // askEvery is after how long a way asks again.
@@ -36,6 +38,8 @@ const askEvery = 30000;
 
 // sign draws the shape of a mark in the legend.
 function sign(mark) {
+  const bars = ['one bar', 'two bars', 'three bars'].indexOf(mark) + 1;
+  if (bars) return svg('path', {class: 'bars', d: [2.5, 5, 7.5].slice(0, bars).map((x) => `M${x} 2V8`).join('')});
   if (mark === 'cross') return svg('path', {class: 'cross', d: 'M2 2L8 8M8 2L2 8'});
   return mark === 'ring' ? svg('circle', {class: 'ring', cx: 5, cy: 5, r: 2.5}) : '';
 }
@@ -46,8 +50,8 @@ function themed() {
   return {back: color('back'), text: color('text'), line: color('soft'), raised: color('line'), bad: color('badback'), path: color('link')};
 }
 
-// load asks for switches, links between them, and ports of hosts.
-async function load(signal) {
+// outline asks for switches, links between them, and ports of hosts.
+async function outline(signal) {
   const nodes = new Map();
   await all('/v1/fabric/nodes', {type: 'switch'}, signal, (items) => {
     for (const n of items) nodes.set(n.guid, {guid: n.guid, name: n.name, problem: n.problem, hosts: []});
@@ -93,6 +97,7 @@ export function show({main, signal}) {
   let view = null;
   let chosen = null;
   let waiting = false;
+  let looks = null; // of the trunks, where the way has some
 
   function redraw() {
     if (waiting || !plan) return;
@@ -109,7 +114,10 @@ export function show({main, signal}) {
       }
       view ||= map.fit(plan, width, height);
       const w = ways[way.value];
-      map.draw(ctx, plan, view, {width, height, colors: themed(), chosen, paths: hops.map((h) => map.course(plan, h)), colorOf: (h) => w.color(w.of(h)), markOf: w.mark ? (h) => w.mark(w.of(h)) : undefined});
+      map.draw(ctx, plan, view, {
+        width, height, colors: themed(), chosen, paths: hops.map((h) => map.course(plan, h)), colorOf: (h) => w.color(w.of(h)),
+        markOf: w.mark ? (h) => w.mark(w.of(h)) : undefined, leafOf: w.leaf, looks,
+      });
     });
   }
 
@@ -139,7 +147,8 @@ export function show({main, signal}) {
       h ? el('p', {}, h.host ? link(to('hosts', h.host), h.host) : h.name, `, port ${h.port}, at `, link(to('ports', h.place), `${node.name}/${h.place.split('/')[1]}`), ' ',
         h.phase ? phase(h.phase) : 'in no inventory', h.tenant ? ` tenant ${h.tenant}` : '', `, ${h.state}`, h.problem ? `: ${h.problem}` : '',
         ways[way.value].words ? `; ${ways[way.value].words(h)}` : '') : '',
-      el('p', {}, `Switch ${node.name}, ${node.hosts.length} ports of hosts`, counts.size ? `: ${[...counts].map(([v, n]) => `${n} ${v}`).join(', ')}` : '', node.problem ? `. ${node.problem}` : '')));
+      el('p', {}, `Switch ${node.name}, ${node.hosts.length} ports of hosts`, counts.size ? `: ${[...counts].map(([v, n]) => `${n} ${v}`).join(', ')}` : '', node.problem ? `. ${node.problem}` : ''),
+      ways[way.value].wordsOf ? el('p', {}, ways[way.value].wordsOf(node)) : ''));
   }
 
   function explain() {
@@ -148,6 +157,7 @@ export function show({main, signal}) {
     for (const t of plan.tiles) for (const h of t.node.hosts) counts.set(w.of(h), (counts.get(w.of(h)) || 0) + 1);
     legend.replaceChildren(...[...counts].sort((a, b) => b[1] - a[1]).slice(0, 24).map(([v, n]) => el('li', {},
       svg('svg', {viewBox: '0 0 10 10', width: 14, height: 14, 'aria-hidden': 'true'}, svg('rect', {width: 10, height: 10, fill: w.color(v)}), sign(w.mark?.(v))), ` ${v}: ${n}`)));
+    looks = w.trunk ? plan.trunks.map(([a, b]) => w.trunk(a, b)) : null;
     said.replaceChildren(...(w.said ? [w.said()].flat() : []));
     const ports = plan.tiles.reduce((sum, t) => sum + t.node.hosts.length, 0);
     const words = `${plan.tiles.length} switches, ${ports} ports of hosts, ${plan.trunks.length} pairs of switches with links`;
@@ -235,7 +245,11 @@ export function show({main, signal}) {
     describe();
     redraw();
   }
-  const failed = (err) => { if (!signal.aborted) wrong.replaceChildren(...(err ? [refusal(err)] : [])); };
+  const failed = (err) => {
+    if (signal.aborted) return;
+    wrong.replaceChildren(...(err ? [refusal(err)] : []));
+    if (err) renew(); // what a way knows may be too old now
+  };
   let asked = 0; // when the way asked last
   async function more() {
     const w = ways[way.value];
@@ -250,9 +264,10 @@ export function show({main, signal}) {
     const o = await get('/v1/fabric/overview', {signal});
     const now = JSON.stringify({...o, observed: ''});
     if (now !== shape || !plan || turn % 6 === 0) {
-      const {switches, trunks} = await load(signal);
+      const {switches, trunks} = await outline(signal);
       const was = chosen && [chosen.tile.node.guid, chosen.host];
       plan = map.place(switches, trunks);
+      looks = null;
       chosen = was && plan.of.has(was[0]) ? {tile: plan.of.get(was[0]), host: was[1]} : null;
       shape = now;
     }

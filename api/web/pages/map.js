@@ -3,6 +3,9 @@
 // Sizes of the map, in its own units.
 export const tile = {width: 116, head: 22, cell: 9, across: 12, gap: 14};
 
+// badge is how wide the sign of a switch is, near its name.
+const badge = 36;
+
 const natural = new Intl.Collator('en', {numeric: true});
 
 // tiers counts how far each switch is from those that hosts are at.
@@ -90,7 +93,10 @@ export function course(plan, hops) {
   return points;
 }
 
-// mark draws a shape into a square: a white cross, or a black ring.
+// bars are how many bars a mark has.
+const bars = {'one bar': 1, 'two bars': 2, 'three bars': 3};
+
+// mark draws a shape into a square: a white cross, a black ring, or one to three black bars.
 function mark(ctx, shape, {x, y, size}) {
   if (!shape) return;
   const [a, b] = [size * 0.2, size * 0.8];
@@ -102,16 +108,39 @@ function mark(ctx, shape, {x, y, size}) {
     ctx.lineTo(x + b, y + b);
     ctx.moveTo(x + b, y + a);
     ctx.lineTo(x + a, y + b);
+  } else if (bars[shape]) {
+    for (let i = 1; i <= bars[shape]; i += 1) {
+      ctx.moveTo(x + (size * i) / 4, y + a);
+      ctx.lineTo(x + (size * i) / 4, y + b);
+    }
   } else {
     ctx.arc(x + size / 2, y + size / 2, size / 4, 0, 2 * Math.PI);
   }
   ctx.stroke();
 }
 
+// marksOf draws marks beside each other.
+function marksOf(ctx, marks, {x, y, size}) {
+  marks.filter(Boolean).forEach((m, i) => mark(ctx, m, {x: x + i * (size + 4), y, size}));
+}
+
+// strand draws the line between two switches as it looks: its color, its width, and whether it is dashed.
+function strand(ctx, from, to, look, scale) {
+  ctx.strokeStyle = look.color;
+  ctx.lineWidth = look.width / scale;
+  ctx.setLineDash(look.dashed ? [6 / scale, 5 / scale] : []);
+  ctx.beginPath();
+  ctx.moveTo(...from);
+  ctx.lineTo(...to);
+  ctx.stroke();
+  ctx.setLineDash([]);
+}
+
 // draw draws what of a plan is in a view. colorOf returns the color of a host, colors those of the page, chosen is what
 // at returned, or null, and paths are points that lines go through, the second one dashed. Far away a leaf is one bar that shares its width by color; near, each port has a cell.
-// markOf returns the shape in the cell of a host: cross, ring or none. Far away a leaf has the shapes of its hosts once.
-export function draw(ctx, plan, view, {width, height, colorOf, markOf, colors, chosen, paths = []}) {
+// markOf returns the shape in the cell of a host, or none. Far away a leaf has the shapes of its hosts once. leafOf returns color and marks of a
+// whole switch: far away it has these alone, near they are at its name. looks are those of the trunks, in their order.
+export function draw(ctx, plan, view, {width, height, colorOf, markOf, leafOf, looks, colors, chosen, paths = []}) {
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.fillStyle = colors.back;
   ctx.fillRect(0, 0, width, height);
@@ -124,14 +153,19 @@ export function draw(ctx, plan, view, {width, height, colorOf, markOf, colors, c
   ctx.strokeStyle = colors.line;
   ctx.lineWidth = 1 / view.scale;
   ctx.beginPath();
-  for (const [a, b] of plan.trunks) {
-    if (!few && (!chosen || (a !== chosen.tile.node.guid && b !== chosen.tile.node.guid))) continue;
+  plan.trunks.forEach(([a, b], i) => {
+    const look = looks?.[i];
+    if (!few && !look?.always && (!chosen || (a !== chosen.tile.node.guid && b !== chosen.tile.node.guid))) return;
     const [from, to] = [plan.of.get(a), plan.of.get(b)];
-    if (!from || !to) continue;
+    if (!from || !to) return;
+    if (look) {
+      strand(ctx, middle(from), middle(to), look, view.scale);
+      return;
+    }
     ctx.moveTo(...middle(from));
     ctx.lineTo(...middle(to));
-  }
-  ctx.stroke();
+  });
+  if (!looks) ctx.stroke();
   ctx.font = '12px system-ui, sans-serif';
   ctx.textBaseline = 'middle';
   let cells = 0;
@@ -140,7 +174,12 @@ export function draw(ctx, plan, view, {width, height, colorOf, markOf, colors, c
     ctx.fillStyle = t.node.problem ? colors.bad : colors.raised;
     ctx.fillRect(t.x, t.y, t.width, t.height);
     const {hosts} = t.node;
-    if (view.scale * tile.cell < 3) {
+    if (view.scale * tile.cell < 3 && leafOf) {
+      const {color, marks} = leafOf(t.node);
+      ctx.fillStyle = color;
+      ctx.fillRect(t.x, t.y + 4, t.width, t.height - 8);
+      marksOf(ctx, marks, {x: t.x + 4, y: t.y + 4, size: Math.min(t.height - 8, t.width / 3)});
+    } else if (view.scale * tile.cell < 3) {
       const shares = new Map();
       for (const h of hosts) {
         const color = colorOf(h);
@@ -154,7 +193,7 @@ export function draw(ctx, plan, view, {width, height, colorOf, markOf, colors, c
       }
       if (markOf) {
         const size = Math.min(t.height - 8, t.width / 3);
-        [...new Set(hosts.map(markOf))].filter(Boolean).sort().forEach((m, i) => mark(ctx, m, {x: t.x + 4 + i * (size + 4), y: t.y + 4, size}));
+        marksOf(ctx, [...new Set(hosts.map(markOf))].sort(), {x: t.x + 4, y: t.y + 4, size});
       }
     } else {
       hosts.forEach((h, i) => {
@@ -164,10 +203,17 @@ export function draw(ctx, plan, view, {width, height, colorOf, markOf, colors, c
         if (markOf) mark(ctx, markOf(h), c);
       });
       cells += hosts.length;
+      if (leafOf) {
+        const {color, marks} = leafOf(t.node);
+        const sign = {x: t.x + t.width - badge, y: t.y + 4, size: tile.head - 8};
+        ctx.fillStyle = color;
+        ctx.fillRect(sign.x, sign.y, badge - 4, sign.size);
+        marksOf(ctx, marks, sign);
+      }
     }
     if (view.scale > 0.55) {
       ctx.fillStyle = colors.text;
-      ctx.fillText(t.node.name, t.x + 4, t.y + tile.head / 2, t.width - 8);
+      ctx.fillText(t.node.name, t.x + 4, t.y + tile.head / 2, t.width - 8 - (leafOf ? badge : 0));
     }
   }
   if (chosen) {
