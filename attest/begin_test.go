@@ -6,6 +6,8 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"testing"
 
 	"portcullis/attest"
@@ -96,23 +98,47 @@ func TestBeginAccepts(t *testing.T) {
 	}
 }
 
-// TestChallengesDiffer draws many challenges: a constant nonce, secret or id
-// left over from debugging would show.
+// TestChallengesDiffer draws many challenges: a nonce, secret or id that is constant, or that only some bytes of are drawn,
+// would show. All of them are bytes of the source of randomness, so more draws would show no more.
 func TestChallengesDiffer(t *testing.T) {
 	t.Parallel()
+	const (
+		draws  = 500
+		values = 150 // that each byte takes at least: 220 are expected, with a standard deviation of 5
+	)
 	l := newLab(t)
-	seen := map[string]bool{}
+	seen, taken := map[string]bool{}, map[string]map[byte]bool{}
 	req, exp := l.host.Request(), l.host.Expected()
-	for range 10_000 {
-		ch, _, err := attest.Begin(rand.Reader, attesttest.Epoch, req, exp, l.policy)
+	for range draws {
+		var drawn bytes.Buffer
+		ch, _, err := attest.Begin(io.TeeReader(rand.Reader, &drawn), attesttest.Epoch, req, exp, l.policy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range []string{ch.ID, string(ch.Nonce), string(ch.Secret)} {
-			if seen[v] {
-				t.Fatalf("value %x drawn twice", v)
+		id, err := hex.DecodeString(ch.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, v := range map[string][]byte{"id": id, "nonce": ch.Nonce, "secret": ch.Secret} {
+			if seen[string(v)] || !bytes.Contains(drawn.Bytes(), v) {
+				t.Fatalf("%s %x was drawn twice (%v), or does not come from the source", name, v, seen[string(v)])
 			}
-			seen[v] = true
+			seen[string(v)] = true
+			for i, b := range v {
+				place := fmt.Sprintf("byte %d of the %s", i, name)
+				if taken[place] == nil {
+					taken[place] = map[byte]bool{}
+				}
+				taken[place][b] = true
+			}
+		}
+	}
+	if n := len(taken); n != 16+32+32 {
+		t.Errorf("%d bytes are drawn, want 80", n)
+	}
+	for place, all := range taken {
+		if len(all) < values {
+			t.Errorf("%s took %d values in %d draws, want at least %d", place, len(all), draws, values)
 		}
 	}
 }

@@ -37,8 +37,14 @@ func (t *TPM) manufacture(ctx context.Context, o Options) (fresh bool, err error
 	}
 	defer unlock()
 	run := func() error { return setup(ctx, t.setupArgs(o, state, certs)) }
-	if o.CA == "" && !o.NoEKCert {
+	switch {
+	case o.NoEKCert:
+		return true, run()
+	case o.CA == "":
 		return true, withVendor(t.ca, run)
+	}
+	if err := makeVendor(t.ca); err != nil {
+		return false, err
 	}
 	return true, run()
 }
