@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"portcullis/api/adoptions"
 	"portcullis/api/audit"
 	"portcullis/api/backup"
+	"portcullis/api/clientcert"
 	"portcullis/api/credential"
 	"portcullis/api/events/feed"
 	"portcullis/api/fabric/owed"
@@ -24,6 +26,7 @@ import (
 	"portcullis/api/locks"
 	"portcullis/api/measuredboot"
 	"portcullis/api/oidc"
+	"portcullis/api/plan/found"
 	"portcullis/api/receipts"
 	"portcullis/api/results"
 	"portcullis/api/rma"
@@ -56,13 +59,14 @@ type apiRole struct {
 	phases *metrics.Hosts
 	brakes *readiness.Brakes
 
-	locks    *locks.Service    // of adapters; nil: none are locked
-	hosts    *hostca.Service   // nil: hosts get no certificates
-	signer   *results.Service  // nil: no attestation results are signed
-	prover   *proving.Prover   // nil: no port in the fabric
-	receipts *receipts.Service // nil: none are issued
-	people   *oidc.Verifier    // of identity providers; nil: there are none
-	hooks    *delivery.Service // sends events
+	locks    *locks.Service       // of adapters; nil: none are locked
+	hosts    *hostca.Service      // nil: hosts get no certificates
+	signer   *results.Service     // nil: no attestation results are signed
+	prover   *proving.Prover      // nil: no port in the fabric
+	receipts *receipts.Service    // nil: none are issued
+	people   *oidc.Verifier       // of identity providers; nil: there are none
+	clients  *clientcert.Verifier // of client certificates
+	hooks    *delivery.Service    // sends events
 }
 
 // startAPI starts admission and the HTTPS API, in a service with that role.
@@ -106,6 +110,9 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 		if a.people, err = oidc.New(s.parts.Issuers, s.log, time.Now); err != nil {
 			return errors.Join(err, l.Close())
 		}
+	}
+	if a.clients, err = clientcert.New(s.parts.Clients); err != nil {
+		return errors.Join(err, l.Close())
 	}
 	adopted := a.newAdoptions(adm)
 	a.hooks = s.startWebhooks(ctx, group)
@@ -199,7 +206,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 			return append(s.health.Warned(s.status.Conditions(ctx)), believed.All(ctx)...)
 		},
 		Events: feed.New(s.store, s.log), Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: copies, Clock: s.clock,
-		Adopter: adopted, Profiler: s.profiler(), UFM: s.config.UFM(), Pages: s.config.API.Web, Answers: idempotency.New(s.store, s.clock.Now, idempotency.DefaultRate()),
+		Adopter: adopted, Planner: found.Planner{Store: s.store}, Profiler: s.profiler(), UFM: s.config.UFM(), Pages: s.config.API.Web, Answers: idempotency.New(s.store, s.clock.Now, idempotency.DefaultRate()),
 	}
 	var observer *query.Observer
 	debts := owed.New(s.log)
@@ -224,6 +231,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 	if a.people != nil {
 		o.Verifier = a.people
 	}
+	o.Machines = a.clients
 	o.Logins = api.LoginsOf(s.parts.Issuers)
 	if s.name != "" {
 		o.Leadership = &leadership.Service{Store: s.store, Candidate: s.candidate}
@@ -234,7 +242,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 		registry.MustRegister(metrics.NewIsolation(a.prover.Standing))
 	}
 	registry.MustRegister(metrics.NewReady(o.Ready), a.phases, metrics.NewAttestations(adm.Attestation()), metrics.NewBackups(copies))
-	registry.MustRegister(metrics.NewWaivers(references), a.told, metrics.NewCertificateEnd(s.parts.Cert), metrics.NewTokens(a.tokens.Load), a.brakes)
+	registry.MustRegister(metrics.NewClientAuthorities(a.clients.Authorities), metrics.NewWaivers(references), a.told, metrics.NewCertificateEnd(s.parts.Cert), metrics.NewTokens(a.tokens.Load), a.brakes)
 	registry.MustRegister(append(s.health.Collectors(), metrics.NewOwed(debts)...)...)
 	if s.candidate != nil {
 		registry.MustRegister(metrics.NewLeadership(s.candidate)...)
@@ -276,7 +284,7 @@ func (a *apiRole) reload() error {
 		a.server.SetTokens(tokens)
 		a.tokens.Store(tokens)
 	}
-	err = errors.Join(err, a.service.parts.Cert.Reload(time.Now()))
+	err = errors.Join(err, a.reloadClients(), a.service.parts.Cert.Reload(time.Now()))
 	for _, c := range []chan struct{}{a.reloaded, a.service.renewed} {
 		select {
 		case c <- struct{}{}:
@@ -284,4 +292,21 @@ func (a *apiRole) reload() error {
 		}
 	}
 	return err
+}
+
+// reloadClients reads the authorities of client certificates and their rules again. Of the configuration that counts for nothing else.
+func (a *apiRole) reloadClients() error {
+	c, err := config.Load(a.service.config.File)
+	if err != nil {
+		return err
+	}
+	all, err := config.LoadClientAuthorities(c)
+	if err == nil {
+		err = a.clients.Set(all)
+	}
+	if err != nil {
+		return fmt.Errorf("client certificates: %w", err)
+	}
+	a.server.SetClientAuthorities()
+	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 	"portcullis/packaging/alerts"
@@ -134,4 +136,29 @@ func TestServiceReadsCounters(t *testing.T) {
 	if text := fetch(t, dir, address, "/metrics"); !strings.Contains(text, `portcullis_port_counter_interval_seconds{kind="wanted"} 5`) {
 		t.Errorf("metrics:\n%s", text)
 	}
+	links := knownLoad(t, operator(t, dir, address))
+	if len(links) != strings.Count(oneSwitch, "caguid=") {
+		t.Errorf("%d links have a load: %+v", len(links), links)
+	}
+	for _, l := range links {
+		if r := l.Rate; r.Span < 4 || r.Span > 15 || r.Age > 15 || r.Share > 0.01 || l.To == "sm/1" && (r.Xmit == 0 || r.Rcv == 0) {
+			t.Errorf("%s to %s: %+v", l.At, l.To, r)
+		}
+	}
+}
+
+// knownLoad waits until the load of all links is known, and returns it.
+func knownLoad(t *testing.T, c *client.Client) (all []v1.FabricLoad) {
+	t.Helper()
+	eventually(t, "the load of all links", func() (bool, string) {
+		all = nil
+		for page, err := range c.Fabric().Load(t.Context(), v1.LoadQuery{}) {
+			if err != nil {
+				return false, err.Error()
+			}
+			all = append(all, page.Items...)
+		}
+		return len(all) > 0 && !slices.ContainsFunc(all, func(l v1.FabricLoad) bool { return l.Rate == nil }), fmt.Sprintf("%+v", all)
+	})
+	return all
 }

@@ -8,9 +8,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"portcullis/api/admission"
+	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/owed"
 	"portcullis/api/fabric/query"
+	"portcullis/api/isolation/remedy"
 	"portcullis/api/leader"
 	"portcullis/api/rehearsal"
 	"portcullis/api/removals"
@@ -18,6 +20,7 @@ import (
 	"portcullis/cmd/portcullisd/administration"
 	"portcullis/cmd/portcullisd/config"
 	"portcullis/cmd/portcullisd/fabricport"
+	"portcullis/cmd/portcullisd/fencing"
 	"portcullis/cmd/portcullisd/inputs"
 	"portcullis/cmd/portcullisd/inquiring"
 	"portcullis/cmd/portcullisd/leadership"
@@ -28,6 +31,7 @@ import (
 	"portcullis/cmd/portcullisd/settle"
 	"portcullis/cmd/portcullisd/smrole"
 	"portcullis/cmd/portcullisd/watch"
+	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/driver/keystore"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
@@ -47,8 +51,10 @@ type fabricRole struct {
 	marks    *inputs.Operator
 	settler  *settle.Settler
 	answers  *administration.Keeper
+	asker    driver.Asker // of subnet administration
 	proves   *proving.Prover
 	asks     *inquiring.Service
+	fencer   *fencing.Fencer
 	counters *portcounters.Keeper // nil: none are read
 	running  *smrole.Role         // nil before run
 }
@@ -58,7 +64,7 @@ func (s *service) newFabricRole() error {
 	if !s.config.Has(config.RoleSM) {
 		return nil
 	}
-	f := &fabricRole{service: s, state: readiness.NewFabric(s.status, s.config.Fabric.SA.Enabled, s.log), link: &smrole.Link{}, answers: administration.New()}
+	f := &fabricRole{service: s, state: readiness.NewFabric(s.status, s.config.Fabric.SA.Enabled, s.log), link: &smrole.Link{}, answers: administration.New(), fencer: &fencing.Fencer{}}
 	var err error
 	if f.owed, err = owed.Open(s.config.Path(s.config.StateDir), s.log); err != nil {
 		return err
@@ -105,8 +111,18 @@ func (f *fabricRole) prover() *proving.Prover {
 	c, v := &s.config.Fabric, &s.config.Verify
 	o := proving.Options{
 		Store: s.store, Log: s.log, Now: s.clock.Now, Open: f.beside(), Sealed: f.marks.Sealed, Root: f.keysRoot(), Timeout: c.Timeout,
-		Pace:     proving.Pace{Every: v.Every, Rate: v.Rate, Membership: v.AssumeMembership},
-		Topology: func(ctx context.Context) *topospec.Spec { return s.declared.With(ctx, s.inUse.Core()).Topology.Spec },
+		View:       f.observer.View,
+		Pace:       proving.Pace{Every: v.Every, Rate: v.Rate, Membership: v.AssumeMembership},
+		SealedIn:   fabric.Facts().Name(),
+		Topology:   func(ctx context.Context) (*topospec.Spec, error) { return s.declared.Declared(ctx, s.inUse.Core()) },
+		Configured: func() *topospec.Spec { return s.inUse.Core().Topology.Spec },
+		Remedy: remedy.New(remedy.Options{
+			Store: s.store, Log: s.log, Now: s.clock.Now, Policy: v.Drift.Policy(), Settled: f.settled, Correct: f.marks.Suspect, Fencer: f.fencer,
+		}),
+	}
+	core := s.inUse.Core()
+	if o.Prefix = core.Prefix; c.SA.Enabled {
+		o.Ask = f.asker.Ask
 	}
 	return proving.New(o)
 }
@@ -191,10 +207,14 @@ func (f *fabricRole) watch(ctx context.Context, group *errgroup.Group) error {
 	if policy == nil {
 		policy = attest.DefaultPolicy() // without the api role; removals judge no evidence
 	}
-	recorder := admission.New(admission.Options{Store: s.store, Policy: policy, Log: s.log})
+	recorder := admission.New(admission.Options{
+		Store: s.store, Policy: policy, Log: s.log, Now: s.clock.Now, Brake: admission.BrakeLimits(s.config.Admission.Brake),
+	})
 	f.settler = &settle.Settler{Owed: f.owed, Store: s.store, Recorder: recorder, Log: s.log, Waits: func(detail string) { s.status.Set("journal", detail) }}
+	f.fencer.Admission = recorder
 	acts := func() bool { return leadership.MayWrite(s.candidacy()) }
 	remover := removals.New(removals.Options{Admission: recorder, Owed: f.owed, Link: f.link.Load, Mark: f.marks.MarkHealth, Acts: acts, Log: s.log})
+	f.fencer.Removals = remover
 	w, err := watch.Open(s.config.Fabric.Watch, s.config.Path, f.observer, nil, remover, s.log)
 	if err != nil {
 		return err
@@ -217,7 +237,7 @@ func (f *fabricRole) run(ctx context.Context, group *errgroup.Group) {
 			return fabricport.Open(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout, fabricport.Agents(core))
 		},
 		State: f.state, Keys: func(detail string) { s.status.Set("keys", detail) },
-		Link: f.link, Observer: f.observer, Marks: f.marks, Owed: f.owed, Declared: s.declared, Administration: f.answers,
+		Link: f.link, Observer: f.observer, Marks: f.marks, Owed: f.owed, Declared: s.declared, Administration: f.answers, Asker: &f.asker,
 		Candidate: s.candidacy(), Name: s.name, Hurry: hurryGarbage, Beside: f.whileLeading,
 	})
 	f.running.Begin(ctx)

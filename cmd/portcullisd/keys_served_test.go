@@ -36,6 +36,14 @@ func servedKeyFabric(t *testing.T, device sim.Device) *keyFabric {
 	return f
 }
 
+// machine is a host of the fabric, at its place, with a TPM.
+func (f *keyFabric) machine(t *testing.T, vendor, name string) *machine {
+	t.Helper()
+	n := f.list.Find(name)
+	place := ib.Place{Switch: f.list.Find(n.Ports[1].Peer).GUID, Port: n.Ports[1].PeerPort}
+	return newMachine(t, vendor, &machine{id: name, nodeGUID: n.GUID, place: place.String()})
+}
+
 // keyed is an end port with the key that it holds.
 type keyedPort struct {
 	at    string

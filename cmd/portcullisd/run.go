@@ -37,7 +37,7 @@ const usage = `Usage:
   portcullisd token --name NAME --role R  make an operator token
   portcullisd cluster ...                 keep the store on several machines
 
-Signals: SIGHUP reads certificate and tokens again; SIGTERM stops.
+Signals: SIGHUP reads certificate, tokens and client_certificates again; SIGTERM stops.
 `
 
 // run runs a command line. wall is the clock of the machine.
@@ -126,6 +126,9 @@ func runService(ctx context.Context, args []string, wall func() time.Time, stdou
 			}
 		}
 		for _, w := range parts.Tokens.Warnings(time.Now()) {
+			fmt.Fprintf(stdout, "warning: %s\n", w)
+		}
+		for _, w := range config.ClientWarnings(parts.Clients, time.Now()) {
 			fmt.Fprintf(stdout, "warning: %s\n", w)
 		}
 		fmt.Fprintf(stdout, "%s: good\n", *file)

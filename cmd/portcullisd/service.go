@@ -206,7 +206,7 @@ func (s *service) announce(ctx context.Context, group *errgroup.Group) error {
 	return nil
 }
 
-// reload reads certificate, tokens and configuration again.
+// reload reads certificate, tokens, authorities of client certificates and configuration again.
 func (s *service) reload(ctx context.Context) {
 	s.systemd.Reloading()
 	if err := s.api.reload(); err != nil {

@@ -29,9 +29,7 @@ func TestViolationsOfAnAdmittedHost(t *testing.T) {
 	hosts := make(map[string]*machine)
 	for _, name := range []string{"h1", "h2"} {
 		n := f.list.Find(name)
-		hosts[name] = newMachine(t, vendor, &machine{
-			id: name, nodeGUID: n.GUID, place: ib.Place{Switch: f.list.Find(n.Ports[1].Peer).GUID, Port: n.Ports[1].PeerPort}.String(),
-		})
+		hosts[name] = f.machine(t, vendor, name)
 		if n.PortGUID(1) != n.GUID+1 {
 			t.Fatalf("%s has port GUID %v, node GUID %v", name, n.PortGUID(1), n.GUID)
 		}

@@ -57,12 +57,10 @@ func TestPagesOfARunningService(t *testing.T) {
 	vendor := tpmtest.ShortDir(t)
 	tpmtest.Require(t)
 	f := servedKeyFabric(t, sim.Modern())
-	n := f.list.Find("h1")
-	place := ib.Place{Switch: f.list.Find(n.Ports[1].Peer).GUID, Port: n.Ports[1].PeerPort}.String()
-	h1 := newMachine(t, vendor, &machine{id: "h1", nodeGUID: n.GUID, place: place})
+	h1 := f.machine(t, vendor, "h1")
 	dir, address := install(t, "--fabric-port", "ibsim:"+f.client.Socket+"/sm")
 	trustVendor(t, dir, h1)
-	edit(t, dir, map[string]string{"verify:\n  # From": "verify:\n  every: 0s\n  # From", "\n  every: 1h\n": "\n"}) // so that the page of the profile does not depend on how long the test takes
+	edit(t, dir, map[string]string{"verify:\n  # From": "verify:\n  every: 0s\n  # From", "\n  every: 1h\n": "\n", "    every: 30s\n": "    every: 5s\n"}) // so that the page of the profile does not depend on how long the test takes
 	start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()
 	trustBoots(t, c, c, h1)
@@ -194,7 +192,7 @@ func TestPagesOfARunningService(t *testing.T) {
 	p.AwaitText("p-key")
 	p.Illustrate("violations")
 	p.Click(`td[data-label='Switch port'] a`)
-	p.AwaitText("Switch port " + place)
+	p.AwaitText("Switch port " + h1.place)
 	p.AwaitText("At the other end")
 	p.AwaitText("p-key")
 	p.Document("port")
@@ -211,12 +209,18 @@ func TestPagesOfARunningService(t *testing.T) {
 		t.Fatal(err)
 	}
 	proof, err := c.IsolationPorts(ctx, v1.IsolationPortQuery{})
-	if err != nil || len(proof.Items) != 1 || proof.Items[0].Place.String() != place {
+	if err != nil || len(proof.Items) != 1 || proof.Items[0].Place.String() != h1.place {
 		t.Fatalf("the proof is of %+v, %v", proof, err)
 	}
 	webtest.Value[bool](p, `(() => { const s = document.querySelector('form[aria-label=Map] select'); s.value = 'proof'; return s.dispatchEvent(new Event('change')); })()`)
 	p.AwaitText(map[string]string{v1.Isolated: "isolated: 1", v1.Leaks: "leak: 1", v1.Unproven: "unproven: 1"}[proof.Items[0].Verdict])
 	p.AwaitText("not examined: 3") // the inventory has no other host
 	p.Look("fabric proof")
+	links := len(knownLoad(t, c))
+	webtest.Value[bool](p, `(() => { const s = document.querySelector('form[aria-label=Map] select'); s.value = 'load'; return s.dispatchEvent(new Event('change')); })()`)
+	p.AwaitText(fmt.Sprintf("Load of %d of %d links", links, links))
+	p.AwaitText("unknown: 0")
+	p.AwaitText("The busiest links:")
+	p.Look("fabric load")
 	p.Quiet()
 }

@@ -29,6 +29,7 @@ func (c *Config) check() []problem {
 		k.set("tokens", c.Tokens)
 	}
 	k.oidc(c.OIDC)
+	k.clientCertificates(c)
 	k.etcd(&c.Etcd)
 	k.cluster(&c.Cluster, c.Etcd.Endpoints)
 	k.instance(c)

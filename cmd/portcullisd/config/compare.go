@@ -21,7 +21,7 @@ func liveKey(key string) bool {
 		}
 	}
 	return slices.Contains([]string{
-		"fabric.election.allowed_sms", "fabric.sa.service_name2key_map_file", "fabric.sa.prefix_routes_file", "fabric.sa.options",
+		"client_certificates", "fabric.election.allowed_sms", "fabric.sa.service_name2key_map_file", "fabric.sa.prefix_routes_file", "fabric.sa.options",
 		"fabric.sa.alias_guids_file", "fabric.sa.ipoib", "fabric.sa.ipoib_mtu",
 	}, key)
 }

@@ -51,7 +51,8 @@ type Config struct {
 	Verify         Verify             `yaml:"verify"`
 	Webhooks       Webhooks           `yaml:"webhooks"`
 
-	HostCertificates HostCertificates `yaml:"host_certificates"`
+	HostCertificates   HostCertificates    `yaml:"host_certificates"`
+	ClientCertificates []ClientCertificate `yaml:"client_certificates"`
 
 	File string // where it was read from
 }
@@ -154,7 +155,7 @@ func Default() *Config {
 		},
 		Results: Results{KeyLife: 30 * 24 * time.Hour},
 		Audit:   defaultAudit(),
-		Verify:  Verify{Every: time.Hour, Rate: 1000},
+		Verify:  Verify{Every: time.Hour, Rate: 1000, Drift: defaultDrift()},
 	}
 	c.Attestation.EK.Mode, c.Attestation.EK.Expiry = policy.Mode, policy.Expiry
 	return c

@@ -12,6 +12,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/audit/anchor"
+	"portcullis/api/clientcert"
 	"portcullis/api/credential"
 	"portcullis/api/hostca"
 	"portcullis/api/inventory/signature"
@@ -34,7 +35,8 @@ type Files struct {
 	Cluster etcd.Cluster // without name: the embedded store is alone
 	Cert    *servercert.Certificate
 	Tokens  *credential.Tokens
-	Issuers []oidc.Issuer // identity providers
+	Issuers []oidc.Issuer          // identity providers
+	Clients []clientcert.Authority // of certificates of clients
 	Policy  *attest.Policy
 	Core    sm.Config        // of the Subnet Manager
 	Locks   *locks.Options   // of adapters; nil: none are locked
@@ -77,6 +79,8 @@ func ReadFiles(c *Config) (*Files, error) {
 		p.Tokens, err = LoadTokens(c)
 		try(err)
 		p.Issuers, err = loadIssuers(c, time.Now())
+		try(err)
+		p.Clients, err = LoadClientAuthorities(c)
 		try(err)
 		p.Policy, p.Closed, err = loadPolicy(c)
 		try(err)

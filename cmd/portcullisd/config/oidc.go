@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/clientcert"
 	"portcullis/api/credential"
 	"portcullis/api/oidc"
 	"portcullis/cmd/internal/input"
@@ -107,12 +108,15 @@ func certificatesOf(text []byte) (out []byte) {
 	}
 }
 
-// checkTokenNames refuses names of tokens that look like people of an identity provider.
+// checkTokenNames refuses names of tokens that look like people of an identity provider, or like machines with a certificate.
 func checkTokenNames(file string, t *credential.Tokens) error {
 	var errs []error
 	for _, p := range t.All() {
 		if strings.HasPrefix(p.Name, oidc.NamePrefix) {
 			errs = append(errs, fmt.Errorf("tokens file %s: token %q: names that begin with %s are of people at identity providers: choose another one", file, p.Name, oidc.NamePrefix))
+		}
+		if strings.HasPrefix(p.Name, clientcert.NamePrefix) {
+			errs = append(errs, fmt.Errorf("tokens file %s: token %q: names that begin with %s are of machines with a certificate: choose another one", file, p.Name, clientcert.NamePrefix))
 		}
 	}
 	return errors.Join(errs...)

@@ -145,6 +145,19 @@ func (k *Keeper) With(ctx context.Context, c sm.Config) sm.Config {
 	return c
 }
 
+// Declared returns the topology that is in force by a configuration or the records, nil: none is. It fails where the records cannot be read: what
+// follows from an earlier topology may not be true any more.
+func (k *Keeper) Declared(ctx context.Context, c sm.Config) (*topospec.Spec, error) {
+	if c.Topology.Spec != nil {
+		return c.Topology.Spec, nil
+	}
+	w, err := k.revisions.Wanted(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the declared topology that is in force: %w", err)
+	}
+	return w.Spec, nil
+}
+
 func (k *Keeper) wanted(ctx context.Context) topology.Wanted {
 	w, err := k.revisions.Wanted(ctx)
 	if err == nil {

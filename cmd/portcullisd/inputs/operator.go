@@ -120,6 +120,13 @@ func (k *Operator) applied(ctx context.Context, in sm.Input, done func() (bool, 
 	}
 }
 
+// Suspect has the Subnet Manager read ports again that may not have what was written to them.
+func (k *Operator) Suspect(ctx context.Context, places []ib.Place) error {
+	ctx, cancel := context.WithTimeout(ctx, MaxWait)
+	defer cancel()
+	return k.Pass(ctx, &sm.Suspected{Places: places})
+}
+
 // Pass has the Subnet Manager take an input, or returns an error when ctx ends before.
 func (k *Operator) Pass(ctx context.Context, in sm.Input) error {
 	select {

@@ -9,8 +9,8 @@ import (
 
 // isolation is how the isolation of all tenants stands.
 type isolation struct {
-	now                                                         func() (standing.Standing, bool)
-	bound, read, proven, verdict, pairs, absent, ghosts, unread *prometheus.Desc
+	now                                                                      func() (standing.Standing, bool)
+	bound, read, proven, verdict, pairs, absent, ghosts, unread, asked, told *prometheus.Desc
 }
 
 // NewIsolation creates the metrics of the newest examination of all tenants. now reports false while this instance does not lead: there
@@ -28,13 +28,15 @@ func NewIsolation(now func() (standing.Standing, bool)) prometheus.Collector {
 		pairs:   desc("pairs", "Pairs of tenants, or of a tenant and other hosts, by the verdict of that examination.", "verdict"),
 		absent:  desc("ports_missing", "Declared ports that were not found where they are declared, so that nothing is proven of them."),
 		ghosts:  desc("ghost_members", "Ports that hold a P_Key of a tenant which no membership explains."),
+		asked:   desc("administration_examined", "1 if what subnet administration answers to ports without its key was examined, too, 0 if not."),
+		told:    desc("disclosures", "Names of ports and partitions of others, and keys, that subnet administration disclosed to ports without its key."),
 		unread:  desc("values_unread", "Values of devices that were not read, each of which counts as letting every packet pass."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (i *isolation) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{i.bound, i.read, i.proven, i.verdict, i.pairs, i.absent, i.ghosts, i.unread} {
+	for _, d := range []*prometheus.Desc{i.bound, i.read, i.proven, i.verdict, i.pairs, i.absent, i.ghosts, i.unread, i.asked, i.told} {
 		ch <- d
 	}
 }
@@ -68,4 +70,10 @@ func (i *isolation) Collect(ch chan<- prometheus.Metric) {
 	put(i.absent, float64(c.Missing))
 	put(i.ghosts, float64(c.Ghosts))
 	put(i.unread, float64(c.Unread))
+	asked := 0.0
+	if c.Asked {
+		asked = 1
+		put(i.told, float64(c.Disclosed))
+	}
+	put(i.asked, asked)
 }

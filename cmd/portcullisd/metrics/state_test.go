@@ -190,5 +190,14 @@ func TestIsolationOfAllTenants(t *testing.T) {
 		"isolation_pairs isolated": 3, "isolation_pairs leaks": 1, "isolation_pairs unknown": 2,
 		"isolation_verdict isolated": 0, "isolation_verdict leaks": 1, "isolation_verdict unknown": 0,
 		"isolation_ports_missing": 4, "isolation_ghost_members": 5, "isolation_values_unread": 6,
+		"isolation_administration_examined": 0,
+	})
+	now.Counts.Asked, now.Counts.Disclosed, now.Counts.Pairs, now.Counts.Ghosts = true, 7, v1.IsolationPairs{}, 0
+	wantValues(t, "subnet administration discloses", c, map[string]float64{
+		"isolation_max_age_seconds": 10800, "isolation_examined_timestamp_seconds": 1000, "isolation_proven_timestamp_seconds": 500,
+		"isolation_pairs isolated": 0, "isolation_pairs leaks": 0, "isolation_pairs unknown": 0,
+		"isolation_verdict isolated": 0, "isolation_verdict leaks": 1, "isolation_verdict unknown": 0,
+		"isolation_ports_missing": 4, "isolation_ghost_members": 0, "isolation_values_unread": 6,
+		"isolation_administration_examined": 1, "isolation_disclosures": 7,
 	})
 }

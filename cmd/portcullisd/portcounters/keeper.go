@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/pause"
 	"portcullis/fabricsm/perfmgr"
 	"portcullis/fabricsm/perfread"
 	"portcullis/fabricsm/sm"
@@ -58,6 +59,11 @@ func New(o Options) (*Keeper, error) {
 // Append appends the totals of all ports that were read lately.
 func (k *Keeper) Append(to []perfmgr.Reading) []perfmgr.Reading { return k.collector.Append(to) }
 
+// Rates appends the rates of ports of switches, in the order of the ports.
+func (k *Keeper) Rates(of []ib.Place, to []perfmgr.Rate) []perfmgr.Rate {
+	return k.collector.Rates(of, to)
+}
+
 // Stats returns how the reading goes.
 func (k *Keeper) Stats() perfmgr.Stats { return k.collector.Stats() }
 
@@ -66,7 +72,7 @@ func (k *Keeper) Stats() perfmgr.Stats { return k.collector.Stats() }
 func (k *Keeper) Keep(ctx context.Context) {
 	defer k.collector.See(nil)
 	said := ""
-	pause := retryMin
+	wait := retryMin
 	for {
 		if !k.wait(ctx) {
 			return
@@ -78,7 +84,7 @@ func (k *Keeper) Keep(ctx context.Context) {
 			return
 		}
 		if time.Since(began) > steady {
-			pause, said = retryMin, ""
+			wait, said = retryMin, ""
 		}
 		if err == nil {
 			continue // another Subnet Manager is master
@@ -87,10 +93,10 @@ func (k *Keeper) Keep(ctx context.Context) {
 			said = err.Error()
 			k.Log.Warn("counters of ports are not read; trying again", "error", err)
 		}
-		if !rest(ctx, pause) {
+		if !pause.For(ctx, wait) {
 			return
 		}
-		pause = min(2*pause, retryMax)
+		wait = min(2*wait, retryMax)
 	}
 }
 
@@ -100,7 +106,7 @@ func (k *Keeper) wait(ctx context.Context) bool {
 		if v, err := k.View(); err == nil && v.State == ib.SMMaster && v.Settled {
 			return true
 		}
-		if !rest(ctx, lookEvery) {
+		if !pause.For(ctx, lookEvery) {
 			return false
 		}
 	}
@@ -137,20 +143,8 @@ func (k *Keeper) look(ctx context.Context) {
 			last = v.Fabric
 			k.collector.See(last)
 		}
-		if !rest(ctx, lookEvery) {
+		if !pause.For(ctx, lookEvery) {
 			return
 		}
-	}
-}
-
-// rest waits. It returns false if ctx ends.
-func rest(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return ctx.Err() == nil
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"portcullis/cmd/portcullisd/config"
 	"portcullis/cmd/portcullisd/portcounters"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/perfmgr"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
@@ -184,6 +185,28 @@ func (s *site) ports() (n int) {
 	return n
 }
 
+// places returns the ports of switches that have a cable.
+func (s *site) places() (all []ib.Place) {
+	for i := range s.list.Nodes {
+		n := &s.list.Nodes[i]
+		for num := 1; num < len(n.Ports) && n.Type == ib.NodeSwitch; num++ {
+			if n.Ports[num].Peer != "" {
+				all = append(all, ib.Place{Switch: n.GUID, Port: ib.PortNum(num)})
+			}
+		}
+	}
+	return all
+}
+
+// rates counts ports of switches by the state of their rate.
+func (s *site) rates() map[perfmgr.RateState]int {
+	n := map[perfmgr.RateState]int{}
+	for _, r := range s.Rates(s.places(), nil) {
+		n[r.State]++
+	}
+	return n
+}
+
 // Counters are read while this Subnet Manager is master, from when it has settled the fabric.
 func TestReadsAsMaster(t *testing.T) {
 	t.Parallel()
@@ -204,10 +227,16 @@ func TestReadsAsMaster(t *testing.T) {
 		if n := len(s.Append(nil)); n != s.ports() || s.opens != 1 {
 			t.Errorf("while it works %d ports are shown; the port was opened %d times", n, s.opens)
 		}
+		if r := s.rates(); r[perfmgr.Rated] == 0 || r[perfmgr.Rated] != len(s.places()) {
+			t.Errorf("after two readings ports of switches have rates in the states %v", r)
+		}
 		s.show(func(v *sm.View) { v.State = ib.SMStandby })
 		after(2 * time.Second)
 		if n := len(s.Append(nil)); n > 0 {
 			t.Errorf("as standby %d ports are shown", n)
+		}
+		if r := s.rates(); r[perfmgr.Unread] != len(s.places()) {
+			t.Errorf("as standby there are rates: %v", r)
 		}
 		asked := s.Stats()
 		after(5 * time.Minute)

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"portcullis/api/isolation"
 	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/pause"
 	"portcullis/fabricsm/proof/reader"
 	"portcullis/fabricsm/readback"
 )
@@ -50,6 +52,9 @@ type Keeper struct {
 	Prover *Prover
 	// Settled reports whether this Subnet Manager is master, and has discovered and settled the fabric.
 	Settled func() bool
+
+	declared *isolation.Intent // when it was looked last whether something was touched
+	looks    int               // in a row at which something else was declared than before, and not taken in
 }
 
 // Keep examines all tenants, unless Pace.Every is 0, and records events of what changes. It returns when ctx ends, which is to be while
@@ -58,34 +63,24 @@ func (k *Keeper) Keep(ctx context.Context) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { k.lead(ctx) })
+	beside.Go(func() { k.Prover.written.Run(ctx) })
 	if every := k.Prover.Pace.Every; every > 0 {
+		beside.Go(func() { k.follow(ctx) })
 		k.keep(ctx, every)
 	}
 }
 
 func (k *Keeper) keep(ctx context.Context, every time.Duration) {
 	s := schedule{every: every}
-	for pause := firstAfter; rest(ctx, pause); {
+	for wait := firstAfter; pause.For(ctx, wait); {
 		if !k.Settled() {
-			pause = lookEvery
+			wait = lookEvery
 			continue
 		}
-		if pause = k.due(); pause > 0 {
+		if wait = k.due(); wait > 0 {
 			continue
 		}
-		pause = s.next(k.examine(ctx))
-	}
-}
-
-// rest waits. It reports false if ctx ends.
-func rest(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return ctx.Err() == nil
+		wait = s.next(k.examine(ctx))
 	}
 }
 
@@ -155,8 +150,8 @@ func (k *Keeper) examine(ctx context.Context) error {
 }
 
 // options returns how the fabric is read.
-func (p *Prover) options(read reader.Options, why origin) readback.Options {
-	o := readback.Options{Reader: read, Timeout: p.Timeout}
+func (p *Prover) options(read reader.Options, why origin, hurry <-chan struct{}) readback.Options {
+	o := readback.Options{Reader: read, Timeout: p.Timeout, Hurry: hurry}
 	if why == itself {
 		o.Rate, o.Reader.Window = p.Pace.Rate, pacedWindow
 	}

@@ -36,7 +36,13 @@ type keptSite struct {
 // keep begins to keep the proof of a site that was changed. It is to be called in a bubble of synctest.
 func keep(t *testing.T, pace proving.Pace, change func(*keptSite)) *keptSite {
 	t.Helper()
-	k := &keptSite{site: newSite(t), began: time.Now(), over: make(chan struct{})}
+	return keepOf(t, newSite(t), pace, change)
+}
+
+// keepOf is keep, for a site that may have a Subnet Manager.
+func keepOf(t *testing.T, s *site, pace proving.Pace, change func(*keptSite)) *keptSite {
+	t.Helper()
+	k := &keptSite{site: s, began: time.Now(), over: make(chan struct{})}
 	k.Pace = pace
 	k.settled = func() bool { k.mu.Lock(); defer k.mu.Unlock(); return !k.wild }
 	if change != nil {
@@ -229,6 +235,7 @@ func TestTenantsDoNotWaitForPace(t *testing.T) {
 		if took := time.Since(at); took > 10*time.Second {
 			t.Errorf("the tenant waited for %v", took)
 		}
+		synctest.Wait() // the service notes what it found
 		if now, err := k.Kept(t.Context()); err != nil || now.By != v1.ByItself {
 			t.Errorf("%+v, %v", now, err)
 		}

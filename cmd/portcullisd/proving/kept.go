@@ -2,8 +2,10 @@ package proving
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"portcullis/api/isolation"
 	"portcullis/api/isolation/outsiders"
 	"portcullis/api/isolation/standing"
 	"portcullis/api/refusal"
@@ -17,7 +19,9 @@ const maxAgeUnpaced = 24 * time.Hour
 type kept struct {
 	found   *v1.Isolation // nil: nothing was found yet
 	ports   []v1.IsolationPortVerdict
+	drift   []v1.Drift
 	reading *reading         // of the same examination
+	mine    bool             // it was made since this instance leads
 	beside  *outsiders.Found // what passes a P_Key without a membership, of the same examination
 	origin  origin
 	failed  error // why the newest examination by the service itself has no result; nil: it has one
@@ -30,18 +34,21 @@ func (p *Prover) note(r *reading, out *v1.Isolation, q v1.IsolationQuery, why or
 		return
 	}
 	p.told.Lock()
-	known, ports, beside := p.kept.reading == r, p.kept.ports, p.kept.beside
+	known, ports, drift, beside := p.kept.reading == r, p.kept.ports, p.kept.drift, p.kept.beside
 	p.told.Unlock()
 	if !known { // the same record is not written again for each request that shares a reading
-		ports, beside = r.proven.Ports(), &outsiders.Found{Begun: out.Bounds.Begun, Outsiders: r.proven.Outsiders()}
+		before := drift
+		drift = r.proven.Drift()
+		isolation.KeepSince(drift, before, &out.Bounds)
+		ports, beside = r.proven.Ports(), &outsiders.Found{Begun: out.Bounds.Newest(), Outsiders: r.proven.Outsiders()}
 	}
 	p.told.Lock()
 	defer p.told.Unlock()
-	if was := p.kept.found; was != nil && out.Bounds.Begun.Before(was.Bounds.Begun) {
+	if was := p.kept.found; was != nil && out.Bounds.Newest().Before(was.Bounds.Newest()) {
 		return // a reading that is shared may be older
 	}
-	p.kept.found, p.kept.ports, p.kept.origin, p.kept.failed = out, ports, why, nil
-	p.kept.reading, p.kept.beside = r, beside
+	p.kept.found, p.kept.ports, p.kept.drift, p.kept.origin, p.kept.failed = out, ports, drift, why, nil
+	p.kept.reading, p.kept.beside, p.kept.mine = r, beside, true
 	if p.standing != nil {
 		p.standing.News()
 	}
@@ -82,25 +89,47 @@ func (k *Keeper) lead(ctx context.Context) {
 	s := standing.New(standing.Options{
 		Store: p.Store, Log: p.Log, Now: p.Now, Every: p.Pace.Every, MaxAge: p.Pace.MaxAge(),
 		Newest: func() *v1.Isolation { found, _ := p.Last(); return found }, Why: k.why,
-		Beside: func(ctx context.Context) error {
-			found, recorded := p.beside()
-			if found == nil || found == recorded {
-				return nil
-			}
-			if err := outsiders.Record(ctx, p.Store, found); err != nil {
-				return err
-			}
-			p.recordedBeside(found)
-			return nil
-		},
+		Beside: func(ctx context.Context) error { return errors.Join(p.recordBeside(ctx), p.remedy(ctx)) },
 	})
 	p.lead(s)
 	defer func() {
 		p.lead(nil)
+		p.forget()
 		found, _ := p.beside()
 		p.recordedBeside(found) // the instance that leads next records newer ones, which this one must not replace when it leads again
 	}()
 	s.Run(ctx)
+}
+
+// recordBeside records what passes a P_Key without a membership.
+func (p *Prover) recordBeside(ctx context.Context) error {
+	found, recorded := p.beside()
+	if found == nil || found == recorded {
+		return nil
+	}
+	if err := outsiders.Record(ctx, p.Store, found); err != nil {
+		return err
+	}
+	p.recordedBeside(found)
+	return nil
+}
+
+// remedy does what follows from the drift of the newest reading, if that reading still counts.
+func (p *Prover) remedy(ctx context.Context) error {
+	p.told.Lock()
+	now := p.kept
+	p.told.Unlock()
+	if p.Remedy == nil || now.found == nil || !now.mine || now.found.Bounds.Newest().Add(p.Pace.MaxAge()).Before(p.Now()) {
+		return nil
+	}
+	return p.Remedy.Look(ctx, now.drift, &now.found.Bounds)
+}
+
+// forget has no reading build on those that were made so far: what others touch while they lead is not seen here.
+func (p *Prover) forget() {
+	p.told.Lock()
+	defer p.told.Unlock()
+	p.plain, p.membership, p.basis, p.kept.mine = nil, nil, nil, false
 }
 
 // beside returns what passed a P_Key without a membership when all tenants were examined last, and what of it was recorded last; nil before

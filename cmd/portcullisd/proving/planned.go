@@ -18,10 +18,10 @@ func (p *Prover) Opens(ctx context.Context, next *topospec.Spec) error {
 	p.told.Lock()
 	r := p.kept.reading
 	p.told.Unlock()
-	if r == nil || p.Now().Sub(r.begun) > p.Pace.MaxAge() {
+	if r == nil || p.Now().Sub(r.when.Begun) > p.Pace.MaxAge() {
 		return nil
 	}
-	records, err := p.records(ctx)
+	records, _, err := p.records(ctx)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (p *Prover) Opens(ctx context.Context, next *topospec.Spec) error {
 	}
 	out := &refusal.Error{
 		Code: v1.CodeOpensPath, Status: refusal.Conflict,
-		Detail: fmt.Sprintf("under this topology packets would pass between %d pairs of parties, by the tables that were read at %s", total, r.begun.UTC().Format(time.RFC3339)),
+		Detail: fmt.Sprintf("under this topology packets would pass between %d pairs of parties, by the tables that were read at %s", total, r.when.Begun.UTC().Format(time.RFC3339)),
 		Hint:   "declare what is behind the ports that are named, or have their P_Keys removed; portcullis verify reads the tables again",
 	}
 	for i := range examples {

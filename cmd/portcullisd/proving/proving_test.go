@@ -44,22 +44,39 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	s := runningSite(t)
+	s.stage.Crash()
+	return s
+}
+
+// runningSite is a site whose Subnet Manager still runs.
+func runningSite(t *testing.T) *site {
+	t.Helper()
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 6, Radix: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return siteOf(t, l, map[string]string{"h1": "red", "h2": "blue", "h3": "red", "h4": "blue"}, map[string]ib.PKey{"red": 0x8101, "blue": 0x8202})
+}
+
+// siteOf is a site of a fabric, with the tenants of hosts and their P_Keys.
+func siteOf(t testing.TB, l *netlist.Netlist, tenants map[string]string, pkeys map[string]ib.PKey, change ...func(*testbed.Options)) *site {
+	t.Helper()
 	master, err := keys.DrawMaster(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := testbed.Options{Netlist: l, Manager: "sm"}
 	o.SM.MKey = mkeys.Config{Source: keys.Derived{Master: master}, Places: keyplace.Seen}
+	for _, c := range change {
+		c(&o)
+	}
 	s := &site{store: store.New(memory.New(time.Now), ""), stored: &driver.Memory{}}
 	if s.stage, err = testbed.New(o); err != nil {
 		t.Fatal(err)
 	}
 	var grants []sm.Grant
-	_, err = s.store.Update(t.Context(), func(tx *store.Tx) error {
+	_, err = s.store.Update(context.Background(), func(tx *store.Tx) error {
 		for i := range l.Nodes {
 			n := &l.Nodes[i]
 			if n.Type == ib.NodeSwitch {
@@ -73,8 +90,8 @@ func newSite(t *testing.T) *site {
 				return err
 			}
 		}
-		for host, tenant := range map[string]string{"h1": "red", "h2": "blue", "h3": "red", "h4": "blue"} {
-			g := s.stage.GrantOf(host, 1, map[string]ib.PKey{"red": 0x8101, "blue": 0x8202}[tenant])
+		for host, tenant := range tenants {
+			g := s.stage.GrantOf(host, 1, pkeys[tenant])
 			grants = append(grants, g)
 			if err := s.grant(tx, &g, host, tenant); err != nil {
 				return err
@@ -101,13 +118,13 @@ func newSite(t *testing.T) *site {
 	if err := sealed.Save(s.stage.Facts()); err != nil {
 		t.Fatal(err)
 	}
-	s.stage.Crash()
 	s.Prover = proving.New(proving.Options{
 		Store: s.store, Log: slog.New(slog.NewTextHandler(&s.log, nil)), Now: time.Now, Sealed: s.stored.Load,
 		Open:     func(context.Context) (transport.Port, error) { return s.stage.Fabric.Attach("sm", false) },
 		Root:     func() (vault.Root, error) { return root, nil },
-		Topology: func(context.Context) *topospec.Spec { return nil },
+		Topology: func(context.Context) (*topospec.Spec, error) { return nil, nil },
 		Timeout:  5 * time.Second,
+		SealedIn: "facts/", // nothing writes there: the facts are beside the store
 	})
 	return s
 }

@@ -110,7 +110,7 @@ func (r *Role) driverOptions(ctx context.Context, link *fabric.Link, watch *term
 	}
 	return driver.Options{
 		Fence: fence,
-		SA:    answers, SASettings: r.Administration.Settings,
+		SA:    answers, SASettings: r.Administration.Settings, Asker: r.Asker,
 		Store: kept, Log: fabriclog.Naming(r.Log, r.Observer), Timeout: r.Config.Fabric.Timeout, Core: core,
 		Inputs: r.Marks.Inputs,
 		OnEvent: func(e sm.Event) {

@@ -27,6 +27,7 @@ import (
 	"portcullis/cmd/portcullisd/inputs"
 	"portcullis/cmd/portcullisd/leadership"
 	"portcullis/cmd/portcullisd/readiness"
+	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
 )
@@ -71,6 +72,7 @@ type Options struct {
 	Declared Declared
 
 	Administration *administration.Keeper
+	Asker          *driver.Asker // has it answer questions that come by no port; nil: there are none
 
 	// Beside, where it is set, is called in a goroutine of its own when this instance begins to manage the fabric, with a
 	// context that ends when it does not any more.
