@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -19,6 +20,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/perfmgr"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/health"
@@ -43,7 +45,7 @@ func TestFabricScripts(t *testing.T) {
 		UpdateScripts:      *update,
 		Setup: func(e *testscript.Env) error {
 			options := seentest.Owners()
-			options.Hosts = hostNames()
+			options.Hosts, options.Counters = hostNames(), loads{}
 			o := query.New(options)
 			for _, event := range show.Events {
 				o.OnEvent(event)
@@ -85,6 +87,29 @@ func TestFabricScripts(t *testing.T) {
 func hostNames() func() map[ib.GUID]string {
 	names := seentest.Hosts()
 	return func() map[ib.GUID]string { return names }
+}
+
+// loads are the rates of links of seentest.Tree.
+type loads struct{}
+
+func (loads) Append(to []perfmgr.Reading) []perfmgr.Reading { return to }
+func (loads) Stats() perfmgr.Stats                          { return perfmgr.Stats{} }
+
+func (loads) Rates(of []ib.Place, to []perfmgr.Rate) []perfmgr.Rate {
+	rate := func(xmit, rcv uint64) perfmgr.Rate {
+		return perfmgr.Rate{State: perfmgr.Rated, Xmit: xmit, Rcv: rcv, Span: 30 * time.Second, Age: 4 * time.Second}
+	}
+	waits := rate(2_500_000_000, 11_250_000_000)
+	waits.Waits, waits.Wait = true, 1234
+	known := map[ib.Place]perfmgr.Rate{
+		{Switch: 0x0010000100000001, Port: 1}: rate(0, 0), {Switch: 0x0010000100000001, Port: 2}: rate(125_000_000, 0),
+		{Switch: 0x0010000100000001, Port: 7}: waits, {Switch: 0x0010000100000002, Port: 2}: {State: perfmgr.Narrow},
+		{Switch: 0x0010000100000002, Port: 3}: rate(0, 1_000_000_000),
+	}
+	for _, pl := range of {
+		to = append(to, known[pl])
+	}
+	return to
 }
 
 // changing is what differs from run to run, or with the default engine.

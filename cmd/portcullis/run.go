@@ -8,9 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"portcullis/cmd/internal/version"
+	"portcullis/cmd/portcullis/apply"
 	"portcullis/cmd/portcullis/audit"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/cmd/portcullis/diag"
+	"portcullis/cmd/portcullis/doctor"
 	"portcullis/cmd/portcullis/fabric"
 	"portcullis/cmd/portcullis/firmware"
 	"portcullis/cmd/portcullis/host"
@@ -23,6 +25,7 @@ import (
 	"portcullis/cmd/portcullis/service"
 	"portcullis/cmd/portcullis/sm"
 	"portcullis/cmd/portcullis/tenancy"
+	"portcullis/cmd/portcullis/top"
 	"portcullis/cmd/portcullis/topology"
 )
 
@@ -39,7 +42,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // nouns are all commands, by package.
 var nouns = []func(*cli.Env) []*cobra.Command{
-	audit.Commands, diag.Commands, fabric.Commands, firmware.Commands, host.Commands, identity.Commands, keys.Commands, movein.Commands, receipt.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, topology.Commands,
+	apply.Commands, audit.Commands, diag.Commands, doctor.Commands, fabric.Commands, firmware.Commands, host.Commands, identity.Commands, keys.Commands, movein.Commands, receipt.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, top.Commands, topology.Commands,
 }
 
 func root(env *cli.Env) *cobra.Command {
@@ -47,17 +50,18 @@ func root(env *cli.Env) *cobra.Command {
 	root.Long = `Admit attested hosts to InfiniBand partitions.
 
 Each setting of the connection is taken from the first of these that has it:
-  --service, --ca and --token-file
-  PORTCULLIS_SERVICE, PORTCULLIS_CA and PORTCULLIS_TOKEN_FILE
+  --service, --ca and --token-file, or in its place --client-cert and --client-key
+  PORTCULLIS_SERVICE, PORTCULLIS_CA, PORTCULLIS_TOKEN_FILE, PORTCULLIS_CLIENT_CERT and PORTCULLIS_CLIENT_KEY
   the context in use, of --context, PORTCULLIS_CONTEXT or "portcullis context use"; without one:
-  service, ca and token_file in ~/.config/portcullis/config.yaml
-Without a file of a token, the session of "portcullis login" counts.
+  service, ca, token_file, client_cert and client_key in ~/.config/portcullis/config.yaml
+Without a file of a token or certificate, the session of "portcullis login" counts.
 Commands that show the fabric and the subnet manager can also ask a subnet manager on this
 machine: use --socket, PORTCULLIS_SOCKET or socket.
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service or by the
 policy for firmware, 4 not converged within the time of --timeout; for firmware 5 invalid, 6 not
-signed, 7 not verifiable, as for isolation; for import 8 settings lost that were not accepted.`
+signed, 7 not verifiable, as for isolation; for import 8 settings lost that were not accepted; for
+apply --dry-run and fabric diff 1 a difference, 2 not compared.`
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.Version = version.String()
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")

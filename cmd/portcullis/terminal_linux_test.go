@@ -22,7 +22,7 @@ import (
 	"portcullis/packaging/testenv"
 )
 
-// Sequences of sm top.
+// Sequences of top and sm top.
 const (
 	toScreen   = "\x1b[?1049h\x1b[?25l"
 	fromScreen = "\x1b[?25h\x1b[?1049l"
@@ -85,19 +85,29 @@ func (s *typescript) await(t *testing.T, text string) {
 	}
 }
 
-// TestTopOnATerminal runs the program on a terminal: it draws, follows the size,
+// TestTopOnATerminal runs top and sm top on a terminal: it draws, follows the size,
 // ends with q and with Ctrl-C, and leaves the terminal as it was.
 func TestTopOnATerminal(t *testing.T) {
 	show := seentest.Run(t, seentest.Tree, seentest.Grants(), nil)
 	o := query.New(query.Options{})
 	o.OnView(show.Settled())
 	s := apitest.Start(t, apitest.NewSite(t), func(opts *api.Options) { opts.Fabric = o })
-	for name, quit := range map[string]string{"q": "q", "Ctrl-C": "\x03"} {
+	for name, c := range map[string]struct {
+		args   []string
+		shows  string
+		narrow uint16 // columns in which a line is too long
+		quit   string
+	}{
+		"sm top, q":      {[]string{"sm", "top", "--interval", "100ms"}, "Settled   yes, revision 7", 30, "q"},
+		"sm top, Ctrl-C": {[]string{"sm", "top", "--interval", "100ms"}, "Settled   yes, revision 7", 30, "\x03"},
+		"top, q":         {[]string{"top", "--interval", "1s"}, "Hosts      ", 20, "q"},
+		"top, Ctrl-C":    {[]string{"top", "--interval", "1s"}, "Hosts      ", 20, "\x03"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			master, slave := pty(t)
 			resize(t, master, 24, 80)
 			was := settings(t, slave)
-			cmd := exec.Command("portcullis", "sm", "top", "--interval", "100ms")
+			cmd := exec.Command("portcullis", c.args...)
 			cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), cli.EnvService+"="+s.URL, cli.EnvCA+"="+s.CAFile, cli.EnvTokenFile+"="+s.ViewerFile)
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -107,10 +117,10 @@ func TestTopOnATerminal(t *testing.T) {
 			script := &typescript{grown: make(chan struct{}, 1)}
 			go func() { _, _ = io.Copy(script, master) }() // ends when the terminal is closed
 			script.await(t, toScreen)
-			script.await(t, "Settled   yes, revision 7")
-			resize(t, master, 10, 30)
+			script.await(t, c.shows)
+			resize(t, master, 10, c.narrow)
 			script.await(t, "…"+eraseLine)
-			if _, err := master.WriteString(quit); err != nil {
+			if _, err := master.WriteString(c.quit); err != nil {
 				t.Fatal(err)
 			}
 			if err := cmd.Wait(); err != nil {

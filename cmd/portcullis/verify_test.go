@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -58,6 +59,26 @@ func TestVerify(t *testing.T) {
 			Ghosts:     []v1.GhostMember{{GUID: 4, Place: ib.Place{Switch: 1, Port: 9}, PKeys: []ib.PKey{0x8101, 0x202}, Held: v1.GhostInBoth}},
 			Bounds:     v1.IsolationBounds{Missing: 8, Undeclared: 1, Ghosts: 3, Unread: 1, Assumptions: []string{"switches are honest"}},
 		}, 200, 7, []string{"tenants: not proven: ports are missing", "the switch port is down", "and 7 more", "no such port is declared", "0x8101 0x0202", "both", "and 2 more", "the device did not answer", "switches are honest"}},
+		{"disclosures", v1.Isolation{
+			Verdict: v1.IsolationUnknown, Reason: "subnet administration disclosed",
+			Administration: v1.IsolationAdministration{
+				Verdict: v1.SADiscloses, Ports: 5, Parties: 3, Unasked: 2, Silent: 1, Questions: 200, Answers: 80, Records: 90, Undecided: 4, Disclosed: 6,
+				Disclosures: []v1.IsolationDisclosure{
+					{From: v1.DisclosurePort{Party: "acme", Host: "host-1", GUID: 1}, Record: "PathRecord", Field: "DLID", Value: "9", About: v1.DisclosurePort{Party: "globex\x1b[2J", Host: "host-2", GUID: 2, Place: ib.Place{Switch: 1, Port: 2}}, Cure: "set this"},
+					{Record: "MCMemberRecord", Field: "P_Key", Value: "0x8002", About: v1.DisclosurePort{Party: "globex"}, PKey: 0x8002, Cure: "set this"},
+					{Record: "MCMemberRecord", Field: "P_Key", Value: "0x8003", PKey: 0x8003, Cure: "set this"},
+					{From: v1.DisclosurePort{Party: "acme", GUID: 1}, Record: "PortInfoRecord", Field: "M_Key", Secret: true, Cure: "replace it"},
+				},
+			},
+		}, 200, 7, []string{
+			"subnet administration: DISCLOSES", "5 ports of 3 parties asked 200 questions; 80 answers with 90 records; 4 names not judged", "2 further parties did not ask", "1 port got no answer",
+			"of host-1 (acme), in a PathRecord: DLID 9, which is port", "of host-2 at", "shared P_Key: none", "cure: set this",
+			"to a LID that no port has, in a MCMemberRecord: P_Key 0x8002, which is a partition of globex", "0x8003, a partition that it does not have", "the key M_Key", "cure: replace it", "and 2 more",
+		}},
+		{"administration not examined", v1.Isolation{Verdict: v1.Isolated, Administration: v1.IsolationAdministration{Verdict: v1.SANotExamined, Reason: "it is off"}}, 200, 0, []string{
+			"subnet administration: not examined: it is off",
+		}},
+		{"earlier service", v1.Isolation{Verdict: v1.Isolated}, 200, 0, []string{"subnet administration: not examined: the service says nothing of it"}},
 		{"new verdict", v1.Isolation{Verdict: "splendid"}, 200, 2, nil},
 		{"refused", v1.Isolation{}, 409, 2, nil},
 	} {
@@ -139,4 +160,42 @@ func TestVerifyPorts(t *testing.T) {
 	printed(t, append([]string{"verify", "ports"}, none...), 0, []string{"NOT PROVEN ANY MORE", "none of the ports that were examined matches"})
 	printed(t, append([]string{"verify", "ports", "--verdict", "unknown"}, none...), 2, nil)
 	printed(t, append([]string{"verify", "port"}, none...), 2, nil)
+}
+
+// TestFabricDiffWanted: the exit status says whether there is a difference, as that of a diff of files, and an old reading is none.
+func TestFabricDiffWanted(t *testing.T) {
+	t.Parallel()
+	again := time.Date(2026, 11, 30, 4, 0, 0, 0, time.UTC)
+	rows := []v1.Drift{
+		{Kind: v1.DriftStray, In: v1.DriftInSwitch, Host: "h1", GUID: 1, Place: ib.Place{Switch: 5, Port: 3}, PKey: 0x8202, Found: "0x8202", Since: again},
+		{Kind: v1.DriftAbsent, In: v1.DriftInAdapter, Host: "h2", Found: "the switch\x1b[2J port is down", Since: again},
+	}
+	for _, test := range []struct {
+		name string
+		got  v1.DriftList
+		code int
+		exit int
+		want []string
+	}{
+		{"none", v1.DriftList{Current: true, Age: 90, MaxAge: 10800, Items: []v1.Drift{}}, 200, 0, []string{"examined 1m30s ago", "no difference"}},
+		{"some", v1.DriftList{Current: true, Again: &again, Items: rows}, 200, 1, []string{
+			"touched since was read at 2026-11-30T04:00:00Z", "h1    0x0000000000000001  0x0000000000000005/3  switch   stray", "0x8202", "the switch", "absent",
+		}},
+		{"old", v1.DriftList{Items: rows}, 200, 2, []string{"NOT PROVEN ANY MORE", "stray"}},
+		{"not examined", v1.DriftList{}, 404, 2, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"fabric", "diff", "--wanted", "--host", "h1"}, answering(t, test.code, test.got, func(r *http.Request) bool {
+				return r.Method == http.MethodGet && r.URL.Path == "/v1/fabric/drift" && r.URL.Query().Get("host") == "h1"
+			})...)
+			printed(t, args, test.exit, test.want)
+		})
+	}
+	for _, args := range [][]string{{"fabric", "diff", "--wanted", "plan.topo"}, {"fabric", "diff", "--host", "h1", "plan.topo"}, {"fabric", "diff"}} {
+		var out, errs bytes.Buffer
+		if exit := run(t.Context(), args, nil, &out, &errs); exit != 2 || errs.Len() == 0 {
+			t.Errorf("%v: exit status %d: %s", args, exit, &errs)
+		}
+	}
 }

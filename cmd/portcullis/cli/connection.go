@@ -16,20 +16,23 @@ import (
 
 // connection says which service to ask, and with which credentials.
 type connection struct {
-	service, ca, tokenFile string
-	socket                 string
-	configFile             string
-	context                string // of the option
-	used                   string // context that is in use; "": none
-	done                   bool   // nothing is left open
+	service, ca string
+	credentialFiles
+	socket     string
+	configFile string
+	context    string // of the option
+	used       string // context that is in use; "": none
+	done       bool   // nothing is left open
 }
 
 // Environment variables; they name places, never secrets.
 const (
-	EnvService   = "PORTCULLIS_SERVICE"
-	EnvCA        = "PORTCULLIS_CA"
-	EnvTokenFile = "PORTCULLIS_TOKEN_FILE"
-	envSocket    = "PORTCULLIS_SOCKET"
+	EnvService    = "PORTCULLIS_SERVICE"
+	EnvCA         = "PORTCULLIS_CA"
+	EnvTokenFile  = "PORTCULLIS_TOKEN_FILE"
+	EnvClientCert = "PORTCULLIS_CLIENT_CERT"
+	envClientKey  = "PORTCULLIS_CLIENT_KEY"
+	envSocket     = "PORTCULLIS_SOCKET"
 )
 
 // Connect returns a client for the service that flags, environment or configuration name, in this order.
@@ -55,11 +58,20 @@ func (env *Env) dial() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if env.conn.tokenFile == "" {
+	switch {
+	case env.conn.certFile != "":
+		if err := input.CheckPrivate(env.conn.keyFile); err != nil {
+			return nil, err
+		}
+		o.Certificate = client.CertificateFiles(env.conn.certFile, env.conn.keyFile)
+		if _, err := o.Certificate(); err != nil {
+			return nil, err
+		}
+	case env.conn.tokenFile == "":
 		if err := env.useSession(&o); err != nil {
 			return nil, err
 		}
-	} else {
+	default:
 		token, err := input.ReadFile(env.conn.tokenFile, input.Small)
 		if err != nil {
 			return nil, fmt.Errorf("read token: %w", err)
@@ -121,7 +133,9 @@ func (c *connection) complete() error {
 	}
 	c.service = first(c.service, os.Getenv(EnvService), file.Service)
 	c.ca = first(c.ca, os.Getenv(EnvCA), file.CA)
-	c.tokenFile = first(c.tokenFile, os.Getenv(EnvTokenFile), file.TokenFile)
+	if c.credentialFiles, err = c.chooseCredential(&file); err != nil {
+		return err
+	}
 	if c.service == "" {
 		return &UsageError{
 			Msg:  "no service is named",
@@ -151,6 +165,8 @@ type fileConfig struct {
 	Service   string `yaml:"service"`
 	CA        string `yaml:"ca"`
 	TokenFile string `yaml:"token_file"`
+	CertFile  string `yaml:"client_cert"`
+	KeyFile   string `yaml:"client_key"`
 	Socket    string `yaml:"socket"`
 }
 
@@ -172,10 +188,10 @@ func (c *connection) readConfig() (fileConfig, error) {
 		return f, fmt.Errorf("configuration: %w", err)
 	}
 	if err := strictyaml.LoadOptional("configuration "+c.configFile, data, input.Small, &f); err != nil {
-		return f, Hint(err, "it may have service, ca, token_file and socket")
+		return f, Hint(err, "it may have service, ca, token_file, client_cert, client_key and socket")
 	}
 	dir := filepath.Dir(c.configFile)
-	for _, p := range []*string{&f.CA, &f.TokenFile, &f.Socket} {
+	for _, p := range []*string{&f.CA, &f.TokenFile, &f.CertFile, &f.KeyFile, &f.Socket} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}

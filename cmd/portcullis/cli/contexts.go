@@ -27,12 +27,14 @@ const maxContexts = 256
 
 var contextName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
-// Context is a service with the files by which it is asked. It has no secret: the token is in a file of its own.
+// Context is a service with the files by which it is asked. It has no secret: token and private key are in files of their own.
 type Context struct {
 	Name      string `yaml:"name" json:"name"`
 	Service   string `yaml:"service,omitempty" json:"service,omitempty"`
 	CA        string `yaml:"ca,omitempty" json:"ca,omitempty"`
 	TokenFile string `yaml:"token_file,omitempty" json:"token_file,omitempty"`
+	CertFile  string `yaml:"client_cert,omitempty" json:"client_cert,omitempty"`
+	KeyFile   string `yaml:"client_key,omitempty" json:"client_key,omitempty"`
 	Socket    string `yaml:"socket,omitempty" json:"socket,omitempty"`
 }
 
@@ -66,7 +68,7 @@ func LoadContexts() (*Contexts, error) {
 		err = strictyaml.Load("contexts "+c.file, data, input.Small, c)
 	}
 	if err != nil {
-		return nil, Hint(err, "it may have current and a list contexts, whose elements may have name, service, ca, token_file and socket")
+		return nil, Hint(err, "it may have current and a list contexts, whose elements may have name, service, ca, token_file, client_cert, client_key and socket")
 	}
 	if err := c.check(root); err != nil {
 		return nil, err
@@ -76,7 +78,7 @@ func LoadContexts() (*Contexts, error) {
 	}
 	dir = filepath.Dir(c.file)
 	for i := range c.List {
-		for _, p := range []*string{&c.List[i].CA, &c.List[i].TokenFile, &c.List[i].Socket} {
+		for _, p := range []*string{&c.List[i].CA, &c.List[i].TokenFile, &c.List[i].CertFile, &c.List[i].KeyFile, &c.List[i].Socket} {
 			if *p != "" && !filepath.IsAbs(*p) {
 				*p = filepath.Join(dir, *p)
 			}
@@ -111,8 +113,11 @@ func (c *Contexts) check(root *yaml.Node) error {
 			wrong("write either service: https://HOST:PORT or socket: PATH", "contexts", n)
 		case x.Service != "" && !strings.HasPrefix(x.Service, "https://"):
 			wrong(fmt.Sprintf("%.128q: write https://HOST:PORT", x.Service), "contexts", n, "service")
-		case x.Socket != "" && x.CA+x.TokenFile != "":
-			wrong("a socket needs neither ca nor token_file: remove them", "contexts", n)
+		case x.Socket != "" && x.CA+x.TokenFile+x.CertFile+x.KeyFile != "":
+			wrong("a socket needs neither ca nor a credential (token_file, client_cert, client_key): remove them", "contexts", n)
+		}
+		if text := (&credentialFiles{x.TokenFile, x.CertFile, x.KeyFile}).wrong(); text != "" {
+			wrong(text, "contexts", n)
 		}
 	}
 	if _, ok := c.Find(c.Current); c.Current != "" && !ok {
@@ -131,8 +136,8 @@ func (c *Contexts) checkMode() error {
 	switch {
 	case mode&0o022 != 0:
 		err = fmt.Errorf("contexts %s has mode %04o: others can change to which service a token is sent", c.file, mode)
-	case mode&0o077 != 0 && slices.ContainsFunc(c.List, func(x Context) bool { return x.TokenFile != "" }):
-		err = fmt.Errorf("contexts %s has mode %04o, and it names files of tokens", c.file, mode)
+	case mode&0o077 != 0 && slices.ContainsFunc(c.List, func(x Context) bool { return x.TokenFile+x.KeyFile != "" }):
+		err = fmt.Errorf("contexts %s has mode %04o, and it names files of tokens or keys", c.file, mode)
 	default:
 		return nil
 	}
@@ -186,8 +191,11 @@ func (c *Contexts) Save() error {
 
 // ContextOfFlags returns a context of the options of the connection, for a command that keeps it.
 func (env *Env) ContextOfFlags(name string) (Context, error) {
-	x := Context{Name: name, Service: env.conn.service, CA: env.conn.ca, TokenFile: env.conn.tokenFile, Socket: env.conn.socket}
-	for _, p := range []*string{&x.CA, &x.TokenFile, &x.Socket} {
+	x := Context{Name: name, Service: env.conn.service, CA: env.conn.ca, TokenFile: env.conn.tokenFile, CertFile: env.conn.certFile, KeyFile: env.conn.keyFile, Socket: env.conn.socket}
+	if wrong := env.conn.wrong(); wrong != "" {
+		return x, &UsageError{Msg: "the command line " + wrong, Hint: hintCredential}
+	}
+	for _, p := range []*string{&x.CA, &x.TokenFile, &x.CertFile, &x.KeyFile, &x.Socket} {
 		if *p == "" {
 			continue
 		}
@@ -250,7 +258,7 @@ func (c *connection) settings() (fileConfig, error) {
 		return fileConfig{}, err
 	}
 	c.configFile, c.used = all.file, name
-	return fileConfig{Service: x.Service, CA: x.CA, TokenFile: x.TokenFile, Socket: x.Socket}, nil
+	return fileConfig{Service: x.Service, CA: x.CA, TokenFile: x.TokenFile, CertFile: x.CertFile, KeyFile: x.KeyFile, Socket: x.Socket}, nil
 }
 
 // CompleteContexts offers the names of contexts to a shell.

@@ -45,6 +45,8 @@ func (env *Env) Flags(root *cobra.Command) {
 	f.StringVar(&env.conn.socket, "socket", "", "unix socket of a subnet manager on this machine, instead of a service")
 	f.StringVar(&env.conn.ca, "ca", "", "PEM file of the CA that issued the service's certificate")
 	f.StringVar(&env.conn.tokenFile, "token-file", "", "file that holds the operator token")
+	f.StringVar(&env.conn.certFile, "client-cert", "", "PEM file of a certificate to authenticate with, instead of a token")
+	f.StringVar(&env.conn.keyFile, "client-key", "", "PEM file of its private key")
 	f.StringVar(&env.conn.configFile, "config", "", "configuration file (default ~/.config/portcullis/config.yaml)")
 	f.StringVar(&env.conn.context, "context", "", "context of ~/.config/portcullis/contexts.yaml to use, instead of the current one")
 	if err := root.RegisterFlagCompletionFunc("context", CompleteContexts); err != nil {

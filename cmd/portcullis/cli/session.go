@@ -19,6 +19,7 @@ type SignInPlace struct {
 	session.Place
 	Service   string
 	TokenFile string // that comes before a session; "": none
+	CertFile  string // likewise, of a client certificate
 }
 
 // SignInPlace returns where a person signs in, by the same options, environment and files as those of Connect.
@@ -33,7 +34,7 @@ func (env *Env) SignInPlace() (*SignInPlace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &SignInPlace{place, env.conn.canonical(), env.conn.tokenFile}, nil
+	return &SignInPlace{place, env.conn.canonical(), env.conn.tokenFile, env.conn.certFile}, nil
 }
 
 // Stranger returns a client for the service that shows no credential.
@@ -111,6 +112,8 @@ func (env *Env) signInHint(err error) string {
 		return ""
 	case env.signed != nil:
 		return env.LoginCommand()
+	case env.conn.certFile != "":
+		return p.Hint
 	case env.conn.tokenFile != "" || env.conn.service == "":
 		return "name a file with a known token: --token-file FILE"
 	default:

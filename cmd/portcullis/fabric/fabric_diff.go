@@ -3,6 +3,7 @@ package fabric
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,19 +13,48 @@ import (
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sim/netlist/netdiff"
+
+	v1 "portcullis/api/v1"
 )
 
 func fabricDiff(env *cli.Env) *cobra.Command {
-	var o netdiff.Options
+	var (
+		o      netdiff.Options
+		wanted bool
+		host   string
+	)
 	cmd := &cobra.Command{
-		Use: "diff OLD [NEW]", Short: "Show what changed since a dump, or what differs from a plan", Args: cli.OneOrTwo("OLD", "NEW"),
+		Use: "diff {OLD [NEW] | --wanted}", Short: "Show what changed since a dump, or what differs from a plan or from what is wanted",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if wanted {
+				return cli.Operands()(cmd, args)
+			}
+			return cli.OneOrTwo("OLD", "NEW")(cmd, args)
+		},
 		Long: `Show what is missing, new, moved or slower now, compared with OLD. OLD is a file that
 "portcullis fabric dump" or ibnetdiscover wrote, or a netlist of a simulator. With
 NEW the two files are compared, and no service is asked.
 
+With --wanted the P_Key tables of hosts and of the switch ports in front of them, and
+the enforcement of these, are compared with memberships. They are what the service
+read last from the devices, past its Subnet Manager; nothing is read now. Kinds are
+  absent        a port with memberships was not found where it is declared
+  missing       the table lacks a P_Key
+  membership    the table has it with the other membership
+  leaving       the table still has a P_Key whose membership is being withdrawn
+  stray         the table has a P_Key that no membership explains
+  not-enforced  the switch port does not check packets that come in, or go out
+  unread        the table or the setting was not read
+
 Exit status: 0 if there is no difference, 1 if there is one, and 2 if the two could
 not be compared.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if wanted {
+				return showDrift(cmd.Context(), env, v1.DriftQuery{Host: host, PageQuery: v1.PageQuery{Limit: v1.MaxPage}})
+			}
+			if host != "" {
+				return cli.NotCompared(errors.New("--host is for --wanted alone"))
+			}
 			changes, err := compare(cmd.Context(), env, args, o)
 			if err != nil {
 				return cli.NotCompared(err)
@@ -39,6 +69,8 @@ not be compared.`,
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&wanted, "wanted", false, "compare with memberships what devices were read to hold")
+	f.StringVar(&host, "host", "", "with --wanted: only ports of this host")
 	f.BoolVar(&o.Names, "names", false, "compare descriptions, too")
 	f.BoolVar(&o.LIDs, "lids", false, "compare LIDs, too")
 	f.BoolVar(&o.Faster, "faster", false, "list links that are faster, too")

@@ -22,6 +22,9 @@ func verifyCommand(env *cli.Env) *cobra.Command {
 		Long: `Have the service read the tables of all devices, past the Subnet Manager, and prove that no packet
 passes from a port of one tenant to a port of another. Where a packet passes, it is shown hop by
 hop, with the smallest change that stops it. What was not read counts as letting every packet pass.
+Subnet administration is asked, too, as a sample of ports may ask it without a key. Where it names
+to one party a port of another one with which it shares no P_Key, or shows a key, that is shown, and
+the two are not proven to be isolated.
 With --last nothing is read: shown is what was found when all tenants were examined last, at
 request or by the service itself. What is older than its bound, which is shown, is not proven.
 
@@ -147,6 +150,7 @@ func showIsolation(w *cli.Columns, r *v1.Isolation) {
 		showExample(w, &r.Examples[i])
 	}
 	showLists(w, r)
+	showAdministration(w, &r.Administration)
 	showBounds(w, &r.Bounds)
 }
 
@@ -231,8 +235,12 @@ func showLists(w *cli.Columns, r *v1.Isolation) {
 
 func showBounds(w *cli.Columns, b *v1.IsolationBounds) {
 	w.Gap()
-	w.Text("read %s in %v by %s: %s of which %s, %s of hosts; %s not read", b.Begun.Format(time.RFC3339), b.Ended.Sub(b.Begun).Round(time.Millisecond),
+	began := b.Newest()
+	w.Text("read %s in %v by %s: %s of which %s, %s of hosts; %s not read", began.Format(time.RFC3339), b.Ended.Sub(began).Round(time.Millisecond),
 		cli.Count(b.Requests, "request"), cli.Count(b.Devices, "device"), cli.Count(b.Switches, "switch"), cli.Count(b.Ends, "port"), cli.Count(b.Unread, "value"))
+	if b.Again != nil {
+		w.Text("that was what the Subnet Manager had touched; everything was read from %s on", b.Begun.Format(time.RFC3339))
+	}
 	w.Text("assumed:")
 	for _, a := range b.Assumptions {
 		w.Text("  %s", a)

@@ -9,5 +9,5 @@ import (
 
 // Commands returns the nouns of this package.
 func Commands(env *cli.Env) []*cobra.Command {
-	return []*cobra.Command{hostCommand(env), inventoryCommand(env), lockCommand(env)}
+	return []*cobra.Command{hostCommand(env), inventoryCommand(env), lockCommand(env), whyCommand(env)}
 }

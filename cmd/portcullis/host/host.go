@@ -20,16 +20,22 @@ func hostCommand(env *cli.Env) *cobra.Command {
 		hostList(env), hostShow(env), hostAssign(env), hostRelease(env), hostFence(env), hostRemove(env), hostWait(env), result.HostResult(env), hostTPMCleared(env), hostGUIDResolved(env))
 }
 
+// getHost returns a host, and the client that asked for it.
+func getHost(cmd *cobra.Command, env *cli.Env, id string) (*client.Client, *v1.Host, error) {
+	c, err := env.Connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := c.Hosts().Get(cmd.Context(), id)
+	return c, h, err
+}
+
 func hostShow(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "show HOST", Short: "Show a host, its guards and where the fabric sees it", Args: cli.Operands("HOST"),
 		ValidArgsFunction: env.CompleteHosts,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := env.Connect()
-			if err != nil {
-				return err
-			}
-			h, err := c.Hosts().Get(cmd.Context(), args[0])
+			c, h, err := getHost(cmd, env, args[0])
 			if err != nil {
 				return err
 			}
@@ -66,6 +72,9 @@ func showHost(w *cli.Columns, h *v1.Host, isolation string) {
 	w.Row("Host", h.ID)
 	w.Row("Tenant", h.Tenant)
 	w.Row("Cluster", h.Cluster)
+	if h.Set != "" {
+		w.Row("Set", h.Set)
+	}
 	w.Row("P_Key", cli.PKey(s.PKey))
 	w.Row("Phase", phaseSince(s))
 	if s.State != "" {

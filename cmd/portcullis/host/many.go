@@ -143,7 +143,7 @@ func waitForAll(ctx context.Context, env *cli.Env, c *client.Client, hosts []*v1
 	within, cancel := context.WithTimeout(ctx, ch.wait.Timeout)
 	defer cancel()
 	after, failed := all(context.WithoutCancel(ctx), len(waits), func(n int) (*v1.Host, error) {
-		return waitFor(ctx, within, env, c, hosts[waits[n]], ch.wait.Timeout, ch.to)
+		return WaitFor(ctx, within, env, c, hosts[waits[n]], ch.wait.Timeout, ch.to)
 	})
 	for n, i := range waits {
 		hosts[i], errs[i] = after[n], failed[n]

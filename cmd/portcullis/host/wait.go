@@ -60,7 +60,7 @@ func afterChange(ctx context.Context, env *cli.Env, c *client.Client, h *v1.Host
 		within, cancel := context.WithTimeout(ctx, w.Timeout)
 		defer cancel()
 		var err error
-		if h, err = waitFor(ctx, within, env, c, h, w.Timeout, phase); err != nil {
+		if h, err = WaitFor(ctx, within, env, c, h, w.Timeout, phase); err != nil {
 			return err
 		}
 	}
@@ -85,10 +85,10 @@ func changed(t *cli.Columns, hosts ...*v1.Host) {
 	}
 }
 
-// waitFor follows a host until it is in phase and returns it then. It reports each change of phase on standard error. If a
+// WaitFor follows a host until it is in phase and returns it then. It reports each change of phase on standard error. If a
 // watch breaks, because the service restarts for example, it is opened again. It ends with within, which ends timeout after the command
 // began to wait; a host of which nothing was seen by then is asked for once, for at most lastLook.
-func waitFor(ctx, within context.Context, env *cli.Env, c *client.Client, h *v1.Host, timeout time.Duration, phase v1.Phase) (*v1.Host, error) {
+func WaitFor(ctx, within context.Context, env *cli.Env, c *client.Client, h *v1.Host, timeout time.Duration, phase v1.Phase) (*v1.Host, error) {
 	told := v1.Phase("")
 	for within.Err() == nil {
 		for next, err := range c.Hosts().Watch(within, h.ID) {

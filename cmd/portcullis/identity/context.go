@@ -12,7 +12,7 @@ func contextCommand(env *cli.Env) *cobra.Command {
 	c.Long = `Name services once, and choose between them.
 
 A context is a service with the files by which it is asked. Contexts are in
-~/.config/portcullis/contexts.yaml, which holds no token: it names the files of tokens. Without one,
+~/.config/portcullis/contexts.yaml, which holds no token and no key: it names their files. Without them,
 the session of portcullis login counts.
 Commands use the context of --context, of PORTCULLIS_CONTEXT, or the current one, in this order.
 --service, --socket, PORTCULLIS_SERVICE and PORTCULLIS_SOCKET come before the context of the
@@ -22,9 +22,9 @@ environment and the current one.`
 
 func contextAdd(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "add NAME --service URL", Short: "Add a context of --service, --ca and --token-file, or of --socket", Args: cli.Operands("NAME"),
-		Long: `Add a context of --service, --ca and --token-file, or of --socket. The file of the token is named,
-and not read. The first context is not made the current one: context use does that.`,
+		Use: "add NAME --service URL", Short: "Add a context of --service, --ca and a credential, or of --socket", Args: cli.Operands("NAME"),
+		Long: `Add a context of --service, --ca and --token-file, or of --socket. In place of --token-file there may be
+--client-cert and --client-key. Files are named, and not read. The first context is not made the current one: context use does that.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			all, err := cli.LoadContexts()
 			if err != nil {
@@ -63,13 +63,13 @@ func contextList(env *cli.Env) *cobra.Command {
 				all.List = []cli.Context{}
 			}
 			return env.Print(all, func(w *cli.Columns) {
-				w.Row("NAME", "USED", "SERVICE", "TOKEN FILE")
+				w.Row("NAME", "USED", "SERVICE", "CREDENTIAL")
 				for i := range all.List {
 					x, used := &all.List[i], ""
 					if x.Name == env.ContextName(all) {
 						used = "yes"
 					}
-					w.Row(x.Name, used, x.Service+x.Socket, x.TokenFile)
+					w.Row(x.Name, used, x.Service+x.Socket, x.TokenFile+x.CertFile)
 				}
 			})
 		},
@@ -137,6 +137,8 @@ func contextShow(env *cli.Env) *cobra.Command {
 				w.Row("SOCKET", x.Socket)
 				w.Row("CA", x.CA)
 				w.Row("TOKEN FILE", x.TokenFile)
+				w.Row("CLIENT CERT", x.CertFile)
+				w.Row("CLIENT KEY", x.KeyFile)
 			})
 		},
 	}

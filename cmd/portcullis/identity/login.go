@@ -42,7 +42,8 @@ func login(env *cli.Env) *cobra.Command {
 
 A page and a code are shown, for a browser on any machine. With --browser the answer comes to a
 browser on this machine instead. The tokens are kept for the context in use, or for --service, in
-~/.config/portcullis/sessions, and renewed while the provider allows it. A file of a token comes before a session.`,
+~/.config/portcullis/sessions, and renewed while the provider allows it. A file of a token and a client
+certificate come before a session.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := env.SignInPlace()
 			if err != nil {
@@ -52,6 +53,12 @@ browser on this machine instead. The tokens are kept for the context in use, or 
 				return &cli.UsageError{
 					Msg:  "the token in " + at.TokenFile + " comes before a session of " + at.String(),
 					Hint: "leave out --token-file and " + cli.EnvTokenFile + ", and token_file of the context or of the configuration",
+				}
+			}
+			if at.CertFile != "" {
+				return &cli.UsageError{
+					Msg:  "the client certificate in " + at.CertFile + " comes before a session of " + at.String(),
+					Hint: "leave out --client-cert, --client-key and " + cli.EnvClientCert + ", and client_cert of the context or of the configuration",
 				}
 			}
 			if _, err := at.Read(); err != nil {

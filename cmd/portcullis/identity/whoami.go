@@ -60,8 +60,11 @@ func sessionOf(s *session.Session) *sessionView {
 
 func show(out *cli.Columns, w *v1.WhoAmI) {
 	method := "token of the tokens file"
-	if w.Method == "oidc" {
+	switch w.Method {
+	case "oidc":
 		method = "identity provider " + w.Provider
+	case "x509":
+		method = "client certificate of the authority " + w.Provider
 	}
 	out.Row("NAME", w.Name)
 	out.Row("AUTHENTICATED BY", method)

@@ -60,7 +60,7 @@ memberships now, if the cause is still there. The count of hosts starts again at
 			return env.Print(b, func(w *cli.Columns) { showBrakes(w, b) })
 		},
 	}
-	c.Flags().StringVar(&in.Class, "class", "", "class of causes: evidence, place or adoption")
+	c.Flags().StringVar(&in.Class, "class", "", "class of causes: evidence, place, adoption or drift")
 	c.Flags().StringVar(&in.Reason, "reason", "", "reason, for the audit log")
 	return c
 }

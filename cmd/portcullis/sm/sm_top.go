@@ -1,11 +1,9 @@
 package sm
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
+	"portcullis/cmd/portcullis/screen"
 )
 
 const (
@@ -55,7 +54,7 @@ Without a terminal, and with --once or --json, the present state is printed once
 			}
 			return env.Print(p, func(w *cli.Columns) {
 				for _, l := range frame(&sample{now: p}, plainWidth, 0) {
-					w.Text("%s", l.text)
+					w.Text("%s", l.Text)
 				}
 			})
 		},
@@ -72,43 +71,11 @@ func watchTop(ctx context.Context, c *client.Client, in, out *os.File, refresh t
 	if err := s.next(ctx, c); err != nil {
 		return err
 	}
-	t, err := enterScreen(in, out)
-	if err != nil {
-		return err
-	}
-	defer t.leave()
-	ctx, quit := context.WithCancel(ctx)
-	defer quit()
-	go func() {
-		defer quit()
-		untilQuit(in)
-	}()
-	tick := time.NewTicker(refresh)
-	defer tick.Stop()
-	for {
-		if err := t.draw(s); err != nil {
-			return err
+	return screen.Watch(ctx, in, out, refresh, func(width, height int) []screen.Line { return frame(s, width, height) }, func(ctx context.Context) {
+		if err := s.next(ctx, c); err != nil && ctx.Err() == nil {
+			s.lost = err.Error()
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.resized:
-		case <-tick.C:
-			if err := s.next(ctx, c); err != nil && ctx.Err() == nil {
-				s.lost = err.Error()
-			}
-		}
-	}
-}
-
-// untilQuit reads keys until q, Ctrl-C or Ctrl-D.
-func untilQuit(in io.Reader) {
-	for r := bufio.NewReader(in); ; {
-		key, err := r.ReadByte()
-		if err != nil || key == 'q' || key == 'Q' || key == 3 || key == 4 {
-			return
-		}
-	}
+	})
 }
 
 // next takes the next report. A subnet manager that has not seen the fabric yet

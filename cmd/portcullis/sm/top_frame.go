@@ -9,24 +9,18 @@ import (
 
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
+	"portcullis/cmd/portcullis/screen"
 )
 
-// style is how a line is shown on a terminal.
-type style uint8
+type line = screen.Line
 
 const (
-	normal style = iota
-	bold
-	good
-	busy
-	bad
+	normal = screen.Normal
+	bold   = screen.Bold
+	good   = screen.Good
+	busy   = screen.Busy
+	bad    = screen.Bad
 )
-
-// line is one line of a frame.
-type line struct {
-	style style
-	text  string
-}
 
 // sample is what a frame is made of: the newest report and the one before it.
 type sample struct {
@@ -47,17 +41,17 @@ func rate(now, before *v1.SMProgress, sent func(*v1.SMProgress) uint64) float64 
 func frame(s *sample, width, height int) []line {
 	p := s.now
 	out := []line{
-		{bold, spread2(fmt.Sprintf("portcullis sm top  %s  %v  LID %v  priority %d", p.State, p.GUID, p.LID, p.Priority), clock(p.Now), width)},
+		screen.Styled(bold, screen.Spread(fmt.Sprintf("portcullis sm top  %s  %v  LID %v  priority %d", p.State, p.GUID, p.LID, p.Priority), screen.Clock(p.Now), width)),
 		phaseLine(p),
-		{normal, fmt.Sprintf("Nodes     %s; %s", cli.NodeCounts(p.Nodes), cli.Count(p.Links, "link"))},
-		{normal, "Ports     " + portsLine(&p.Ports, width)},
-		{normal, "Routing   " + topRouting(p)},
-		{normal, fmt.Sprintf("Requests  %d sent; %d refused, %d lost, %d repeated; %d of %d out", p.Sent, p.Refused, p.Timeouts+p.Nobody, p.Retries, p.Out, p.Window)},
-		{normal, fmt.Sprintf("Per sec   %-8.0f %s", rate(p, s.before, func(p *v1.SMProgress) uint64 { return p.Sent }), sparks(s.rates, max(0, min(60, width-20))))},
-		{normal, "Waiting   " + queuesLine(p)},
+		screen.Styled(normal, fmt.Sprintf("Nodes     %s; %s", cli.NodeCounts(p.Nodes), cli.Count(p.Links, "link"))),
+		screen.Styled(normal, "Ports     "+portsLine(&p.Ports, width)),
+		screen.Styled(normal, "Routing   "+topRouting(p)),
+		screen.Styled(normal, fmt.Sprintf("Requests  %d sent; %d refused, %d lost, %d repeated; %d of %d out", p.Sent, p.Refused, p.Timeouts+p.Nobody, p.Retries, p.Out, p.Window)),
+		screen.Styled(normal, fmt.Sprintf("Per sec   %-8.0f %s", rate(p, s.before, func(p *v1.SMProgress) uint64 { return p.Sent }), sparks(s.rates, max(0, min(60, width-20))))),
+		screen.Styled(normal, "Waiting   "+queuesLine(p)),
 	}
 	if s.lost != "" {
-		out = append(out, line{bad, "Lost      " + s.lost + "; trying again"})
+		out = append(out, screen.Styled(bad, "Lost      "+s.lost+"; trying again"))
 	}
 	room := func() int {
 		if height == 0 {
@@ -65,17 +59,11 @@ func frame(s *sample, width, height int) []line {
 		}
 		return height - len(out)
 	}
-	out = append(out, section("", faultLines(p), min(room(), 6))...)
-	out = append(out, section("REQUEST                             SENT      /S", kindLines(s), min(room(), share(height)))...)
-	out = append(out, section("SETTLED   SECONDS     REQUESTS  CAUSE", settleLines(p), min(room(), 5))...)
-	out = append(out, section("EVENTS", eventLines(p, room()-2), room())...)
-	if height > 0 {
-		out = out[:min(len(out), height)]
-	}
-	for i := range out {
-		out[i].text = strings.TrimRight(cut(cli.Plain(out[i].text), width), " ")
-	}
-	return out
+	out = append(out, screen.Section("", faultLines(p), min(room(), 6))...)
+	out = append(out, screen.Section("REQUEST                             SENT      /S", kindLines(s), min(room(), share(height)))...)
+	out = append(out, screen.Section("SETTLED   SECONDS     REQUESTS  CAUSE", settleLines(p), min(room(), 5))...)
+	out = append(out, screen.Section("EVENTS", eventLines(p, room()-2), room())...)
+	return screen.Fit(out, width, height)
 }
 
 // share is how many lines the table of requests may take.
@@ -86,26 +74,12 @@ func share(height int) int {
 	return max(4, height/3)
 }
 
-// section puts an empty line and a title before lines, and keeps to a number of
-// lines. Without room for one line there is nothing.
-func section(title string, lines []line, room int) []line {
-	var out []line
-	if room < 3 || len(lines) == 0 {
-		return nil
-	}
-	out = append(out, line{})
-	if title != "" {
-		out = append(out, line{bold, title})
-	}
-	return append(out, lines[:min(len(lines), room-len(out))]...)
-}
-
 func phaseLine(p *v1.SMProgress) line {
 	text := fmt.Sprintf("Phase     %s for %s", p.Phase, age(p))
 	if p.Settled {
-		return line{good, fmt.Sprintf("Settled   yes, revision %d, for %s", p.Revision, age(p))}
+		return screen.Styled(good, fmt.Sprintf("Settled   yes, revision %d, for %s", p.Revision, age(p)))
 	}
-	return line{busy, text + fmt.Sprintf(", revision %d", p.Revision)}
+	return screen.Styled(busy, text+fmt.Sprintf(", revision %d", p.Revision))
 }
 
 // age is how long ago the fabric was settled last, or the start.
@@ -168,13 +142,13 @@ func faultLines(p *v1.SMProgress) []line {
 	if p.NFaults == 0 {
 		return nil
 	}
-	out := []line{{bold, fmt.Sprintf("PROBLEMS (%d)", p.NFaults)}}
+	out := []line{screen.Styled(bold, fmt.Sprintf("PROBLEMS (%d)", p.NFaults))}
 	for _, f := range p.Faults {
 		text := f.Text
 		if f.At != "" {
 			text = f.At + ": " + text
 		}
-		out = append(out, line{bad, text})
+		out = append(out, screen.Styled(bad, text))
 	}
 	return out
 }
@@ -204,7 +178,7 @@ func kindLines(s *sample) []line {
 	})
 	out := make([]line, 0, len(rows))
 	for _, r := range rows {
-		out = append(out, line{normal, fmt.Sprintf("%-30s  %8d  %6.0f", r.name, r.sent, r.rate)})
+		out = append(out, screen.Styled(normal, fmt.Sprintf("%-30s  %8d  %6.0f", r.name, r.sent, r.rate)))
 	}
 	return out
 }
@@ -213,7 +187,7 @@ func kindLines(s *sample) []line {
 func settleLines(p *v1.SMProgress) []line {
 	out := make([]line, 0, len(p.Settles))
 	for _, s := range slices.Backward(p.Settles) {
-		out = append(out, line{normal, fmt.Sprintf("%s  %-10s  %8d  %s", clock(s.Time), cli.Seconds(s.Seconds), s.SMPs, s.Cause)})
+		out = append(out, screen.Styled(normal, fmt.Sprintf("%s  %-10s  %8d  %s", screen.Clock(s.Time), cli.Seconds(s.Seconds), s.SMPs, s.Cause)))
 	}
 	return out
 }
@@ -231,25 +205,9 @@ func eventLines(p *v1.SMProgress, most int) []line {
 		if e.Count > 1 {
 			text = fmt.Sprintf("%d more %s, the last: %s", e.Count, e.Event, e.Text)
 		}
-		out = append(out, line{s, clock(e.Time) + "  " + text})
+		out = append(out, screen.Styled(s, screen.Clock(e.Time)+"  "+text))
 	}
 	return out[max(0, len(out)-max(0, most)):]
-}
-
-func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
-
-// spread2 puts two texts at the ends of a line.
-func spread2(left, right string, width int) string {
-	gap := width - len(left) - len(right)
-	return left + strings.Repeat(" ", max(2, gap)) + right
-}
-
-// cut keeps the first runes of a text.
-func cut(s string, width int) string {
-	if r := []rune(s); len(r) > width {
-		return string(r[:max(0, width-1)]) + "…"
-	}
-	return s
 }
 
 // sparks draws the last values as small bars.

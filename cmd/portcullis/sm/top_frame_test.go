@@ -1,22 +1,14 @@
 package sm
 
 import (
-	"flag"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/portcullis/screen/screentest"
 )
-
-var update = flag.Bool("update", false, "rewrite what frames are expected to be")
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
@@ -65,15 +57,6 @@ func settledSample() *sample {
 	return s
 }
 
-func drawn(lines []line) string {
-	marks := map[style]string{normal: " ", bold: "*", good: "+", busy: "~", bad: "!"}
-	var b strings.Builder
-	for _, l := range lines {
-		fmt.Fprintf(&b, "%s %s\n", marks[l.style], l.text)
-	}
-	return b.String()
-}
-
 // TestFrames compares whole screens with those in testdata; "go test -update"
 // rewrites them. The first character of a line is its style.
 func TestFrames(t *testing.T) {
@@ -92,29 +75,7 @@ func TestFrames(t *testing.T) {
 		{"lost-80x24", lost, 80, 24},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			lines := frame(tt.s, tt.width, tt.height)
-			if tt.height > 0 && len(lines) > tt.height {
-				t.Errorf("%d lines, the screen has %d", len(lines), tt.height)
-			}
-			for _, l := range lines {
-				if n := utf8.RuneCountInString(l.text); n > tt.width {
-					t.Errorf("%d columns, the screen has %d: %q", n, tt.width, l.text)
-				}
-			}
-			file := filepath.Join("testdata", "top", tt.name+".txt")
-			got := drawn(lines)
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(got, string(want)); d != "" {
-				t.Errorf("(-got +want):\n%s", d)
-			}
+			screentest.Compare(t, filepath.Join("testdata", "top", tt.name+".txt"), frame(tt.s, tt.width, tt.height), tt.width, tt.height)
 		})
 	}
 }
@@ -137,14 +98,5 @@ func TestRate(t *testing.T) {
 		if got := rate(tt.now, tt.before, sent); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
-	}
-}
-
-// TestPaintLeavesNothingBehind: every line is erased to its end, and the rest
-// of the screen, too.
-func TestPaintLeavesNothingBehind(t *testing.T) {
-	got := paint([]line{{good, "a"}, {normal, "b"}})
-	if want := "\x1b[H\x1b[32ma\x1b[0m\x1b[K\r\nb\x1b[K\x1b[J"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }

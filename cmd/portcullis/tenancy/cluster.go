@@ -1,6 +1,7 @@
 package tenancy
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -58,6 +59,9 @@ func clusterShow(env *cli.Env) *cobra.Command {
 				w.Row("Tenant", cluster.Tenant)
 				w.Row("P_Key", cli.PKey(cluster.PKey))
 				w.Row("Created", cli.Stamp(cluster.Created))
+				if cluster.Set != "" {
+					w.Row("Set", cluster.Set)
+				}
 				w.Row("Hosts", strings.Join(cluster.Hosts, " "))
 				if len(cluster.Uses) > 0 {
 					w.Row("Uses", strings.Join(cluster.Uses, " "))
@@ -116,7 +120,9 @@ command is refused if a port has none left. --stop ends the use.`,
 			if err != nil {
 				return err
 			}
-			change := c.Clusters().Use
+			change := func(ctx context.Context, name, shared string) (*v1.Cluster, error) {
+				return c.Clusters().Use(ctx, name, shared, v1.ClusterUse{})
+			}
 			if stop {
 				change = c.Clusters().StopUse
 			}

@@ -77,6 +77,9 @@ func showTenant(env *cli.Env, t *v1.Tenant) error {
 	return env.Print(t, func(w *cli.Columns) {
 		w.Row("Tenant", t.Name)
 		w.Row("Created", cli.Stamp(t.Created))
+		if t.Set != "" {
+			w.Row("Set", t.Set)
+		}
 		for _, r := range t.PKeys {
 			w.Row("P_Keys from", r)
 		}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package sm
+package screen
 
 import (
 	"errors"
