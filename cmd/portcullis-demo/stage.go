@@ -177,6 +177,7 @@ fabric:
 # with real ones leaves both out of its configuration.
 attestation: {ek: {roots: [%[2]s/vendor-roots.pem]}, assurance: none, require_lock: false}
 results: {root: %[2]s/etc/results.root, issuer: "https://%[1]s"}
+verify: {drift: {stray: report}} # else the Subnet Manager heals what is planted as soon as it is found
 `, s.address, s.dir, s.lab.Client().Socket, smNodeName, enforcement, mkeys)
 }
 

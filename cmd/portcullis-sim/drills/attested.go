@@ -270,7 +270,7 @@ func attestationFlood(s *drill.Scene) {
 	if s.Check(opened <= flood/20, "%d of %d sessions that one address asked for were opened, each with its cryptography", opened, flood) {
 		s.Stopped("%d of %d sessions were opened; who asks for more is turned away before anything is looked at", opened, flood)
 	}
-	e.Counted(turned > 0 && e.metric("portcullis_http_limited_total"), "metric portcullis_http_limited_total: requests were turned away")
+	e.Counted(turned > 0 && e.metric("ops", "portcullis_http_limited_total"), "metric portcullis_http_limited_total: requests were turned away")
 	s.Must(e.attest(m))
 	if s.Check(e.phase(suspect) == v1.PhaseAdmitted, "%s, in whose name the sessions were, is %s", suspect, e.phase(suspect)) {
 		s.Stopped("%s itself, from its own address, attests and is admitted all the same", suspect)

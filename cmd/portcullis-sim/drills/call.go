@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"portcullis/api/audit"
+	"portcullis/api/audit/chain"
+	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
 
@@ -49,6 +52,11 @@ func (a *answer) code() string {
 
 // call sends a request to the API, by the credential of who.
 func (v *site) call(who, method, path, body string) *answer {
+	return v.send(who, method, path, body, nil)
+}
+
+// send is call with headers, which replace those that call would send.
+func (v *site) send(who, method, path, body string, header map[string]string) *answer {
 	r, err := http.NewRequestWithContext(context.Background(), method, "https://portcullis"+path, strings.NewReader(body))
 	v.scene.Must(err)
 	r.RemoteAddr = v.from + ":40000"
@@ -59,6 +67,9 @@ func (v *site) call(who, method, path, body string) *answer {
 	if takesAway(method, path) {
 		r.Header.Set("If-Match", "*")
 	}
+	for name, value := range header {
+		r.Header.Set(name, value)
+	}
 	a := &answer{header: make(http.Header)}
 	v.api.ServeHTTP(a, r)
 	v.said.Write(a.body.Bytes())
@@ -67,7 +78,7 @@ func (v *site) call(who, method, path, body string) *answer {
 
 // takesAway reports whether the API demands the version of what a request is for.
 func takesAway(method, path string) bool {
-	return method == http.MethodDelete || strings.HasPrefix(path, "/v1/hosts/") && strings.HasSuffix(path, "/release")
+	return strings.HasPrefix(path, "/v1/") && method == http.MethodDelete || strings.HasPrefix(path, "/v1/hosts/") && strings.HasSuffix(path, "/release")
 }
 
 // must asks for something that the drill rests on.
@@ -104,4 +115,21 @@ func (v *site) audit(actor, action, code string) {
 		}
 	}
 	v.scene.Check(false, "no entry of the audit log says that %s was refused %s as %s", actor, action, code)
+}
+
+// metric reports whether a metric whose line has a text is not zero. Credential who may read metrics.
+func (v *site) metric(who, text string) bool {
+	for line := range strings.Lines(v.call(who, "GET", "/metrics", "").body.String()) {
+		if strings.Contains(line, text) && !strings.HasPrefix(line, "#") && !strings.HasSuffix(strings.TrimSpace(line), " 0") {
+			return true
+		}
+	}
+	return false
+}
+
+// logged reports whether the audit log has an entry since mark for which is holds.
+func (v *site) logged(is func(actor, action string) bool) bool {
+	entries, _, err := audit.Entries().List(v.ctx(), v.store, "")
+	v.scene.Must(err)
+	return slices.ContainsFunc(entries[min(v.audited, len(entries)):], func(e store.Record[chain.Entry]) bool { return is(e.Value.Actor, e.Value.Action) })
 }

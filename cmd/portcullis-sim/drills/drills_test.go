@@ -11,7 +11,7 @@ import (
 )
 
 // ofService are the drills that this package plays.
-var ofService = []string{"T3", "T5", "T15", "T16", "T46", "T88-T107", "T117", "T134", "T143", "T144", "T145", "T146"}
+var ofService = []string{"T3", "T5", "T15", "T16", "T46", "T88-T136", "T138-T141", "T143-T147"}
 
 // TestDrillsPass plays them with all controls.
 func TestDrillsPass(t *testing.T) {

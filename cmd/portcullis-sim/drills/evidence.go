@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"portcullis/api"
@@ -230,14 +229,4 @@ const known = 0x42
 func (predictable) Read(b []byte) (int, error) {
 	copy(b, bytes.Repeat([]byte{known}, len(b)))
 	return len(b), nil
-}
-
-// metric reports whether a metric with a prefix, which may have labels, is not zero.
-func (e *evidenceSite) metric(prefix string) bool {
-	for line := range strings.Lines(e.call("ops", "GET", "/metrics", "").body.String()) {
-		if strings.HasPrefix(line, prefix) && !strings.HasSuffix(strings.TrimSpace(line), " 0") {
-			return true
-		}
-	}
-	return false
 }

@@ -1,11 +1,6 @@
 package drills
 
-import (
-	"slices"
-
-	"portcullis/fabricsm/drill"
-	"portcullis/fabricsm/drill/threats"
-)
+import "portcullis/fabricsm/drill"
 
 // Controls of adapters and of attestation.
 const (
@@ -40,7 +35,7 @@ func evidenceControls() []drill.Carried {
 		{Name: EKPin, What: "inventory has the EK of the TPM in each host, and takes it from no other source", Drills: []string{"T99"}},
 		{Name: EKChain, What: "an EK has a certificate of a maker of TPMs", Drills: []string{"T100"}},
 		{Name: LogReplay, What: "the event log leads to what the TPM quotes", Drills: []string{"T101"}},
-		{Name: HandOver, What: "a host is admitted when it can attest nothing more in this boot", Drills: []string{"T102"}},
+		{Name: HandOver, What: "a host is admitted when it can attest nothing more in this boot", Drills: []string{"T102", "T108"}},
 		{Name: InventoryMatch, What: "a host shows the adapters that inventory has for it, and no others", Drills: []string{"T104"}},
 		{Name: AttestationLimits, What: "an address opens so many sessions, and so many for one host", Drills: []string{"T105"}},
 		{Name: WaiverEnd, What: "a waiver has an end", Drills: []string{"T106"}},
@@ -50,17 +45,10 @@ func evidenceControls() []drill.Carried {
 
 // evidenceDrills are those of the fabric's list that need a service, played.
 func evidenceDrills() []drill.Drill {
-	plays := map[string]func(*drill.Scene){
+	return played(map[string]func(*drill.Scene){
 		"T88": customFirmware, "T89": oldFirmware, "T90": debugTokens, "T91": driftedSettings, "T92": skippedLock,
 		"T93": brokenLock, "T94": leakedKey, "T95": lostKeys, "T96": blindAgent, "T97": foreignProcessor,
 		"T98": recordedEvidence, "T99": relayedEvidence, "T100": softwareTPM, "T101": otherLog, "T102": bootedAfter,
 		"T103": copiedKeys, "T104": lyingAgent, "T105": attestationFlood, "T106": endedWaiver, "T107": oldEvidence,
-	}
-	list := slices.Clone(threats.All())
-	for i := range list {
-		if play := plays[list[i].ID]; play != nil {
-			list[i].Needs, list[i].Play = "", play
-		}
-	}
-	return list
+	})
 }

@@ -9,7 +9,7 @@ import (
 
 // All lists all drills, in the order of their threats.
 func All() []drill.Drill {
-	return threats.Replace(threats.Replace(threats.All(), evidenceDrills()), []drill.Drill{
+	return threats.Replace(threats.Replace(threats.All(), slices.Concat(evidenceDrills(), serviceDrills())), []drill.Drill{
 		{ID: "T3", Threat: "ask for full membership of the default partition", Play: inTurn(ofFabric("T3"), reservedKeys)},
 		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Play: chosenPKey},
 		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Play: inTurn(ofFabric("T15"), fullUse)},
@@ -55,14 +55,14 @@ const (
 // Controls lists all controls.
 func Controls() []drill.Carried {
 	return slices.Concat(drill.Controls(), []drill.Carried{
-		{Name: PKeyScopes, What: "a credential with a range of P_Keys has to do with those alone", Drills: []string{"T5"}},
+		{Name: PKeyScopes, What: "a credential with a range of P_Keys has to do with those alone", Drills: []string{"T5", "T118"}},
 		{Name: DeleteGuard, What: "no cluster is deleted that has hosts", Drills: []string{"T16"}},
 		{Name: PKeyQuarantine, What: "a P_Key is given to another cluster only after it was proven absent everywhere", Drills: []string{"T16"}},
-		{Name: SealedStore, What: "keys are sealed before they are stored", Drills: []string{"T46"}},
+		{Name: SealedStore, What: "keys are sealed before they are stored", Drills: []string{"T46", "T135"}},
 		{Name: SightRule, What: "a port that is not seen keeps its P_Keys", Drills: []string{"T117", "T143"}},
 		{Name: AuditChain, What: "entries of the audit log are chained, and verified against what was verified before", Drills: []string{"T134"}},
 		{Name: HighestTime, What: "the highest time that was seen is kept, and nothing goes by an earlier one", Drills: []string{"T146"}},
 		{Name: RestoreReview, What: "a restored state grants nothing that the fabric does not have, and takes nothing away that it does not know, before a person has decided", Drills: []string{"T144"}},
 		{Name: OrderJournal, What: "what an operator orders to be removed while the store is away is in force at once, and in a journal until the store has it", Drills: []string{"T145"}},
-	}, evidenceControls())
+	}, serviceControls(), evidenceControls())
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,8 +37,11 @@ import (
 
 // account is a credential for the API.
 type account struct {
-	name  string
-	pkeys []string // ranges; nil: none
+	name    string
+	pkeys   []string        // ranges; nil: none
+	role    credential.Role // "": operator
+	tenants []string        // of the role tenant
+	expires string          // date; "": it has no end
 }
 
 // options say what a site with a service is like.
@@ -45,9 +49,11 @@ type options struct {
 	fabric      drill.SiteOptions
 	admission   func(*admission.Options) // nil: nothing differs from the defaults
 	credentials []account
-	eks         map[string]string // digests of EKs that inventory has, by host
-	limits      api.Limits        // zero: those of a service
-	rails       map[string]string // hosts whose adapter is a second one of another host of the inventory
+	eks         map[string]string         // digests of EKs that inventory has, by host
+	limits      api.Limits                // zero: those of a service
+	rails       map[string]string         // hosts whose adapter is a second one of another host of the inventory
+	api         func(*site, *api.Options) // nil: nothing differs from the defaults
+	leases      bool                      // leases of the store go by passLeases, for instances that run in goroutines
 }
 
 // site is a fabric whose Subnet Manager does what the service says.
@@ -73,14 +79,21 @@ type site struct {
 	rails     map[string]string // hosts whose adapter is a second one of another
 	options   admission.Options
 	log       *slog.Logger
+	edit      func(*site, *api.Options) // of the options of the API
+	leased    atomic.Int64
+	deaf      bool // what is wanted is not passed to the Subnet Manager
 }
 
 // hosts are those of the inventory, cabled as they are.
 var hosts = [...]string{"h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"}
 
 func newSite(s *drill.Scene, o options) *site {
-	v := &site{scene: s, tokens: make(map[string]string), eks: o.eks, from: "192.0.2.1", rails: o.rails, Site: s.Site(o.fabric)}
+	v := &site{scene: s, tokens: make(map[string]string), eks: o.eks, from: "192.0.2.1", rails: o.rails, edit: o.api, Site: s.Site(o.fabric)}
 	v.kept = memory.New(v.clock)
+	if o.leases {
+		v.passLeases()
+		v.kept = memory.New(v.leases)
+	}
 	v.outage = &outage{Backend: v.kept}
 	v.store = store.New(v.outage, "")
 	log := slog.New(slog.NewTextHandler(&v.said, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -110,17 +123,26 @@ func (v *site) restartService() {
 
 // serveAPI makes the API over what the site has.
 func (v *site) serveAPI(log *slog.Logger) {
-	v.api = api.New(api.Options{
+	o := api.Options{
 		Backend: api.Backend{
 			Attestation: v.admission.Attestation(), Inventory: v.admission.Inventory(), Layout: v.admission.Layout(), Lifecycle: v.admission, Brakes: v.admission, Reviews: v.admission, State: v.admission,
 		},
 		Tenancy: v.admission.Tenancy(), Fabric: v.seen, Operator: v.operator(log), Tokens: v.known, ChannelBinding: api.ChannelOff,
 		Limits: v.limits, Version: "drill", Log: log, Registry: prometheus.NewRegistry(),
-	})
+	}
+	if v.edit != nil {
+		v.edit(v, &o)
+	}
+	v.api = api.New(o)
 }
 
 // clock is the virtual time.
 func (v *site) clock() time.Time { return testbed.Epoch.Add(v.Now()) }
+
+// leases is the time of leases: the virtual time when passLeases was called last.
+func (v *site) leases() time.Time { return time.Unix(0, v.leased.Load()) }
+
+func (v *site) passLeases() { v.leased.Store(v.clock().UnixNano()) }
 
 // operator is what operators do with keys.
 func (v *site) operator(log *slog.Logger) api.FabricOperator {
@@ -177,7 +199,13 @@ func (v *site) credentials(list []account) *credential.Tokens {
 	for _, c := range list {
 		token, digest := credential.New()
 		v.tokens[c.name] = token
-		fmt.Fprintf(&file, "- {name: %s, role: operator, sha256: %s", c.name, digest)
+		fmt.Fprintf(&file, "- {name: %s, role: %s, sha256: %s", c.name, cmp.Or(c.role, credential.Operator), digest)
+		if c.tenants != nil {
+			fmt.Fprintf(&file, ", tenants: [%s]", strings.Join(c.tenants, ", "))
+		}
+		if c.expires != "" {
+			fmt.Fprintf(&file, ", expires: %s", c.expires)
+		}
 		if c.pkeys != nil {
 			fmt.Fprintf(&file, ", p_keys: [%q], hosts: ['*']", strings.Join(c.pkeys, `", "`))
 		}
@@ -225,6 +253,13 @@ func (v *site) show() (again bool) {
 	return again
 }
 
+// pass passes the Subnet Manager what is wanted. With a deaf link it goes on with what it heard last.
+func (v *site) pass(in sm.Intent) {
+	if !v.deaf {
+		v.Want(in)
+	}
+}
+
 // maxTurns is how often service and Subnet Manager may exchange messages until no message is left.
 const maxTurns = 20
 
@@ -236,7 +271,7 @@ func (v *site) sync() {
 		v.scene.Must(v.admission.Settle(ctx))
 		in, err := v.turn.Intent(ctx)
 		v.scene.Must(err)
-		v.Want(in)
+		v.pass(in)
 		v.scene.Must(v.Settle(time.Minute))
 		if again := v.show(); !again && v.decided() == before {
 			return
