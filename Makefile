@@ -7,12 +7,15 @@ VERSION := $(shell packaging/version.sh)
 LDFLAGS = -s -w -X portcullis/cmd/internal/version.tag=$(VERSION)
 BUILD = go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TOOL = go tool -modfile=packaging/tools.mod
-# A run in which no test ran is a failure.
-TESTS = $(TOOL) gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --post-run-command 'packaging/ran.sh' --
+# A run in which no test ran is a failure. "make vet", a part of "make check", checks all that go test would, and more:
+# after a change of a package, go test would check every package that uses it once more, and again for -race. Without the
+# symbol table and debug information a test is linked in less time; a failure or a panic has its file and line without them.
+TESTS = $(TOOL) gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --post-run-command 'packaging/ran.sh' -- -vet=off -ldflags='-s -w'
 FUZZTIME ?= 10s
 ATTACKTIME ?= 1m
 SEEDS ?= 10000
 CABLINGS ?= 150
+PULLS ?= 12
 LIVES ?= 40
 LABS ?= .
 FAULTS ?= 200
@@ -37,8 +40,8 @@ test: package ## Install what the tests need, then run all of them against the r
 	packaging/setup.sh fabric store tpm firmware selinux peers package image model web
 	PORTCULLIS_REAL_PARTS=required $(TESTS) -timeout 20m $(SIDE_BY_SIDE) $(SLOW) ./...
 
-seeds: ## Run SEEDS (10000) random schedules of faults against the core, CABLINGS (150) against a declared topology, LIVES (40) of keys
-	$(TESTS) -timeout 30m ./fabricsm/sm -run '^TestRandom(Schedules|Cabling)$$' -sm.seeds=$(SEEDS) -sm.cablings=$(CABLINGS)
+seeds: ## Run SEEDS (10000) random schedules of faults against the core, CABLINGS (150) against a declared topology, PULLS (12) of the own cable, LIVES (40) of keys
+	$(TESTS) -timeout 30m ./fabricsm/sm -run '^Test(Random(Schedules|Cabling)|OwnCable)$$' -sm.seeds=$(SEEDS) -sm.cablings=$(CABLINGS) -sm.pulls=$(PULLS)
 	$(TESTS) -timeout 20m ./fabricsm/sm/keymgr -run '^TestRandomLives$$' -keymgr.lives=$(LIVES)
 
 floods: ## Have two hosts send SMPs, traps and GMPs to the Subnet Manager as fast as the socket takes them

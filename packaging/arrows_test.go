@@ -1,11 +1,5 @@
 package packaging
 
-import (
-	"slices"
-	"strings"
-	"testing"
-)
-
 // arrow says what of ours a package, and everything below it, may import.
 // Packages may always import what lies in their own tree.
 type arrow struct {
@@ -38,11 +32,16 @@ var arrows = []arrow{
 	{from: "fabricsm/partition", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
 	{from: "fabricsm/mcast", may: []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/route"}, why: "trees grow beside unicast routes"},
 	{from: "fabricsm/qos", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
-	{from: "fabricsm/proof", may: []string{"fabricsm/ib"}, not: []string{"net", "os", "log", "context", "time"}, why: "a proof knows only what devices were read to hold"},
+	{from: "fabricsm/proof", may: []string{"fabricsm/ib", "fabricsm/proof/bitset"}, not: []string{"net", "os", "log", "context", "time"}, why: "a proof knows only what devices were read to hold"},
 	{from: "fabricsm/topospec", may: []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/fattree", "fabricsm/strictyaml"}, why: "the declared fabric is read from files, and else a planner"},
+	{from: "fabricsm/proof/bitset", not: []string{"net", "os", "log", "context", "time"}, why: "a set of numbers is the same whatever they are of"},
 	{
 		from: "fabricsm/proof/reader", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/proof"}, not: []string{"net", "os", "log", "context", "time"},
 		why: "a reader of tables shares nothing with the Subnet Manager but the codec",
+	},
+	{
+		from: "fabricsm/proof/disclosure", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/proof"}, not: []string{"net", "os", "log", "context", "time"},
+		why: "what subnet administration answers is judged without its code",
 	},
 	{
 		from: "fabricsm/inquiry", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/topo"}, not: []string{"net", "os", "log", "context", "time"},
@@ -60,6 +59,7 @@ var arrows = []arrow{
 		from: "fabricsm/shadow", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/transport"},
 		why: "what only asks knows packets, and no Subnet Manager",
 	},
+	{from: "fabricsm/pause", not: []string{"net", "os", "log"}, why: "a pause knows nothing of what waits"},
 	{from: "fabricsm/keys", may: []string{"fabricsm/ib"}, why: "keys knows values, and neither packets nor stores"},
 	{from: "fabricsm/vault", may: []string{"fabricsm/ib", "fabricsm/keys"}, why: "a vault seals keys and knows nobody who uses them"},
 	{
@@ -92,6 +92,7 @@ var arrows = []arrow{
 		may: []string{
 			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition",
 			"fabricsm/mcast", "fabricsm/qos", "fabricsm/sm", "fabricsm/sa", "fabricsm/rmpp", "fabricsm/transport", "fabricsm/keys", "fabricsm/vault",
+			"fabricsm/pause",
 		},
 		why: "the driver runs a core over a transport and knows no service",
 	},
@@ -142,6 +143,7 @@ var arrows = []arrow{
 	{from: "api/instances", may: []string{"api/store", "fabricsm/ib"}, why: "an instance is a record of the store, whatever it does"},
 	{from: "api/page", may: []string{"api/store", "api/v1"}, why: "a page is cut the same way whatever is listed"},
 	{from: "api/store/mirror", may: []string{"api/store"}, not: []string{"net", "os"}, why: "copies of records are the same whatever these mean"},
+	{from: "api/store/written", may: []string{"api/store"}, not: []string{"net", "os"}, why: "a record is written the same way whatever it means"},
 	{from: "api/leader", may: []string{"api/store"}, why: "leadership is a record of the store, whatever is led"},
 	{
 		from: "api/refusal", may: []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/page"}, not: []string{"net/http"},
@@ -172,6 +174,12 @@ var arrows = []arrow{
 		may:  []string{"api/roles", "fabricsm/ib", "fabricsm/strictyaml"},
 		not:  []string{"net/http"},
 		why:  "a credential is the same whatever it is used for",
+	},
+	{
+		from: "api/clientcert",
+		may:  []string{"api/ca", "api/credential", "api/roles"},
+		not:  []string{"net/http"},
+		why:  "whose certificate it is is the same whatever is asked with it",
 	},
 	{from: "api/oidc", may: []string{"api/credential", "api/roles"}, why: "who a token was made for is the same whatever is asked with it"},
 	{
@@ -246,6 +254,12 @@ var arrows = []arrow{
 		why:  "what operators are told of a verdict rests on reports and records alone",
 	},
 	{
+		from: "api/isolation/remedy",
+		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/events", "api/isolation"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm"},
+		why:  "what is done about drift rests on readings and a policy, not on the memory of the Subnet Manager",
+	},
+	{
 		from: "api/profile",
 		not:  []string{"net", "os", "log", "context"},
 		why:  "security profiles are one table of values",
@@ -255,6 +269,18 @@ var arrows = []arrow{
 		may:  []string{"fabricsm/ib"},
 		not:  []string{"net", "os", "log", "context", "portcullis/fabricsm/sm"},
 		why:  "which memberships are kept without proof is decided without clock and I/O",
+	},
+	{
+		from: "api/plan",
+		may:  []string{"fabricsm/ib", "api/v1"},
+		not:  []string{"net", "os", "log", "context", "time", "portcullis/fabricsm/sm"},
+		why:  "how to come to what is wanted is decided without clock and I/O",
+	},
+	{
+		from: "api/plan/found",
+		may:  []string{"api/v1", "api/store", "api/refusal", "api/inventory", "api/hostrecord", "api/tenancy", "api/plan"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm"},
+		why:  "a plan rests on what the store has, and changes nothing",
 	},
 	{
 		from: "api/adoptions",
@@ -329,7 +355,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "cmd/portcullis-sim/drills",
-		may:  []string{"api", "attest", "firmware", "fabricsm", "agent/hca", "agent/lock"},
+		may:  []string{"api", "attest", "firmware", "fabricsm", "agent/hca", "agent/lock", "cmd/portcullisd/posture"},
 		not:  []string{"portcullis/fabricsm/mad"},
 		why:  "drills play the service, and what its agents do with adapters",
 	},
@@ -341,119 +367,4 @@ var arrows = []arrow{
 		why:  "the builder of images checks the agent's configuration and computes reference values",
 	},
 	{from: "cmd", may: []string{""}, why: "programs put everything together"},
-}
-
-// find returns the arrow of the longest tree that holds a package.
-func find(path string) (arrow, bool) {
-	best, found := arrow{}, false
-	for _, a := range arrows {
-		if within(path, ours+"/"+a.from) && (!found || len(a.from) > len(best.from)) {
-			best, found = a, true
-		}
-	}
-	return best, found
-}
-
-// broken says which rule an import breaks, or nothing.
-func (a arrow) broken(imported string) string {
-	if withinAny(imported, a.not) {
-		return a.why
-	}
-	if !within(imported, ours) || within(imported, ours+"/"+a.from) {
-		return ""
-	}
-	if within(imported, ours+"/cmd") && a.from != "cmd" {
-		return "nothing imports cmd"
-	}
-	for _, may := range a.may {
-		if may == "" || within(imported, ours+"/"+may) {
-			return ""
-		}
-	}
-	return a.why
-}
-
-// TestArrows checks every package of ours against the arrow that applies to it, and finds packages without an arrow.
-func TestArrows(t *testing.T) {
-	for _, p := range goList(t, "./...") {
-		if strings.HasSuffix(p.ImportPath, "fabricsm") {
-			continue // a package comment only
-		}
-		a, ok := find(p.ImportPath)
-		if !ok {
-			t.Errorf("%s falls under no arrow: say in packaging/arrows_test.go what it may import", p.ImportPath)
-			continue
-		}
-		for _, imported := range p.Imports {
-			if why := a.broken(imported); why != "" && !forTests(p.ImportPath) {
-				t.Errorf("%s imports %s: %s", p.ImportPath, imported, why)
-			}
-		}
-	}
-}
-
-// forTests reports whether a package only helps tests: such a package is named something-test or something-lab, or is the
-// recorder of captures, and may import the packages that its tests need. TestNoTestHelpLinked checks that no program links
-// one, except for hosts that drills play.
-func forTests(path string) bool {
-	name := path[strings.LastIndexByte(path, '/')+1:]
-	return strings.HasSuffix(name, "test") && name != "attest" ||
-		strings.HasSuffix(name, "lab") ||
-		path == ours+"/fabricsm/mad/internal/capture"
-}
-
-// TestArrowsBreak shows that the rules refuse what they must.
-func TestArrowsBreak(t *testing.T) {
-	for _, tt := range []struct {
-		from, to string
-		broken   bool
-	}{
-		{"fabricsm/ib", ours + "/fabricsm/mad", true},
-		{"fabricsm/ib", "fmt", false},
-		{"fabricsm/mad", ours + "/fabricsm/ib", false},
-		{"fabricsm/mad", ours + "/fabricsm/topo", true},
-		{"fabricsm/route/minhop", ours + "/fabricsm/route", false},
-		{"fabricsm/route/minhop", ours + "/fabricsm/mad", true},
-		{"fabricsm/sm", ours + "/fabricsm/transport", true},
-		{"fabricsm/sm", ours + "/fabricsm/vault", true},
-		{"fabricsm/keys", ours + "/fabricsm/mad", true},
-		{"fabricsm/keys/keyfile", ours + "/fabricsm/keys", false},
-		{"fabricsm/sim", ours + "/fabricsm/sm", true},
-		{"fabricsm/sim", ours + "/fabricsm/smart", true},
-		{"attest/ek", ours + "/firmware", true},
-		{"firmware", ours + "/attest", true},
-		{"agent", ours + "/api/client", false},
-		{"agent", ours + "/api/store", true},
-		{"agent", ours + "/fabricsm/mad", true},
-		{"api/admission", "net/http", true},
-		{"api/admission", "net/netip", false},
-		{"api/admission", ours + "/fabricsm/sm", true},
-		{"api", ours + "/fabricsm/mad", true},
-		{"api", ours + "/cmd/internal/version", true},
-		{"cmd/portcullis", ours + "/cmd/internal/version", false},
-	} {
-		a, ok := find(ours + "/" + tt.from)
-		if !ok {
-			t.Errorf("%s falls under no arrow", tt.from)
-			continue
-		}
-		if why := a.broken(tt.to); (why != "") != tt.broken {
-			t.Errorf("%s imports %s: broken = %q, want broken %v", tt.from, tt.to, why, tt.broken)
-		}
-	}
-}
-
-// TestEtcdBehindStore holds etcd behind one package of ours.
-func TestEtcdBehindStore(t *testing.T) {
-	users := []string{}
-	for _, p := range goList(t, "./...") {
-		if slices.ContainsFunc(p.Imports, func(i string) bool { return within(i, "go.etcd.io") }) {
-			users = append(users, p.ImportPath)
-		}
-	}
-	for _, user := range users {
-		if user != ours+"/api/store/etcd" && user != ours+"/api/store/etcd/etcdtest" {
-			t.Errorf("%s imports etcd: ask api/store/etcd instead", user)
-		}
-	}
 }

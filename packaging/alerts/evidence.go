@@ -151,6 +151,29 @@ func evidence() []Rule {
 			Quiet:  []Series{{Name: "portcullis_isolation_ghost_members", Values: "0x60"}, {Name: "portcullis_isolation_examined_timestamp_seconds", Values: "3000x60"}},
 		},
 		{
+			Name: "AdministrationDiscloses", Severity: Critical,
+			Expr:    `portcullis_isolation_disclosures > 0` + newest,
+			Summary: "Subnet administration disclosed {{ $value }} ports, partitions or keys of others to ports without the SA_Key",
+			Means:   "The last examination asked subnet administration as ports of hosts can. Its answers named ports or partitions of parties with which the port that asked shares no P_Key, or showed a key.",
+			Do: []string{
+				"`portcullis verify --last` lists which port got which record, and the cure.",
+				"Where it names no key: set `fabric.sa.sa_enhanced_trust_model` and `fabric.sa.sa_check_sgid_spoofing` to true. If they are, report it as a defect.",
+				"Where it names a key: replace the key (`portcullis keys --help`), and report it as a defect.",
+			},
+			More: "[verify.md](verify.md#subnet-administration)",
+			Fires: []Series{
+				{Name: "portcullis_isolation_disclosures", Values: "3x60"}, {Name: "portcullis_isolation_examined_timestamp_seconds", Values: "3000x60"},
+			},
+			Scrape: true,
+			Says:   "Subnet administration disclosed 3 ports, partitions or keys of others to ports without the SA_Key",
+			Quiet: []Series{
+				{Name: "portcullis_isolation_disclosures", Values: "0x60"},
+				{Name: "portcullis_isolation_examined_timestamp_seconds", Values: "3000x60"},
+				{Name: "portcullis_isolation_disclosures", Values: "3x60", From: "b:7443"},
+				{Name: "portcullis_isolation_examined_timestamp_seconds", Values: "2000x60", From: "b:7443"},
+			},
+		},
+		{
 			Name: "ProofOld", Severity: Warning,
 			Expr:    `time() - portcullis_isolation_examined_timestamp_seconds > on (fabric, job, instance) portcullis_isolation_max_age_seconds`,
 			Summary: "The isolation of all tenants was examined {{ $value | humanizeDuration }} ago, and proves nothing any more",

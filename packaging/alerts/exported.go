@@ -43,6 +43,7 @@ func Exported() []Metric {
 		{"counter", "http_limited_total", []string{"limit"}},
 		{"histogram", "http_request_seconds", []string{"route"}},
 		{"counter", "http_requests_total", []string{"method", "route", "status"}},
+		{"gauge", "isolation_disclosures", nil},
 		{"gauge", "isolation_examined_timestamp_seconds", nil},
 		{"gauge", "isolation_ghost_members", nil},
 		{"gauge", "isolation_max_age_seconds", nil},

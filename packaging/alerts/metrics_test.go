@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"portcullis/packaging/testenv"
@@ -28,6 +29,10 @@ type use struct {
 	Labels    []string
 }
 
+// judging is held while the judge is built and runs: two calls of go run at a time would both compile Prometheus's parser, where
+// the second of two in turn finds it compiled.
+var judging sync.Mutex
+
 // judged has Prometheus's parser read expressions.
 func judged(t *testing.T, exprs []string) []use {
 	t.Helper()
@@ -39,7 +44,9 @@ func judged(t *testing.T, exprs []string) []use {
 		}
 	}
 	judge.Stdin, judge.Stdout, judge.Stderr = &in, &out, &errs
+	judging.Lock()
 	err := judge.Run()
+	judging.Unlock()
 	if text := errs.String(); strings.Contains(text, "dial tcp") || strings.Contains(text, "module lookup disabled") {
 		testenv.Need(t, fmt.Errorf("the modules of packaging/judges.mod are not at hand: %s", text))
 	}
