@@ -285,7 +285,7 @@ func TestCheckNeedNotWalkEveryLID(t *testing.T) {
 		k.Disconnect(topo.PortID(draw(t)(k.NumPorts() - 1)))
 		f := k.Fabric()
 		tables := mustRoute(t, engines[draw(t)(1)], f, nil)
-		for range draw(t)(2) {
+		for range draw(t)(5) {
 			sw := f.Switches()[draw(t)(len(f.Switches())-1)]
 			lid := ib.LID(1 + draw(t)(int(tables.MaxLID)-1))
 			tables.Writable(nil, sw)[lid] = ib.PortNum(draw(t)(int(f.Node(sw).NumPorts)/8 + 1))
