@@ -3,36 +3,16 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
+
+	"portcullis/agent/checklist"
 )
-
-// Result is how a check of Doctor ended.
-type Result string
-
-// Results. Warning is what a run can do without, though the service may refuse
-// the host for it; Skipped is what could not be looked at because of another
-// check.
-const (
-	ResultOK      Result = "ok"
-	ResultWarning Result = "warning"
-	ResultFailed  Result = "failed"
-	ResultSkipped Result = "skipped"
-)
-
-// Check is one thing that a provisioning run needs.
-type Check struct {
-	Name   string `json:"check"`
-	Result Result `json:"result"`
-	Detail string `json:"detail"`         // what was found
-	Hint   string `json:"hint,omitempty"` // what to do
-}
 
 // Diagnosis is what Doctor found.
 type Diagnosis struct {
-	Ready  bool    `json:"ready"` // no check failed
-	Checks []Check `json:"checks"`
+	Ready  bool           `json:"ready"` // no check failed
+	Checks checklist.List `json:"checks"`
 }
 
 // Names of checks. They are part of the contract with provisioning systems.
@@ -65,7 +45,7 @@ type doctor struct {
 	now     func() time.Time
 	infinib string // where the kernel has its device nodes for MADs
 	root    string // of /etc and /boot
-	checks  []Check
+	checks  checklist.List
 }
 
 // Doctor looks whether a provisioning run has what it needs. It changes nothing:
@@ -87,34 +67,28 @@ func (d *doctor) diagnose(ctx context.Context) *Diagnosis {
 	d.ways(ctx)
 	d.selinux()
 	d.service(ctx)
-	out := &Diagnosis{Ready: true, Checks: d.checks}
-	for _, c := range d.checks {
-		out.Ready = out.Ready && c.Result != ResultFailed
-	}
-	return out
+	return &Diagnosis{Ready: d.checks.Failed() == nil, Checks: d.checks}
 }
 
-func (d *doctor) tell(name string, r Result, hint, format string, args ...any) {
-	d.checks = append(d.checks, Check{Name: name, Result: r, Detail: fmt.Sprintf(format, args...), Hint: hint})
+func (d *doctor) ok(name, format string, args ...any) {
+	d.checks.Add(name, checklist.OK, "", format, args...)
 }
-
-func (d *doctor) ok(name, format string, args ...any) { d.tell(name, ResultOK, "", format, args...) }
 
 func (d *doctor) warn(name, hint, format string, args ...any) {
-	d.tell(name, ResultWarning, hint, format, args...)
+	d.checks.Add(name, checklist.Warning, hint, format, args...)
 }
 
 func (d *doctor) failed(name string, err error) {
-	c := Check{Name: name, Result: ResultFailed, Detail: err.Error()}
+	hint := ""
 	if e, ok := errors.AsType[*Error](err); ok {
-		c.Hint = e.Hint
+		hint = e.Hint
 	}
-	d.checks = append(d.checks, c)
+	d.checks.Add(name, checklist.Failed, hint, "%v", err)
 }
 
 func (d *doctor) skip(because string, names ...string) {
 	for _, name := range names {
-		d.tell(name, ResultSkipped, "", "%s", because)
+		d.checks.Add(name, checklist.Skipped, "", "%s", because)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"portcullis/agent/checklist"
 )
 
 // TestDoctorClock: an answer of whole seconds that took its time is no skew.
@@ -16,16 +18,16 @@ func TestDoctorClock(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for _, tc := range []struct {
 		before, after time.Duration // of this host, from what the service says
-		want          Result
+		want          checklist.Result
 		says          string
 	}{
-		{0, 0, ResultOK, "0s from"},
-		{900 * time.Millisecond, 950 * time.Millisecond, ResultOK, "0s from"},
-		{-10 * time.Second, 10 * time.Second, ResultOK, "0s from"},
-		{32 * time.Second, 33 * time.Second, ResultWarning, "31s ahead of"},
-		{-41 * time.Second, -40 * time.Second, ResultWarning, "40s behind"},
-		{2 * time.Minute, 2 * time.Minute, ResultFailed, "1m59s ahead of"},
-		{-time.Hour, -time.Hour, ResultFailed, "1h0m0s behind"},
+		{0, 0, checklist.OK, "0s from"},
+		{900 * time.Millisecond, 950 * time.Millisecond, checklist.OK, "0s from"},
+		{-10 * time.Second, 10 * time.Second, checklist.OK, "0s from"},
+		{32 * time.Second, 33 * time.Second, checklist.Warning, "31s ahead of"},
+		{-41 * time.Second, -40 * time.Second, checklist.Warning, "40s behind"},
+		{2 * time.Minute, 2 * time.Minute, checklist.Failed, "1m59s ahead of"},
+		{-time.Hour, -time.Hour, checklist.Failed, "1h0m0s behind"},
 	} {
 		d := &doctor{}
 		d.clock(at.Add(tc.before), at.Add(tc.after), at)
@@ -80,7 +82,7 @@ func TestDoctorMADs(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.umad()
-	if a, b := d.checks[0], d.checks[1]; a.Result != ResultWarning || !strings.Contains(a.Detail, "umad7: no such file") || b.Result != ResultOK || b.Detail != "mlx5_0 port 1 by umad7" {
+	if a, b := d.checks[0], d.checks[1]; a.Result != checklist.Warning || !strings.Contains(a.Detail, "umad7: no such file") || b.Result != checklist.OK || b.Detail != "mlx5_0 port 1 by umad7" {
 		t.Errorf("got %+v and %+v", a, b)
 	}
 }

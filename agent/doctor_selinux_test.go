@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"portcullis/agent/checklist"
 	"portcullis/agent/selinux"
 	"portcullis/packaging/testenv"
 )
@@ -55,53 +56,53 @@ func TestDoctorSELinux(t *testing.T) {
 	const checks, none = "0 T security_ib_pkey_access\n", "0 T security_inode_create\n"
 	for name, tt := range map[string]struct {
 		files  map[string]string
-		result Result
+		result checklist.Result
 		says   []string
 	}{
-		"off": {nil, ResultOK, []string{"SELinux is off"}},
+		"off": {nil, checklist.OK, []string{"SELinux is off"}},
 		"no labels, and no checks": {
 			map[string]string{"sys/fs/selinux/enforce": "1", "sys/fs/selinux/policy": string(base), "proc/kallsyms": none},
-			ResultOK,
+			checklist.OK,
 			[]string{"no labels", "would enforce none"},
 		},
 		"no labels": {
 			map[string]string{"sys/fs/selinux/enforce": "1", "sys/fs/selinux/policy": string(base), "proc/kallsyms": checks},
-			ResultOK,
+			checklist.OK,
 			[]string{"no labels of portcullis-agent selinux"},
 		},
 		"enforced": {
 			map[string]string{"sys/fs/selinux/enforce": "1", "sys/fs/selinux/policy": ours, "proc/kallsyms": checks},
-			ResultOK,
+			checklist.OK,
 			[]string{"2 labels of P_Keys and 1 of ports, enforced by the kernel"},
 		},
 		"a kernel that looks at no label": {
 			map[string]string{"sys/fs/selinux/enforce": "1", "sys/fs/selinux/policy": ours, "proc/kallsyms": none},
-			ResultWarning,
+			checklist.Warning,
 			[]string{"built without CONFIG_SECURITY_INFINIBAND", "linux-image-cloud-amd64"},
 		},
 		"a kernel of which nothing is known": {
 			map[string]string{"sys/fs/selinux/enforce": "1", "sys/fs/selinux/policy": ours, "proc/sys/kernel/osrelease": "6.1"},
-			ResultWarning,
+			checklist.Warning,
 			[]string{"cannot find out whether the kernel checks them"},
 		},
 		"permissive": {
 			map[string]string{"sys/fs/selinux/enforce": "0", "sys/fs/selinux/policy": ours, "proc/kallsyms": checks},
-			ResultWarning,
+			checklist.Warning,
 			[]string{"permissive and denies nothing", "setenforce 1"},
 		},
 		"as Debian delivers it": {
 			map[string]string{"sys/fs/selinux/enforce": "1", "sys/fs/selinux/policy": ours, "proc/kallsyms": checks, "etc/selinux/semanage.conf": "expand-check=0\n"},
-			ResultWarning,
+			checklist.Warning,
 			[]string{"expand-check=0 in /etc/selinux/semanage.conf", "portcullis-agent selinux --check"},
 		},
 		"a module of before": {
 			map[string]string{"sys/fs/selinux/enforce": "1", "sys/fs/selinux/policy": labelled(t, "(allow portcullis_kernel_agents portcullis_endport_t"), "proc/kallsyms": checks},
-			ResultWarning,
+			checklist.Warning,
 			[]string{"kernel_t may not manage the ports", "write the module again"},
 		},
 		"no policy": {
 			map[string]string{"sys/fs/selinux/enforce": "1", "proc/kallsyms": checks},
-			ResultWarning,
+			checklist.Warning,
 			[]string{"cannot find out whether the policy labels partitions"},
 		},
 	} {

@@ -10,12 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/agent"
+	"portcullis/agent/checklist"
 	"portcullis/api/apitest"
 )
 
 // results returns the result of each check.
-func results(d *agent.Diagnosis) map[string]agent.Result {
-	out := map[string]agent.Result{}
+func results(d *agent.Diagnosis) map[string]checklist.Result {
+	out := map[string]checklist.Result{}
 	for _, c := range d.Checks {
 		out[c.Name] = c.Result
 	}
@@ -32,8 +33,8 @@ func detail(d *agent.Diagnosis, name string) string {
 }
 
 // healthy returns the results of the checks of a lab end that has everything a run needs. Only sysfs reports its adapter.
-func healthy() map[string]agent.Result {
-	return map[string]agent.Result{
+func healthy() map[string]checklist.Result {
+	return map[string]checklist.Result{
 		"configuration": "ok", "image": "ok", "state": "ok", "other-agent": "ok", "tpm": "ok", "agent-pcr": "ok", "event-log": "ok",
 		"firmware": "warning", "adapters": "ok", "registers": "warning", "lockdown": "ok", "umad": "warning",
 		"fwctl": "skipped", "vendor-tools": "skipped", "selinux": "ok",
@@ -45,14 +46,14 @@ func TestDoctor(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.config.Image = "image-1"
-	look := func(change map[string]agent.Result, says map[string]string) {
+	look := func(change map[string]checklist.Result, says map[string]string) {
 		t.Helper()
 		d := agent.Doctor(t.Context(), &l.config, "v1-test")
 		want := healthy()
 		ready := true
 		for name, r := range change {
 			want[name] = r
-			ready = ready && r != agent.ResultFailed
+			ready = ready && r != checklist.Failed
 		}
 		if diff := cmp.Diff(want, results(d)); diff != "" || d.Ready != ready {
 			t.Errorf("ready %v, want %v (-want +got):\n%s\n%+v", d.Ready, ready, diff, d.Checks)
@@ -78,32 +79,32 @@ func TestDoctor(t *testing.T) {
 	lock, err := os.OpenFile(filepath.Join(l.config.StateDir, "lock"), os.O_RDWR, 0)
 	must(t, err)
 	must(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
-	look(map[string]agent.Result{"other-agent": "failed", "tpm": "skipped", "agent-pcr": "skipped", "event-log": "skipped"},
+	look(map[string]checklist.Result{"other-agent": "failed", "tpm": "skipped", "agent-pcr": "skipped", "event-log": "skipped"},
 		map[string]string{"other-agent": "another portcullis-agent"})
 	must(t, lock.Close())
 	look(nil, nil)
 
 	good := l.config
 	l.config.StateDir = filepath.Join(t.TempDir(), "elsewhere")
-	look(map[string]agent.Result{"agent-pcr": "failed"}, map[string]string{"agent-pcr": "no record of"})
+	look(map[string]checklist.Result{"agent-pcr": "failed"}, map[string]string{"agent-pcr": "no record of"})
 	l.config = good
 
 	l.config.CA = apitest.Start(t, apitest.NewSite(t)).CAFile
-	look(map[string]agent.Result{"service-certificate": "failed", "service-ready": "skipped", "clock": "skipped"},
+	look(map[string]checklist.Result{"service-certificate": "failed", "service-ready": "skipped", "clock": "skipped"},
 		map[string]string{"service-certificate": "does not prove that it is the service"})
 	l.config.CA = filepath.Join(t.TempDir(), "none.pem")
-	look(map[string]agent.Result{"service": "failed", "service-certificate": "skipped", "service-ready": "skipped", "clock": "skipped"},
+	look(map[string]checklist.Result{"service": "failed", "service-certificate": "skipped", "service-ready": "skipped", "clock": "skipped"},
 		map[string]string{"service": "copy the service's CA"})
 	l.config = good
 
 	l.wire.set(false)
-	look(map[string]agent.Result{"service": "failed", "service-certificate": "skipped", "service-ready": "skipped", "clock": "skipped"},
+	look(map[string]checklist.Result{"service": "failed", "service-certificate": "skipped", "service-ready": "skipped", "clock": "skipped"},
 		map[string]string{"service": "check the network"})
 	l.wire.set(true)
 
 	file := filepath.Join(l.config.Sysfs, "kernel/security/tpm0/binary_bios_measurements")
 	must(t, os.WriteFile(file, l.tpm.EventLog()[:len(l.tpm.EventLog())-1], 0o644))
-	look(map[string]agent.Result{"event-log": "failed"}, nil)
+	look(map[string]checklist.Result{"event-log": "failed"}, nil)
 	must(t, os.Remove(file))
-	look(map[string]agent.Result{"event-log": "warning"}, nil)
+	look(map[string]checklist.Result{"event-log": "warning"}, nil)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/agent/checklist"
 	"portcullis/agent/hca/sysfs"
 )
 
@@ -43,19 +44,19 @@ func TestDoctorWays(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must(t, os.WriteFile(path, []byte(text+"\n"), 0o644))
 	}
-	look := func(change func()) map[string]Check {
+	look := func(change func()) map[string]checklist.Check {
 		t.Helper()
 		change()
 		d := &doctor{config: &c}
 		d.ways(t.Context())
-		out := map[string]Check{}
+		out := map[string]checklist.Check{}
 		for _, c := range d.checks {
 			out[c.Name] = c
 		}
 		return out
 	}
 	got := look(func() {})
-	if f := got[checkFWCTL]; f.Result != ResultWarning || !strings.Contains(f.Detail, "0000:17:00.0: the kernel has no node") || !strings.Contains(f.Hint, "no capability") {
+	if f := got[checkFWCTL]; f.Result != checklist.Warning || !strings.Contains(f.Detail, "0000:17:00.0: the kernel has no node") || !strings.Contains(f.Hint, "no capability") {
 		t.Errorf("fwctl: %+v", f)
 	}
 	need, err := whatToolsNeed(c.Sysfs, []sysfs.Function{{Address: "0000:17:00.0"}})
@@ -68,11 +69,11 @@ func TestDoctorWays(t *testing.T) {
 	if len(need.closed) != 1 || !strings.HasSuffix(need.closed[0], "no such file or directory") {
 		t.Errorf("configuration space that is not there: %q", need.closed)
 	}
-	if v := look(func() { c.VendorTools = false })[checkTools]; v.Result != ResultOK || !strings.Contains(v.Detail, "vendor_tools: false") {
+	if v := look(func() { c.VendorTools = false })[checkTools]; v.Result != checklist.OK || !strings.Contains(v.Detail, "vendor_tools: false") {
 		t.Errorf("tools that are not wanted: %+v", v)
 	}
 	for name, v := range look(func() { c.FWCTL = "unix:" + dir }) {
-		if v.Result != ResultSkipped || v.Detail != "the adapters are simulated" {
+		if v.Result != checklist.Skipped || v.Detail != "the adapters are simulated" {
 			t.Errorf("%s of simulated adapters: %+v", name, v)
 		}
 	}

@@ -122,6 +122,7 @@ var arrows = []arrow{
 		from: "agent/hca/register", may: []string{"fabricsm/ib"}, not: []string{"net", "os", "log", "context", "time"},
 		why: "registers are bytes; others carry them",
 	},
+	{from: "agent/checklist", not: []string{"os", "net", "log", "context", "time"}, why: "results of checks are text; the doctors make them"},
 	{from: "agent/selinux", may: []string{"fabricsm/ib", "fabricsm/strictyaml"}, not: []string{"os", "log", "context", "time"}, why: "a policy is text; others read and write files"},
 	{from: "agent/selinux/live", may: []string{"agent/selinux/policydb"}, why: "the running system is looked at beside what a policy is"},
 	{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,12 +40,7 @@ warnings, but the service may refuse the host.`,
 
 // unready is the error that names what failed.
 func unready(d *agent.Diagnosis) error {
-	var failed []string
-	for _, c := range d.Checks {
-		if c.Result == agent.ResultFailed {
-			failed = append(failed, c.Name)
-		}
-	}
+	failed := d.Checks.Failed()
 	if len(failed) == 0 {
 		return nil
 	}
@@ -58,19 +54,6 @@ func (a *app) printDiagnosis(d *agent.Diagnosis) error {
 	if a.json {
 		return a.print(d)
 	}
-	var b strings.Builder
-	for _, c := range d.Checks {
-		for i, line := range strings.Split(c.Detail, "\n") {
-			if i == 0 {
-				fmt.Fprintf(&b, "%-8s %s: %s\n", c.Result, c.Name, plain(line))
-			} else {
-				fmt.Fprintf(&b, "%-8s %s\n", "", plain(line))
-			}
-		}
-		if c.Hint != "" {
-			fmt.Fprintf(&b, "%-8s hint: %s\n", "", plain(c.Hint))
-		}
-	}
-	_, err := a.stdout.Write([]byte(b.String()))
+	_, err := io.WriteString(a.stdout, d.Checks.Text(plain))
 	return err
 }

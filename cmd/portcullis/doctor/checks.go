@@ -10,34 +10,17 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/agent/checklist"
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/internal/version"
 	"portcullis/cmd/portcullis/cli"
 )
 
-// result is what came of a check. The names are those of the agent's doctor.
-type result string
-
-const (
-	resultOK      result = "ok"
-	resultWarning result = "warning"
-	resultFailed  result = "failed"
-	resultSkipped result = "skipped"
-)
-
-// check is one thing that the service, or the way to it, needs.
-type check struct {
-	Name   string `json:"check"`
-	Result result `json:"result"`
-	Detail string `json:"detail"`         // what was found
-	Hint   string `json:"hint,omitempty"` // what to do
-}
-
 // diagnosis is what was found.
 type diagnosis struct {
-	OK     bool    `json:"ok"` // no check failed
-	Checks []check `json:"checks"`
+	OK     bool           `json:"ok"` // no check failed
+	Checks checklist.List `json:"checks"`
 }
 
 // Bounds of checks.
@@ -53,12 +36,8 @@ const (
 type doctor struct {
 	c       *client.Client
 	now     func() time.Time
-	checks  []check
+	checks  checklist.List
 	answers map[string]any
-}
-
-func (d *doctor) add(name string, r result, hint, format string, args ...any) {
-	d.checks = append(d.checks, check{name, r, fmt.Sprintf(format, args...), hint})
 }
 
 // refused adds a check that could not be made: it is skipped if the role may not see it or the service has no such part.
@@ -66,13 +45,13 @@ func (d *doctor) refused(name string, err error) {
 	p, ok := errors.AsType[*v1.Problem](err)
 	switch {
 	case ok && p.Code == v1.CodeForbidden:
-		d.add(name, resultSkipped, "", "the role of this credential may not see it")
+		d.checks.Add(name, checklist.Skipped, "", "the role of this credential may not see it")
 	case ok && p.Status == http.StatusServiceUnavailable && p.Code == v1.CodeUnavailable:
-		d.add(name, resultSkipped, p.Hint, "%v", err)
+		d.checks.Add(name, checklist.Skipped, p.Hint, "%v", err)
 	case ok:
-		d.add(name, resultFailed, p.Hint, "%v", err)
+		d.checks.Add(name, checklist.Failed, p.Hint, "%v", err)
 	default:
-		d.add(name, resultFailed, "", "%v", err)
+		d.checks.Add(name, checklist.Failed, "", "%v", err)
 	}
 }
 
@@ -90,11 +69,7 @@ func (d *doctor) examine(ctx context.Context) *diagnosis {
 		}, d.backup)
 		ask(d, "profile", func() (*v1.SecurityProfile, error) { return d.c.Profile(ctx, v1.ProfileQuery{}) }, d.profile)
 	}
-	out := &diagnosis{OK: true, Checks: d.checks}
-	for _, c := range d.checks {
-		out.OK = out.OK && c.Result != resultFailed
-	}
-	return out
+	return &diagnosis{OK: d.checks.Failed() == nil, Checks: d.checks}
 }
 
 // ask has the service answer, keeps the answer, and judges it.
@@ -112,17 +87,17 @@ func ask[T any](d *doctor, name string, get func() (*T, error), judge func(*T)) 
 func (d *doctor) reach(ctx context.Context) bool {
 	ch, err := d.c.OpenChannel(ctx)
 	if err != nil {
-		d.add("service", resultFailed, "check the address, the network, and the CA that is trusted (--ca)", "%v", err)
+		d.checks.Add("service", checklist.Failed, "check the address, the network, and the CA that is trusted (--ca)", "%v", err)
 		return false
 	}
 	defer ch.Close()
 	before := d.now()
 	_, at, err := ch.Hello(ctx)
 	if err != nil {
-		d.add("service", resultFailed, "something else than Portcullis answers there", "%v", err)
+		d.checks.Add("service", checklist.Failed, "something else than Portcullis answers there", "%v", err)
 		return false
 	}
-	d.add("service", resultOK, "", "it answers")
+	d.checks.Add("service", checklist.OK, "", "it answers")
 	d.certificate(ch.Certificate().NotAfter)
 	d.clocks(before, at)
 	return true
@@ -131,11 +106,11 @@ func (d *doctor) reach(ctx context.Context) bool {
 func (d *doctor) certificate(end time.Time) {
 	switch left := end.Sub(d.now()); {
 	case left <= 0:
-		d.add("service-certificate", resultFailed, "renew it at the service: portcullisd certificate renew", "it ended at %s", cli.Stamp(end))
+		d.checks.Add("service-certificate", checklist.Failed, "renew it at the service: portcullisd certificate renew", "it ended at %s", cli.Stamp(end))
 	case left < certificateEnds:
-		d.add("service-certificate", resultWarning, "renew it at the service: portcullisd certificate renew", "it ends at %s", cli.Stamp(end))
+		d.checks.Add("service-certificate", checklist.Warning, "renew it at the service: portcullisd certificate renew", "it ends at %s", cli.Stamp(end))
 	default:
-		d.add("service-certificate", resultOK, "", "it is from a trusted CA, and ends at %s", cli.Stamp(end))
+		d.checks.Add("service-certificate", checklist.OK, "", "it is from a trusted CA, and ends at %s", cli.Stamp(end))
 	}
 }
 
@@ -145,11 +120,11 @@ func (d *doctor) clocks(here, there time.Time) {
 	hint := "synchronize both clocks, by NTP for example"
 	switch {
 	case off.Abs() > clockWrong:
-		d.add("clock", resultFailed, hint, "the clocks here and at the service differ by %v", off)
+		d.checks.Add("clock", checklist.Failed, hint, "the clocks here and at the service differ by %v", off)
 	case off.Abs() > clockDiffers:
-		d.add("clock", resultWarning, hint, "the clocks here and at the service differ by %v", off)
+		d.checks.Add("clock", checklist.Warning, hint, "the clocks here and at the service differ by %v", off)
 	default:
-		d.add("clock", resultOK, "", "the clocks here and at the service agree within %v", clockDiffers)
+		d.checks.Add("clock", checklist.OK, "", "the clocks here and at the service agree within %v", clockDiffers)
 	}
 }
 
@@ -161,18 +136,18 @@ func (d *doctor) credential(ctx context.Context) bool {
 		if p, ok := errors.AsType[*v1.Problem](err); ok {
 			hint = cmp.Or(p.Hint, hint)
 		}
-		d.add("credential", resultFailed, hint, "%v", err)
+		d.checks.Add("credential", checklist.Failed, hint, "%v", err)
 		return false
 	}
 	d.answers["credential.json"] = who
 	detail := fmt.Sprintf("%s with the role %s", who.Name, who.Role)
 	switch {
 	case who.Expires == nil:
-		d.add("credential", resultOK, "", "%s, without an end", detail)
+		d.checks.Add("credential", checklist.OK, "", "%s, without an end", detail)
 	case who.Expires.Sub(d.now()) < tokenEnds && who.Method == "token":
-		d.add("credential", resultWarning, "have a new token made", "%s, which ends at %s", detail, cli.Stamp(*who.Expires))
+		d.checks.Add("credential", checklist.Warning, "have a new token made", "%s, which ends at %s", detail, cli.Stamp(*who.Expires))
 	default:
-		d.add("credential", resultOK, "", "%s, which ends at %s", detail, cli.Stamp(*who.Expires))
+		d.checks.Add("credential", checklist.OK, "", "%s, which ends at %s", detail, cli.Stamp(*who.Expires))
 	}
 	return true
 }
@@ -182,9 +157,9 @@ func (d *doctor) parts(ctx context.Context) {
 	ask(d, "ready", func() (*v1.Readiness, error) { return d.c.Ready(ctx) }, func(r *v1.Readiness) {
 		for _, c := range r.Checks {
 			if c.OK {
-				d.add("ready-"+c.Name, resultOK, "", "%s", cmp.Or(c.Detail, "it does its job"))
+				d.checks.Add("ready-"+c.Name, checklist.OK, "", "%s", cmp.Or(c.Detail, "it does its job"))
 			} else {
-				d.add("ready-"+c.Name, resultFailed, "see docs/operate/availability.md, and journalctl -u portcullisd at the service", "%s", cmp.Or(c.Detail, "it does not do its job"))
+				d.checks.Add("ready-"+c.Name, checklist.Failed, "see docs/operate/availability.md, and journalctl -u portcullisd at the service", "%s", cmp.Or(c.Detail, "it does not do its job"))
 			}
 		}
 	})
@@ -192,34 +167,34 @@ func (d *doctor) parts(ctx context.Context) {
 
 func (d *doctor) version(v *v1.Version) {
 	if own := version.Short(); v.Version != own {
-		d.add("version", resultWarning, "install the same release at both", "the service is %s, and this program %s", v.Version, own)
+		d.checks.Add("version", checklist.Warning, "install the same release at both", "the service is %s, and this program %s", v.Version, own)
 		return
 	}
-	d.add("version", resultOK, "", "service and this program are %s", v.Version)
+	d.checks.Add("version", checklist.OK, "", "service and this program are %s", v.Version)
 }
 
 func (d *doctor) serviceClock(c *v1.Clock) {
 	if c.State != "steady" {
-		d.add("service-clock", resultFailed, "see portcullis clock show", "the service does not believe its clock: it is %s since %s, off by %s, and nothing new is granted", c.State, cli.Stamp(c.Since), c.Off)
+		d.checks.Add("service-clock", checklist.Failed, "see portcullis clock show", "the service does not believe its clock: it is %s since %s, off by %s, and nothing new is granted", c.State, cli.Stamp(c.Since), c.Off)
 		return
 	}
-	d.add("service-clock", resultOK, "", "the service believes its clock")
+	d.checks.Add("service-clock", checklist.OK, "", "the service believes its clock")
 }
 
 func (d *doctor) manager(s *v1.SM) {
 	switch {
 	case len(s.Instances) > 0 && s.Leader == "":
-		d.add("subnet-manager", resultFailed, "see docs/operate/cluster.md", "none of %s leads", cli.Count(len(s.Instances), "instance"))
+		d.checks.Add("subnet-manager", checklist.Failed, "see docs/operate/cluster.md", "none of %s leads", cli.Count(len(s.Instances), "instance"))
 	case s.State != "Master":
-		d.add("subnet-manager", resultFailed, "see portcullis sm show", "it is %s, not Master", cmp.Or(s.State, "not known"))
+		d.checks.Add("subnet-manager", checklist.Failed, "see portcullis sm show", "it is %s, not Master", cmp.Or(s.State, "not known"))
 	case len(s.Problems) > 0:
-		d.add("subnet-manager", resultWarning, "see portcullis sm show", "%s: %s", cli.Count(len(s.Problems), "problem"), s.Problems[0])
+		d.checks.Add("subnet-manager", checklist.Warning, "see portcullis sm show", "%s: %s", cli.Count(len(s.Problems), "problem"), s.Problems[0])
 	case !s.Settled:
-		d.add("subnet-manager", resultWarning, "wait, and see portcullis sm top if that lasts", "it is Master, and the fabric is not settled yet")
+		d.checks.Add("subnet-manager", checklist.Warning, "wait, and see portcullis sm top if that lasts", "it is Master, and the fabric is not settled yet")
 	case s.Leader != "":
-		d.add("subnet-manager", resultOK, "", "it is Master at instance %s, and the fabric is settled", s.Leader)
+		d.checks.Add("subnet-manager", checklist.OK, "", "it is Master at instance %s, and the fabric is settled", s.Leader)
 	default:
-		d.add("subnet-manager", resultOK, "", "it is Master, and the fabric is settled")
+		d.checks.Add("subnet-manager", checklist.OK, "", "it is Master, and the fabric is settled")
 	}
 }
 
@@ -231,10 +206,10 @@ func (d *doctor) brakes(b *v1.Brakes) {
 		}
 	}
 	if len(engaged) > 0 {
-		d.add("brakes", resultWarning, "find out the cause, then: portcullis admission brake release", "engaged: %s", strings.Join(engaged, ", "))
+		d.checks.Add("brakes", checklist.Warning, "find out the cause, then: portcullis admission brake release", "engaged: %s", strings.Join(engaged, ", "))
 		return
 	}
-	d.add("brakes", resultOK, "", "none is engaged")
+	d.checks.Add("brakes", checklist.OK, "", "none is engaged")
 }
 
 func (d *doctor) backup(list *v1.List[v1.Backup]) {
@@ -247,11 +222,11 @@ func (d *doctor) backup(list *v1.List[v1.Backup]) {
 	}
 	switch {
 	case last.IsZero():
-		d.add("backup", resultWarning, hint, "there is no whole backup")
+		d.checks.Add("backup", checklist.Warning, hint, "there is no whole backup")
 	case d.now().Sub(last) > backupOld:
-		d.add("backup", resultWarning, hint, "the last one is of %s", cli.Stamp(last))
+		d.checks.Add("backup", checklist.Warning, hint, "the last one is of %s", cli.Stamp(last))
 	default:
-		d.add("backup", resultOK, "", "the last one is of %s", cli.Stamp(last))
+		d.checks.Add("backup", checklist.OK, "", "the last one is of %s", cli.Stamp(last))
 	}
 }
 
@@ -260,16 +235,16 @@ func (d *doctor) profile(p *v1.SecurityProfile) {
 	if i := slices.IndexFunc(p.Rules, func(r v1.ProfileFinding) bool { return r.Rule == "escrow-rehearsed" }); i >= 0 {
 		switch r := &p.Rules[i]; r.State {
 		case v1.RuleHolds:
-			d.add("escrow", resultOK, "", "an escrow kit was rehearsed")
+			d.checks.Add("escrow", checklist.OK, "", "an escrow kit was rehearsed")
 		case v1.RuleUnknown:
-			d.add("escrow", resultSkipped, "", "it is not known here whether an escrow kit was rehearsed")
+			d.checks.Add("escrow", checklist.Skipped, "", "it is not known here whether an escrow kit was rehearsed")
 		default:
-			d.add("escrow", resultWarning, r.Cure, "%s", r.Detail)
+			d.checks.Add("escrow", checklist.Warning, r.Cure, "%s", r.Detail)
 		}
 	}
 	if p.Count.Fails > 0 {
-		d.add("profile", resultWarning, "portcullis profile check", "%s of the profile %s do not hold", cli.Count(p.Count.Fails, "rule"), p.Name)
+		d.checks.Add("profile", checklist.Warning, "portcullis profile check", "%s of the profile %s do not hold", cli.Count(p.Count.Fails, "rule"), p.Name)
 		return
 	}
-	d.add("profile", resultOK, "", "no rule of the profile %s fails", p.Name)
+	d.checks.Add("profile", checklist.OK, "", "no rule of the profile %s fails", p.Name)
 }

@@ -3,7 +3,7 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,19 +65,6 @@ func show(env *cli.Env, d *diagnosis) error {
 	if !env.Tabular() {
 		return env.Print(d, nil)
 	}
-	var b strings.Builder
-	for _, c := range d.Checks {
-		for i, line := range strings.Split(c.Detail, "\n") {
-			if i == 0 {
-				fmt.Fprintf(&b, "%-8s %s: %s\n", c.Result, c.Name, cli.Plain(line))
-			} else {
-				fmt.Fprintf(&b, "%-8s %s\n", "", cli.Plain(line))
-			}
-		}
-		if c.Hint != "" {
-			fmt.Fprintf(&b, "%-8s hint: %s\n", "", cli.Plain(c.Hint))
-		}
-	}
-	_, err := env.Out.Write([]byte(b.String()))
+	_, err := io.WriteString(env.Out, d.Checks.Text(cli.Plain))
 	return err
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/agent/checklist"
 	"portcullis/api"
 	"portcullis/api/apitest"
 	"portcullis/api/client"
@@ -86,7 +87,7 @@ func TestDoctorOfAService(t *testing.T) {
 	}
 	out, code = doctorOf(t, append(flags, "-o", "json")...)
 	var found diagnosis
-	if err := json.Unmarshal([]byte(out), &found); err != nil || found.OK || code != 1 || len(found.Checks) != 1 || found.Checks[0].Result != resultFailed {
+	if err := json.Unmarshal([]byte(out), &found); err != nil || found.OK || code != 1 || len(found.Checks) != 1 || found.Checks[0].Result != checklist.Failed {
 		t.Errorf("a service that is away: exit %d, %v\n%s", code, err, out)
 	}
 }
@@ -98,49 +99,49 @@ func TestJudgements(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		do   func(*doctor)
-		want result
+		want checklist.Result
 	}{
-		{"certificate of years", func(d *doctor) { d.certificate(now.AddDate(1, 0, 0)) }, resultOK},
-		{"certificate of days", func(d *doctor) { d.certificate(now.AddDate(0, 0, 29)) }, resultWarning},
-		{"certificate that ended", func(d *doctor) { d.certificate(now) }, resultFailed},
-		{"clocks", func(d *doctor) { d.clocks(now, now.Add(5*time.Second)) }, resultOK},
-		{"clocks apart", func(d *doctor) { d.clocks(now, now.Add(6*time.Second)) }, resultWarning},
-		{"clocks far apart", func(d *doctor) { d.clocks(now, now.Add(-61*time.Second)) }, resultFailed},
-		{"a clock far behind", func(d *doctor) { d.clocks(now, now.Add(61*time.Second)) }, resultFailed},
-		{"same version", func(d *doctor) { d.version(&v1.Version{Version: version.Short()}) }, resultOK},
-		{"other version", func(d *doctor) { d.version(&v1.Version{Version: "v0"}) }, resultWarning},
-		{"steady clock", func(d *doctor) { d.serviceClock(&v1.Clock{State: "steady"}) }, resultOK},
-		{"clock behind", func(d *doctor) { d.serviceClock(&v1.Clock{State: "behind"}) }, resultFailed},
-		{"master", func(d *doctor) { d.manager(&v1.SM{State: "Master", Settled: true}) }, resultOK},
-		{"not settled", func(d *doctor) { d.manager(&v1.SM{State: "Master"}) }, resultWarning},
-		{"problems", func(d *doctor) { d.manager(&v1.SM{State: "Master", Settled: true, Problems: []string{"x"}}) }, resultWarning},
-		{"standby", func(d *doctor) { d.manager(&v1.SM{State: "Standby", Settled: true}) }, resultFailed},
+		{"certificate of years", func(d *doctor) { d.certificate(now.AddDate(1, 0, 0)) }, checklist.OK},
+		{"certificate of days", func(d *doctor) { d.certificate(now.AddDate(0, 0, 29)) }, checklist.Warning},
+		{"certificate that ended", func(d *doctor) { d.certificate(now) }, checklist.Failed},
+		{"clocks", func(d *doctor) { d.clocks(now, now.Add(5*time.Second)) }, checklist.OK},
+		{"clocks apart", func(d *doctor) { d.clocks(now, now.Add(6*time.Second)) }, checklist.Warning},
+		{"clocks far apart", func(d *doctor) { d.clocks(now, now.Add(-61*time.Second)) }, checklist.Failed},
+		{"a clock far behind", func(d *doctor) { d.clocks(now, now.Add(61*time.Second)) }, checklist.Failed},
+		{"same version", func(d *doctor) { d.version(&v1.Version{Version: version.Short()}) }, checklist.OK},
+		{"other version", func(d *doctor) { d.version(&v1.Version{Version: "v0"}) }, checklist.Warning},
+		{"steady clock", func(d *doctor) { d.serviceClock(&v1.Clock{State: "steady"}) }, checklist.OK},
+		{"clock behind", func(d *doctor) { d.serviceClock(&v1.Clock{State: "behind"}) }, checklist.Failed},
+		{"master", func(d *doctor) { d.manager(&v1.SM{State: "Master", Settled: true}) }, checklist.OK},
+		{"not settled", func(d *doctor) { d.manager(&v1.SM{State: "Master"}) }, checklist.Warning},
+		{"problems", func(d *doctor) { d.manager(&v1.SM{State: "Master", Settled: true, Problems: []string{"x"}}) }, checklist.Warning},
+		{"standby", func(d *doctor) { d.manager(&v1.SM{State: "Standby", Settled: true}) }, checklist.Failed},
 		{"none leads", func(d *doctor) {
 			d.manager(&v1.SM{State: "Master", Settled: true, Leadership: v1.Leadership{Instances: make([]v1.Instance, 3)}})
-		}, resultFailed},
-		{"brakes", func(d *doctor) { d.brakes(&v1.Brakes{Items: []v1.Brake{{Class: "drift"}}}) }, resultOK},
-		{"engaged", func(d *doctor) { d.brakes(&v1.Brakes{Items: []v1.Brake{{Class: "drift", Engaged: true}}}) }, resultWarning},
-		{"no backup", func(d *doctor) { d.backup(&v1.List[v1.Backup]{}) }, resultWarning},
-		{"a backup", func(d *doctor) { d.backup(&v1.List[v1.Backup]{Items: []v1.Backup{{Time: now.Add(-48 * time.Hour)}}}) }, resultOK},
-		{"an old one", func(d *doctor) { d.backup(&v1.List[v1.Backup]{Items: []v1.Backup{{Time: now.Add(-49 * time.Hour)}}}) }, resultWarning},
-		{"a broken one", func(d *doctor) { d.backup(&v1.List[v1.Backup]{Items: []v1.Backup{{Time: now, Problem: "short"}}}) }, resultWarning},
-		{"profile", func(d *doctor) { d.profile(&v1.SecurityProfile{}) }, resultOK},
-		{"rules fail", func(d *doctor) { d.profile(&v1.SecurityProfile{Count: v1.ProfileCount{Fails: 1}}) }, resultWarning},
-		{"forbidden", func(d *doctor) { d.refused("x", problem(403, v1.CodeForbidden)) }, resultSkipped},
-		{"not there", func(d *doctor) { d.refused("x", problem(503, v1.CodeUnavailable)) }, resultSkipped},
-		{"no leader", func(d *doctor) { d.refused("x", problem(503, v1.CodeNoLeader)) }, resultFailed},
-		{"a fault", func(d *doctor) { d.refused("x", problem(500, v1.CodeInternal)) }, resultFailed},
-		{"cut", func(d *doctor) { d.refused("x", errors.New("cut")) }, resultFailed},
+		}, checklist.Failed},
+		{"brakes", func(d *doctor) { d.brakes(&v1.Brakes{Items: []v1.Brake{{Class: "drift"}}}) }, checklist.OK},
+		{"engaged", func(d *doctor) { d.brakes(&v1.Brakes{Items: []v1.Brake{{Class: "drift", Engaged: true}}}) }, checklist.Warning},
+		{"no backup", func(d *doctor) { d.backup(&v1.List[v1.Backup]{}) }, checklist.Warning},
+		{"a backup", func(d *doctor) { d.backup(&v1.List[v1.Backup]{Items: []v1.Backup{{Time: now.Add(-48 * time.Hour)}}}) }, checklist.OK},
+		{"an old one", func(d *doctor) { d.backup(&v1.List[v1.Backup]{Items: []v1.Backup{{Time: now.Add(-49 * time.Hour)}}}) }, checklist.Warning},
+		{"a broken one", func(d *doctor) { d.backup(&v1.List[v1.Backup]{Items: []v1.Backup{{Time: now, Problem: "short"}}}) }, checklist.Warning},
+		{"profile", func(d *doctor) { d.profile(&v1.SecurityProfile{}) }, checklist.OK},
+		{"rules fail", func(d *doctor) { d.profile(&v1.SecurityProfile{Count: v1.ProfileCount{Fails: 1}}) }, checklist.Warning},
+		{"forbidden", func(d *doctor) { d.refused("x", problem(403, v1.CodeForbidden)) }, checklist.Skipped},
+		{"not there", func(d *doctor) { d.refused("x", problem(503, v1.CodeUnavailable)) }, checklist.Skipped},
+		{"no leader", func(d *doctor) { d.refused("x", problem(503, v1.CodeNoLeader)) }, checklist.Failed},
+		{"a fault", func(d *doctor) { d.refused("x", problem(500, v1.CodeInternal)) }, checklist.Failed},
+		{"cut", func(d *doctor) { d.refused("x", errors.New("cut")) }, checklist.Failed},
 	} {
 		d := &doctor{now: func() time.Time { return now }}
 		tt.do(d)
 		if len(d.checks) != 1 || d.checks[0].Result != tt.want || d.checks[0].Detail == "" && !strings.HasPrefix(d.checks[0].Name, "x") {
 			t.Errorf("%s: %+v, want %s", tt.name, d.checks, tt.want)
-		} else if c := d.checks[0]; c.Result == resultWarning && c.Hint == "" {
+		} else if c := d.checks[0]; c.Result == checklist.Warning && c.Hint == "" {
 			t.Errorf("%s: no hint", tt.name)
 		}
 	}
-	for state, want := range map[string]result{v1.RuleHolds: resultOK, v1.RuleFails: resultWarning, v1.RuleUnknown: resultSkipped} {
+	for state, want := range map[string]checklist.Result{v1.RuleHolds: checklist.OK, v1.RuleFails: checklist.Warning, v1.RuleUnknown: checklist.Skipped} {
 		d := &doctor{}
 		if d.profile(&v1.SecurityProfile{Rules: []v1.ProfileFinding{{Rule: "escrow-rehearsed", State: state}}}); d.checks[0].Name != "escrow" || d.checks[0].Result != want {
 			t.Errorf("escrow %s: %+v", state, d.checks)
