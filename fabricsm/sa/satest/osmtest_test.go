@@ -50,16 +50,19 @@ const (
 	closedPartitions = "Default=0x7fff: ALL=limited, SELF=full;\n"
 )
 
+// osmtestTimeout is how long osmtest waits for an answer, in milliseconds. By default that is a second, which a busy machine may need.
+const osmtestTimeout = "10000"
+
 // run runs a flow of osmtest at a host, and returns the problems.
 func (f *flow) run(t *testing.T, fabric ibsimlab.Client, pre satest.Preload, host string) (wrong string) {
 	t.Helper()
 	long := f.long
 	if long == 0 {
-		long = time.Minute
+		long = 5 * time.Minute
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
-	cmd, err := fabric.Command(ctx, host, "osmtest", append([]string{"-i", filepath.Join(fabric.Dir, "osmtest.dat")}, f.args...)...)
+	cmd, err := fabric.Command(ctx, host, "osmtest", append([]string{"-t", osmtestTimeout, "-i", filepath.Join(fabric.Dir, "osmtest.dat")}, f.args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
