@@ -26,7 +26,7 @@ FABRIC ?= portcullis-sim
 SLOW = ./cmd/portcullisd ./fabricsm/sm ./cmd/portcullis-demo ./fabricsm/sa/satest ./api/store/etcd ./cmd/portcullis-bench
 SIDE_BY_SIDE = -p 4 -parallel 6
 
-.PHONY: all build check test seeds floods model attack demo chaos boot image vm fuzz attack-fabric bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover bench-proof package setup clean help \
+.PHONY: all build check test seeds floods model attack demo chaos boot image vm fuzz attack-fabric bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover bench-proof bench-control package setup clean help \
 	format words house vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -143,6 +143,9 @@ bench-failover: build ## Measure how a Subnet Manager is replaced, and restarted
 
 bench-proof: build ## Measure what it costs to read a fabric and to prove that tenants are isolated; writes docs/benchmarks
 	go run ./cmd/portcullis-bench proof $(BENCH)
+
+bench-control: build ## Measure assignments, a storm of evidence, reads, and hosts that change their cluster all the time; writes docs/benchmarks
+	go run ./cmd/portcullis-bench control $(BENCH)
 
 package: build ## Build deb and rpm packages into dist/
 	packaging/package.sh $(VERSION)

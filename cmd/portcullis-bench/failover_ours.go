@@ -135,19 +135,30 @@ func (s *service) edit(edits map[string]string) error {
 
 // dial makes the clients of its API.
 func (s *service) dial() error {
-	ca, err := os.ReadFile(filepath.Join(s.etc(), "tls", "ca.pem"))
-	if err != nil {
-		return err
-	}
-	token, err := os.ReadFile(filepath.Join(s.etc(), "operator.token"))
+	ca, err := os.ReadFile(s.ca())
 	if err != nil {
 		return err
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	s.http = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}}
-	s.api, err = client.New(client.Options{URL: s.url, CA: ca, Token: string(bytes.TrimSpace(token)), Timeout: 2 * time.Minute})
+	s.api, err = s.client()
 	return err
+}
+
+func (s *service) ca() string { return filepath.Join(s.etc(), "tls", "ca.pem") }
+
+// client returns a client with connections of its own.
+func (s *service) client() (*client.Client, error) {
+	ca, err := os.ReadFile(s.ca())
+	if err != nil {
+		return nil, err
+	}
+	token, err := os.ReadFile(filepath.Join(s.etc(), "operator.token"))
+	if err != nil {
+		return nil, err
+	}
+	return client.New(client.Options{URL: s.url, CA: ca, Token: string(bytes.TrimSpace(token)), Timeout: 2 * time.Minute})
 }
 
 func (s *service) start() (err error) {

@@ -60,10 +60,7 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, like
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	now := time.Now().UTC().Truncate(time.Second)
-	clusters := make([]tenancy.Cluster, g.tenants)
-	for t := range clusters {
-		clusters[t] = tenancy.Cluster{Name: fmt.Sprintf("%s-%d", siteTenant, t), Tenant: g.tenantName(t), PKey: pkeyOf(t), Created: now}
-	}
+	clusters := g.clusters(now)
 	for from := 0; from < len(members); from += atOnce {
 		some := members[from:min(from+atOnce, len(members))]
 		revision, err := s.Update(ctx, func(tx *store.Tx) error {
@@ -90,23 +87,8 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, like
 		}
 	}
 	_, err = s.Update(ctx, func(tx *store.Tx) error {
-		by := map[string]*tenancy.Tenant{}
-		for i := range clusters {
-			c := &clusters[i]
-			if by[c.Tenant] == nil {
-				by[c.Tenant] = &tenancy.Tenant{Name: c.Tenant, Created: now}
-			}
-			by[c.Tenant].Clusters = append(by[c.Tenant].Clusters, c.Name)
-			err := errors.Join(tenancy.Clusters().Put(tx, c.Name, *c),
-				tenancy.PKeys().Put(tx, c.PKey.String(), tenancy.PKeyRecord{State: tenancy.PKeyUsed, Cluster: c.Name, Since: now}))
-			if err != nil {
-				return err
-			}
-		}
-		for name, t := range by {
-			if err := tenancy.Tenants().Put(tx, name, *t); err != nil {
-				return err
-			}
+		if err := g.writeTenants(tx, clusters, now); err != nil {
+			return err
 		}
 		if g.apart {
 			if err := g.declare(tx); err != nil {
@@ -116,6 +98,51 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, like
 		return inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: "benchmark", Hosts: len(members)})
 	})
 	return err
+}
+
+// clusters are those of all tenants, without hosts.
+func (g *ground) clusters(now time.Time) []tenancy.Cluster {
+	out := make([]tenancy.Cluster, g.tenants)
+	for t := range out {
+		out[t] = tenancy.Cluster{Name: g.clusterName(t), Tenant: g.tenantName(t), PKey: pkeyOf(t), Created: now}
+	}
+	return out
+}
+
+// clusterName returns the name of the cluster with a number.
+func (g *ground) clusterName(cluster int) string { return fmt.Sprintf("%s-%d", siteTenant, cluster) }
+
+// writeTenants writes clusters, their P_Keys and their tenants.
+func (g *ground) writeTenants(tx *store.Tx, clusters []tenancy.Cluster, now time.Time) error {
+	by := map[string]*tenancy.Tenant{}
+	for i := range clusters {
+		c := &clusters[i]
+		if by[c.Tenant] == nil {
+			by[c.Tenant] = &tenancy.Tenant{Name: c.Tenant, Created: now}
+		}
+		by[c.Tenant].Clusters = append(by[c.Tenant].Clusters, c.Name)
+		err := errors.Join(tenancy.Clusters().Put(tx, c.Name, *c),
+			tenancy.PKeys().Put(tx, c.PKey.String(), tenancy.PKeyRecord{State: tenancy.PKeyUsed, Cluster: c.Name, Since: now}))
+		if err != nil {
+			return err
+		}
+	}
+	for name, t := range by {
+		if err := tenancy.Tenants().Put(tx, name, *t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hostID is the name of a host in the inventory.
+func hostID(host int) string { return fmt.Sprintf("host-%05d", host) }
+
+// inventoryOf is what the inventory has of a host whose EK has a digest.
+func (g *ground) inventoryOf(host int, ek string) inventory.Host {
+	return inventory.Host{ID: hostID(host), EK: ek, HCAs: []inventory.HCA{{
+		NodeGUID: g.list.Nodes[g.hostAt(host)].GUID, Ports: []inventory.Port{{Num: 1, GUID: g.guid(host), Cable: g.place(host)}},
+	}}}
 }
 
 // declare writes switches, and hosts of instances of the service, into the inventory.
@@ -131,11 +158,9 @@ func (g *ground) declare(tx *store.Tx) error {
 		}
 	}
 	for _, h := range g.seats {
-		id := fmt.Sprintf("host-%05d", h)
-		err := inventory.Hosts().Put(tx, id, inventory.Host{ID: id, Role: inventory.RoleSM, HCAs: []inventory.HCA{{
-			NodeGUID: g.list.Nodes[g.hostAt(h)].GUID, Ports: []inventory.Port{{Num: 1, GUID: g.guid(h), Cable: g.place(h)}},
-		}}})
-		if err != nil {
+		at := g.inventoryOf(h, "")
+		at.Role = inventory.RoleSM
+		if err := inventory.Hosts().Put(tx, at.ID, at); err != nil {
 			return err
 		}
 	}
@@ -196,7 +221,7 @@ func (g *ground) found(tx *store.Tx, host int, like *alike, revision int64, now 
 
 // admit writes the records of one host.
 func (g *ground) admit(tx *store.Tx, host int, c *tenancy.Cluster, judged string, now time.Time) error {
-	id := fmt.Sprintf("host-%05d", host)
+	id := hostID(host)
 	c.Hosts = append(c.Hosts, id)
 	digest := sha256.Sum256([]byte(id))
 	ek := hex.EncodeToString(digest[:])
@@ -204,9 +229,7 @@ func (g *ground) admit(tx *store.Tx, host int, c *tenancy.Cluster, judged string
 	key := g.keyOf(host)
 	session := "session-of-" + id
 	return errors.Join(
-		inventory.Hosts().Put(tx, id, inventory.Host{ID: id, EK: ek, HCAs: []inventory.HCA{{
-			NodeGUID: node, Ports: []inventory.Port{{Num: 1, GUID: key.GUID, Cable: key.Place}},
-		}}}),
+		inventory.Hosts().Put(tx, id, g.inventoryOf(host, ek)),
 		hostrecord.Records().Put(tx, id, hostrecord.Record{
 			Phase: v1.PhaseAdmitted, Since: now, Cluster: c.Name, Tenant: c.Tenant, PKey: c.PKey, Epoch: 1, Window: now,
 			Evidence: &hostrecord.Evidence{Time: now, Session: session, Judged: judged}, Sealed: now, Granted: true, Admitted: true, Grants: []string{key.String()},

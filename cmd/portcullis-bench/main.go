@@ -46,6 +46,7 @@ func benchmarks() []benchmark {
 		{"sa", "what subnet administration answers", "36,1944,10368", "docs/benchmarks/sa.md", administer, ""},
 		{"failover", "what it takes to replace a subnet manager", "36,1944,10368", "docs/benchmarks/failover.md", failover, ""},
 		{"proof", "what it costs to read a fabric and to prove that its tenants are isolated", "36,1944,10368", "docs/benchmarks/proof.md", prove, ""},
+		{"control", "what programs of a cloud, their agents and readers get at once", "1944,10368", "docs/benchmarks/control.md", control, ""},
 	}
 }
 
@@ -62,7 +63,7 @@ type options struct {
 	program string
 	out     string
 
-	duration time.Duration // of each run of sim and sa
+	duration time.Duration // of each run of sim and sa, and of the changes of control
 	only     string        // the one rival that failover measures; empty: all
 	ways     []string      // that failover measures; empty: all
 	own      bool          // failover measures on our simulator alone
@@ -112,7 +113,10 @@ func (b *benchmark) parse(args []string, stderr io.Writer) (*options, error) {
 	fs.SetOutput(stderr)
 	sizes := fs.String("sizes", b.sizes, "hosts of the three-level fat trees to measure on")
 	o := &options{}
-	fs.IntVar(&o.runs, "runs", 3, "runs of each subject on each fabric")
+	o.runs = 1
+	if b.name != "control" {
+		fs.IntVar(&o.runs, "runs", 3, "runs of each subject on each fabric")
+	}
 	program := "portcullisd"
 	if b.program != "" {
 		program = b.program
@@ -120,6 +124,9 @@ func (b *benchmark) parse(args []string, stderr io.Writer) (*options, error) {
 	fs.StringVar(&o.program, program, "bin/"+program, "the program to measure")
 	if b.name == "sim" || b.name == "sa" {
 		fs.DurationVar(&o.duration, "duration", time.Second, "how long each measurement goes on")
+	}
+	if b.name == "control" {
+		fs.DurationVar(&o.duration, "duration", 10*time.Minute, "how long hosts change their cluster; clients read for a tenth of it")
 	}
 	ways := ""
 	if b.name == "failover" {

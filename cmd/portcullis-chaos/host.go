@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
-	"time"
 
 	"portcullis/api/client"
-	v1 "portcullis/api/v1"
-	"portcullis/attest"
 	"portcullis/attest/attesttest"
+	"portcullis/cmd/internal/softagent"
 )
 
 // machine is a host of the site: a TPM in software, and the truth of which P_Keys its ports
@@ -114,40 +111,5 @@ func (m *machine) may(cluster string) bool {
 
 // attest boots the host and attests it once to a service: evidence and hand-over.
 func (m *machine) attest(ctx context.Context, c *client.Client) error {
-	m.tpm.Reboot()
-	m.tpm.Statement.CollectedAt = time.Now().UTC().Truncate(time.Second)
-	if err := m.tpm.NewKeys(); err != nil {
-		return err
-	}
-	ch, err := c.OpenChannel(ctx)
-	if err != nil {
-		return err
-	}
-	defer ch.Close()
-	session, err := ch.OpenSession(ctx, m.tpm.Request())
-	if err != nil {
-		return err
-	}
-	evidence, err := m.tpm.Answer(session, ch.Binding())
-	if err != nil {
-		return err
-	}
-	result, err := ch.SubmitEvidence(ctx, session.ID, evidence)
-	if err != nil {
-		return err
-	}
-	return m.handOver(ctx, ch, session, result)
-}
-
-// handOver caps the register of the agent and shows that by a second quote.
-func (m *machine) handOver(ctx context.Context, ch *client.Channel, s *attest.Session, r *v1.AttestResult) error {
-	if r.Seal == nil {
-		return errors.New("the evidence was accepted and no hand-over asked for")
-	}
-	seal, err := m.tpm.Seal(s, r.Seal, ch.Binding())
-	if err != nil {
-		return err
-	}
-	_, err = ch.SubmitSeal(ctx, s.ID, seal)
-	return err
+	return softagent.Attest(ctx, c, m.tpm)
 }
