@@ -93,7 +93,7 @@ type Options struct {
 	Tokens         *credential.Tokens
 	Verifier       TokenVerifier      // nil: no tokens of identity providers are accepted
 	Machines       MachineVerifier    // nil: clients authenticate by tokens alone
-	Logins         []v1.LoginProvider // at which people sign in from the CLI; nil: none
+	Logins         []v1.LoginProvider // at which people sign in; nil: none
 	ChannelBinding ChannelBinding
 	Limits         Limits
 	Version        string
@@ -203,7 +203,11 @@ func New(o Options) *Server {
 		mountUFM(s, r, *o.UFM)
 	}
 	if o.Pages {
-		pages := web.New(r.NotFoundHandler())
+		var issuers []string
+		for n := range o.Logins {
+			issuers = append(issuers, o.Logins[n].Issuer)
+		}
+		pages := web.New(r.NotFoundHandler(), issuers)
 		for _, path := range []string{"/", strings.TrimSuffix(web.Root, "/"), web.Root + "*"} {
 			plain.Get(path, pages.ServeHTTP)
 			plain.Head(path, pages.ServeHTTP)

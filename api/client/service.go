@@ -11,7 +11,7 @@ func (c *Client) WhoAmI(ctx context.Context) (*v1.WhoAmI, error) {
 	return ask[v1.WhoAmI](ctx, c, whoami, nil)
 }
 
-// Logins returns the identity providers at which people sign in from the CLI. It needs no credential.
+// Logins returns the identity providers at which people sign in. It needs no credential.
 func (c *Client) Logins(ctx context.Context) (*v1.Logins, error) {
 	return ask[v1.Logins](ctx, c, listLogins, nil)
 }

@@ -38,7 +38,7 @@ type Issuer struct {
 	Rules     []Rule // the first one that holds assigns the role
 	TLS       *tls.Config
 	CA        []byte // PEM: the only authorities of its certificate, of which TLS is made; nil: those of the system
-	Login     *Login // how people sign in from the CLI; nil: they bring a token
+	Login     *Login // how people sign in; nil: they bring a token
 }
 
 // Rule assigns a role to tokens in which a claim has a value: is the string, or a list that has it. Claim is the name of a claim, or

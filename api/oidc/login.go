@@ -22,7 +22,7 @@ const (
 	IDToken     = "id"
 )
 
-// Login says with which client people sign in at an issuer from the CLI. All of it is published to any caller: it has no secret, so
+// Login says with which client people sign in at an issuer. All of it is published to any caller: it has no secret, so
 // the provider must have the client as a public one.
 type Login struct {
 	ClientID string

@@ -1,6 +1,6 @@
 package v1
 
-// Logins are the identity providers at which people sign in from the command line. They hold no secret.
+// Logins are the identity providers at which people sign in. They hold no secret.
 type Logins struct {
 	Providers []LoginProvider `json:"providers" maxItems:"8"`
 }

@@ -12,7 +12,9 @@ import (
 	"html"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -21,8 +23,8 @@ const Root = "/ui/"
 
 const (
 	// policy lets a page run and show only what this service serves. Trusted Types make a browser that knows them refuse to
-	// take text as markup.
-	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	// take text as markup. Where people sign in at identity providers, a page may ask these, too.
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'%s; " +
 		"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 	// forever is for paths that have the digest of what they lead to.
@@ -56,16 +58,35 @@ type asset struct {
 // paths that do not exist.
 type Pages struct {
 	assets  map[string]*asset // by path
+	policy  string
 	missing http.Handler
 }
 
-// New reads the pages out of the program. missing answers for paths that lead to none.
-func New(missing http.Handler) *Pages {
+// New reads the pages out of the program. missing answers for paths that lead to none. issuers are the URLs of identity providers at
+// which people sign in: their origins are the only ones beside the service itself that a page may ask.
+func New(missing http.Handler, issuers []string) *Pages {
 	p, err := read(files, missing)
 	if err != nil {
 		panic(err) // a test makes them
 	}
+	p.policy = fmt.Sprintf(policy, origins(issuers))
 	return p
+}
+
+// host has the characters of names and addresses, with a port, and none that means something in a policy.
+var host = regexp.MustCompile(`^[A-Za-z0-9.:\[\]-]+$`)
+
+// origins returns the origins of https URLs, each once, for a policy. Of what is none, a page may ask nothing.
+func origins(urls []string) string {
+	var out strings.Builder
+	for _, text := range urls {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "https" || !host.MatchString(u.Host) || strings.Contains(out.String()+" ", " https://"+u.Host+" ") {
+			continue
+		}
+		out.WriteString(" https://" + u.Host)
+	}
+	return out.String()
 }
 
 // read makes pages of files. The folder of all but the first page is called by their digest, so that a browser may keep them
@@ -125,7 +146,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", p.policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

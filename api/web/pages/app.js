@@ -13,6 +13,7 @@ import * as keys from './keys.js';
 import * as overview from './overview.js';
 import * as port from './port.js';
 import * as profile from './profile.js';
+import * as signin from './signin.js';
 import * as violations from './violations.js';
 
 const part = (id) => document.getElementById(id);
@@ -58,7 +59,8 @@ function askToken(why) {
   // A program that keeps passwords wants a name to keep this one under.
   const name = el('input', {type: 'text', autocomplete: 'username', value: 'portcullis', hidden: true, 'aria-hidden': 'true'});
   const form = el('form', {class: 'signin'}, name, el('label', {for: 'token'}, 'Token'), input, button);
-  main.append(el('h1', {tabindex: '-1'}, 'Sign in'), wrong, form, el('p', {id: 'about'},
+  const people = el('div', {class: 'people'});
+  main.append(el('h1', {tabindex: '-1'}, 'Sign in'), wrong, people, form, el('p', {id: 'about'},
     'These pages change nothing: a token with the role viewer is enough, as ', el('code', {}, 'portcullisd token --role viewer'),
     ' makes it. Receipts need another role. The token stays in the memory of this page. A reload forgets it.'));
   form.addEventListener('submit', async (e) => {
@@ -69,10 +71,7 @@ function askToken(why) {
       const token = input.value.trim();
       input.value = '';
       if (/[^\x21-\x7e]/.test(token)) throw new Error('a token has no blanks and no characters beyond ASCII');
-      api.signIn(token, () => {});
-      const who = await api.get('/v1/whoami', {signal});
-      api.signIn(token, askToken);
-      enter(who);
+      await accept(token, signal);
     } catch (err) {
       if (signal.aborted) return;
       api.signOut();
@@ -82,6 +81,57 @@ function askToken(why) {
     }
   });
   input.focus();
+  offer(people, wrong, signal);
+}
+
+// accept asks the service whether it accepts a credential, and enters with it.
+async function accept(token, signal) {
+  api.signIn(token, () => {});
+  const who = await api.get('/v1/whoami', {signal});
+  api.signIn(token, askToken);
+  enter(who);
+}
+
+// offer shows a button for each identity provider of the service.
+async function offer(people, wrong, signal) {
+  const failed = (err) => { if (!signal.aborted) wrong.replaceChildren(refusal(err)); };
+  let list = [];
+  try {
+    list = await signin.providers(signal);
+  } catch (err) {
+    failed(err);
+  }
+  if (signal.aborted) return;
+  people.append(...list.map((p) => {
+    const button = el('button', {type: 'button', title: p.issuer}, `Sign in with ${p.name}`);
+    button.addEventListener('click', async () => {
+      button.disabled = true;
+      try {
+        await signin.begin(p, signal);
+      } catch (err) {
+        failed(err);
+        button.disabled = false;
+      }
+    });
+    return button;
+  }));
+  if (list.length) people.append(el('p', {}, 'or with a token:'));
+}
+
+// start shows the form, or goes on with the answer that the browser brought from an identity provider.
+async function start() {
+  const answer = signin.came();
+  if (!answer) {
+    askToken();
+    return;
+  }
+  const signal = close();
+  main.append(el('h1', {tabindex: '-1'}, 'Sign in'), el('p', {role: 'status'}, 'The identity provider has answered. Asking…'));
+  try {
+    await accept(await signin.finish(answer, signal), signal);
+  } catch (err) {
+    if (!signal.aborted) askToken(err);
+  }
 }
 
 function enter(who) {
@@ -94,7 +144,6 @@ function enter(who) {
   part('nav').hidden = part('who').hidden = false;
   route();
 }
-
 
 function route() {
   if (part('who').hidden) return;
@@ -126,4 +175,4 @@ part('skip').addEventListener('click', (e) => {
   main.focus();
 });
 window.addEventListener('hashchange', route);
-askToken();
+start();

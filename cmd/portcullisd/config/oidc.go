@@ -25,7 +25,7 @@ type Issuer struct {
 	Login     *IssuerLogin `yaml:"login"`
 }
 
-// IssuerLogin says with which client people sign in from the CLI.
+// IssuerLogin says with which client people sign in.
 type IssuerLogin struct {
 	ClientID string   `yaml:"client_id"`
 	Scopes   []string `yaml:"scopes"`

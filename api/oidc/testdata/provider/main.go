@@ -8,6 +8,7 @@
 //	deny N CODE     a user of provider N denies it
 //	life N SECONDS  ID tokens that provider N makes for public clients live so long from now on
 //	forget N        provider N knows none of its refresh tokens any more
+//	redirect N URI  provider N sends browsers with codes of public clients to this address, too
 //
 // Each provider has the public client portcullis-cli beside, which may use device authorization, and a code with PKCE and a loopback
 // redirect. Whoever opens the login page is the user.
@@ -30,6 +31,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -73,6 +75,7 @@ type keeper struct {
 	keys []*key // the last one signs
 	life time.Duration
 
+	redirects []string        // of public clients
 	forgotten map[string]bool // refresh tokens
 	given     []string        // refresh tokens
 }
@@ -80,13 +83,15 @@ type keeper struct {
 // public is a client without a secret.
 type public struct {
 	*storage.Client
-	life time.Duration
+	life      time.Duration
+	redirects []string
 }
 
 func (*public) ApplicationType() op.ApplicationType { return op.ApplicationTypeNative }
 func (*public) AuthMethod() oidc.AuthMethod         { return oidc.AuthMethodNone }
 func (*public) AccessTokenType() op.AccessTokenType { return op.AccessTokenTypeJWT }
 func (c *public) IDTokenLifetime() time.Duration    { return c.life }
+func (c *public) RedirectURIs() []string            { return slices.Concat(c.Client.RedirectURIs(), c.redirects) }
 func (*public) GrantTypes() []oidc.GrantType {
 	return []oidc.GrantType{oidc.GrantTypeCode, oidc.GrantTypeRefreshToken, oidc.GrantTypeDeviceCode}
 }
@@ -96,7 +101,7 @@ func (k *keeper) GetClientByClientID(ctx context.Context, id string) (op.Client,
 	if client, ok := c.(*storage.Client); ok && id == publicClient {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		return &public{client, k.life}, err
+		return &public{client, k.life, slices.Clone(k.redirects)}, err
 	}
 	return c, err
 }
@@ -279,6 +284,11 @@ func main() {
 			p.keeper.life = time.Duration(seconds) * time.Second
 			p.keeper.mu.Unlock()
 			fmt.Println("set")
+		case "redirect":
+			p.keeper.mu.Lock()
+			p.keeper.redirects = append(p.keeper.redirects, client)
+			p.keeper.mu.Unlock()
+			fmt.Println("added")
 		case "forget":
 			p.keeper.forget()
 			fmt.Println("forgotten")
