@@ -20,7 +20,7 @@ import (
 const hostile = `<img src=x onerror="document.title='taken'"><b>x</b>`
 
 // served starts the real API, with its pages, over hosts that have software keys. edit may change its options before, and be nil.
-func served(t *testing.T, edit func(*api.Options), hosts ...string) (*apitest.Site, *apitest.Server) {
+func served(t testing.TB, edit func(*api.Options), hosts ...string) (*apitest.Site, *apitest.Server) {
 	t.Helper()
 	site := apitest.NewSite(t)
 	file := site.Inventory(hosts...)

@@ -1,6 +1,8 @@
-// The fabric as a map: switches in rows, the ports of hosts below their leaf, colored by phase, tenant, health, proof or load.
+// The fabric as a map: switches in rows, the ports of hosts below their leaf, colored by phase, tenant, health, proof,
+// load, or how they differ from what is declared.
 
 import {all, get, repeat} from './api.js';
+import {declared} from './declared.js';
 import {el, link, refusal, section, svg, to} from './dom.js';
 import {load} from './load.js';
 import * as map from './map.js';
@@ -31,6 +33,7 @@ const waysOf = (signal) => ({
   health: {of: healthOf, color: (v) => healthColors[v]},
   proof: proof(signal),
   load: load(signal),
+  declared: declared(signal),
 });
 
 // askEvery is after how long a way asks again.
@@ -69,8 +72,8 @@ async function outline(signal) {
   return {switches: [...nodes.values()], trunks: [...pairs.values()]};
 }
 
-// show fills the page.
-export function show({main, signal}) {
+// show fills the page. The address may name a switch port to show, as at, and a way to color.
+export function show({main, signal, query}) {
   const canvas = el('canvas', {class: 'map', tabindex: '0', role: 'img', 'aria-label': 'Map of the fabric', 'aria-describedby': 'map-keys'});
   const ctx = canvas.getContext('2d');
   const about = el('p', {}, 'Asking…');
@@ -79,7 +82,7 @@ export function show({main, signal}) {
   const said = el('div', {class: 'about'}); // of the way to color
   const ways = waysOf(signal);
   const chosenText = el('div', {role: 'status', class: 'chosen'});
-  const way = el('select', {}, Object.keys(ways).map((w) => el('option', {value: w}, w)));
+  const way = el('select', {}, Object.keys(ways).map((w) => el('option', {value: w, selected: query.get('color') === w}, w)));
   const search = el('input', {type: 'search', autocomplete: 'off', spellcheck: 'false'});
   const form = el('form', {class: 'filters', role: 'search', 'aria-label': 'Map'}, el('label', {}, 'Host or switch', search),
     el('button', {type: 'submit'}, 'Find'), el('label', {}, 'Color', way));
@@ -98,6 +101,9 @@ export function show({main, signal}) {
   let chosen = null;
   let waiting = false;
   let looks = null; // of the trunks, where the way has some
+  let drawn = null; // the plan, with the lines that the way adds
+  let target = null; // what the view goes to
+  let asks = query.get('at'); // the switch port that the address names
 
   function redraw() {
     if (waiting || !plan) return;
@@ -113,8 +119,12 @@ export function show({main, signal}) {
         view = null;
       }
       view ||= map.fit(plan, width, height);
+      if (target) {
+        view = closeTo(target, view);
+        target = null;
+      }
       const w = ways[way.value];
-      map.draw(ctx, plan, view, {
+      map.draw(ctx, drawn || plan, view, {
         width, height, colors: themed(), chosen, paths: hops.map((h) => map.course(plan, h)), colorOf: (h) => w.color(w.of(h)),
         markOf: w.mark ? (h) => w.mark(w.of(h)) : undefined, leafOf: w.leaf, looks,
       });
@@ -157,8 +167,11 @@ export function show({main, signal}) {
     for (const t of plan.tiles) for (const h of t.node.hosts) counts.set(w.of(h), (counts.get(w.of(h)) || 0) + 1);
     legend.replaceChildren(...[...counts].sort((a, b) => b[1] - a[1]).slice(0, 24).map(([v, n]) => el('li', {},
       svg('svg', {viewBox: '0 0 10 10', width: 14, height: 14, 'aria-hidden': 'true'}, svg('rect', {width: 10, height: 10, fill: w.color(v)}), sign(w.mark?.(v))), ` ${v}: ${n}`)));
-    looks = w.trunk ? plan.trunks.map(([a, b]) => w.trunk(a, b)) : null;
-    said.replaceChildren(...(w.said ? [w.said()].flat() : []));
+    const there = new Set(plan.trunks.map((ends) => [...ends].sort().join(' ')));
+    drawn = {...plan, trunks: [...plan.trunks, ...(w.lines?.() || []).filter((ends) => !there.has([...ends].sort().join(' ')))]};
+    looks = w.trunk ? drawn.trunks.map(([a, b]) => w.trunk(a, b)) : null;
+    const text = w.said ? [w.said()].flat() : [];
+    if (text.length !== said.childNodes.length || text.some((n, i) => n !== said.childNodes[i])) said.replaceChildren(...text); // focus stays
     const ports = plan.tiles.reduce((sum, t) => sum + t.node.hosts.length, 0);
     const words = `${plan.tiles.length} switches, ${ports} ports of hosts, ${plan.trunks.length} pairs of switches with links`;
     about.textContent = `${words}.`;
@@ -188,10 +201,29 @@ export function show({main, signal}) {
       chosenText.replaceChildren(el('p', {}, 'The fabric shows no host and no switch of that name.'));
       return;
     }
-    const scale = Math.max(view.scale, 2);
-    const c = found.host >= 0 ? map.cell(found.tile, found.host) : {x: found.tile.x + found.tile.width / 2, y: found.tile.y + map.tile.head / 2, size: 0};
-    view = {scale, x: canvas.width / 2 - (c.x + c.size / 2) * scale, y: canvas.height / 2 - (c.y + c.size / 2) * scale};
+    target = found;
     redraw();
+  }
+
+  // closeTo is a view with a host or a switch in its middle.
+  function closeTo(found, from) {
+    const scale = Math.max(from.scale, 2);
+    const c = found.host >= 0 ? map.cell(found.tile, found.host) : {x: found.tile.x + found.tile.width / 2, y: found.tile.y + map.tile.head / 2, size: 0};
+    return {scale, x: canvas.width / 2 - (c.x + c.size / 2) * scale, y: canvas.height / 2 - (c.y + c.size / 2) * scale};
+  }
+
+  // showPlace chooses the switch port that the address names.
+  function showPlace() {
+    if (!asks) return;
+    const place = asks;
+    asks = '';
+    const t = plan.of.get(place.split('/')[0]);
+    if (!t) {
+      chosenText.replaceChildren(el('p', {}, `The fabric shows no switch port ${place}.`));
+      return;
+    }
+    target = {tile: t, host: t.node.hosts.findIndex((h) => h.place === place)};
+    choose(target);
   }
 
   form.addEventListener('submit', (e) => { e.preventDefault(); find(); });
@@ -267,7 +299,7 @@ export function show({main, signal}) {
       const {switches, trunks} = await outline(signal);
       const was = chosen && [chosen.tile.node.guid, chosen.host];
       plan = map.place(switches, trunks);
-      looks = null;
+      looks = drawn = null;
       chosen = was && plan.of.has(was[0]) ? {tile: plan.of.get(was[0]), host: was[1]} : null;
       shape = now;
     }
@@ -278,5 +310,6 @@ export function show({main, signal}) {
     });
     await more();
     join();
+    showPlace();
   }, failed);
 }

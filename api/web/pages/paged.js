@@ -4,8 +4,9 @@ import {repeat} from './api.js';
 import {el, refusal} from './dom.js';
 
 // paged asks for a page of a list every so often and shows it. ask takes a cursor, and returns the page. shown is called with
-// the items of each. It returns what stands above and below the list.
-export function paged({signal, list, ask, every, what, shown = () => {}}) {
+// the items of each. It returns what stands above and below the list. While pause holds the page, the list stays as it is; its
+// buttons work.
+export function paged({signal, list, ask, every, what, shown = () => {}, pause}) {
   const before = ['']; // cursors of the pages up to this one
   let next = '';
   const wrong = el('div');
@@ -32,7 +33,8 @@ export function paged({signal, list, ask, every, what, shown = () => {}}) {
   const turn = () => look().then(() => failed(null), (err) => { if (!signal.aborted) failed(err); });
   back.addEventListener('click', () => { before.pop(); turn(); });
   forth.addEventListener('click', () => { before.push(next); turn(); });
-  repeat(every, signal, look, failed);
+  pause?.resumed(turn);
+  repeat(every, signal, () => (pause?.held() ? undefined : look()), failed);
   return [wrong, list.node, pager];
 }
 

@@ -28,7 +28,7 @@ export function show({main, signal, id}) {
     about.replaceChildren(!p ? el('p', {}, 'The fabric shows no such port.') : facts([
       ['Switch', p.name], ['State', badge(p.state, p.state === 'Active' ? 'good' : 'wait')], ['Link', [p.width, p.speed].filter(Boolean).join(' ')],
       ['At the other end', p.peer && [p.peer.host ? link(to('hosts', p.peer.host), p.peer.host) : p.peer.name, `, port ${p.peer.port}`]],
-      ['P_Keys', (p.p_keys || []).join(' ')], ['Degraded', p.degraded], ['Problem', p.problem],
+      ['P_Keys', (p.p_keys || []).join(' ')], ['On the map', link(to('fabric', '', {at: id}), `${p.name}/${number}`)], ['Degraded', p.degraded], ['Problem', p.problem],
     ]));
   }, (err) => { if (err) about.replaceChildren(refusal(err)); });
   repeat(3000, signal, async () => {

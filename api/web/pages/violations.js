@@ -1,8 +1,9 @@
-// Violations and events, as they come.
+// Violations and events, as they come: the page can be held, and each place leads to the map.
 
 import {follow, get} from './api.js';
 import {badge, el, link, moment, refusal, section, time, to} from './dom.js';
 import {filters, paged} from './paged.js';
+import {pausing} from './pausing.js';
 import {table} from './table.js';
 
 export const title = 'Violations';
@@ -11,8 +12,21 @@ const verdicts = {claimed: 'wait', confirmed: 'bad', refuted: 'plain'};
 const severities = {critical: 'bad', warning: 'wait', notice: 'plain', info: 'plain'};
 
 function where(v) {
-  if (!v.place) return v.at || '';
-  return link(to('ports', v.place), v.at || v.place);
+  if (!v.place) return v.at || (v.lid ? `LID ${v.lid}` : '');
+  return el('span', {}, link(to('ports', v.place), v.at || v.place), ' ', onMap(v.place, v.at));
+}
+
+// onMap is a link to a switch port on the map.
+function onMap(place, name) {
+  return el('span', {}, '(', link(to('fabric', '', {at: place}), 'map', el('span', {class: 'unseen'}, ` of ${name || place}`)), ')');
+}
+
+// apart says which reports a row has that are not in its count, and which it stands for.
+function apart(v) {
+  return [
+    v.repeats ? `${v.repeats} sent once more, not counted` : '', v.counted ? `${v.counted} by the device's own counter` : '',
+    v.others ? 'stands for all that had no room' : '',
+  ].filter(Boolean).join('; ');
 }
 
 export const columns = [
@@ -23,11 +37,13 @@ export const columns = [
   {name: 'Kind', value: (v) => v.kind},
   {name: 'Verdict', value: (v) => v.verdict, show: (v) => badge(v.verdict, verdicts[v.verdict])},
   {name: 'Count', value: (v) => v.count},
+  {name: 'Besides', value: apart},
+  {name: 'Reported by', value: (v) => v.reporter_at},
   {name: 'What', value: (v) => v.text},
 ];
 
 const held = [
-  {name: 'Place', value: (h) => h.at || h.place, show: (h) => (h.place ? link(to('ports', h.place), h.at || h.place) : h.at)},
+  {name: 'Place', value: (h) => h.at || h.place, show: where},
   {name: 'Condition', value: (h) => h.condition || 'healthy', show: (h) => badge(h.condition || 'healthy', h.unhealthy ? 'bad' : 'good')},
   {name: 'Action', value: (h) => h.action},
   {name: 'Since', value: (h) => moment(h.since), show: (h) => time(h.since)},
@@ -51,7 +67,7 @@ const nameOf = (e) => [e.type, e.cause, e.host, e.node_guid].join(' ');
 const most = 200; // events on the page
 
 // events shows the last events, and each that happens.
-function events(signal, say) {
+function events(signal, say, pause) {
   const list = table('Events, the last first', happened, nameOf);
   const state = el('p', {}, 'Asking…');
   let items = [];
@@ -59,7 +75,7 @@ function events(signal, say) {
   async function begin() {
     const page = await get('/v1/events', {signal, query: {limit: most}});
     items = page.items;
-    list.set(items);
+    if (!pause.held()) list.set(items);
     ended = new AbortController();
     const both = AbortSignal.any([signal, ended.signal]);
     follow('/v1/events/watch', {
@@ -67,6 +83,10 @@ function events(signal, say) {
       take(name, data) {
         if (name === 'event') {
           items = [data, ...items.filter((e) => nameOf(e) !== nameOf(data))].slice(0, most);
+          if (pause.held()) {
+            pause.waits();
+            return;
+          }
           list.set(items);
           say(`${data.severity}: ${data.type}${data.host ? ` of ${data.host}` : ''}`);
         } else if (name === 'gap') {
@@ -80,6 +100,7 @@ function events(signal, say) {
     });
   }
   const start = () => begin().catch((err) => { if (!signal.aborted) state.replaceChildren(refusal(err)); });
+  pause.resumed(() => list.set(items));
   start();
   return section('Events', state, list.node);
 }
@@ -88,11 +109,13 @@ function events(signal, say) {
 export function show({main, signal, query, say}) {
   const asked = {};
   for (const name of ['host', 'tenant', 'kind', 'verdict']) if (query.get(name)) asked[name] = query.get(name);
+  const pause = pausing();
   main.append(
+    pause.node,
     filters('Violations', query, [['host', 'Host'], ['tenant', 'Tenant'], ['kind', 'Kind']], [['verdict', 'Verdict', Object.keys(verdicts)]],
       (q) => { location.hash = to('violations', '', q); }),
     section('Violations', ...paged({
-      signal, list: table('What was reported, on each page the last first', columns, (v) => v.id), every: 3000, what: 'violations',
+      signal, list: table('What was reported, on each page the last first', columns, (v) => v.id), every: 3000, what: 'violations', pause,
       async ask(after) {
         const page = await get('/v1/fabric/violations', {signal, query: {...asked, limit: 500, after}});
         page.items.sort((a, b) => b.last.localeCompare(a.last) || b.id - a.id);
@@ -100,9 +123,9 @@ export function show({main, signal, query, say}) {
       },
     })),
     section('Places', ...paged({
-      signal, list: table('Switch ports that are unhealthy or marked', held, (h) => `${h.place} ${h.at}`), every: 5000, what: 'places',
+      signal, list: table('Switch ports that are unhealthy or marked', held, (h) => `${h.place} ${h.at}`), every: 5000, what: 'places', pause,
       ask: (after) => get('/v1/fabric/health', {signal, query: {limit: 100, after}}),
     })),
-    events(signal, say),
+    events(signal, say, pause),
   );
 }

@@ -1,0 +1,135 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api"
+	"portcullis/api/events"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/api/web/webtest"
+	"portcullis/fabricsm/ib"
+)
+
+// attacked is a fabric of a spine and two leaves, of which something is reported.
+type attacked struct {
+	busy
+	rows []v1.FabricViolation
+}
+
+func (a *attacked) Violations(context.Context, v1.ViolationQuery) (*v1.Page[v1.FabricViolation], error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return &v1.Page[v1.FabricViolation]{Items: append([]v1.FabricViolation{}, a.rows...)}, nil
+}
+
+func (*attacked) Health(context.Context, v1.PageQuery) (*v1.Page[v1.FabricHealth], error) {
+	return &v1.Page[v1.FabricHealth]{Items: []v1.FabricHealth{}}, nil
+}
+
+// TestViolationsLive: the page follows violations and events; the button holds it, with what comes meanwhile in bounds; a stream that was cut
+// goes on behind the last event; and a place leads to its switch port on the map, by the keyboard alone.
+func TestViolationsLive(t *testing.T) {
+	t.Parallel()
+	row := v1.FabricViolation{
+		ID: 1, Kind: "p-key", Verdict: "confirmed", At: "leaf2/3", Place: ib.Place{Switch: leafB, Port: 3}, Host: "h7", Tenant: "acme", ReporterAt: "leaf2",
+		Count: 5, Repeats: 2, Counted: 40, First: time.Now(), Last: time.Now(), Text: hostile,
+	}
+	is := &attacked{rows: []v1.FabricViolation{row}}
+	site, server := served(t, func(o *api.Options) { o.Fabric = is }, "h1")
+	happen := func(host string) {
+		t.Helper()
+		_, err := site.Store.Update(t.Context(), func(tx *store.Tx) error {
+			return events.Record(t.Context(), tx, time.Now(), v1.Event{Type: events.LockChanged, By: events.ByEvidence, Cause: "unlocked", Host: host})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := webtest.Open(t, server.URL+"/ui/#/hosts")
+	p.SignIn(reader(t, server, "auditor", ""))
+	// What the page asks for streams with is noted, and the first stream can be cut.
+	webtest.Value[bool](p, `(() => {
+		const real = window.fetch;
+		window.resumed = [];
+		window.fetch = async (url, o) => {
+			const answer = await real(url, o);
+			if (!url.startsWith('/v1/events/watch')) return answer;
+			window.resumed.push(o.headers['Last-Event-ID'] || '');
+			if (window.resumed.length > 1) return answer;
+			const both = new TransformStream({start(c) { window.cut = () => c.error(new Error('cut')); }});
+			return new Response(answer.body.pipeThrough(both), {status: answer.status, headers: answer.headers});
+		};
+		return true;
+	})()`)
+	p.Show("#/violations", "Violations")
+	p.AwaitText("Events appear as they happen.")
+	p.AwaitText("2 sent once more, not counted; 40 by the device's own counter")
+	p.AwaitText(hostile)
+	happen("first")
+	p.AwaitText("first")
+	p.Look("violations live")
+
+	change := func(count uint64) {
+		is.mu.Lock()
+		defer is.mu.Unlock()
+		is.rows[0].Count = count
+	}
+	count := func() string {
+		return webtest.Value[string](p, `document.querySelector('tr[data-key="1"] td[data-label=Count]').textContent`)
+	}
+	change(6)
+	p.Await(`document.querySelector('tr[data-key="1"] td[data-label=Count]').textContent === '6'`)
+	p.Type(`button[data-key=pause]`, "\r") // by the keyboard
+	p.AwaitText("Lists stay as they are.")
+	change(7)
+	asked := webtest.Value[int](p, `window.asked = 0, performance.setResourceTimingBufferSize(5000), performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/fabric/violations')).length`)
+	for i := range 205 {
+		happen(fmt.Sprintf("meanwhile%d", i))
+	}
+	p.AwaitText("Events meanwhile: 205")
+	if text := webtest.Value[string](p, "document.body.innerText"); strings.Contains(text, "meanwhile0") || count() != "6" {
+		t.Error("the page changes though it is held")
+	}
+	webtest.Value[bool](p, "window.cut(); true")
+	p.Await("window.resumed.length === 2")
+	if got := webtest.Value[string](p, "window.resumed[0] + '|' + window.resumed[1]"); !strings.HasPrefix(got, "|") || len(got) < 3 {
+		t.Errorf("the streams resume behind %q, want the second behind an event", got)
+	}
+	happen("after")
+	p.AwaitText("Events meanwhile: 206")
+	if again := webtest.Value[int](p, `performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/fabric/violations')).length`); again > asked+1 {
+		t.Errorf("a page that is held asked %d times for violations", again-asked)
+	}
+	p.Type(`button[data-key=pause]`, " ")
+	p.AwaitText("meanwhile204")
+	p.Await(`document.querySelector('tr[data-key="1"] td[data-label=Count]').textContent === '7'`)
+	type kept struct {
+		Rows   int
+		Newest string
+	}
+	if got := webtest.Value[kept](p, `(() => {
+		const rows = [...document.querySelectorAll('section[aria-labelledby=s-events] tbody tr')];
+		return {Rows: rows.length, Newest: rows[0].querySelector('td[data-label=Host]').textContent};
+	})()`); got != (kept{200, "after"}) {
+		t.Errorf("the page has %+v, want the last 200 events, the newest first", got)
+	}
+
+	p.Type(`tr[data-key="1"] td[data-label="Switch port"] a[href*="fabric"]`, "\r")
+	p.AwaitText("h7, port 1, at leaf2/3")
+	p.Await(`(() => { // It is in the middle of the map.
+		const c = document.querySelector('canvas');
+		const dot = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
+		dot.drawImage(c, -c.width / 2, -c.height / 2);
+		return [...dot.getImageData(0, 0, 1, 1).data].join() === '138,148,163,255';
+	})()`)
+	p.Show("#/fabric?at=0x0000000000000009/1", "Fabric")
+	p.AwaitText("The fabric shows no switch port 0x0000000000000009/1.")
+	p.Show("#/ports/"+strings.ReplaceAll(row.Place.String(), "/", "%2F"), "Switch port "+row.Place.String())
+	p.AwaitText("confirmed")
+	p.Quiet()
+}
