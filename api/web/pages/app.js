@@ -110,8 +110,8 @@ async function offer(people, wrong, signal) {
         await signin.begin(p, signal);
       } catch (err) {
         failed(err);
-        button.disabled = false;
       }
+      button.disabled = false; // also where the browser comes back to this page without an answer
     });
     return button;
   }));
