@@ -196,6 +196,12 @@ var arrows = []arrow{
 		why:  "an answer is kept the same way whatever was asked",
 	},
 	{from: "api/sse", not: []string{"portcullis"}, why: "a stream is written the same way whatever it tells"},
+	{from: "api/syslog", not: []string{"portcullis"}, why: "a message is written and sent the same way whatever it tells"},
+	{
+		from: "api/events/exits",
+		may:  []string{"fabricsm/ib", "api/v1", "api/events", "api/syslog", "api/webhook"},
+		why:  "what is sent is on record, whichever way it leaves",
+	},
 	{from: "api/webhook", may: []string{"fabricsm/ib"}, why: "a request is signed and sent the same way whatever it tells"},
 	{
 		from: "api/webhook/delivery",

@@ -20,6 +20,8 @@ fabric  tshark           tshark            a second opinion on every field of ou
 fabric  infiniband-diags smpquery          third-party tools that prove what the fabric really holds
 store   etcd-server      etcd              the store of a site's own, which the service is proven against
 store   rsyslog          rsyslogd          the system log that anchors of the audit log are sent to
+store   rsyslog-gnutls   -                 has rsyslog take events over TLS
+store   prometheus-alertmanager prometheus-alertmanager takes events as alerts
 store   python3-requests -                 calls our surface of UFM as scripts for it do
 tpm     swtpm            swtpm             the software TPM each simulated host has
 tpm     swtpm-tools      swtpm_setup       gives a software TPM its endorsement key

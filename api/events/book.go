@@ -171,3 +171,13 @@ func rank(severity string) int {
 func About(kind, by, cause, host string, adapter ib.GUID, expected, seen, do string) v1.Event {
 	return v1.Event{Type: kind, By: by, Cause: cause, Host: host, Adapter: adapter, Expected: expected, Seen: seen, Do: do}
 }
+
+// All returns every recorded event as it is now, in no order.
+func All(ctx context.Context, r store.Reader) ([]v1.Event, error) {
+	list, _, err := rows().List(ctx, r, "")
+	out := make([]v1.Event, 0, len(list))
+	for i := range list {
+		out = append(out, list[i].Value.Event)
+	}
+	return out, err
+}

@@ -234,14 +234,14 @@ func Kinds() []Kind {
 			About: "tokens",
 		},
 		{
-			Type: WebhookFailing, Severity: Warning, Causes: []string{"webhook"},
-			What: "a webhook, which it names, has had no event for an hour although the service tried",
+			Type: WebhookFailing, Severity: Warning, Causes: []string{"webhook", "syslog", "alertmanager"},
+			What: "a webhook or another exit, which it names, has had no event for an hour although the service tried",
 			Cure: "portcullis webhook test, and repair the server: the service tries again every 15 min at most",
 			Page: "operate/webhooks.md", About: "webhooks",
 		},
 		{
-			Type: WebhookDelivers, Severity: Notice, Causes: []string{"webhook"},
-			What: "the webhook has events again",
+			Type: WebhookDelivers, Severity: Notice, Causes: []string{"webhook", "syslog", "alertmanager"},
+			What: "the webhook or other exit has events again",
 			Page: "operate/webhooks.md", About: "webhooks",
 		},
 	}

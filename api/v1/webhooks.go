@@ -5,6 +5,7 @@ import "time"
 // Webhook is where events are sent, and how that is.
 type Webhook struct {
 	Name      string    `json:"name"`
+	Kind      string    `json:"kind" enum:"webhook,syslog,alertmanager" doc:"what takes the events: a server of yours, a system log or an Alertmanager"`
 	URL       string    `json:"url" doc:"without its query, which may be a secret"`
 	Types     []string  `json:"types,omitempty" doc:"types of events that it has; none: all"`
 	Severity  string    `json:"severity,omitempty" doc:"it has events of this severity or more; none: of all"`

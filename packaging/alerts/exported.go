@@ -104,6 +104,7 @@ func Exported() []Metric {
 		{"gauge", "topology_wanted_mode", []string{"mode"}},
 		{"counter", "violations_total", []string{"class", "verdict"}},
 		{"gauge", "webhook_behind_seconds", []string{"webhook"}},
+		{"gauge", "webhook_failing_seconds", []string{"kind", "webhook"}},
 		{"counter", "webhook_messages_total", []string{"result", "webhook"}},
 	} {
 		all = append(all, Metric{"portcullis_" + m.name, m.kind, m.labels})

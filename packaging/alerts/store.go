@@ -92,6 +92,18 @@ func store() []Rule {
 			Quiet: []Series{{Name: "portcullis_webhook_behind_seconds", Labels: `webhook="siem"`, Values: "60x60"}},
 		},
 		{
+			Name: "ExitFailing", Severity: Warning, For: "5m",
+			Expr:    `portcullis_webhook_failing_seconds > 600`,
+			Summary: "The {{ $labels.kind }} {{ $labels.webhook }} has had no event for {{ $value | humanizeDuration }}",
+			Means:   "A webhook, a system log or an Alertmanager takes nothing that the service sends. Events wait, and are sent when it answers again; an Alertmanager lets alerts end that it does not get once an hour.",
+			Do:      []string{"`portcullis webhook list` has the last error, `portcullis webhook test NAME` tries it.", "Repair the receiver, its certificate or the network on the way."},
+			More:    "[exits.md](exits.md#when-a-receiver-does-not-answer)",
+			Fires:   []Series{{Name: "portcullis_webhook_failing_seconds", Labels: `webhook="alerts",kind="alertmanager"`, Values: "0x20 1200x40"}},
+			Labels:  map[string]string{"webhook": "alerts", "kind": "alertmanager"}, Scrape: true,
+			Says:  "The alertmanager alerts has had no event for 20m 0s",
+			Quiet: []Series{{Name: "portcullis_webhook_failing_seconds", Labels: `webhook="alerts",kind="alertmanager"`, Values: "0x30 300x30"}},
+		},
+		{
 			Name: "WebhookDeadLetters", Severity: Warning,
 			Expr:    `increase(portcullis_webhook_messages_total{result="dead"}[1h]) > 0`,
 			Summary: "Events for the webhook {{ $labels.webhook }} are not sent any more",

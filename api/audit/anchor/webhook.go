@@ -10,10 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 
 	"portcullis/api/audit/chain"
 	"portcullis/fabricsm/ib"
@@ -158,13 +156,4 @@ func (w *Webhook) Read(ctx context.Context) ([]chain.Anchor, error) {
 		body = append(body, '\n') // a server need not end the last object with one
 	}
 	return chain.ReadAnchors(bytes.NewReader(body))
-}
-
-// isEnd reports whether an error of a read means that there is nothing more, or that nothing came for long enough.
-func isEnd(err error) bool {
-	if errors.Is(err, io.EOF) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return true
-	}
-	e, ok := errors.AsType[net.Error](err)
-	return ok && e.Timeout()
 }

@@ -67,10 +67,16 @@ func letterOf(e *v1.Event, now time.Time) (*letter, error) {
 type Filter struct {
 	Types    []string // empty: all
 	Severity string   // this severe or more; empty: all
+	Also     []string // types that are wanted whatever is above
 }
 
 // wants reports whether a webhook has a change. Of events that hosts cause often it has those that the audit log has, so that no host
 // can cause many requests.
 func (f *Filter) wants(c *events.Change) bool {
-	return (c.Reported || c.Merged) && (len(f.Types) == 0 || slices.Contains(f.Types, c.Event.Type)) && events.Matches(&v1.EventQuery{Severity: f.Severity}, &c.Event)
+	return (c.Reported || c.Merged) && (slices.Contains(f.Also, c.Event.Type) || f.Selects(&c.Event))
+}
+
+// Selects reports whether an event is of the types and severities.
+func (f *Filter) Selects(e *v1.Event) bool {
+	return (len(f.Types) == 0 || slices.Contains(f.Types, e.Type)) && events.Matches(&v1.EventQuery{Severity: f.Severity}, e)
 }

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"portcullis/api/refusal"
 	"portcullis/api/store"
+	v1 "portcullis/api/v1"
 )
 
 const (
@@ -35,13 +37,28 @@ type Sender interface {
 	Send(ctx context.Context, id string, at time.Time, body []byte) error
 }
 
+// Refresher is a Sender that wants to have all events on record once a minute, too.
+type Refresher interface {
+	Refresh(ctx context.Context, at time.Time, all []v1.Event) error
+}
+
+// Kinds of receivers. They are also the causes of the events about them.
+const (
+	KindWebhook      = "webhook"
+	KindSyslog       = "syslog"
+	KindAlertmanager = "alertmanager"
+)
+
 // Webhook is where events are sent.
 type Webhook struct {
 	Name   string // of no other one, without a slash
+	Kind   string // empty: KindWebhook
 	URL    string // for people
 	Filter Filter
 	Sender Sender
 }
+
+func (h *Webhook) kind() string { return cmp.Or(h.Kind, KindWebhook) }
 
 // Options say what is sent where. Now is by default time.Now.
 type Options struct {
@@ -62,9 +79,11 @@ type Service struct {
 
 // Count is what this process did for a webhook.
 type Count struct {
+	Kind                    string
 	Delivered, Failed, Dead uint64
 	Waiting                 int
 	Oldest                  time.Time // of the messages that wait; zero: none does
+	Failing                 time.Time // since when all attempts fail; zero: they do not, or another instance sends
 }
 
 // New returns a Service. It sends nothing before Run.
@@ -77,7 +96,7 @@ func New(o Options) *Service {
 	}
 	s := &Service{o: o, counts: map[string]*Count{}}
 	for i := range o.Webhooks {
-		s.counts[o.Webhooks[i].Name] = &Count{}
+		s.counts[o.Webhooks[i].Name] = &Count{Kind: o.Webhooks[i].kind()}
 	}
 	return s
 }
@@ -113,7 +132,7 @@ func (s *Service) serve(ctx context.Context, h *Webhook, guard Guard) {
 		case <-time.After(againAfter):
 		}
 	}
-	s.count(h.Name, func(c *Count) { c.Waiting, c.Oldest = 0, time.Time{} })
+	s.count(h.Name, func(c *Count) { c.Waiting, c.Oldest, c.Failing = 0, time.Time{}, time.Time{} })
 }
 
 func (s *Service) count(name string, change func(*Count)) {

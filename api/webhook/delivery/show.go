@@ -38,7 +38,7 @@ func (s *Service) List(ctx context.Context) (*v1.Webhooks, error) {
 			return nil, refusal.Explain(err)
 		}
 		out.Items = append(out.Items, v1.Webhook{
-			Name: h.Name, URL: h.URL, Types: h.Filter.Types, Severity: h.Filter.Severity, Position: now.Position,
+			Name: h.Name, Kind: h.kind(), URL: h.URL, Types: h.Filter.Types, Severity: h.Filter.Severity, Position: now.Position,
 			Delivered: now.Sent, Failing: now.Failing, Error: now.Error, Waiting: len(waits), Dead: len(gone),
 		})
 	}

@@ -19,6 +19,8 @@ import (
 const (
 	recordEvery = 50          // events after which the position is recorded at the latest
 	recordAfter = time.Minute // the same, of events that are not wanted
+	// refreshEvery is how often a Refresher has all events.
+	refreshEvery = time.Minute
 )
 
 // worker sends the events of one webhook. One goroutine uses it.
@@ -39,6 +41,7 @@ type worker struct {
 	recorded time.Time // when the position was
 	fails    int       // attempts in sequence that failed because of the server
 	rest     time.Time // until when none is made
+	refresh  time.Time // when a Refresher is to have all events next
 }
 
 // run sends events until ctx ends or the store fails.
@@ -157,6 +160,8 @@ func (w *worker) settle(ctx context.Context) error {
 			if err = w.take(ctx, &c); err == nil {
 				w.backlog = w.backlog[1:]
 			}
+		case w.refreshDue(now):
+			err = w.refreshAll(ctx)
 		default:
 			if w.moved > 0 && (w.sent || now.Sub(w.recorded) >= recordAfter) {
 				err = w.record(ctx)
@@ -185,6 +190,13 @@ func (w *worker) due(now time.Time) int {
 // idle returns how long there is nothing to do.
 func (w *worker) idle() time.Duration {
 	next, now := recordAfter, w.service.o.Now()
+	if _, ok := w.hook.Sender.(Refresher); ok {
+		at := w.refresh
+		if at.Before(w.rest) {
+			at = w.rest
+		}
+		next = min(next, at.Sub(now))
+	}
 	for i := range w.waits {
 		at := w.waits[i].Next
 		if at.Before(w.rest) {
@@ -290,11 +302,50 @@ func (w *worker) failed(l *letter, err error) {
 	if webhook.AboutMessage(err) {
 		return
 	}
+	l.Next = now // the rest is for all, and what waited longest is sent first after it
+	w.away(now)
+}
+
+// away notes that the server did not take what it was sent, whatever it was.
+func (w *worker) away(now time.Time) {
 	w.fails++
 	w.rest = now.Add(w.service.pause(w.fails))
 	if w.state.Failing.IsZero() {
 		w.state.Failing = now
 	}
+	w.noteWaiting()
+}
+
+func (w *worker) refreshDue(now time.Time) bool {
+	_, ok := w.hook.Sender.(Refresher)
+	return ok && !now.Before(w.rest) && !now.Before(w.refresh)
+}
+
+// refreshAll has a Refresher take all events on record.
+func (w *worker) refreshAll(ctx context.Context) error {
+	all, err := events.All(ctx, w.service.o.Store)
+	if err != nil {
+		return err
+	}
+	to, ok := w.hook.Sender.(Refresher)
+	if !ok {
+		return nil
+	}
+	now := w.service.o.Now().UTC().Round(0)
+	w.refresh = now.Add(refreshEvery)
+	err = to.Refresh(ctx, now, all)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil:
+		return w.delivered(ctx, nil)
+	case w.fails == 0:
+		w.log.Warn("the events on record were not taken", "err", err)
+	}
+	w.service.count(w.hook.Name, func(c *Count) { c.Failed++ })
+	w.state.Error = refusal.ClipTo(err.Error(), maxError)
+	w.away(now)
+	return w.record(ctx)
 }
 
 // delivered notes a delivery, and records it where change is not nil or it ends a time of failures.
@@ -353,7 +404,7 @@ func (w *worker) record(ctx context.Context, changes ...func(*store.Tx) error) e
 }
 
 func (w *worker) event(kind, seen string) *v1.Event {
-	return &v1.Event{Type: kind, By: events.ByService, Cause: "webhook", Expected: "events at the webhook " + w.hook.Name, Seen: seen}
+	return &v1.Event{Type: kind, By: events.ByService, Cause: w.hook.kind(), Expected: "events at the " + w.hook.kind() + " " + w.hook.Name, Seen: seen}
 }
 
 // noteWaiting counts the messages that wait.
@@ -364,5 +415,5 @@ func (w *worker) noteWaiting() {
 			oldest = w.waits[i].First
 		}
 	}
-	w.service.count(w.hook.Name, func(c *Count) { c.Waiting, c.Oldest = len(w.waits), oldest })
+	w.service.count(w.hook.Name, func(c *Count) { c.Waiting, c.Oldest, c.Failing = len(w.waits), oldest, w.state.Failing })
 }

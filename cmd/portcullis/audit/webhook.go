@@ -21,7 +21,7 @@ func webhookCommand(env *cli.Env) *cobra.Command {
 func webhookList(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the servers that events are sent to, and how they are", Args: cli.Operands(),
-		Long: `List the servers that events are sent to, which the configuration of the service names (webhooks.to). FAILING
+		Long: `List the servers that events are sent to, which the configuration of the service names (webhooks.to and exits). FAILING
 is the time since which all attempts fail, WAIT the number of messages that are tried again, and DEAD the number of those
 that failed for three days.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,10 +34,10 @@ that failed for three days.`,
 				return err
 			}
 			return env.Print(list, func(w *cli.Columns) {
-				w.Row("NAME", "DELIVERED", "FAILING", "WAIT", "DEAD", "URL", "ERROR")
+				w.Row("NAME", "KIND", "DELIVERED", "FAILING", "WAIT", "DEAD", "URL", "ERROR")
 				for i := range list.Items {
 					h := &list.Items[i]
-					w.Row(h.Name, stampOr(h.Delivered), stampOr(h.Failing), strconv.Itoa(h.Waiting), strconv.Itoa(h.Dead), h.URL, orDash(h.Error))
+					w.Row(h.Name, orDash(h.Kind), stampOr(h.Delivered), stampOr(h.Failing), strconv.Itoa(h.Waiting), strconv.Itoa(h.Dead), h.URL, orDash(h.Error))
 				}
 			})
 		},

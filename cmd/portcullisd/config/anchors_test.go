@@ -19,7 +19,7 @@ func TestAnchorsAreChecked(t *testing.T) {
 		{"{file: /a/b}, {file: /a/../a/b}", "audit.anchors.1: file:/a/b is named twice"},
 		{"{file: /a/b, size: 61}", "audit.anchors.0.size: 61: want 1 to 60 MiB"},
 		{"{syslog: 'tcp://h:601', size: 2}", "audit.anchors.0.size: 2: want 1 to 60 MiB, of a file"},
-		{"{syslog: 'udp://h:514'}", `audit.anchors.0.syslog: "udp://h:514": over UDP it does not show that an anchor was lost`},
+		{"{syslog: 'udp://h:514'}", `audit.anchors.0.syslog: "udp://h:514": over UDP it does not show that a message was lost`},
 		{"{syslog: 'tcp://h:601', ca: ca.pem}", "audit.anchors.0: ca, cert and key are of connections by TLS"},
 		{"{syslog: 'tls://h:6514', secret: x}", "audit.anchors.0: read and secret are of a webhook"},
 		{"{webhook: http://h/}", "audit.anchors.0.webhook: want https://"},

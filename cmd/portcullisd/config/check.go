@@ -51,6 +51,7 @@ func (c *Config) check() []problem {
 	k.audit(&c.Audit, c)
 	k.verify(&c.Verify)
 	k.webhooks(&c.Webhooks)
+	k.exits(c)
 	return k.problems
 }
 

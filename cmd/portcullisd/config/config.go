@@ -50,6 +50,7 @@ type Config struct {
 	Audit          Audit              `yaml:"audit"`
 	Verify         Verify             `yaml:"verify"`
 	Webhooks       Webhooks           `yaml:"webhooks"`
+	Exits          Exits              `yaml:"exits"`
 
 	HostCertificates   HostCertificates    `yaml:"host_certificates"`
 	ClientCertificates []ClientCertificate `yaml:"client_certificates"`

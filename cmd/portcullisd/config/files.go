@@ -48,7 +48,7 @@ type Files struct {
 
 	Manifests *signature.Set // keys of rack manifests; nil: none are pinned
 
-	Webhooks []delivery.Webhook // where events are sent
+	Webhooks []delivery.Webhook // where events are sent, the other exits among them
 
 	// closed says why attestation refuses every host; empty when it does not.
 	Closed string
@@ -94,6 +94,9 @@ func ReadFiles(c *Config) (*Files, error) {
 		try(err)
 		p.Webhooks, err = loadWebhooks(c, time.Now())
 		try(err)
+		others, err := loadExits(c, time.Now())
+		try(err)
+		p.Webhooks = append(p.Webhooks, others...)
 	}
 	if c.Has(RoleSM) {
 		var err error

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/events"
 	"portcullis/api/webhook"
 	"portcullis/api/webhook/delivery"
 )
@@ -66,9 +65,7 @@ func (k *checker) webhooks(w *Webhooks) {
 }
 
 func (k *checker) webhook(key string, w *Webhook) {
-	if !webhookName.MatchString(w.Name) {
-		k.wrong(key+".name", "%.64q: want 1 to 63 lower-case letters, digits, points and hyphens", w.Name)
-	}
+	k.receiver(key, w.Name)
 	if err := webhook.CheckURL(w.URL); err != nil {
 		k.wrong(key+".url", "%v", err)
 	}
@@ -76,17 +73,8 @@ func (k *checker) webhook(key string, w *Webhook) {
 	if name, ok := strings.CutPrefix(w.Secret, credentialPrefix); ok && (name == "" || filepath.Base(name) != name) {
 		k.wrong(key+".secret", "%q: want %sNAME, with no slash in the name", w.Secret, credentialPrefix)
 	}
-	if (w.Cert == "") != (w.Key == "") {
-		k.wrong(key+".cert", "%q with key %q: name both, or none", w.Cert, w.Key)
-	}
-	for _, t := range w.Types {
-		if _, ok := events.KindOf(t); !ok {
-			k.wrong(key+".types", "%.64q is no type of event: docs/reference/events.md has them", t)
-		}
-	}
-	if w.Severity != "" {
-		k.oneOf(key+".severity", w.Severity, events.Info, events.Notice, events.Warning, events.Critical)
-	}
+	k.pair(key, w.Cert, w.Key)
+	k.selected(key, w.Types, w.Severity)
 }
 
 // addresses returns where requests may go. The configuration was checked before.

@@ -10,8 +10,8 @@ import (
 
 // webhooks are the metrics of webhooks.
 type webhooks struct {
-	of                        *delivery.Service
-	messages, waiting, behind *prometheus.Desc
+	of                                 *delivery.Service
+	messages, waiting, behind, failing *prometheus.Desc
 }
 
 // NewWebhooks creates the metrics of the webhooks that this instance sends events to.
@@ -22,6 +22,7 @@ func NewWebhooks(of *delivery.Service) prometheus.Collector {
 		messages: prometheus.NewDesc("portcullis_webhook_messages_total", "Messages since the start, by result: delivered, failed (an attempt, which is repeated) or dead (not tried any more).", []string{"webhook", "result"}, nil),
 		waiting:  prometheus.NewDesc("portcullis_webhook_waiting", "Messages that wait for another attempt; 0 where another instance sends.", name, nil),
 		behind:   prometheus.NewDesc("portcullis_webhook_behind_seconds", "Age of the oldest message that waits; 0: none does, or another instance sends.", name, nil),
+		failing:  prometheus.NewDesc("portcullis_webhook_failing_seconds", "Since when all attempts fail; 0: they do not, or another instance sends. kind is webhook, syslog or alertmanager.", []string{"webhook", "kind"}, nil),
 	}
 }
 
@@ -30,6 +31,7 @@ func (w *webhooks) Describe(ch chan<- *prometheus.Desc) {
 	ch <- w.messages
 	ch <- w.waiting
 	ch <- w.behind
+	ch <- w.failing
 }
 
 // Collect implements prometheus.Collector.
@@ -38,11 +40,16 @@ func (w *webhooks) Collect(ch chan<- prometheus.Metric) {
 		for result, n := range map[string]uint64{"delivered": c.Delivered, "failed": c.Failed, "dead": c.Dead} {
 			ch <- prometheus.MustNewConstMetric(w.messages, prometheus.CounterValue, float64(n), name, result)
 		}
-		behind := 0.0
-		if !c.Oldest.IsZero() {
-			behind = max(0, time.Since(c.Oldest).Seconds())
-		}
 		ch <- prometheus.MustNewConstMetric(w.waiting, prometheus.GaugeValue, float64(c.Waiting), name)
-		ch <- prometheus.MustNewConstMetric(w.behind, prometheus.GaugeValue, behind, name)
+		ch <- prometheus.MustNewConstMetric(w.behind, prometheus.GaugeValue, ageOf(c.Oldest), name)
+		ch <- prometheus.MustNewConstMetric(w.failing, prometheus.GaugeValue, ageOf(c.Failing), name, c.Kind)
 	}
+}
+
+// ageOf returns the seconds since a time; 0 where there is none.
+func ageOf(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return max(0, time.Since(at).Seconds())
 }
