@@ -30,7 +30,8 @@ type Heard struct {
 	Ports, Parties, Unasked, Silent        int
 	Questions, Answers, Records, Undecided int
 	Findings                               []disclosure.Finding
-	Withdrawn                              int // findings that rest on tables which may have changed since: they are to be looked at again
+	Cut                                    bool // the time was over before all ports had asked that were to
+	Withdrawn                              int  // findings that rest on tables which may have changed since: they are to be looked at again
 }
 
 // Hear adds what ports were answered to what is proven, before it is used.

@@ -110,7 +110,7 @@ func (p *Proven) touched(tables []proof.Place, others []ib.Place) (places map[ib
 		switch {
 		case f.Devices[at.Device].Type == ib.NodeSwitch:
 			add(at)
-		case port.Cable.Port != 0:
+		case has(f, port.Cable):
 			add(port.Cable)
 		default:
 			loose[at] = true

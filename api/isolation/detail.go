@@ -20,7 +20,7 @@ type Detail struct {
 
 // Examine is as [Proven.Report], and returns each verdict.
 func (p *Proven) Examine(q v1.IsolationQuery) *Detail {
-	d := &Detail{Pairs: []v1.IsolationPair{}, Ports: []v1.IsolationPort{}, Digest: DigestOf(p.found.Fabric)}
+	d := &Detail{Pairs: []v1.IsolationPair{}, Ports: []v1.IsolationPort{}, Digest: DigestOf(p.found)}
 	d.Report = p.report(q, d)
 	slices.SortFunc(d.Pairs, func(a, b v1.IsolationPair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
 	slices.SortFunc(d.Ports, func(a, b v1.IsolationPort) int {

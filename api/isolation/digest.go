@@ -9,10 +9,12 @@ import (
 	"maps"
 	"slices"
 
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/proof"
+	"portcullis/fabricsm/proof/reader"
 )
 
-// Digest identifies what a proof took from devices: two readings of the same tables, cables and states have the same.
+// Digest identifies what was read of devices: two readings of the same tables, cables and states have the same.
 type Digest [sha256.Size]byte
 
 // String returns the digest in hexadecimal.
@@ -20,10 +22,11 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
 // DigestOf returns the SHA-256 of what was read as lines of text: devices by GUID, their ports by number, tables by index. It
 // depends on what devices answered and on which of it was not read. Names and owners are not in it.
-func DigestOf(f *proof.Fabric) Digest {
+func DigestOf(found *reader.Found) Digest {
+	f := found.Fabric
 	h := sha256.New()
 	w := bufio.NewWriterSize(h, 1<<16) // a hash refuses no bytes
-	fmt.Fprintln(w, "portcullis tables 1")
+	fmt.Fprintln(w, "portcullis tables 2")
 	order := make([]int, len(f.Devices))
 	for i := range order {
 		order[i] = i
@@ -32,6 +35,12 @@ func DigestOf(f *proof.Fabric) Digest {
 	rank := make([]int, len(order)) // devices with the same GUID get different numbers
 	for i, at := range order {
 		rank[at] = i
+	}
+	lanes := make([][]reader.Lanes, len(order))
+	for i := range found.Lanes {
+		if at := found.Lanes[i].Port.Device; at >= 0 && at < len(lanes) {
+			lanes[at] = append(lanes[at], found.Lanes[i])
+		}
 	}
 	for _, at := range order {
 		d := &f.Devices[at]
@@ -44,6 +53,12 @@ func DigestOf(f *proof.Fabric) Digest {
 		}
 		for num := range d.Ports {
 			digestPort(w, num, &d.Ports[num], rank)
+		}
+		for i := range lanes[at] {
+			l := &lanes[at][i]
+			var table [mad.DataSize]byte
+			mad.MustEncode(table[:], &l.Table.Value)
+			fmt.Fprintf(w, "lanes %d in %d %d %x\n", l.Port.Port, l.In, l.Table.How, table[:8])
 		}
 	}
 	_ = w.Flush()

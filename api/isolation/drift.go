@@ -11,18 +11,56 @@ import (
 	"portcullis/fabricsm/proof"
 )
 
-// mostDrift bounds the rows of a list of drift. A fabric that differs in more has lost its Subnet Manager.
-const mostDrift = 10_000
+const (
+	// mostDrift bounds the rows of a list of drift. A fabric that differs in more has lost its Subnet Manager.
+	mostDrift = 10_000
+	// mostOfTable bounds the rows of one P_Key table: more than adapters hold. So a device that shows a long table does not have a list of
+	// any length made.
+	mostOfTable = 128
+)
 
-// Drift returns how the tables of ports differ from memberships, sorted by [DriftKey], at most 10,000 rows. Infrastructure is left out. That a
-// port is a limited member of the default partition is no drift, whether it is or not.
+// Drift returns how the tables of ports differ from memberships, sorted by [DriftKey], at most 10,000 rows and 128 P_Keys of a table. If there
+// are more, each port has as many of its rows as fit if all have the same share. Infrastructure is left out. That a port is a limited member of the default partition is no drift, whether it is or not.
 func (p *Proven) Drift() []v1.Drift {
 	p.kept.mu.Lock()
 	defer p.kept.mu.Unlock()
 	if !p.kept.hasDrift {
 		p.kept.drift, p.kept.hasDrift = p.driftAt(nil, func(ib.Place) bool { return true }), true
 	}
-	return slices.Clone(p.kept.drift[:min(len(p.kept.drift), mostDrift)])
+	return shared(p.kept.drift, mostDrift)
+}
+
+// shared returns a copy of at most so many of some rows, which are in the order of ports: the first rows of each port, and of no port fewer
+// than of another one that does not have all.
+func shared(rows []v1.Drift, most int) []v1.Drift {
+	if len(rows) <= most {
+		return slices.Clone(rows)
+	}
+	var ports []int // how many rows each port has
+	for i := range rows {
+		if i == 0 || rows[i].Place != rows[i-1].Place {
+			ports = append(ports, 0)
+		}
+		ports[len(ports)-1]++
+	}
+	share, left := 0, most
+	slices.Sort(ports)
+	for i, n := range ports {
+		if share = left / (len(ports) - i); n > share {
+			break
+		}
+		left -= n
+	}
+	out, of := make([]v1.Drift, 0, most), 0
+	for i := range rows {
+		if of++; i == 0 || rows[i].Place != rows[i-1].Place {
+			of = 1
+		}
+		if of <= max(share, 1) && len(out) < most {
+			out = append(out, rows[i])
+		}
+	}
+	return out
 }
 
 // driftAt returns rows and those of the ports at some places, sorted.
@@ -80,7 +118,7 @@ func (d *drifts) declared(e *end) {
 	port := &f.Devices[at.Device].Ports[at.Port]
 	d.table(e, v1.DriftInAdapter, seat{e.port, e.place}, port.PKeys)
 	front := port.Cable
-	if front.Port == 0 || f.Devices[front.Device].Type != ib.NodeSwitch {
+	if !has(f, front) || f.Devices[front.Device].Type != ib.NodeSwitch {
 		d.add(e, v1.DriftInSwitch, v1.DriftUnread, 0, "the switch port in front of it is not known")
 		return
 	}
@@ -108,6 +146,8 @@ func (d *drifts) table(e *end, in string, at seat, t proof.Read[[]ib.PKey]) {
 		return
 	}
 	want := d.of.in.granted[seat{e.port, e.place}]
+	before := len(d.rows)
+	defer func() { d.rows = d.rows[:min(len(d.rows), before+mostOfTable)] }()
 	for _, k := range want {
 		switch {
 		case slices.Contains(t.Value, k):
@@ -155,10 +195,10 @@ func (d *drifts) others(some func(ib.Place) bool) {
 		if i, ok := d.of.in.byPlace[at]; ok && i >= 0 {
 			e.host = d.of.in.ends[i].host
 		}
-		for _, k := range g.adapter {
+		for _, k := range g.adapter[:min(len(g.adapter), mostOfTable)] {
 			d.add(&e, v1.DriftInAdapter, v1.DriftStray, k, k.String())
 		}
-		for _, k := range g.front {
+		for _, k := range g.front[:min(len(g.front), mostOfTable)] {
 			d.add(&e, v1.DriftInSwitch, v1.DriftStray, k, k.String())
 		}
 	}

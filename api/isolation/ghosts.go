@@ -88,7 +88,7 @@ func (p *Proven) frontGhost(found map[ib.Place]*ghost, d *proof.Device, num ib.P
 // trunk reports whether a switch port leads to another switch or to infrastructure, which may hold every P_Key.
 func trunk(f *proof.Fabric, p *proof.Port) bool {
 	to := p.Cable
-	if to.Port == 0 || to.Device < 0 || to.Device >= len(f.Devices) || int(to.Port) >= len(f.Devices[to.Device].Ports) {
+	if !has(f, to) {
 		return false
 	}
 	return f.Devices[to.Device].Type == ib.NodeSwitch || f.Devices[to.Device].Ports[to.Port].Owner.Kind == proof.Infrastructure

@@ -26,12 +26,12 @@ func (p *Proven) Ports() []v1.IsolationPortVerdict {
 	return p.kept.ports
 }
 
-// unread returns the first value that was not read of each port.
+// unread returns the first value of each port that was not read, and on which a packet may depend.
 func (p *Proven) unread() map[proof.Place]*reader.Unknown {
 	out := map[proof.Place]*reader.Unknown{}
 	for i := range p.found.Unknown {
 		u := &p.found.Unknown[i]
-		if _, known := out[u.Port]; !known {
+		if _, known := out[u.Port]; !known && u.Matters() {
 			out[u.Port] = u
 		}
 	}

@@ -404,7 +404,7 @@ var assumptions = []string{
 	"the adversary is root on every host and chooses P_Key, DLID and SLID of its packets",
 	"a switch that claims to enforce does; tables are what devices apply",
 	"declared hosts, switches and cables are as declared; the own port is the one of this service",
-	"virtual ports and SLtoVL tables were not read",
+	"virtual ports were not read; SLtoVL tables, which can only have packets dropped, were read in part, and no verdict counts on them",
 }
 
 func (r *reporter) bounds(when Span, membership bool) {

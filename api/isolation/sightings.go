@@ -15,6 +15,11 @@ type sightings struct {
 	ends     []proof.Place        // of the ends of the Intent: where each was found; the zero Place: it was not
 }
 
+// has reports whether a fabric has a port, and it is one of a cable.
+func has(f *proof.Fabric, at proof.Place) bool {
+	return at.Port > 0 && at.Device >= 0 && at.Device < len(f.Devices) && int(at.Port) < len(f.Devices[at.Device].Ports)
+}
+
 func newSightings(in *Intent, found *reader.Found) *sightings {
 	s := &sightings{in: in, found: found, at: map[seat]proof.Place{}, switches: map[ib.GUID]int{}}
 	f := found.Fabric

@@ -11,6 +11,9 @@ import (
 // mostAgain is for how many parties packets are looked for again. For more, everything is proven.
 const mostAgain = 32
 
+// mostEmpty is how many classes without edges a pass keeps: those that edges left. With more, everything is proven.
+const mostEmpty = 256
+
 // Again is Prove of a fabric that differs from that of r only in P_Key tables of ports that are no ends of a link between
 // switches or routers, and which were read then and now, and in which tenants own ports of adapters that are at switches. It finds
 // out what differs, and reports false if that is anything else.
@@ -60,6 +63,7 @@ func (r *Result) since(was *Result, c *changed) Difference {
 	pairs, ports := map[Pair]bool{}, map[Place]bool{}
 	for i, p := range slices.Concat(r.upper[:], r.lower[:]) {
 		old := slices.Concat(was.upper[:], was.lower[:])[i]
+		differ := func(a, b party) bool { return a != b && (p.assume == Both || a == noParty || b == noParty) } // Port names none but of Both
 		for from, row := range p.done {
 			var before bitset.Set
 			if from < len(old.done) {
@@ -70,12 +74,12 @@ func (r *Result) since(was *Result, c *changed) Difference {
 			}
 		}
 		for e := range p.edges {
-			if mark(p.sentTo, e) != mark(old.sentTo, e) || mark(p.gotFrom, e) != mark(old.gotFrom, e) {
+			if differ(mark(p.sentTo, e), mark(old.sentTo, e)) || differ(mark(p.gotFrom, e), mark(old.gotFrom, e)) {
 				ports[p.edges[e].adapter] = true
 			}
 		}
 		for at, other := range p.met {
-			if before, ok := old.met[at]; !ok || before != other {
+			if before, ok := old.met[at]; !ok || differ(before, other) {
 				ports[at] = true
 			}
 		}
@@ -201,6 +205,9 @@ func (p *pass) again(w *wiring, c *changed) (*pass, bool) {
 	} else {
 		next.sendOf, next.send = next.regroup(edges, p.sendOf, p.send, next.sends)
 		next.recvOf, next.recv = next.regroup(edges, p.recvOf, p.recv, next.receives)
+		if empty(next.send) > mostEmpty || empty(next.recv) > mostEmpty {
+			return nil, false
+		}
 	}
 	alone := len(parties) == 0
 	for _, e := range edges {
@@ -322,6 +329,16 @@ func (p *pass) regroup(edges, byEdge []int32, classes []class, of func(*edge) ke
 		byEdge[e], classes[i].edges = int32(i), append(slices.Clip(classes[i].edges), e)
 	}
 	return byEdge, classes
+}
+
+// empty returns how many classes have no edges.
+func empty(classes []class) (n int) {
+	for i := range classes {
+		if len(classes[i].edges) == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // look looks for packets between some parties and all others.

@@ -173,6 +173,11 @@ func (p *pass) arrives(list []source, to int32, lid ib.LID) {
 		if !p.open[s.class].Has(j) || p.exhausted(s, group{to, alone}) {
 			continue
 		}
+		if a, b := p.edges[s.edge].party, p.edges[to].party; len(p.transit) == 0 && p.settled(a, b) { // a packet that they have in common passes
+			p.ends[0].mark(s.group, b)
+			p.ends[1].mark(group{to, alone}, a)
+			continue
+		}
 		k := p.send[s.class].keys.and(p.recv[j].keys)
 		if len(p.transit) > 0 {
 			k = p.along(p.edges[s.edge].at.Device, lid, k)

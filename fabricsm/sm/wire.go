@@ -74,6 +74,8 @@ func (c *Core) stir(r *work.Request) {
 	switch {
 	case r.Attr == mad.AttrPKeyTable:
 		c.devices.StirKeys(r.Ref.Port())
+	case r.Attr == mad.AttrSLtoVLMappingTable:
+		c.devices.StirLanes(r.Ref.Port())
 	case r.Attr == mad.AttrPortInfo && !r.Ref.Class.IsOnNode():
 		c.devices.StirPort(r.Ref.Port())
 	case r.Node != topo.None:

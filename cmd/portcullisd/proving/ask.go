@@ -43,10 +43,10 @@ type asker struct {
 }
 
 // heardBy returns what subnet administration answers, by a reading that builds on another one, nil if it does not. A change of a few tables
-// does not have it asked each time.
+// does not have it asked each time, but where it disclosed something before, or not all could ask.
 func (p *Prover) heardBy(ctx context.Context, r, base *reading) (*isolation.Heard, time.Time) {
 	now := p.Now()
-	if base != nil && base.heard != nil && base.heard.Why == "" && len(base.heard.Findings)+base.heard.Withdrawn == 0 && now.Sub(base.heardAt) < heardFor {
+	if base != nil && base.heard != nil && base.heard.Why == "" && !base.heard.Cut && len(base.heard.Findings)+base.heard.Withdrawn == 0 && now.Sub(base.heardAt) < heardFor {
 		return base.heard, base.heardAt
 	}
 	return p.hear(ctx, r), now
@@ -100,6 +100,7 @@ func (p *Prover) sample(ctx context.Context, h *isolation.Heard, most int) error
 		a := &askers[i]
 		judged, err := p.put(bounded, h.Tables, a)
 		if err != nil && h.Ports > 0 && bounded.Err() != nil && ctx.Err() == nil {
+			h.Cut = true
 			break // the others are left out; the first ones are one of each party
 		}
 		if err != nil {

@@ -361,3 +361,36 @@ func TestAdministrationIsAskedNowAndThen(t *testing.T) {
 		t.Error("not asked once more when it disclosed before")
 	}
 }
+
+// Answers that were cut by time are not taken over by the next reading, and those of all ports are.
+func TestCutAnswersAreNotTakenOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := answeringSite(t, nil)
+		s.Pace.Membership = true
+		n, most := 0, 3
+		s.Ask = func(ctx context.Context, q []transport.Packet) ([]sa.Heard, error) {
+			if n++; n > most {
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}
+			return s.answers(ctx, q)
+		}
+		if a := s.prove(t, v1.SAConfined).Administration; a.Unasked != 1 {
+			t.Fatalf("the answers were not cut: %+v", a)
+		}
+		most = 1000
+		k := &proving.Keeper{Prover: s.Prover, Settled: func() bool { return true }}
+		for i, asks := range []bool{true, false} {
+			n = 0
+			s.stage.Grant(s.stage.GrantOf("h1", 1, ib.PKey(0x8303+i)))
+			if err := errors.Join(s.stage.Settle(time.Minute), k.CatchUp(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			found, _ := s.Last()
+			if a := &found.Administration; found.Bounds.Again == nil || n > 0 != asks || a.Unasked != 0 || a.Ports != 5 {
+				t.Errorf("change %d: %d series of questions, %+v", i, n, a)
+			}
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +22,8 @@ import (
 // of all tenants: to read it, and to prove. Each tenant has ten hosts. A P_Key that is written is of another tenant: every second change is a
 // leak, and every other one ends it. everything-ms
 // is what it took in the same run to load all records and to prove everything, without reading the fabric, and ratio is how many times as long
-// that is. best-ms is the shortest time to catch up: other load of the machine makes it longer.
+// that is. best-ms is the shortest time to catch up: other load of the machine makes it longer. cpu-ms is the least processor time that the
+// process took meanwhile, which that makes longer by less.
 func BenchmarkCatchUp(b *testing.B) {
 	for _, hosts := range []int{1944, 10368} {
 		b.Run(fmt.Sprintf("hosts=%d/written", hosts), func(b *testing.B) { benchmarkCatchUp(b, hosts, (*benched).write) })
@@ -89,7 +91,7 @@ func benchmarkCatchUp(b *testing.B, hosts int, change func(s *benched, i int, be
 		b.Fatalf("%v, %v", whole, err)
 	}
 	k := &proving.Keeper{Prover: s.Prover, Settled: func() bool { return true }}
-	best := everything
+	best, least := everything, everything
 	for i := 0; b.Loop(); i++ {
 		b.StopTimer()
 		want, err := change(s, i, whole.Verdict)
@@ -101,11 +103,11 @@ func benchmarkCatchUp(b *testing.B, hosts int, change func(s *benched, i int, be
 			b.Fatal(err)
 		}
 		b.StartTimer()
-		began := time.Now()
+		began, took := time.Now(), processorTime(b)
 		if err := k.CatchUp(context.Background()); err != nil {
 			b.Fatal(err)
 		}
-		best = min(best, time.Since(began))
+		best, least = min(best, time.Since(began)), min(least, processorTime(b)-took)
 		if found, _ := s.Last(); found.Verdict != want {
 			b.Fatalf("after change %d the verdict is %v, want %v", i, found.Verdict, want)
 		}
@@ -113,6 +115,7 @@ func benchmarkCatchUp(b *testing.B, hosts int, change func(s *benched, i int, be
 	found, _ := s.Last()
 	b.ReportMetric(float64(found.Bounds.Requests), "requests")
 	b.ReportMetric(best.Seconds()*1e3, "best-ms")
+	b.ReportMetric(least.Seconds()*1e3, "cpu-ms")
 	b.StopTimer()
 	for range 3 {
 		began := time.Now()
@@ -123,4 +126,14 @@ func benchmarkCatchUp(b *testing.B, hosts int, change func(s *benched, i int, be
 	}
 	b.ReportMetric(everything.Seconds()*1e3, "everything-ms")
 	b.ReportMetric(everything.Seconds()/best.Seconds(), "ratio")
+}
+
+// processorTime returns how long the process has run on processors.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

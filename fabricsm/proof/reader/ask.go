@@ -93,6 +93,8 @@ func same(attr mad.AttrID, a, b []byte) bool {
 		x, y := decode[mad.SwitchInfo](a), decode[mad.SwitchInfo](b)
 		x.PortStateChange, y.PortStateChange = false, false
 		return x == y
+	case mad.AttrSLtoVLMappingTable:
+		return decode[mad.SLtoVLMappingTable](a) == decode[mad.SLtoVLMappingTable](b)
 	default:
 		return string(a) == string(b)
 	}

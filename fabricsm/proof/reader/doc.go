@@ -15,5 +15,6 @@
 //
 // Alias GUIDs count where they are read: they say which port packets to a GUID go to, and let no packet pass by themselves.
 //
-// It does not read virtual ports and SLtoVL tables. Package proof does not count on SLtoVL tables.
+// SLtoVL tables can only have a packet dropped. They are read, one for each port, for the record: [Found.Lanes]. It does not read virtual
+// ports.
 package reader

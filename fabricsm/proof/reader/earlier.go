@@ -26,8 +26,8 @@ type Earlier struct {
 type Value struct {
 	Node ib.GUID
 	Port ib.PortNum // 0: of a switch as a whole
-	// Attr is NodeInfo (of what is behind the port), PortInfo, SwitchInfo, or a table: P_KeyTable, GUIDInfo, LinearForwardingTable
-	// or MulticastForwardingTable, which are read as a whole.
+	// Attr is NodeInfo (of what is behind the port), PortInfo, SwitchInfo, or a table: P_KeyTable, GUIDInfo, SLtoVLMappingTable (of packets
+	// that leave by the port), LinearForwardingTable or MulticastForwardingTable, which are read as a whole.
 	Attr mad.AttrID
 }
 
@@ -55,6 +55,9 @@ func (r *Reader) take(i int) bool {
 		return false
 	}
 	data, ok := r.o.Earlier.Found.answers[Value{r.devices[q.device].info.NodeGUID, q.port, q.attr}]
+	if q.attr == mad.AttrSLtoVLMappingTable {
+		data, ok = r.takeLanes(q)
+	}
 	if !ok {
 		return false
 	}

@@ -17,6 +17,7 @@ type device struct {
 	conflict bool
 
 	lft, mft bool // taken from the earlier reading
+	settled  int  // of a switch: ports whose PortInfo was answered, or was not
 }
 
 // port is a port of a device. The first three are of adapters, which are asked by each port.
@@ -27,6 +28,9 @@ type port struct {
 	cable proof.Place // where it is cabled, as NodeInfo says
 	keys  bool        // its P_Key table is taken from the earlier reading
 	guids bool        // its alias GUIDs are
+
+	lanes   bool // it was asked for its SLtoVL table
+	lanesIn ib.PortNum
 }
 
 // follow asks for what an answer of the first round makes known.
@@ -47,8 +51,13 @@ func (r *Reader) follow(i int) {
 	case mad.AttrPortInfo:
 		if r.devices[q.device].info.NodeType == ib.NodeSwitch {
 			r.switchPort(q.device, q.port)
+			d := &r.devices[q.device]
+			if d.settled++; d.settled == len(d.ports) {
+				r.switchLanes(q.device)
+			}
 		} else if q.how == proof.WasRead {
 			r.aliases(&q)
+			r.endLanes(&q)
 		}
 	}
 }

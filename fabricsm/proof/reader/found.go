@@ -14,6 +14,7 @@ type Found struct {
 	Fabric  *proof.Fabric
 	Ends    []End     // in the order in which they were found
 	Guards  []Guarded // of ends and switches
+	Lanes   []Lanes   // by device and port: one of each port that may be up and has several data lanes
 	Unknown []Unknown
 	Sent    int // requests, with those that were repeated
 	Strays  int // packets that answered no request
@@ -52,6 +53,15 @@ type Unknown struct {
 	What  string
 	Cause Cause
 }
+
+// What Unknown.What has of values that let no packet pass.
+const (
+	whatAliases = "alias GUIDs"
+	whatLanes   = "SLtoVL table"
+)
+
+// Matters reports whether a packet may depend on the value.
+func (u Unknown) Matters() bool { return u.What != whatAliases && u.What != whatLanes }
 
 // String returns what is unknown, where, and why.
 func (u Unknown) String() string { return fmt.Sprintf("%s of %s: %v", u.What, u.Where, u.Cause) }
@@ -128,6 +138,7 @@ func (b *builder) end(d int, num ib.PortNum, out *proof.Device) {
 	if b.o.Alias != nil && f.How == proof.WasRead {
 		to.Aliases = b.aliases(at, where, info.PortGUID, p.owner)
 	}
+	b.lanes(at, where)
 }
 
 // aliases returns the alias GUIDs of an end port. A device that refuses to show them has none that are known.
@@ -150,7 +161,7 @@ func (b *builder) aliases(at proof.Place, where string, own ib.GUID, holder proo
 			}
 		})
 		if why != Refused {
-			b.note(how, at, where, "alias GUIDs", why)
+			b.note(how, at, where, whatAliases, why)
 		}
 		if how != proof.WasRead {
 			return nil
@@ -208,6 +219,7 @@ func (b *builder) switchPort(at proof.Place, out *proof.Device, caps proof.Readi
 	if caps == proof.WasRead {
 		to.PKeys = b.pkeys(at, where, at.Port, int(si.PartitionEnforcementCap))
 	}
+	b.lanes(at, where)
 }
 
 // claimsTooMuch reports whether a port is said to check what its switch says it can't check.

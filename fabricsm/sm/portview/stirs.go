@@ -16,8 +16,8 @@ type stirs = topo.Pages[*stir]
 
 // marks are the newest marks of ports and nodes.
 type marks[P any] struct {
-	infos, links, keys      P // by PortID
-	switches, routes, trees P // by NodeID
+	infos, links, keys, lanes P // by PortID
+	switches, routes, trees   P // by NodeID
 }
 
 // shownStirs are the marks in a snapshot.
@@ -42,7 +42,7 @@ func (r *recordedStirs) mark(pages *topo.OwnPages[*stir], id int32) {
 func (r *recordedStirs) snapshot() shownStirs {
 	r.now = nil
 	return shownStirs{marks[stirs]{
-		infos: r.infos.Snapshot(), links: r.links.Snapshot(), keys: r.keys.Snapshot(), switches: r.switches.Snapshot(), routes: r.routes.Snapshot(), trees: r.trees.Snapshot(),
+		infos: r.infos.Snapshot(), links: r.links.Snapshot(), keys: r.keys.Snapshot(), lanes: r.lanes.Snapshot(), switches: r.switches.Snapshot(), routes: r.routes.Snapshot(), trees: r.trees.Snapshot(),
 	}}
 }
 
@@ -54,6 +54,9 @@ func (r *Recorder) StirPort(p topo.PortID) { r.stirs.mark(&r.stirs.infos, int32(
 
 // StirKeys marks that the P_Key table of a port was written.
 func (r *Recorder) StirKeys(p topo.PortID) { r.stirs.mark(&r.stirs.keys, int32(p)) }
+
+// StirLanes marks that the SLtoVL tables of packets that leave by a port were written.
+func (r *Recorder) StirLanes(p topo.PortID) { r.stirs.mark(&r.stirs.lanes, int32(p)) }
 
 // StirSwitch marks that an attribute of a switch was written, or seen to change: SwitchInfo, LinearForwardingTable or
 // MulticastForwardingTable. The others are not kept.
@@ -82,6 +85,11 @@ func (d *Devices) PortInfosSince(old *Devices) iter.Seq[topo.PortID] {
 // KeysWrittenSince visits the ports whose P_Key tables were written since an older snapshot, also if they are what they were.
 func (d *Devices) KeysWrittenSince(old *Devices) iter.Seq[topo.PortID] {
 	return since[topo.PortID](&d.stirs.keys, &old.stirs.keys)
+}
+
+// LanesWrittenSince visits the ports of which SLtoVL tables were written since an older snapshot, also if they are what they were.
+func (d *Devices) LanesWrittenSince(old *Devices) iter.Seq[topo.PortID] {
+	return since[topo.PortID](&d.stirs.lanes, &old.stirs.lanes)
 }
 
 // SwitchesSince visits the switches of which SwitchInfo, LinearForwardingTable or MulticastForwardingTable was written since an

@@ -18,6 +18,7 @@ func TestStirs(t *testing.T) {
 		"link":       func(d, old *Devices) []int32 { return ids(slices.Collect(d.LinksSince(old))) },
 		"PortInfo":   func(d, old *Devices) []int32 { return ids(slices.Collect(d.PortInfosSince(old))) },
 		"keys":       func(d, old *Devices) []int32 { return ids(slices.Collect(d.KeysWrittenSince(old))) },
+		"lanes":      func(d, old *Devices) []int32 { return ids(slices.Collect(d.LanesWrittenSince(old))) },
 		"SwitchInfo": none(mad.AttrSwitchInfo), "LFT": none(mad.AttrLinearForwardingTable), "MFT": none(mad.AttrMulticastForwardingTable),
 		"other": none(mad.AttrSLtoVLMappingTable),
 	}
@@ -25,6 +26,7 @@ func TestStirs(t *testing.T) {
 		"link":       func(r *Recorder) { r.StirLink(1) },
 		"PortInfo":   func(r *Recorder) { r.StirPort(1) },
 		"keys":       func(r *Recorder) { r.StirKeys(1) },
+		"lanes":      func(r *Recorder) { r.StirLanes(1) },
 		"SwitchInfo": func(r *Recorder) { r.StirSwitch(1, mad.AttrSwitchInfo) },
 		"LFT":        func(r *Recorder) { r.StirSwitch(1, mad.AttrLinearForwardingTable) },
 		"MFT":        func(r *Recorder) { r.StirSwitch(1, mad.AttrMulticastForwardingTable) },

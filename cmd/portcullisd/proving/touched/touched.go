@@ -53,6 +53,9 @@ func Since(old, now *sm.View) *Values {
 	for p := range now.KeysWrittenSince(&old.Devices) {
 		v.port(p, mad.AttrPKeyTable)
 	}
+	for p := range now.LanesWrittenSince(&old.Devices) {
+		v.port(p, mad.AttrSLtoVLMappingTable)
+	}
 	for p := range now.ChangedAliases(old) {
 		v.port(p, mad.AttrGUIDInfo)
 	}
@@ -102,7 +105,7 @@ func (f *finder) links() {
 
 // link adds what is behind a port, and what depends on its link.
 func (f *finder) link(p topo.PortID) {
-	for _, attr := range []mad.AttrID{mad.AttrNodeInfo, mad.AttrPortInfo, mad.AttrPKeyTable} {
+	for _, attr := range []mad.AttrID{mad.AttrNodeInfo, mad.AttrPortInfo, mad.AttrPKeyTable, mad.AttrSLtoVLMappingTable} {
 		f.port(p, attr)
 	}
 }

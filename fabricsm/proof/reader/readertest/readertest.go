@@ -34,6 +34,9 @@ func Facts(f *reader.Found) string {
 	for _, g := range f.Guards {
 		lines = append(lines, fmt.Sprintf("guard %v port %d %v", f.Fabric.Devices[g.Port.Device].GUID, g.Port.Port, g.Guard))
 	}
+	for _, l := range f.Lanes {
+		lines = append(lines, fmt.Sprintf("lanes %v port %d in by %d %v", f.Fabric.Devices[l.Port.Device].GUID, l.Port.Port, l.In, l.Table))
+	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
 }

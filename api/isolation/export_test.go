@@ -1,0 +1,4 @@
+package isolation
+
+// Shared is shared, for its test.
+var Shared = shared
