@@ -186,3 +186,28 @@ func TestDigestOfLanes(t *testing.T) {
 		t.Error("the same reading has another digest")
 	}
 }
+
+// TestBlame names a value on which packets depend, where others of the same port were not read either.
+func TestBlame(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	in := b.intent()
+	found := owned(b.read(in, v1.IsolationQuery{}))
+	at := found.Ends[slices.IndexFunc(found.Ends, func(e reader.End) bool {
+		return found.Fabric.Devices[e.Port.Device].Ports[e.Port.Port].Owner == proof.Owner{Kind: proof.Tenant, Name: "red"}
+	})]
+	port := &found.Fabric.Devices[at.Port.Device].Ports[at.Port.Port]
+	port.PKeys.How, found.Fabric.Devices[port.Cable.Device].Ports[port.Cable.Port].PKeys.How = proof.NotRead, proof.NotRead
+	for _, what := range []string{"alias GUIDs", "SLtoVL table", "P_Key table"} {
+		found.Unknown = append(found.Unknown, reader.Unknown{Port: at.Port, Where: "adapter", What: what, Cause: reader.Silent})
+	}
+	p, err := isolation.Prove(in, found, isolation.Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range p.Ports() {
+		if row.GUID == at.GUID && (row.Verdict != v1.Unproven || row.Detail != "P_Key table of adapter: the device did not answer") {
+			t.Errorf("%+v", row)
+		}
+	}
+}

@@ -24,7 +24,7 @@ var (
 	labelName  = regexp.MustCompile(`(\w+)="`)
 	described  = regexp.MustCompile(`fqName: "(\w+)", .*variableLabels: \{([^}]*)\}`)
 	leftOutNow = []prometheus.Collector{ // have no series while nothing is wrong, or where the part is not configured
-		query.New(query.Options{}), metrics.NewWebhooks(nil), metrics.NewResults(nil), metrics.NewIsolation(nil),
+		query.New(query.Options{}), metrics.NewWebhooks(nil), metrics.NewResults(nil), metrics.NewIsolation(nil, nil),
 	}
 )
 

@@ -239,7 +239,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 	o.RMA, o.Derived = rma.New(replace), derive.New(derived)
 	registry := watch.NewRegistry(observer)
 	if a.prover != nil {
-		registry.MustRegister(metrics.NewIsolation(a.prover.Standing))
+		registry.MustRegister(metrics.NewIsolation(a.prover.Standing, a.prover.CountPorts))
 	}
 	registry.MustRegister(metrics.NewReady(o.Ready), a.phases, metrics.NewAttestations(adm.Attestation()), metrics.NewBackups(copies))
 	registry.MustRegister(metrics.NewClientAuthorities(a.clients.Authorities), metrics.NewWaivers(references), a.told, metrics.NewCertificateEnd(s.parts.Cert), metrics.NewTokens(a.tokens.Load), a.brakes)

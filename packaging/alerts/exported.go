@@ -48,6 +48,7 @@ func Exported() []Metric {
 		{"gauge", "isolation_ghost_members", nil},
 		{"gauge", "isolation_max_age_seconds", nil},
 		{"gauge", "isolation_pairs", []string{"verdict"}},
+		{"gauge", "isolation_ports", []string{"verdict"}},
 		{"gauge", "isolation_ports_missing", nil},
 		{"gauge", "isolation_proven_timestamp_seconds", nil},
 		{"gauge", "isolation_values_unread", nil},

@@ -9,18 +9,19 @@ import (
 
 // isolation is how the isolation of all tenants stands.
 type isolation struct {
-	now                                                                      func() (standing.Standing, bool)
-	bound, read, proven, verdict, pairs, absent, ghosts, unread, asked, told *prometheus.Desc
+	now                                                                             func() (standing.Standing, bool)
+	ofPorts                                                                         func() map[string]int
+	bound, read, proven, verdict, pairs, absent, ghosts, unread, asked, told, ports *prometheus.Desc
 }
 
 // NewIsolation creates the metrics of the newest examination of all tenants. now reports false while this instance does not lead: there
 // is no value then. Before the first examination there is the bound alone.
-func NewIsolation(now func() (standing.Standing, bool)) prometheus.Collector {
+func NewIsolation(now func() (standing.Standing, bool), ports func() map[string]int) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("portcullis_isolation_"+name, help, labels, nil)
 	}
 	return &isolation{
-		now:     now,
+		now: now, ofPorts: ports,
 		bound:   desc("max_age_seconds", "How old an examination of all tenants may be that still counts."),
 		read:    desc("examined_timestamp_seconds", "When the isolation of all tenants was examined last, in Unix time."),
 		proven:  desc("proven_timestamp_seconds", "When the newest examination began that found all tenants isolated, in Unix time."),
@@ -30,13 +31,14 @@ func NewIsolation(now func() (standing.Standing, bool)) prometheus.Collector {
 		ghosts:  desc("ghost_members", "Ports that hold a P_Key of a tenant which no membership explains."),
 		asked:   desc("administration_examined", "1 if what subnet administration answers to ports without its key was examined, too, 0 if not."),
 		told:    desc("disclosures", "Names of ports and partitions of others, and keys, that subnet administration disclosed to ports without its key."),
-		unread:  desc("values_unread", "Values of devices that were not read, each of which counts as letting every packet pass."),
+		unread:  desc("values_unread", "Values of devices that were not read. Tables and settings of them count as letting every packet pass."),
+		ports:   desc("ports", "Declared ports of hosts by what the newest examination that this instance made proves of them.", "verdict"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (i *isolation) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{i.bound, i.read, i.proven, i.verdict, i.pairs, i.absent, i.ghosts, i.unread, i.asked, i.told} {
+	for _, d := range []*prometheus.Desc{i.bound, i.read, i.proven, i.verdict, i.pairs, i.absent, i.ghosts, i.unread, i.asked, i.told, i.ports} {
 		ch <- d
 	}
 }
@@ -76,4 +78,7 @@ func (i *isolation) Collect(ch chan<- prometheus.Metric) {
 		put(i.told, float64(c.Disclosed))
 	}
 	put(i.asked, asked)
+	for verdict, n := range i.ofPorts() {
+		put(i.ports, float64(n), verdict)
+	}
 }

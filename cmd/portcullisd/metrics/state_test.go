@@ -175,7 +175,8 @@ func TestIsolationOfAllTenants(t *testing.T) {
 	t.Parallel()
 	var now standing.Standing
 	leads := false
-	c := NewIsolation(func() (standing.Standing, bool) { return now, leads })
+	var ports map[string]int
+	c := NewIsolation(func() (standing.Standing, bool) { return now, leads }, func() map[string]int { return ports })
 	examined := standing.Standing{
 		Verdict: v1.Leaks, Examined: time.Unix(1000, 0), Proven: time.Unix(500, 0), MaxAge: 3 * time.Hour,
 		Counts: standing.Counts{Pairs: v1.IsolationPairs{Isolated: 3, Leaks: 1, Unknown: 2}, Missing: 4, Ghosts: 5, Unread: 6},
@@ -193,11 +194,13 @@ func TestIsolationOfAllTenants(t *testing.T) {
 		"isolation_administration_examined": 0,
 	})
 	now.Counts.Asked, now.Counts.Disclosed, now.Counts.Pairs, now.Counts.Ghosts = true, 7, v1.IsolationPairs{}, 0
+	ports = map[string]int{v1.Isolated: 8, v1.Leaks: 0, v1.Unproven: 9}
 	wantValues(t, "subnet administration discloses", c, map[string]float64{
 		"isolation_max_age_seconds": 10800, "isolation_examined_timestamp_seconds": 1000, "isolation_proven_timestamp_seconds": 500,
 		"isolation_pairs isolated": 0, "isolation_pairs leaks": 0, "isolation_pairs unknown": 0,
 		"isolation_verdict isolated": 0, "isolation_verdict leaks": 1, "isolation_verdict unknown": 0,
 		"isolation_ports_missing": 4, "isolation_ghost_members": 0, "isolation_values_unread": 6,
 		"isolation_administration_examined": 1, "isolation_disclosures": 7,
+		"isolation_ports isolated": 8, "isolation_ports leaks": 0, "isolation_ports unproven": 9,
 	})
 }

@@ -2,6 +2,7 @@ package proving
 
 import (
 	"context"
+	"time"
 
 	"portcullis/api/isolation"
 	"portcullis/api/page"
@@ -30,11 +31,11 @@ func (p *Prover) Ports(ctx context.Context, q v1.IsolationPortQuery) (*v1.Isolat
 		}
 		return nil, notExamined(why)
 	}
-	age, most := max(0, p.Now().Sub(now.found.Bounds.Begun)), p.Pace.MaxAge()
+	age, most := p.age(&now)
 	var shown []v1.IsolationPortVerdict
 	for i := range now.ports {
 		row := now.ports[i]
-		if age > most && row.Verdict == v1.Isolated {
+		if verdict := row.Verdict; ofAge(verdict, age > most) != verdict {
 			row.Verdict, row.Held, row.Cause = v1.Unproven, "", v1.PortOld
 		}
 		if q.Host != "" && row.Host != q.Host || q.Tenant != "" && row.Tenant != q.Tenant || q.Verdict != "" && row.Verdict != q.Verdict {
@@ -56,6 +57,35 @@ func (p *Prover) Ports(ctx context.Context, q v1.IsolationPortQuery) (*v1.Isolat
 	return &v1.IsolationPorts{
 		Begun: b.Begun, Ended: b.Ended, Age: age.Seconds(), MaxAge: most.Seconds(), Current: age <= most, Items: list.Items, Next: list.Next,
 	}, nil
+}
+
+// age returns how old what was found is, and how old it may be.
+func (p *Prover) age(k *kept) (age, most time.Duration) {
+	return max(0, p.Now().Sub(k.found.Bounds.Begun)), p.Pace.MaxAge()
+}
+
+// ofAge returns what a verdict about a port counts for.
+func ofAge(verdict string, old bool) string {
+	if old && verdict == v1.Isolated {
+		return v1.Unproven
+	}
+	return verdict
+}
+
+// CountPorts returns how many ports have which verdict; nil: this instance has examined none since it leads.
+func (p *Prover) CountPorts() map[string]int {
+	p.told.Lock()
+	now := p.kept
+	p.told.Unlock()
+	if now.found == nil || !now.mine {
+		return nil
+	}
+	age, most := p.age(&now)
+	out := map[string]int{v1.Isolated: 0, v1.Leaks: 0, v1.Unproven: 0}
+	for i := range now.ports {
+		out[ofAge(now.ports[i].Verdict, age > most)]++
+	}
+	return out
 }
 
 // owned returns what the credential of a tenant has, nil for one of all tenants, and refuses a tenant of others.

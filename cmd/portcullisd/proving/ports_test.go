@@ -2,6 +2,7 @@ package proving_test
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -37,8 +38,17 @@ func TestPorts(t *testing.T) {
 	if _, err := s.Ports(t.Context(), v1.IsolationPortQuery{}); code(err) != v1.CodeNotExamined {
 		t.Errorf("after one of a tenant alone: %v", err)
 	}
+	if counts := s.CountPorts(); counts != nil {
+		t.Errorf("after one of a tenant alone, ports are counted: %v", counts)
+	}
 	if _, err := s.Prove(t.Context(), "olga", v1.IsolationQuery{}); err != nil {
 		t.Fatal(err)
+	}
+	count := func(isolated, unproven int) {
+		t.Helper()
+		if got, want := s.CountPorts(), map[string]int{v1.Isolated: isolated, v1.Leaks: 0, v1.Unproven: unproven}; !maps.Equal(got, want) {
+			t.Errorf("counted %v, want %v", got, want)
+		}
 	}
 	list := func(q v1.IsolationPortQuery, want string) *v1.IsolationPorts {
 		t.Helper()
@@ -52,6 +62,7 @@ func TestPorts(t *testing.T) {
 		return got
 	}
 	now = now.Add(time.Hour)
+	count(5, 0)
 	all := list(v1.IsolationPortQuery{}, "h1 isolated, h2 isolated, h3 isolated, h4 isolated, h5 isolated")
 	if !all.Current || all.Age != 3600 || all.MaxAge != 86400 || !all.Begun.Equal(now.Add(-time.Hour)) {
 		t.Errorf("%+v", all)
@@ -65,6 +76,7 @@ func TestPorts(t *testing.T) {
 		t.Error("a cursor that is none is accepted")
 	}
 	now = now.Add(23*time.Hour + time.Second)
+	count(0, 5)
 	old := list(v1.IsolationPortQuery{Verdict: v1.Unproven, Tenant: "blue"}, "h2 unproven, h4 unproven")
 	if old.Current || old.Items[0].Cause != v1.PortOld || old.Items[0].Held != "" {
 		t.Errorf("a day later: %+v", old)
