@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/proof"
 	"portcullis/fabricsm/proof/reader"
 )
@@ -56,9 +55,7 @@ func DigestOf(found *reader.Found) Digest {
 		}
 		for i := range lanes[at] {
 			l := &lanes[at][i]
-			var table [mad.DataSize]byte
-			mad.MustEncode(table[:], &l.Table.Value)
-			fmt.Fprintf(w, "lanes %d in %d %d %x\n", l.Port.Port, l.In, l.Table.How, table[:8])
+			fmt.Fprintf(w, "lanes %d in %d %d %d\n", l.Port.Port, l.In, l.Table.How, l.Table.Value.VL)
 		}
 	}
 	_ = w.Flush()
