@@ -66,7 +66,8 @@ func securityBoard() Dashboard {
 			}},
 			{Title: "Queries refused", Help: "Queries a second that were refused for security.", Unit: "ops", Queries: []Query{{`sum by (verdict) (rate(portcullis_sa_refused_total{$F}[$__rate_interval]))`, "{{verdict}}"}}},
 			{Title: "Verdict on isolation", Help: "1 for the verdict of the newest examination of all tenants.", Unit: "short", Queries: []Query{{`max by (verdict) (portcullis_isolation_verdict{$F})`, "{{verdict}}"}}},
-			{Title: "What is not proven", Help: "Of the newest examination: declared ports that were not found, values that were not read, and ports with a P_Key of a tenant that no membership explains, and what subnet administration disclosed.", Unit: "short", Queries: []Query{
+			{Title: "What is not proven", Help: "Of the newest examination: declared ports of which nothing is proven, those of them that were not found, values that were not read, and ports with a P_Key of a tenant that no membership explains, and what subnet administration disclosed.", Unit: "short", Queries: []Query{
+				{`max(portcullis_isolation_ports{verdict="unproven",$F})`, "ports unproven"},
 				{`max(portcullis_isolation_ports_missing{$F})`, "ports missing"},
 				{`max(portcullis_isolation_values_unread{$F})`, "values unread"},
 				{`max(portcullis_isolation_ghost_members{$F})`, "ghost members"},

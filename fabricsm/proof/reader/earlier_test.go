@@ -266,9 +266,10 @@ func TestUnreadIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	for _, attr := range []mad.AttrID{
 		mad.AttrNodeInfo, mad.AttrPortInfo, mad.AttrSwitchInfo, mad.AttrPKeyTable, mad.AttrLinearForwardingTable, mad.AttrMulticastForwardingTable,
+		mad.AttrSLtoVLMappingTable,
 	} {
 		for _, host := range []bool{true, false} {
-			if host && attr != mad.AttrNodeInfo && attr != mad.AttrPortInfo && attr != mad.AttrPKeyTable {
+			if host && attr != mad.AttrNodeInfo && attr != mad.AttrPortInfo && attr != mad.AttrPKeyTable && attr != mad.AttrSLtoVLMappingTable {
 				continue
 			}
 			t.Run(fmt.Sprintf("%v of an adapter %t", attr, host), func(t *testing.T) {
