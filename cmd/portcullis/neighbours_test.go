@@ -16,7 +16,7 @@ import (
 	"portcullis/cmd/portcullis/cli"
 )
 
-// TestNeighbours runs the programs that Slurm calls, and that which drives Ironic, against a service that really decides. Hosts attest and the fabric follows by themselves,
+// TestNeighbours runs the programs that Slurm calls, that which drives Ironic and that which taints nodes of Kubernetes against a service that really decides. Hosts attest and the fabric follows by themselves,
 // but for gpu-3, which is not booted.
 func TestNeighbours(t *testing.T) {
 	scripts, err := filepath.Abs("../../packaging")
@@ -31,14 +31,16 @@ func TestNeighbours(t *testing.T) {
 			s.Register("gpu-1", "gpu-2", "gpu-3", "gpu-4")
 			operator, digest := credential.New()
 			scheduler, its := credential.New()
+			viewer, shown := credential.New()
 			tokens, err := credential.Parse("tokens.yaml", fmt.Appendf(nil, `tokens:
 - {name: olga, role: operator, sha256: %s}
 - {name: slurm, role: scheduler, sha256: %s, p_keys: [0x0100-0x01ff], hosts: ['gpu-*']}
-`, digest, its))
+- {name: kubernetes, role: viewer, sha256: %s}
+`, digest, its, shown))
 			if err != nil {
 				return err
 			}
-			for name, token := range map[string]string{"operator.token": operator, "slurm.token": scheduler} {
+			for name, token := range map[string]string{"operator.token": operator, "slurm.token": scheduler, "kubernetes.token": viewer} {
 				if err := os.WriteFile(filepath.Join(e.WorkDir, name), []byte(token), 0o600); err != nil {
 					return err
 				}
@@ -47,7 +49,7 @@ func TestNeighbours(t *testing.T) {
 			follow(t, s, "gpu-1", "gpu-2")
 			for name, value := range map[string]string{
 				"HOME": e.WorkDir, "XDG_CONFIG_HOME": e.WorkDir, "SLURM": scripts + "/slurm", "PORTCULLIS_SLURM": e.WorkDir + "/slurm.env",
-				"IRONIC": scripts + "/ironic", "PORTCULLIS_IRONIC": e.WorkDir + "/ironic.env",
+				"KUBERNETES": scripts + "/kubernetes", "PORTCULLIS_KUBERNETES": e.WorkDir + "/kubernetes.env", "IRONIC": scripts + "/ironic", "PORTCULLIS_IRONIC": e.WorkDir + "/ironic.env",
 				cli.EnvService: server.URL, cli.EnvCA: server.CAFile, cli.EnvTokenFile: e.WorkDir + "/operator.token",
 				"PATH": e.WorkDir + "/bin:" + e.Getenv("PATH"),
 			} {
