@@ -1,6 +1,8 @@
 # Portcullis: "make help" says what can be made.
 
 export CGO_ENABLED ?= 0
+# Tests, tools and programs are compiled with the same flags, so that each package is compiled once for all of them.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
 PROGRAMS = portcullisd portcullis-agent portcullis portcullis-sim
 VERSION := $(shell packaging/version.sh)

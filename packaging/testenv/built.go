@@ -36,7 +36,7 @@ func buildIn(ctx context.Context, root, dir string, programs []string) error {
 	for _, program := range programs {
 		name := filepath.Base(program)
 		file := filepath.Join(kept, name)
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", file, "./"+program)
+		cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", file, "./"+program)
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as they are shipped
 		if out, err := cmd.CombinedOutput(); err != nil {
