@@ -68,6 +68,8 @@ type fake struct {
 	answer func(asked, answer url.Values)   // changes what the browser brings
 	claims map[string]any                   // that differ, of the ID token
 	token  func(w http.ResponseWriter) bool // answers instead
+	stay   bool                             // answers no page to the browser
+	access string                           // the access token; "": one that says nothing
 	asked  url.Values                       // the request for authorization
 	got    url.Values                       // the request for a token
 }
@@ -75,7 +77,7 @@ type fake struct {
 func (f *fake) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.meta, f.answer, f.claims, f.token, f.asked, f.got = nil, nil, nil, nil, nil, nil
+	f.meta, f.answer, f.claims, f.token, f.asked, f.got, f.stay, f.access = nil, nil, nil, nil, nil, nil, false, "a"
 	change()
 }
 
@@ -93,6 +95,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		give(meta)
 	case "/authorize":
 		f.asked = r.URL.Query()
+		if f.stay {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		answer := url.Values{"state": {f.asked.Get("state")}, "code": {"c0de"}}
 		if f.answer != nil {
 			f.answer(f.asked, answer)
@@ -106,11 +112,16 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		claims := map[string]any{"iss": f.url, "sub": "olga", "aud": "cli", "nonce": f.asked.Get("nonce"), "exp": time.Now().Add(time.Hour).Unix()}
 		maps.Copy(claims, f.claims)
-		body, _ := json.Marshal(claims)
-		give(map[string]any{"access_token": "a", "id_token": "eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString(body) + ".c2ln"})
+		give(map[string]any{"access_token": f.access, "id_token": unsigned(claims)})
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// unsigned makes a token of claims.
+func unsigned(claims map[string]any) string {
+	body, _ := json.Marshal(claims)
+	return "eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString(body) + ".c2ln"
 }
 
 func challengeOf(verifier string) string {
@@ -122,26 +133,36 @@ func challengeOf(verifier string) string {
 // makes only as what was asked for.
 func TestAnswersOfProviders(t *testing.T) {
 	t.Parallel()
-	f := &fake{}
-	idp := httptest.NewTLSServer(f)
-	t.Cleanup(idp.Close)
-	f.url = idp.URL
+	f, second := &fake{}, &fake{}
+	for _, one := range []*fake{f, second} {
+		idp := httptest.NewTLSServer(one)
+		t.Cleanup(idp.Close)
+		one.url = idp.URL
+	}
 	_, server := served(t, func(o *api.Options) {
-		o.Logins = []v1.LoginProvider{{Name: "fake", Issuer: idp.URL, ClientID: "cli", Scopes: []string{"openid", "groups", "offline_access"}, Audience: "cli", Token: "id"}}
+		o.Logins = []v1.LoginProvider{
+			{Name: "fake", Issuer: f.url, ClientID: "cli", Scopes: []string{"openid", "groups", "offline_access"}, Audience: "cli", Token: "id"},
+			{Name: "second", Issuer: second.url, ClientID: "cli", Scopes: []string{"openid"}, Audience: "api", Token: "access"},
+		}
 	}, "h1")
-	p := webtest.Open(t, server.URL+"/ui/#/keys", "/v1/whoami", "/token")
-	try := func(name, want string, change func()) {
+	p := webtest.Open(t, server.URL+"/ui/#/keys", "/v1/whoami", "/token", "/elsewhere")
+	refused := func(want string) {
 		t.Helper()
-		f.set(change)
-		p.AwaitText("Sign in with fake")
-		p.Click(".people button")
 		quoted, _ := json.Marshal(want)
-		p.Await(`(document.querySelector('.refusal')?.textContent || '').includes(` + string(quoted) + `) && !document.querySelector('.people button').disabled`)
-		if got := webtest.Value[string](p, "location.search + location.hash + sessionStorage.length"); got != "#/keys0" && got != "#/keys1" {
+		p.Await(`(document.querySelector('.refusal')?.textContent || '').includes(` + string(quoted) + `) && document.querySelector('.people button')?.disabled === false`)
+	}
+	tryAt := func(is *fake, name, want string, change func()) {
+		t.Helper()
+		is.set(change)
+		p.AwaitText("Sign in with second")
+		p.Click(map[*fake]string{f: ".people button", second: ".people button:nth-of-type(2)"}[is])
+		refused(want)
+		if got := webtest.Value[string](p, "location.search + location.hash + sessionStorage.length"); got != "#/keys0" {
 			t.Errorf("%s: the address and the storage are %q", name, got)
 		}
 		p.Reload() // so that no reason is left of this one
 	}
+	try := func(name, want string, change func()) { t.Helper(); tryAt(f, name, want, change) }
 	refuse := func(change func(asked, answer url.Values)) func() { return func() { f.answer = change } }
 	// All is as it should be but the signature, which the service verifies.
 	try("accepted by the page", "the token", func() {})
@@ -187,6 +208,38 @@ func TestAnswersOfProviders(t *testing.T) {
 	try("a token endpoint elsewhere", "this page may ask", func() { f.meta = map[string]any{"token_endpoint": "https://other.test/token"} })
 	try("no https", "no https address", func() { f.meta = map[string]any{"authorization_endpoint": "javascript:alert(1)"} })
 
+	try("sent elsewhere", "can be read", func() {
+		f.token = func(w http.ResponseWriter) bool {
+			w.Header().Set("Location", "/elsewhere")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+			return true
+		}
+	})
+	// Where the access token is the one for the service, it has to be for the service.
+	tryAt(second, "an access token that says nothing", "the token is not for api", func() {})
+	tryAt(second, "an access token for others", "the token is not for api", func() { second.access = unsigned(map[string]any{"aud": "cli"}) })
+	tryAt(second, "an access token for the service", "the token that was sent", func() { second.access = unsigned(map[string]any{"aud": []string{"other", "api"}}) })
+
+	// A browser that does not leave the page can begin again.
+	f.set(func() { f.stay = true })
+	p.AwaitText("Sign in with fake")
+	p.Click(".people button")
+	p.Await(`sessionStorage.length === 1 && !document.querySelector('.people button').disabled`)
+	try("after nothing came", "the token", func() {})
+	// An attempt does not count for ever.
+	f.set(func() { f.stay = true })
+	p.AwaitText("Sign in with fake")
+	p.Click(".people button")
+	p.Await(`sessionStorage.length === 1 && !document.querySelector('.people button').disabled`)
+	webtest.Value[bool](p, `(() => {
+		const [name] = Object.keys(sessionStorage);
+		const attempt = JSON.parse(sessionStorage.getItem(name));
+		sessionStorage.setItem(name, JSON.stringify({...attempt, at: attempt.at - 15 * 60 * 1000}));
+		location.assign('/ui/?code=c0de&state=' + attempt.state);
+		return true;
+	})()`)
+	refused("in the last 15 minutes")
+
 	// An answer that this tab did not ask for.
 	f.set(func() {})
 	webtest.Value[bool](p, `location.assign('/ui/?code=stolen&state=x#/keys'); true`)
@@ -196,5 +249,13 @@ func TestAnswersOfProviders(t *testing.T) {
 		t.Errorf("a code that the page did not ask for was sent to the provider: %v", f.got)
 	}
 	f.mu.Unlock()
+
+	// A browser that keeps nothing for a page has tokens alone.
+	webtest.Value[bool](p, `Object.defineProperty(window, 'sessionStorage', {get() { throw new Error('Access is denied'); }}), true`)
+	if came := webtest.Value[string](p, `import(document.querySelector('script').src.replace('app.js', 'signin.js')).then(({came}) => String(came()))`); came != "null" {
+		t.Errorf("where nothing can be kept the page begins with %s", came)
+	}
+	p.Click(".people button")
+	refused("the browser keeps nothing for this page (Access is denied)")
 	p.Quiet()
 }

@@ -92,7 +92,11 @@ export async function begin(provider, signal) {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
   const attempt = {issuer: provider.issuer, state: random(), nonce: random(), verifier, from: location.hash, at: Date.now()};
   if (signal.aborted) return;
-  sessionStorage.setItem(kept, JSON.stringify(attempt));
+  try {
+    sessionStorage.setItem(kept, JSON.stringify(attempt));
+  } catch (err) {
+    throw new Wrong(`the browser keeps nothing for this page (${bounded(err.message)})`, 'allow data of this site, or sign in with a token');
+  }
   // A refresh token would outlive this page: none is asked for. Without an ID token there is no nonce to check.
   const scopes = new Set(['openid', ...provider.scopes.filter((s) => s !== 'offline_access')]);
   const asked = {
@@ -107,8 +111,13 @@ export async function begin(provider, signal) {
 // there is none.
 export function came() {
   const query = new URLSearchParams(location.search);
-  const text = sessionStorage.getItem(kept);
-  sessionStorage.removeItem(kept);
+  let text = null;
+  try {
+    text = sessionStorage.getItem(kept);
+    sessionStorage.removeItem(kept);
+  } catch {
+    // the browser keeps nothing for this page: no attempt was begun
+  }
   if (!query.has('state') && !query.has('code') && !query.has('error')) return null;
   let attempt = null;
   try {
