@@ -5,6 +5,7 @@
 package web
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -70,6 +71,9 @@ func New(missing http.Handler, issuers []string) *Pages {
 		panic(err) // a test makes them
 	}
 	p.policy = fmt.Sprintf(policy, origins(issuers))
+	// A browser may keep the policy of a page that has the same tag, so another policy is another page.
+	first := p.assets[Root]
+	first.tag = tagOf(first.data, []byte(p.policy))
 	return p
 }
 
@@ -130,8 +134,13 @@ func read(from fs.FS, missing http.Handler) (*Pages, error) {
 }
 
 func newAsset(name, cache string, data []byte) *asset {
-	sum := sha256.Sum256(data)
-	return &asset{media: types[path.Ext(name)], cache: cache, tag: `"` + hex.EncodeToString(sum[:16]) + `"`, data: data}
+	return &asset{media: types[path.Ext(name)], cache: cache, tag: tagOf(data), data: data}
+}
+
+// tagOf returns the entity tag of what is served with these parts.
+func tagOf(parts ...[]byte) string {
+	sum := sha256.Sum256(bytes.Join(parts, []byte{0}))
+	return `"` + hex.EncodeToString(sum[:16]) + `"`
 }
 
 // ServeHTTP implements http.Handler.

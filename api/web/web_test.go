@@ -150,6 +150,7 @@ func TestPaths(t *testing.T) {
 // TestPolicyOfIssuers: pages may ask the origins of identity providers, each once, and what is no https address adds nothing.
 func TestPolicyOfIssuers(t *testing.T) {
 	t.Parallel()
+	tags := map[string]string{} // of policies
 	for name, tt := range map[string]struct {
 		issuers []string
 		want    string
@@ -160,6 +161,7 @@ func TestPolicyOfIssuers(t *testing.T) {
 		"same host": {[]string{"https://idp.example.org/a", "https://idp.example.org/b"}, "connect-src 'self' https://idp.example.org;"},
 		"prefix":    {[]string{"https://idp.example.org:8443", "https://idp.example.org"}, "connect-src 'self' https://idp.example.org:8443 https://idp.example.org;"},
 		"no https":  {[]string{"http://idp.example.org", "data:x", "://", ""}, "connect-src 'self';"},
+		"path":      {[]string{"https://idp.example.org;script-src/x", "https://idp.example.org/a;script-src 'unsafe-inline'"}, "connect-src 'self' https://idp.example.org;"},
 		"hostile":   {[]string{"https://idp.example.org;script-src", "https://*", "https://a,b", "https://'unsafe-eval'", "https://user@"}, "connect-src 'self';"},
 	} {
 		w := httptest.NewRecorder()
@@ -167,6 +169,19 @@ func TestPolicyOfIssuers(t *testing.T) {
 		if got := w.Header().Get("Content-Security-Policy"); !strings.Contains(got, " "+tt.want) || strings.Count(got, ";") != 9 {
 			t.Errorf("%s: the policy is %q, want %q in it", name, got, tt.want)
 		}
+		tag := w.Header().Get("ETag")
+		if was := tags[tt.want]; was != "" && was != tag {
+			t.Errorf("%s: the page with the same policy has the tags %s and %s", name, was, tag)
+		}
+		tags[tt.want] = tag
+	}
+	// A browser may keep the policy of a page that has the same tag.
+	different := map[string]bool{}
+	for _, tag := range tags {
+		different[tag] = true
+	}
+	if len(different) != len(tags) || len(tags) < 4 {
+		t.Errorf("%d policies have the tags %v, want as many", len(tags), different)
 	}
 }
 
