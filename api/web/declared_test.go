@@ -139,4 +139,17 @@ func TestMapOfDeclared(t *testing.T) {
 		return ['208,59,47', '201,151,0', '122,91,208', '47,128,208', '35,145,90'].every((color) => seen.has(color));
 	})()`)
 	p.Document("declared")
+
+	// Where tables are not shown, as to the role viewer, nothing says that they are as declared.
+	drift.set(func() { drift.err = refusal.New(refusal.NotFound, v1.CodeNotExamined, "", "not for you") })
+	p.Show("#/overview", "Overview")
+	p.Show("#/fabric?color=declared", "Fabric")
+	p.AwaitText("Differences of P_Key tables are not shown: not for you")
+	if got := legend(); got != "links as declared: 6, undeclared: 1 x, different: 1||, missing: 0 o, tables differ: 0|, not compared: 0|||" {
+		t.Errorf("without tables the legend is %q", got)
+	}
+	p.Type("input[type=search]", "h3\r")
+	p.AwaitText("Active; links as declared")
+	p.Type("input[type=search]", strings.Repeat("\b", 2)+"spine1\r")
+	p.AwaitText("At this switch no link differs.")
 }

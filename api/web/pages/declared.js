@@ -11,10 +11,12 @@ const kinds = [
   {name: 'missing', color: '#7a5bd0', mark: 'ring', width: 3, dashed: true, said: 'bad'},
   {name: 'tables differ', color: '#2f80d0', mark: 'one bar', width: 2, said: 'wait'},
   {name: 'not compared', color: '#8a94a3', mark: 'three bars', width: 2, dashed: true, said: 'plain'},
+  {name: 'links as declared', color: '#23915a', mark: '', width: 1, said: 'good'}, // and nothing is known of tables
   {name: 'as declared', color: '#23915a', mark: '', width: 1, said: 'good'},
 ];
 const byName = new Map(kinds.map((k) => [k.name, k]));
 const other = byName.get('not compared');
+const linked = byName.get('links as declared');
 const plain = byName.get('as declared');
 
 // verdicts of the comparison that are no difference of a link.
@@ -77,12 +79,14 @@ export function declared(signal) {
   let nodes = new Map(); // by GUID of the switch
   let pairs = new Map(); // by GUIDs of two nodes
   let known = false; // the fabric was compared with a declared topology
+  let tables = false; // and P_Key tables with memberships
   let parts = null; // said of what was asked for last
   const list = table('Where the fabric is not as declared', columns, (d) => d.key);
   // Where nothing says that a place was compared, it is not shown as it is declared.
+  const inOrder = () => (known && !tables ? linked : plain);
   const of = (map, key) => {
     const at = map.get(key);
-    return at ? worst(at) : known ? plain : other;
+    return at ? worst(at) : known ? inOrder() : other;
   };
 
   // part asks for one list. A refusal of the service is a state of the map, not of the page.
@@ -119,7 +123,9 @@ export function declared(signal) {
   }
 
   return {
-    order: kinds.map((k) => k.name),
+    get order() {
+      return kinds.filter((k) => k === inOrder() || (k !== plain && k !== linked)).map((k) => k.name);
+    },
     of: (h) => of(ports, h.place).name,
     color: (v) => byName.get(v).color,
     mark: (v) => byName.get(v).mark,
@@ -145,7 +151,7 @@ export function declared(signal) {
     // wordsOf says what differs at a switch.
     wordsOf(node) {
       const here = found.filter((d) => switchOf(d.place) === node.guid);
-      if (!here.length) return known ? 'At this switch nothing differs.' : 'It is not compared.';
+      if (!here.length) return known ? `At this switch ${tables ? 'nothing' : 'no link'} differs.` : 'It is not compared.';
       return `At this switch: ${here.slice(0, mostOf).map((d) => `${d.at} ${d.kind.name}, ${d.text}`).join('; ')}${here.length > mostOf ? `, and ${here.length - mostOf} more` : ''}.`;
     },
 
@@ -155,6 +161,7 @@ export function declared(signal) {
       const drift = await part(() => listed('/v1/fabric/drift'));
       found = [...(links[0] || []).map(ofLink), ...(drift[0] || []).map(ofTable)].sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind) || a.at.localeCompare(b.at, 'en', {numeric: true}));
       known = Boolean(force[0]?.in_force && links[0]);
+      tables = Boolean(drift[0]);
       ports = groups(found, (d) => (d.place ? [d.place] : []));
       nodes = groups(found, (d) => (d.place ? [switchOf(d.place)] : []));
       pairs = groups(found, (d) => d.ends.map((end) => pairOf(switchOf(d.place), end)));
