@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,21 @@ import (
 type attacked struct {
 	busy
 	rows []v1.FabricViolation
+	gone string // the host whose port is no more
+}
+
+func (a *attacked) Overview(context.Context) (*v1.Overview, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return &v1.Overview{Settled: a.gone == ""}, nil
+}
+
+func (a *attacked) Ports(ctx context.Context, q v1.PortQuery) (*v1.Page[v1.FabricPort], error) {
+	out, err := a.busy.Ports(ctx, q)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out.Items = slices.DeleteFunc(out.Items, func(p v1.FabricPort) bool { return p.Host == a.gone })
+	return out, err
 }
 
 func (a *attacked) Violations(context.Context, v1.ViolationQuery) (*v1.Page[v1.FabricViolation], error) {
@@ -52,11 +68,21 @@ func TestViolationsLive(t *testing.T) {
 	}
 	p := webtest.Open(t, server.URL+"/ui/#/hosts")
 	p.SignIn(reader(t, server, "auditor", ""))
-	// What the page asks for streams with is noted, and the first stream can be cut.
+	// What the page asks for streams with is noted, and the first stream can be cut. The first request for events fails, and requests for
+	// violations can be held.
 	webtest.Value[bool](p, `(() => {
 		const real = window.fetch;
 		window.resumed = [];
+		let failed = false;
 		window.fetch = async (url, o) => {
+			if (url.startsWith('/v1/events?') && !failed) {
+				failed = true;
+				return new Response('{"detail": "not now"}', {status: 503});
+			}
+			if (url.startsWith('/v1/fabric/violations') && window.until) {
+				window.holding = true;
+				await window.until;
+			}
 			const answer = await real(url, o);
 			if (!url.startsWith('/v1/events/watch')) return answer;
 			window.resumed.push(o.headers['Last-Event-ID'] || '');
@@ -67,7 +93,7 @@ func TestViolationsLive(t *testing.T) {
 		return true;
 	})()`)
 	p.Show("#/violations", "Violations")
-	p.AwaitText("Events appear as they happen.")
+	p.AwaitText("Events appear as they happen.") // though the first request was refused
 	p.AwaitText("2 sent once more, not counted; 40 by the device's own counter")
 	p.AwaitText(hostile)
 	happen("first")
@@ -84,9 +110,12 @@ func TestViolationsLive(t *testing.T) {
 	}
 	change(6)
 	p.Await(`document.querySelector('tr[data-key="1"] td[data-label=Count]').textContent === '6'`)
+	webtest.Value[bool](p, `window.until = new Promise((go) => { window.go = go; }), true`)
+	p.Await("window.holding === true")
 	p.Type(`button[data-key=pause]`, "\r") // by the keyboard
 	p.AwaitText("Lists stay as they are.")
 	change(7)
+	webtest.Value[bool](p, "window.go(), true") // what was asked for before is answered now
 	asked := webtest.Value[int](p, `window.asked = 0, performance.setResourceTimingBufferSize(5000), performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/fabric/violations')).length`)
 	for i := range 205 {
 		happen(fmt.Sprintf("meanwhile%d", i))
@@ -127,6 +156,13 @@ func TestViolationsLive(t *testing.T) {
 		dot.drawImage(c, -c.width / 2, -c.height / 2);
 		return [...dot.getImageData(0, 0, 1, 1).data].join() === '138,148,163,255';
 	})()`)
+	// It stays the chosen one where the switch has other ports than before.
+	is.mu.Lock()
+	is.gone = "h5"
+	is.mu.Unlock()
+	p.AwaitText("7 ports of hosts")
+	p.AwaitText("Switch leaf2, 3 ports of hosts")
+	p.AwaitText("h7, port 1, at leaf2/3")
 	p.Show("#/fabric?at=0x0000000000000009/1", "Fabric")
 	p.AwaitText("The fabric shows no switch port 0x0000000000000009/1.")
 	p.Show("#/ports/"+strings.ReplaceAll(row.Place.String(), "/", "%2F"), "Switch port "+row.Place.String())

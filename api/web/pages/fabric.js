@@ -297,10 +297,11 @@ export function show({main, signal, query}) {
     const now = JSON.stringify({...o, observed: ''});
     if (now !== shape || !plan || turn % 6 === 0) {
       const {switches, trunks} = await outline(signal);
-      const was = chosen && [chosen.tile.node.guid, chosen.host];
+      const was = chosen && [chosen.tile.node.guid, chosen.tile.node.hosts[chosen.host]?.place];
       plan = map.place(switches, trunks);
       looks = drawn = null;
-      chosen = was && plan.of.has(was[0]) ? {tile: plan.of.get(was[0]), host: was[1]} : null;
+      const t = was && plan.of.get(was[0]);
+      chosen = t ? {tile: t, host: t.node.hosts.findIndex((h) => h.place === was[1])} : null;
       shape = now;
     }
     turn += 1;

@@ -14,10 +14,10 @@ export function paged({signal, list, ask, every, what, shown = () => {}, pause})
   const forth = el('button', {type: 'button', disabled: true}, 'Next page');
   const where = el('span');
 
-  async function look() {
+  async function look(held) {
     const after = before.at(-1);
     const got = await ask(after);
-    if (after !== before.at(-1)) return; // another page was asked for meanwhile
+    if (after !== before.at(-1) || held?.()) return; // another page was asked for meanwhile, or the list is to stay
     list.set(got.items);
     next = got.next || '';
     back.disabled = before.length < 2;
@@ -34,7 +34,8 @@ export function paged({signal, list, ask, every, what, shown = () => {}, pause})
   back.addEventListener('click', () => { before.pop(); turn(); });
   forth.addEventListener('click', () => { before.push(next); turn(); });
   pause?.resumed(turn);
-  repeat(every, signal, () => (pause?.held() ? undefined : look()), failed);
+  // A reason that is shown stays, too, while the page is held: nothing was asked for since.
+  repeat(every, signal, () => (pause?.held() ? undefined : look(pause?.held)), (err) => { if (err || !pause?.held()) failed(err); });
   return [wrong, list.node, pager];
 }
 

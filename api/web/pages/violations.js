@@ -1,6 +1,6 @@
 // Violations and events, as they come: the page can be held, and each place leads to the map.
 
-import {follow, get} from './api.js';
+import {follow, get, pause as rest} from './api.js';
 import {badge, el, link, moment, refusal, section, time, to} from './dom.js';
 import {filters, paged} from './paged.js';
 import {pausing} from './pausing.js';
@@ -99,7 +99,20 @@ function events(signal, say, pause) {
       },
     });
   }
-  const start = () => begin().catch((err) => { if (!signal.aborted) state.replaceChildren(refusal(err)); });
+  // start begins again until that works. What the role may not see is not asked for again.
+  async function start() {
+    for (let wait = 1000; !signal.aborted; wait = Math.min(wait * 2, 30000)) {
+      try {
+        await begin();
+        return;
+      } catch (err) {
+        if (signal.aborted) return;
+        state.replaceChildren(refusal(err));
+        if (err.status >= 400 && err.status < 500 && err.status !== 429) return;
+      }
+      await rest(wait, signal);
+    }
+  }
   pause.resumed(() => list.set(items));
   start();
   return section('Events', state, list.node);
