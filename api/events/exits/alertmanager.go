@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,8 @@ const (
 	maxAnswer   = 16 << 10 // bytes of an answer's body, which is not looked at
 	maxHeaders  = 16 << 10
 	maxURL      = 2048
-	perRequest  = 500 // alerts
+	// perRequest is how many alerts a request has: each has some 4 KiB at most, and proxies take 1 MiB unless told otherwise.
+	perRequest = 200
 )
 
 // AlertmanagerOptions say where an Alertmanager is and what it has. All but URL are optional.
@@ -51,14 +53,25 @@ type Alertmanager struct {
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || len(text) > maxURL || u.Hostname() == "" || u.Opaque != "" || u.Fragment != "" || u.RawQuery != "" || u.Scheme != "https" && u.Scheme != "http":
+	case err != nil || len(text) > maxURL || u.Hostname() == "" || u.Opaque != "" || strings.ContainsAny(text, "#?") || badPort(u) || u.Scheme != "https" && u.Scheme != "http":
 		return errors.New("want https://HOST[:PORT][/PREFIX]")
+	case strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), alertsPath):
+		return errors.New("want the URL without " + alertsPath + ", which is added")
 	case u.User != nil:
 		return errors.New("a password in a URL gets into logs: name a file of a bearer token, or a client certificate")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return errors.New("over http any host on the way could answer: want https, or an address of this machine such as http://127.0.0.1:9093")
 	}
 	return nil
+}
+
+// badPort reports whether a URL names a port that there is not.
+func badPort(u *url.URL) bool {
+	if u.Port() == "" {
+		return strings.HasSuffix(u.Host, ":")
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err != nil || n == 0
 }
 
 func loopback(host string) bool {

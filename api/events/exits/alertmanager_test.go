@@ -111,6 +111,17 @@ func TestPosts(t *testing.T) {
 			t.Errorf("%d: %v", code, err)
 		}
 	}
+	// The longest alerts there can be fit into what a proxy takes.
+	status = http.StatusOK
+	most, large := strings.Repeat("x", 515), []v1.Event(nil)
+	for n := range perRequest {
+		e := of(events.DriftFound, "stray", fmt.Sprint(strings.Repeat("h", 60), n), 1)
+		e.Expected, e.Seen, e.Do = most, most, most
+		large = append(large, e)
+	}
+	if err := a.Refresh(t.Context(), noon, large); err != nil || asked[len(asked)-1].ContentLength > 1<<20 {
+		t.Errorf("%v, %d bytes", err, asked[len(asked)-1].ContentLength)
+	}
 	if text := fmt.Sprintf("%v %+v", a.o, a.o); strings.Contains(text, "hidden") {
 		t.Errorf("%s has the token", text)
 	}
@@ -125,7 +136,8 @@ func TestURLs(t *testing.T) {
 	for url, want := range map[string]string{
 		"https://am.example.org:9093": "", "https://am.example.org/prefix/": "", "http://127.0.0.1:9093": "", "http://[::1]:9093": "",
 		"http://am.example.org:9093": "over http", "http://localhost:9093": "over http", "https://u:p@am.example.org": "password", "": "want https", "ftp://h/": "want https",
-		"https://h/?token=x": "want https", "https://h/#x": "want https",
+		"https://h/?token=x": "want https", "https://h/#x": "want https", "https://h?": "want https", "https://h/#": "want https", "https://h:65536": "want https", "https://h:0": "want https", "https://h:": "want https",
+		"https://h/am/api/v2/alerts/": "without /api/v2/alerts",
 	} {
 		if err := CheckURL(url); (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "u:p")) {
 			t.Errorf("%q: %v, want %q", url, err, want)

@@ -66,7 +66,8 @@ func annotations(e *v1.Event) map[string]string {
 func OfEvent(e *v1.Event, now time.Time, site map[string]string) []Alert {
 	var out []Alert
 	for _, begin := range events.BegunBy(e.Type) {
-		out = append(out, Alert{Labels: keyOf(begin, e).labels(site), Annotations: annotations(e), StartsAt: e.Last, EndsAt: e.Last})
+		at := earlier(e.Last, now)
+		out = append(out, Alert{Labels: keyOf(begin, e).labels(site), Annotations: annotations(e), StartsAt: at, EndsAt: at})
 	}
 	if out != nil {
 		return out
@@ -75,7 +76,16 @@ func OfEvent(e *v1.Event, now time.Time, site map[string]string) []Alert {
 	if _, ok := events.KindOf(e.Type); !ok {
 		until = now.Add(time.Minute)
 	}
-	return []Alert{{Labels: keyOf(e.Type, e).labels(site), Annotations: annotations(e), StartsAt: e.Last, EndsAt: until}}
+	return []Alert{{Labels: keyOf(e.Type, e).labels(site), Annotations: annotations(e), StartsAt: earlier(e.Last, now), EndsAt: until}}
+}
+
+// earlier returns the earlier time. A clock that was set back leaves events of later than now, and Alertmanager refuses an alert that ends
+// before it starts.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // Standing returns the alerts of all events on record at now: conditions that last, those that ended within an hour, and moments of
@@ -98,13 +108,13 @@ func Standing(all []v1.Event, now time.Time, site map[string]string, wanted func
 	}
 	var out []Alert
 	for k, e := range begun {
-		a := Alert{Labels: k.labels(site), Annotations: annotations(e), StartsAt: e.Last, EndsAt: now.Add(hold)}
+		a := Alert{Labels: k.labels(site), Annotations: annotations(e), StartsAt: earlier(e.Last, now), EndsAt: now.Add(hold)}
 		end, _ := events.EndOf(k.kind)
 		switch at := ends[k]; {
 		case end == "":
-			a.EndsAt = e.Last.Add(hold)
+			a.EndsAt = a.StartsAt.Add(hold)
 		case !at.Before(e.Last):
-			a.EndsAt = at
+			a.EndsAt = earlier(at, now)
 		}
 		if a.EndsAt.After(now) || end != "" && now.Sub(a.EndsAt) < hold {
 			out = append(out, a)

@@ -81,6 +81,23 @@ func TestStanding(t *testing.T) {
 	equal(t, "critical", Standing(all, noon, nil, func(e *v1.Event) bool { return e.Severity == events.Critical }), want[1], want[2], want[3])
 }
 
+// A clock that was set back leaves events of the future. No alert of them ends before it starts.
+func TestFuture(t *testing.T) {
+	t.Parallel()
+	all := []v1.Event{
+		of(events.ClockJump, "ahead", "", -600), of(events.LockChanged, "epoch", "h1", -600),
+		of(events.StoreShort, "soon", "", -600), of(events.StoreRoom, "room", "", -700),
+	}
+	want := []string{
+		"alertname=clock.jump severity=critical 0s 1h0m0s", "alertname=lock.changed cause=epoch host=h1 severity=critical 0s 1h0m0s",
+		"alertname=store.short severity=warning 0s 0s",
+	}
+	equal(t, "all", Standing(all, noon, nil, func(*v1.Event) bool { return true }), want...)
+	equal(t, "one that lasts", OfEvent(&all[0], noon, nil), want[0])
+	equal(t, "a moment", OfEvent(&all[1], noon, nil), want[1])
+	equal(t, "an end", OfEvent(&all[3], noon, nil), want[2])
+}
+
 func TestEndsOf(t *testing.T) {
 	t.Parallel()
 	got := EndsOf(func(e *v1.Event) bool { return e.Severity == events.Critical })
