@@ -70,7 +70,7 @@ func Kinds() []Kind {
 		},
 		{
 			Type: AnchorsWritten, Severity: Notice, Causes: []string{"file", "syslog", "webhook"},
-			What: "the place has the head of the audit log again",
+			What: "no place of the kind that the cause names lacks the head of the audit log any more, or it is not configured any more",
 			Page: "operate/audit.md#anchors", About: "anchors",
 		},
 		{
@@ -143,7 +143,7 @@ func Kinds() []Kind {
 		},
 		{
 			Type: EvidenceCurrent, Severity: Info, Causes: attest.LapseCauses(),
-			What: "what accepted evidence was judged by has changed back: it meets policy again",
+			What: "what accepted evidence was judged by has changed back: it meets policy again; or that evidence counts no more, because newer evidence was accepted or the host has to attest again",
 			Page: "operate/availability.md#evidence-that-no-longer-meets-policy",
 		},
 		{
@@ -241,7 +241,7 @@ func Kinds() []Kind {
 		},
 		{
 			Type: WebhookDelivers, Severity: Notice, Causes: []string{"webhook", "syslog", "alertmanager"},
-			What: "the webhook or other exit has events again",
+			What: "no webhook, or no other exit of the kind that the cause names, lacks events any more: they have events again, or are not configured any more",
 			Page: "operate/webhooks.md", About: "webhooks",
 		},
 	}

@@ -29,7 +29,7 @@ const (
 	maxAnswer   = 16 << 10 // bytes of an answer's body, which is not looked at
 	maxHeaders  = 16 << 10
 	maxURL      = 2048
-	// perRequest is how many alerts a request has: each has some 4 KiB at most, and proxies take 1 MiB unless told otherwise.
+	// perRequest is how many alerts a request has: each has some 4 KiB at most, and proxies take 1 MiB by default.
 	perRequest = 200
 )
 

@@ -174,6 +174,7 @@ func TestDeadLetters(t *testing.T) {
 		if err != nil || done.Count != 1 {
 			t.Fatalf("%+v, %v", done, err)
 		}
+		pass(together)
 		s.wants(to, "h1 1", "h2 1", "bad 1")
 		if to.ids[2] != l.ID {
 			t.Errorf("it came with the id %s, want %s", to.ids[2], l.ID)

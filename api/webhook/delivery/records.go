@@ -20,6 +20,7 @@ type state struct {
 	Sent     time.Time `json:"sent,omitzero"`      // the last delivery
 	Failing  time.Time `json:"failing,omitzero"`   // since when all attempts fail; zero: they do not
 	Reported bool      `json:"reported,omitempty"` // there was an event that it fails
+	Kind     string    `json:"kind,omitempty"`     // of the receiver that was reported; empty: KindWebhook
 	Error    string    `json:"error,omitempty"`    // of the last attempt
 }
 
@@ -44,6 +45,16 @@ func waiting() store.Collection[letter] { return store.NewCollection[letter]("we
 // dead are those that are not tried any more.
 func dead() store.Collection[letter] { return store.NewCollection[letter]("webhook/dead", 1) }
 
+// compare orders messages: the oldest first, and those of one time, which were sent once more together, as their events happened.
+func compare(a, b letter) int {
+	x, okX := events.ParsePosition(a.ID)
+	y, okY := events.ParsePosition(b.ID)
+	if !okX || !okY {
+		return cmp.Or(a.First.Compare(b.First), strings.Compare(a.ID, b.ID))
+	}
+	return cmp.Or(a.First.Compare(b.First), x.Compare(y))
+}
+
 func keyOf(name, id string) string { return name + "/" + id }
 
 // letters returns the messages of a collection that are of a webhook, the oldest first.
@@ -53,7 +64,7 @@ func letters(ctx context.Context, from store.Reader, c store.Collection[letter],
 	for i := range list {
 		out = append(out, list[i].Value)
 	}
-	slices.SortFunc(out, func(a, b letter) int { return cmp.Or(a.First.Compare(b.First), strings.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out, compare)
 	return out, revision, err
 }
 

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -163,5 +164,69 @@ func TestAlso(t *testing.T) {
 		if want := []string{"portcullis.fabric.blind 1", "portcullis.fabric.seen 1"}; !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
+	})
+}
+
+// Two receivers of a kind share the event that one fails: it ends when both are well, or the other one is configured no more.
+func TestFailingOfTwo(t *testing.T) {
+	for _, drops := range []bool{false, true} {
+		t.Run(fmt.Sprint("drops ", drops), func(t *testing.T) {
+			of(t, func(t *testing.T) {
+				one, two := &keeper{}, &keeper{}
+				one.fails, two.fails = down, down
+				s := newSite(t, Webhook{Name: "a", Kind: KindAlertmanager, Sender: one}, Webhook{Name: "b", Kind: KindAlertmanager, Sender: two}, Webhook{Name: "c", Sender: &server{}})
+				_, stop := s.start()
+				defer func() { stop() }()
+				types := func(want ...string) {
+					t.Helper()
+					all, err := events.All(t.Context(), s.store)
+					var got []string
+					for i := range all {
+						got = append(got, all[i].Type+" "+all[i].Cause)
+					}
+					if slices.Sort(got); err != nil || !slices.Equal(got, want) {
+						t.Errorf("%q, %v, want %q", got, err, want)
+					}
+				}
+				pass(2 * time.Hour)
+				types("webhook.failing alertmanager")
+				one.set(nil)
+				pass(maxPause + time.Second)
+				types("webhook.failing alertmanager")
+				if drops {
+					stop()
+					s.hooks = s.hooks[:1]
+					_, stop = s.start()
+				} else {
+					two.set(nil)
+					pass(maxPause + time.Second)
+				}
+				types("webhook.delivers alertmanager", "webhook.failing alertmanager")
+			})
+		})
+	}
+}
+
+// Dead letters that are sent once more together come in the order of their events, not in that of their ids as text.
+func TestOrderOfReplay(t *testing.T) {
+	of(t, func(t *testing.T) {
+		to := &server{}
+		s := newSite(t, Webhook{Name: "a", Sender: to})
+		svc, stop := s.start()
+		defer stop()
+		to.set(func(*v1.CloudEvent) error { return &webhook.AnswerError{Status: 422} })
+		var want []string
+		for n := range 40 { // revisions of one and of two or more digits
+			host := fmt.Sprint("h", n)
+			s.happens(host)
+			want = append(want, host+" 1")
+		}
+		pass(giveUp + time.Hour)
+		to.set(nil)
+		if done, err := svc.Replay(t.Context(), "ann", "a", v1.Replay{}); err != nil || done.Count != len(want) {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		pass(together)
+		s.wants(to, want...)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"portcullis/api/events"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -25,6 +26,8 @@ const (
 	giveUp   = 72 * time.Hour   // after which a message that fails is a dead letter
 	// reportAfter is how long all attempts fail before there is an event.
 	reportAfter = time.Hour
+	// together is how long dead letters that are sent once more wait for those of the same request, so that they are sent in order.
+	together = time.Second
 	// againAfter is the pause when the store did not answer.
 	againAfter = 5 * time.Second
 )
@@ -111,6 +114,7 @@ func (s *Service) Run(ctx context.Context, guard Guard) {
 		guard = func(context.Context, *store.Tx) error { return nil }
 	}
 	var all sync.WaitGroup
+	all.Go(func() { s.dropped(ctx, guard) })
 	for i := range s.o.Webhooks {
 		all.Go(func() { s.serve(ctx, &s.o.Webhooks[i], guard) })
 	}
@@ -133,6 +137,68 @@ func (s *Service) serve(ctx context.Context, h *Webhook, guard Guard) {
 		}
 	}
 	s.count(h.Name, func(c *Count) { c.Waiting, c.Oldest, c.Failing = 0, time.Time{}, time.Time{} })
+}
+
+// dropped ends what was reported of receivers that the configuration does not name any more. Nothing else would.
+func (s *Service) dropped(ctx context.Context, guard Guard) {
+	for ctx.Err() == nil {
+		_, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
+			if err := guard(ctx, tx); err != nil {
+				return err
+			}
+			return s.endDropped(ctx, tx)
+		})
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		s.o.Log.Error("receivers that the configuration does not name any more were not examined", "err", err, "retry_in", againAfter)
+		select {
+		case <-ctx.Done():
+		case <-time.After(againAfter):
+		}
+	}
+}
+
+func (s *Service) endDropped(ctx context.Context, tx *store.Tx) error {
+	list, _, err := states().List(ctx, tx, "")
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		name, was := list[i].Key, list[i].Value
+		if _, known := s.counts[name]; known || !was.Reported {
+			continue
+		}
+		was.Reported = false
+		if err := states().Put(tx, name, was); err != nil {
+			return err
+		}
+		kind := cmp.Or(was.Kind, KindWebhook)
+		if err := s.deliversAgain(ctx, tx, name, kind, "the configuration does not name it any more"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliversAgain records that a receiver is not failing any more, if no other one of its kind is: the event ends what was reported of all
+// of them.
+func (s *Service) deliversAgain(ctx context.Context, tx *store.Tx, name, kind, seen string) error {
+	list, _, err := states().List(ctx, tx, "")
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if st := &list[i].Value; list[i].Key != name && st.Reported && cmp.Or(st.Kind, KindWebhook) == kind {
+			return nil
+		}
+	}
+	return events.Record(ctx, tx, s.o.Now(), eventOf(events.WebhookDelivers, kind, name, seen))
+}
+
+// eventOf returns an event about a receiver.
+func eventOf(kind, receiver, name, seen string) v1.Event {
+	return v1.Event{Type: kind, By: events.ByService, Cause: receiver, Expected: "events at the " + receiver + " " + name, Seen: seen}
 }
 
 func (s *Service) count(name string, change func(*Count)) {

@@ -92,7 +92,7 @@ func (s *Service) Replay(ctx context.Context, actor, name string, in v1.Replay) 
 			if len(in.IDs) > 0 && !slices.Contains(in.IDs, l.ID) {
 				continue
 			}
-			l.First, l.Next, l.Attempts, l.Replayed = now, now, 0, true
+			l.First, l.Next, l.Attempts, l.Replayed = now, now.Add(together), 0, true
 			dead().Delete(tx, keyOf(name, l.ID))
 			if err := waiting().Put(tx, keyOf(name, l.ID), l); err != nil {
 				return err

@@ -12,7 +12,6 @@ import (
 	"portcullis/api/events"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
-	v1 "portcullis/api/v1"
 	"portcullis/api/webhook"
 )
 
@@ -144,7 +143,8 @@ func (w *worker) replayed(e *store.Event[letter]) {
 		return
 	}
 	w.waits = append(w.waits, e.Value)
-	w.rest = time.Time{} // the operator believes that the server answers
+	slices.SortFunc(w.waits, compare) // those of one transaction come by their keys
+	w.rest = time.Time{}              // the operator believes that the server answers
 }
 
 // settle sends all that can be sent now.
@@ -367,29 +367,27 @@ func (w *worker) record(ctx context.Context, changes ...func(*store.Tx) error) e
 	now := w.service.o.Now()
 	next := w.state
 	next.Position = w.at.String()
-	var e *v1.Event
+	var news func(*store.Tx) error
+	name, kind := w.hook.Name, w.hook.kind()
 	switch {
 	case !next.Reported && !next.Failing.IsZero() && now.Sub(next.Failing) >= reportAfter:
-		next.Reported = true
-		e = w.event(events.WebhookFailing, fmt.Sprintf("none since %s: %s", next.Failing.Format(time.RFC3339), next.Error))
+		next.Reported, next.Kind = true, kind
+		e := eventOf(events.WebhookFailing, kind, name, fmt.Sprintf("none since %s: %s", next.Failing.Format(time.RFC3339), next.Error))
+		news = func(tx *store.Tx) error { return events.Record(ctx, tx, now, e) }
 	case next.Reported && next.Failing.IsZero():
 		next.Reported = false
-		e = w.event(events.WebhookDelivers, "a delivery at "+next.Sent.Format(time.RFC3339))
+		seen := "a delivery at " + next.Sent.Format(time.RFC3339)
+		news = func(tx *store.Tx) error { return w.service.deliversAgain(ctx, tx, name, kind, seen) }
 	}
 	_, err := w.service.o.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := w.guard(ctx, tx); err != nil {
 			return err
 		}
-		for _, change := range changes {
+		for _, change := range append(changes, news) {
 			if change == nil {
 				continue
 			}
 			if err := change(tx); err != nil {
-				return err
-			}
-		}
-		if e != nil {
-			if err := events.Record(ctx, tx, now, *e); err != nil {
 				return err
 			}
 		}
@@ -401,10 +399,6 @@ func (w *worker) record(ctx context.Context, changes ...func(*store.Tx) error) e
 	w.state, w.moved, w.sent, w.recorded = next, 0, false, now
 	w.noteWaiting()
 	return nil
-}
-
-func (w *worker) event(kind, seen string) *v1.Event {
-	return &v1.Event{Type: kind, By: events.ByService, Cause: w.hook.kind(), Expected: "events at the " + w.hook.kind() + " " + w.hook.Name, Seen: seen}
 }
 
 // noteWaiting counts the messages that wait.
