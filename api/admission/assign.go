@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"portcullis/api/attestation"
 	"portcullis/api/audit"
 	"portcullis/api/hostrecord"
 	"portcullis/api/isolation/outsiders"
@@ -133,7 +134,10 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 	f.rec.Window = f.now.Add(window)
 	f.rec.DropToken(tx)
 	f.rec.Unseal(tx)
-	f.rec.Evidence, f.rec.Granted, f.rec.Admitted, f.rec.Denial = nil, false, false, nil
+	if err := attestation.DropEvidence(ctx, tx, f.now, id, &f.rec); err != nil {
+		return err
+	}
+	f.rec.Granted, f.rec.Admitted, f.rec.Denial = false, false, nil
 	return errors.Join(
 		hostrecord.Records().Put(tx, id, f.rec),
 		s.log(ctx, tx, &audit.Change{
@@ -222,6 +226,9 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 	}
 	f.rec.DropToken(tx)
 	f.rec.Unseal(tx)
+	if err := attestation.DropEvidence(ctx, tx, f.now, id, &f.rec); err != nil {
+		return err
+	}
 	f.rec = hostrecord.Record{Phase: hostrecord.PhaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, DenialProof: was.DenialProof, Conflicts: was.Conflicts}
 	return errors.Join(
 		tenancy.Clusters().Put(tx, c.Name, c),

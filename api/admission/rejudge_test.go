@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +140,51 @@ func TestAcceptedEvidenceIsJudgedAgain(t *testing.T) {
 }
 
 // settlesNothing requires a site of which nothing changed to write nothing.
+// What accepted evidence lacked is over once that evidence counts no more: the alert of it has an end.
+func TestLapseEndsWithItsEvidence(t *testing.T) {
+	for name, drop := range map[string]func(l *lab){
+		"assigned again": func(l *lab) {
+			l.release("host-1")
+			l.settle()
+			l.fabric.program(l.t)
+			l.settle()
+			l.assign("host-1", "train")
+		},
+		"void": func(l *lab) {
+			l.change(func(tx *store.Tx) error { return l.svc.voidEvidence(l.ctx(), tx, "host-1") })
+		},
+		"another TPM": func(l *lab) {
+			l.change(func(tx *store.Tx) error { return l.svc.forget(l.ctx(), tx, "host-1") })
+		},
+		"newer evidence": func(l *lab) {
+			l.change(func(tx *store.Tx) error {
+				rec, err := hostrecord.Records().Get(l.ctx(), tx, "host-1")
+				rec.Value.Window, rec.Value.Admitted = l.clock.Add(time.Hour), false
+				return errors.Join(err, hostrecord.Records().Put(tx, "host-1", rec.Value))
+			})
+			l.policy.Starts = nil
+			l.restart()
+			if _, err := l.attest("host-1"); err != nil {
+				l.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := allAdmitted(t, 1, nil)
+			l.policy.Starts = []attest.Start{{Agent: "9.9.9", Image: "next"}}
+			l.restart()
+			l.settle()
+			if told := l.told(events.EvidenceOutdated); !slices.Equal(told, []string{"host-1 image"}) {
+				t.Fatalf("told %q", told)
+			}
+			drop(l)
+			if told := l.told(events.EvidenceCurrent); !slices.Equal(told, []string{"host-1 image"}) {
+				t.Errorf("told of its end: %q", told)
+			}
+		})
+	}
+}
+
 func (l *lab) settlesNothing() {
 	l.t.Helper()
 	was, err := l.store.Twin().Snapshot(l.ctx())

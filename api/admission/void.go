@@ -19,7 +19,10 @@ func (s *Service) voidEvidence(ctx context.Context, tx *store.Tx, id string) err
 	if err != nil {
 		return err
 	}
-	rec.Value.Evidence, rec.Value.Certificate = nil, nil
+	rec.Value.Certificate = nil
+	if err := attestation.DropEvidence(ctx, tx, s.now(), id, &rec.Value); err != nil {
+		return err
+	}
 	if err := hostrecord.Records().Put(tx, id, rec.Value); err != nil {
 		return err
 	}
@@ -40,7 +43,10 @@ func (s *Service) forget(ctx context.Context, tx *store.Tx, id string) error {
 	r := rec.Value
 	r.DropToken(tx)
 	r.Unseal(tx)
-	r.Evidence, r.Window = nil, time.Time{}
+	if err := attestation.DropEvidence(ctx, tx, s.now(), id, &r); err != nil {
+		return err
+	}
+	r.Window = time.Time{}
 	r.Epoch++ // of which sessions, seals and tickets are
 	attestation.MeasuredBoots().Delete(tx, id)
 	if err := hostrecord.Records().Put(tx, id, r); err != nil {

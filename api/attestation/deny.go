@@ -107,7 +107,9 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 	if spent {
 		detail += "; evidence of session " + rec.Evidence.Session + " counts no more"
 		rec.Unseal(tx)
-		rec.Evidence = nil
+		if err := DropEvidence(ctx, tx, s.now(), d.host, &rec); err != nil {
+			return err
+		}
 	}
 	if err := hostrecord.Records().Put(tx, d.host, rec); err != nil || !d.audited && !spent {
 		return err

@@ -182,8 +182,7 @@ func (s *Service) ticket(ctx context.Context, ses session.Session, v *attest.Ver
 		if f.rec.Evidence != nil {
 			spent = "; evidence of session " + f.rec.Evidence.Session + " counts no more"
 			f.rec.Unseal(tx)
-			f.rec.Evidence = nil
-			if err := hostrecord.Records().Put(tx, ses.Host, f.rec); err != nil {
+			if err := errors.Join(DropEvidence(ctx, tx, f.now, ses.Host, &f.rec), hostrecord.Records().Put(tx, ses.Host, f.rec)); err != nil {
 				return err
 			}
 		}

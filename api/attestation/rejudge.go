@@ -211,6 +211,25 @@ func (s *Service) lapses(ctx context.Context, tx *store.Tx, host, session string
 	return slices.DeleteFunc(found, func(l attest.Lapse) bool { return !s.o.Judge.Matters(l.Reason) }), nil
 }
 
+// DropEvidence takes accepted evidence from a record, which the caller writes. What of it did not meet policy is over, and events say so.
+func DropEvidence(ctx context.Context, tx *store.Tx, now time.Time, host string, rec *hostrecord.Record) error {
+	was := rec.Evidence
+	if was == nil {
+		return nil
+	}
+	rec.Evidence = nil
+	for i := range was.Lapses {
+		l := &was.Lapses[i]
+		if err := events.Record(ctx, tx, now, v1.Event{
+			Type: events.EvidenceCurrent, By: events.ByService, Cause: l.Cause, Host: host,
+			Expected: "evidence that meets policy", Seen: "the evidence of " + was.Time.Format(time.RFC3339) + " counts no more; of it: " + l.Detail,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // tellLapse records an event that a host's evidence has a lapse, or no longer has one.
 func (s *Service) tellLapse(ctx context.Context, tx *store.Tx, host string, rec *hostrecord.Record, kind string, l *hostrecord.Lapse) error {
 	e := v1.Event{Type: kind, By: events.ByService, Cause: l.Cause, Host: host, Expected: "evidence of " + rec.Evidence.Time.Format(time.RFC3339) + " that meets policy", Seen: l.Detail}

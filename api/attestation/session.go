@@ -290,6 +290,9 @@ func (s *Service) accept(ctx context.Context, ses session.Session, judged *inven
 		f.rec.DropToken(tx)
 		f.rec.Token = hashToken(token)
 		f.rec.Unseal(tx)
+		if err := DropEvidence(ctx, tx, f.now, ses.Host, &f.rec); err != nil {
+			return err
+		}
 		f.rec.Evidence = &hostrecord.Evidence{
 			Time: f.now, Session: ses.Number(), Reference: v.Facts.Reference, Waived: v.Facts.Waived, Nonce: ses.Challenge.Nonce,
 			Judged: s.judging,
