@@ -157,7 +157,7 @@ func (s *service) start(ctx context.Context, group *errgroup.Group) error {
 	until(s.clock.Run)
 	until(s.anchors.Run)
 	until(s.verifier.Run)
-	room := &storage.Room{Store: s.store, Log: s.log, Now: s.health.Now, News: s.health.News}
+	room := &storage.Room{Store: s.store, Log: s.log, Now: s.health.Now, News: s.health.News, Instance: s.name}
 	until(room.Watch)
 	if m := &s.parts.Cluster; m.Name != "" {
 		until(func(ctx context.Context) {

@@ -66,7 +66,7 @@ func (f *feed) toTell(now time.Time, after time.Duration) (kind, seen string, du
 	switch {
 	case behind && !f.told:
 		return events.AnchorsFailing, fmt.Sprintf("none since %s: %v", f.since.UTC().Format(time.RFC3339), f.err), true
-	case f.told && f.err == nil && f.since.IsZero():
+	case f.told && f.err == nil && f.since.IsZero() && f.written > 0:
 		return events.AnchorsWritten, fmt.Sprintf("entry %d", f.done.Seq), true
 	default:
 		return "", "", false
@@ -77,6 +77,12 @@ func (f *feed) toldOf(failing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.told = failing
+}
+
+func (f *feed) isTold() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.told
 }
 
 // State is how one sink is.

@@ -107,6 +107,7 @@ func (k *Keeper) readAll(ctx context.Context) []found {
 func (k *Keeper) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
+	k.before(ctx)
 	for _, f := range k.feeds {
 		all.Go(func() { k.feed(ctx, f) })
 	}
@@ -268,6 +269,48 @@ func (k *Keeper) Flush(ctx context.Context) {
 	}
 }
 
+// inSink is what an event expects of a sink.
+func inSink(name string) string { return "the head of the audit log in " + name }
+
+// before takes up what an earlier run reported, so that it ends when its sink is written again or, where no other process has sinks of its
+// own, is not configured any more. Other instances may have files of the same name.
+func (k *Keeper) before(ctx context.Context) {
+	kinds, _ := events.KindOf(events.AnchorsFailing)
+	for _, cause := range kinds.Causes {
+		was, err := events.Lasting(ctx, k.o.Store, events.AnchorsFailing, cause)
+		if err != nil && ctx.Err() == nil {
+			k.o.Log.Error("what was reported of anchors before was not read", "error", err)
+		}
+		if was == nil {
+			continue
+		}
+		named := false
+		for _, f := range k.feeds {
+			if f.sink.Kind() == cause && was.Expected == inSink(f.sink.Name()) {
+				named = true
+				f.toldOf(k.o.Alone || cause != "file")
+			}
+		}
+		if named || !k.o.Alone {
+			continue
+		}
+		e := v1.Event{Type: events.AnchorsWritten, By: events.ByService, Cause: cause, Expected: was.Expected, Seen: "the configuration does not name the place any more"}
+		if _, err := k.o.Store.Update(ctx, func(tx *store.Tx) error { return events.Record(ctx, tx, k.o.Now(), e) }); err != nil && ctx.Err() == nil {
+			k.o.Log.Error("that a place of anchors is not configured any more was not recorded", "error", err)
+		}
+	}
+}
+
+// othersFail reports whether another sink of the kind was reported: the event that one has anchors again ends what was reported of all.
+func (k *Keeper) othersFail(but *feed) bool {
+	for _, f := range k.feeds {
+		if f != but && f.sink.Kind() == but.sink.Kind() && f.isTold() {
+			return true
+		}
+	}
+	return false
+}
+
 // report records the event that a sink has no anchor for long, or has some again.
 func (k *Keeper) report(ctx context.Context) {
 	for _, f := range k.feeds {
@@ -276,7 +319,11 @@ func (k *Keeper) report(ctx context.Context) {
 			continue
 		}
 		e := v1.Event{
-			Type: kind, By: events.ByService, Cause: f.sink.Kind(), Expected: "the head of the audit log in " + f.sink.Name(), Seen: seen,
+			Type: kind, By: events.ByService, Cause: f.sink.Kind(), Expected: inSink(f.sink.Name()), Seen: seen,
+		}
+		if kind == events.AnchorsWritten && k.othersFail(f) {
+			f.toldOf(false)
+			continue
 		}
 		if kind == events.AnchorsFailing {
 			e.Do = "see to it: a state that is rolled back meanwhile is not noticed by it"

@@ -20,6 +20,8 @@ type Room struct {
 	Log   *slog.Logger
 	Now   func() etcd.Health // how the store is
 	News  <-chan struct{}    // has a token after each change of Now
+	// Instance is the name of this one of several, empty where it is alone.
+	Instance string
 }
 
 // roomCause returns the cause of the event that the store runs short: "" where it has room.
@@ -36,12 +38,41 @@ func roomCause(h etcd.Health) string {
 
 // Watch records events until ctx ends.
 func (r *Room) Watch(ctx context.Context) {
-	for recorded := ""; ; {
+	for recorded := r.before(ctx); ; {
 		recorded = r.event(ctx, time.Now(), recorded)
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.News:
+		case <-time.After(roomRetry):
+		}
+	}
+}
+
+// expected says what an event expects, and of which instance it is.
+func (r *Room) expected() string {
+	text := "records that take less than 70 % of store_quota, and space on the disk"
+	if r.Instance != "" {
+		text += " of instance " + r.Instance
+	}
+	return text
+}
+
+// before returns the cause that an earlier run of this instance recorded last: to raise store_quota takes a new start, and what was recorded
+// before ends after it.
+func (r *Room) before(ctx context.Context) string {
+	for {
+		switch was, err := events.Lasting(ctx, r.Store, events.StoreShort, ""); {
+		case err == nil && (was == nil || was.Expected != r.expected()):
+			return ""
+		case err == nil:
+			return was.Cause
+		case ctx.Err() == nil:
+			r.Log.Error("events about the room of the store were not read", "error", err, "retry_in", roomRetry)
+		}
+		select {
+		case <-ctx.Done():
+			return ""
 		case <-time.After(roomRetry):
 		}
 	}
@@ -56,7 +87,7 @@ func (r *Room) event(ctx context.Context, now time.Time, recorded string) string
 	}
 	e := v1.Event{
 		Type: events.StoreShort, By: events.ByService, Cause: cause,
-		Expected: "records that take less than 70 % of store_quota, and space on the disk", Seen: h.Warning,
+		Expected: r.expected(), Seen: h.Warning,
 		Do: "remove what is not needed, free space on the disk, or raise store_quota and start the service again",
 	}
 	if cause == "" {

@@ -53,6 +53,20 @@ func TestStoreRunsShort(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, c)
 		}
 	}
+	// One that starts again ends what it recorded before, and nothing of another instance.
+	health.Note(etcd.Health{Warning: "records take 70 %"})
+	room.event(t.Context(), time.Now(), "")
+	for instance, want := range map[string]string{"": "soon", "other": ""} {
+		room.Instance = instance
+		if got := room.before(t.Context()); got != want {
+			t.Errorf("instance %q: %q, want %q", instance, got, want)
+		}
+	}
+	room.Instance = ""
+	health.Note(etcd.Health{})
+	if room.event(t.Context(), time.Now(), room.before(t.Context())); room.before(t.Context()) != "" {
+		t.Error("what ended is not recorded")
+	}
 	list, err := events.Book{Store: st}.List(t.Context(), v1.EventQuery{})
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +74,8 @@ func TestStoreRunsShort(t *testing.T) {
 	var got []string
 	for _, e := range list.Items {
 		got = append(got, e.Type+" "+e.Cause)
-		if e.Count != 1 {
-			t.Errorf("event %+v, want it once", e)
+		if want := map[string]uint64{"store.room room": 2, "store.short soon": 2, "store.short removals": 1}[e.Type+" "+e.Cause]; e.Count != want {
+			t.Errorf("event %+v, want it %d times", e, want)
 		}
 	}
 	if slices.Sort(got); !slices.Equal(got, []string{"store.room room", "store.short removals", "store.short soon"}) {
