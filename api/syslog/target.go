@@ -45,7 +45,7 @@ func Parse(where string) (*Target, error) {
 			return nil, errors.New("want unix: with an absolute path, such as unix:/dev/log")
 		}
 	case "tcp", "tls":
-		if u.Hostname() == "" || portErr != nil || port == 0 || u.User != nil || u.Path != "" || u.RawQuery != "" {
+		if u.Hostname() == "" || portErr != nil || port == 0 || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
 			return nil, fmt.Errorf("want %s://HOST:PORT and nothing more", u.Scheme)
 		}
 	case "udp":

@@ -117,7 +117,7 @@ func (k *checker) syslogExit(key string, e *SyslogExit) {
 	to, err := syslog.Parse(e.To)
 	switch {
 	case err != nil:
-		k.wrong(key+".to", "%.256q: %v", e.To, err)
+		k.wrong(key+".to", "%v", err) // without the value, which may have a password
 	case !to.Encrypted() && (e.CA != "" || e.Cert != ""):
 		k.wrong(key, "ca, cert and key are of connections by TLS: to: tls://HOST:PORT")
 	}

@@ -29,7 +29,9 @@ func TestExits(t *testing.T) {
 		{"alertmanager: [" + with(alertsOfTests, "bearer: 'credential:am', labels: {fabric: hall 2}, types: [drift.found]") + "]", ""},
 		{"syslog: [{}]", "exits.syslog.0.name: "},
 		{"syslog: [{name: a}]", "exits.syslog.0.to: "},
-		{"syslog: [{name: a, to: 'udp://h:514'}]", "exits.syslog.0.to: \"udp://h:514\": over UDP it does not show that a message was lost"},
+		{"syslog: [{name: a, to: 'udp://h:514'}]", "exits.syslog.0.to: over UDP it does not show that a message was lost"},
+		{"syslog: [{name: a, to: 'tls://u:MfKQ9@h:6514'}]", "exits.syslog.0.to: want tls://HOST:PORT and nothing more"},
+		{"syslog: [{name: a, to: 'tls://h:6514#x'}]", "exits.syslog.0.to: want tls://HOST:PORT and nothing more"},
 		{"syslog: [{name: a, to: 'tcp://h:514', ca: a}]", "exits.syslog.0: ca, cert and key are of connections by TLS"},
 		{"syslog: [" + with(syslogOfTests, "cert: a") + "]", "exits.syslog.0.cert: "},
 		{"syslog: [" + with(syslogOfTests, "facility: kern") + "]", "exits.syslog.0.facility: "},
@@ -50,6 +52,9 @@ func TestExits(t *testing.T) {
 		_, err := Parse("c.yaml", []byte("exits: {"+tt.in+"}\n"))
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.in, err, tt.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "MfKQ9") {
+			t.Errorf("%s: the error has a password: %v", tt.in, err)
 		}
 	}
 	both := "webhooks: {to: [" + strings.Replace(webhookOfTests, "siem", "log", 1) + "]}\nexits: {syslog: [" + syslogOfTests + "]}\n"
