@@ -185,6 +185,10 @@ func TestReadsIbsimBesideManager(t *testing.T) {
 			}
 		}
 	}
+	unread := slices.ContainsFunc(found.Unknown, func(u reader.Unknown) bool { return !u.Matters() })
+	if len(found.Lanes) < 2*len(l.Nodes) || unread {
+		t.Errorf("%d SLtoVL tables were read, unknown: %v", len(found.Lanes), found.Unknown)
+	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("the Subnet Manager ended: %v", err)

@@ -7,7 +7,8 @@ import (
 )
 
 // Earlier is a reading that another one builds on. Values that were read then and are not touched since are taken over: no
-// device is asked for them. A value that was not read then is asked for again.
+// device is asked for them. A value that was not read then is asked for again, but no SLtoVL table that a device
+// refused: those let no packet pass.
 //
 // Of an adapter nothing is taken over unless the NodeInfo is that leads to it.
 type Earlier struct {
@@ -54,10 +55,10 @@ func (r *Reader) take(i int) bool {
 	if r.amends || q.device == none || !r.isKept(q.device, q.port, q.attr) {
 		return false
 	}
-	data, ok := r.o.Earlier.Found.answers[Value{r.devices[q.device].info.NodeGUID, q.port, q.attr}]
 	if q.attr == mad.AttrSLtoVLMappingTable {
-		data, ok = r.takeLanes(q)
+		return r.takeLanes(q)
 	}
+	data, ok := r.o.Earlier.Found.answers[Value{r.devices[q.device].info.NodeGUID, q.port, q.attr}]
 	if !ok {
 		return false
 	}

@@ -15,6 +15,7 @@ type Lanes struct {
 	Port  proof.Place
 	In    ib.PortNum // of a switch: the port by which the packets came in, 0: they are of the switch itself
 	Table proof.Read[mad.SLtoVLMappingTable]
+	Cause Cause // why it was not read
 }
 
 // mod returns the attribute modifier by which a table is asked for.
@@ -56,22 +57,24 @@ func (r *Reader) switchLanes(d int) {
 	}
 }
 
-// takeLanes returns the answer to an ask that the earlier reading has.
-func (r *Reader) takeLanes(q *ask) (data [mad.DataSize]byte, ok bool) {
+// takeLanes takes the table of a port from the earlier reading, also that the device refused it: one that has none is
+// not asked for each of them after each change.
+func (r *Reader) takeLanes(q *ask) bool {
 	was := r.o.Earlier.Found
 	at := proof.Place{Device: r.known[r.devices[q.device].info.NodeGUID], Port: q.port}
 	i, ok := slices.BinarySearchFunc(was.Lanes, at, func(l Lanes, at proof.Place) int {
 		return cmp.Or(cmp.Compare(l.Port.Device, at.Device), cmp.Compare(l.Port.Port, at.Port))
 	})
 	if !ok {
-		return data, false
+		return false
 	}
 	l := &was.Lanes[i]
-	if l.Table.How != proof.WasRead || l.mod(r.devices[q.device].info.NodeType) != q.mod {
-		return data, false
+	if l.Table.How != proof.WasRead && l.Cause != Refused || l.mod(r.devices[q.device].info.NodeType) != q.mod {
+		return false
 	}
-	mad.MustEncode(data[:], &l.Table.Value)
-	return data, true
+	q.how, q.cause, q.taken = l.Table.How, l.Cause, true
+	mad.MustEncode(q.data[:], &l.Table.Value)
+	return true
 }
 
 // lanes adds the SLtoVL table of a port, if it was asked for one.
@@ -84,7 +87,7 @@ func (b *builder) lanes(at proof.Place, where string) {
 	how, why := b.blocks(at, mad.AttrSLtoVLMappingTable, []uint32{l.mod(b.devices[at.Device].info.NodeType)}, func(_ int, data []byte) {
 		l.Table.Value = decode[mad.SLtoVLMappingTable](data)
 	})
-	l.Table.How = how
+	l.Table.How, l.Cause = how, why
 	b.note(how, at, where, whatLanes, why)
 	b.found.Lanes = append(b.found.Lanes, l)
 }

@@ -211,3 +211,55 @@ func TestLanesAfterAReading(t *testing.T) {
 		t.Error("a table that was not touched was read, or one that was written cannot be")
 	}
 }
+
+// TestUnreadLanesAfterAReading: a table that a device refused is not asked for after each change, but if it was touched. One that was not read
+// for another cause is.
+func TestUnreadLanesAfterAReading(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(round int, m *mad.MAD) bool
+		cause reader.Cause
+		again bool
+	}{
+		"silent":   {func(int, *mad.MAD) bool { return false }, reader.Silent, true},
+		"refused":  {func(_ int, m *mad.MAD) bool { m.SetStatus(mad.StatusInvalidField); return true }, reader.Refused, false},
+		"nonsense": {func(_ int, m *mad.MAD) bool { m.SetMod(m.Mod() ^ 1<<9); return true }, reader.Nonsense, true},
+		"changed":  {func(round int, m *mad.MAD) bool { m.Data()[3] ^= byte(round); return true }, reader.Changed, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			spoilt := 0
+			b.change = func(round int, m *mad.MAD) bool {
+				if !b.to(m, "leaf1", mad.AttrSLtoVLMappingTable) {
+					return true
+				}
+				spoilt++
+				return c.spoil(round, m)
+			}
+			was := b.read()
+			before := spoilt
+			now := b.after(was)
+			if (spoilt > before) != c.again || before == 0 {
+				t.Errorf("%d answers were spoilt, and %d more after a reading in which nothing was touched", before, spoilt-before)
+			}
+			b.same(now, was)
+			for i := range now.Unknown {
+				if now.Unknown[i] != was.Unknown[i] || now.Unknown[i].Cause != c.cause {
+					t.Errorf("unknown is %v, and was %v", now.Unknown[i], was.Unknown[i])
+				}
+			}
+			if b.same(b.after(now), was); c.again {
+				return
+			}
+			b.change = nil
+			var touched []reader.Value
+			for num := range b.lanesOf(was, "leaf1") {
+				touched = append(touched, reader.Value{Node: b.guid("leaf1"), Port: num, Attr: mad.AttrSLtoVLMappingTable})
+			}
+			if healed := b.after(now, touched...); len(healed.Unknown) != 0 || len(touched) == 0 {
+				t.Errorf("%d tables were touched, and of the devices, which answer now, is unknown: %v", len(touched), healed.Unknown)
+			}
+		})
+	}
+}
