@@ -211,3 +211,23 @@ func TestBlame(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreadThatMattersIsListed: tables that no packet depends on do not take the place of one that it does.
+func TestUnreadThatMattersIsListed(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	in := b.intent()
+	found := b.read(in, v1.IsolationQuery{})
+	for i := range 150 {
+		found.Unknown = append(found.Unknown, reader.Unknown{Port: proof.Place{Port: ib.PortNum(i)}, Where: "switch", What: "SLtoVL table", Cause: reader.Refused})
+	}
+	found.Unknown = append(found.Unknown, reader.Unknown{Where: "adapter", What: "P_Key table", Cause: reader.Silent})
+	p, err := isolation.Prove(in, found, isolation.Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := p.Report(v1.IsolationQuery{})
+	if len(out.Unread) != 100 || out.Unread[0].What != "P_Key table" || out.Unread[1].What != "SLtoVL table" || out.Unread[99].What != "SLtoVL table" || out.Bounds.Unread != 151 {
+		t.Errorf("of %d values that were not read %d are listed: %v", out.Bounds.Unread, len(out.Unread), out.Unread)
+	}
+}

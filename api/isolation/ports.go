@@ -38,6 +38,20 @@ func (p *Proven) unread() map[proof.Place]*reader.Unknown {
 	return out
 }
 
+// unread lists the values that were not read: those on which a packet may depend, or the others.
+func (r *reporter) unread(matters bool) {
+	for i := range r.found.Unknown {
+		u := &r.found.Unknown[i]
+		if u.Matters() != matters {
+			continue
+		}
+		if len(r.out.Unread) == maxRows {
+			return
+		}
+		r.out.Unread = append(r.out.Unread, v1.UnreadValue{What: u.What, Where: r.of.where(u.Where), Cause: u.Cause.String()})
+	}
+}
+
 // allPorts returns all rows, and which rows are of a port that was found.
 func (p *Proven) allPorts() ([]v1.IsolationPortVerdict, map[proof.Place][]int) {
 	there, unread := p.there, p.unread()

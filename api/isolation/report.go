@@ -426,9 +426,8 @@ func (r *reporter) bounds(when Span, membership bool) {
 			b.Switches++
 		}
 	}
-	for _, u := range r.found.Unknown[:min(len(r.found.Unknown), maxRows)] {
-		r.out.Unread = append(r.out.Unread, v1.UnreadValue{What: u.What, Where: r.of.where(u.Where), Cause: u.Cause.String()})
-	}
+	r.unread(true)
+	r.unread(false)
 }
 
 // where names the device of a value as people do.

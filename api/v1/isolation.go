@@ -33,7 +33,7 @@ type Isolation struct {
 	Ghosts     []GhostMember      `json:"ghosts" doc:"ports that hold a P_Key of a tenant which no membership explains, at most 100; that alone is no packet that passes"`
 	// ByRoutes are of the pairs that are not proven.
 	ByRoutes []IsolationByRoutes `json:"by_routes,omitempty" doc:"parties that only forwarding tables keep apart, at most 100; a change of routes may let a packet pass"`
-	Unread   []UnreadValue       `json:"unread" doc:"values that were not read, at most 100; each but alias GUIDs counts as letting every packet pass"`
+	Unread   []UnreadValue       `json:"unread" doc:"values that were not read, at most 100; each but alias GUIDs and SLtoVL tables, which are last, counts as letting every packet pass"`
 	// Administration is about the fabric as a whole; with a tenant, its disclosures are those from and about the tenant.
 	Administration IsolationAdministration `json:"administration" doc:"what subnet administration answers to ports without its key; two parties of which one is disclosed to the other are not proven to be isolated"`
 	Bounds         IsolationBounds         `json:"bounds"`
