@@ -267,19 +267,21 @@ func (r *reporter) sold(before *reporter, sold map[proof.Owner]bool) {
 // ofSold adds n to the counts of another reporter for each pair with one of some parties, by what is known of it here.
 func (r *reporter) ofSold(to *reporter, sold map[proof.Owner]bool, n int) {
 	for a := range sold {
-		if _, ok := r.parties[a]; !ok {
+		one, ok := r.parties[a]
+		if !ok {
 			continue
 		}
 		x, there := r.result.Party(a)
-		for b := range r.parties {
-			if a == b || sold[b] && compareOwners(a, b) > 0 || !r.counts(a, b) {
+		counted := to.parties[a]
+		for b, other := range r.parties {
+			if !one.Tenant && !other.Tenant || a == b || !r.concerns(a, b) || sold[b] && compareOwners(a, b) > 0 {
 				continue
 			}
 			v := proof.Verdict{proof.Isolated, proof.Isolated, proof.Isolated} // of a party that has no port
 			if y, also := r.result.Party(b); there && also {
 				v = r.result.Between(x, y)
 			}
-			to.count(a, b, r.status(a, b, v), v, n)
+			to.countOf(counted, to.parties[b], r.status(a, b, v), v, n)
 		}
 	}
 }

@@ -296,14 +296,24 @@ func (r *reporter) routed(p pair) {
 // counts reports whether two parties must be isolated from each other, and the report is about them.
 func (r *reporter) counts(a, b proof.Owner) bool {
 	tenants := r.parties[a].Tenant || r.parties[b].Tenant
-	return tenants && (r.tenant == "" || a == r.asked() || b == r.asked())
+	return tenants && r.concerns(a, b)
+}
+
+// concerns reports whether a pair is of the tenant that is reported on, if it is one alone.
+func (r *reporter) concerns(a, b proof.Owner) bool {
+	return r.tenant == "" || a == r.asked() || b == r.asked()
 }
 
 func (r *reporter) asked() proof.Owner { return proof.Owner{Kind: proof.Tenant, Name: r.tenant} }
 
 // count adds n to the counts that a pair belongs to.
 func (r *reporter) count(a, b proof.Owner, status proof.Status, v proof.Verdict, n int) {
-	for _, to := range [...]*v1.IsolationPairs{&r.out.Pairs, &r.parties[a].Pairs, &r.parties[b].Pairs} {
+	r.countOf(r.parties[a], r.parties[b], status, v, n)
+}
+
+// countOf is count of two parties that were looked up.
+func (r *reporter) countOf(a, b *v1.IsolationParty, status proof.Status, v proof.Verdict, n int) {
+	for _, to := range [...]*v1.IsolationPairs{&r.out.Pairs, &a.Pairs, &b.Pairs} {
 		switch status {
 		case proof.Isolated:
 			to.Isolated += n
