@@ -137,7 +137,15 @@ func TestSofthcaRelay(t *testing.T) {
 		must(t, err)
 		a, err := server.Plug(ctx, conn, softhcaserver.Options{Node: "h1"})
 		must(t, err)
-		must(t, a.Registered(ctx))
+		err = a.Registered(ctx)
+		select {
+		case <-a.Done():
+			if round > 0 { // the machine may have ended before its last messages left it; its report says what it saw
+				err = nil
+			}
+		default:
+		}
+		must(t, err)
 		for ended := false; !ended && f.PortInfo("h1", 1).PortState != ib.PortActive; {
 			select {
 			case <-a.Done():
