@@ -5,13 +5,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"portcullis/api/credential"
 )
 
 // TestExits: an event reaches a system log and an Alertmanager; a restart loses none that happens meanwhile; both are listed and tested as webhooks are.
@@ -63,21 +60,12 @@ func TestExits(t *testing.T) {
 	has("a test in the log", &log, "<110>", `event="webhook.test"`)
 	has("a test alert", &alerts, `"alertname":"webhook.test"`)
 
-	file := filepath.Join(dir, "tokens.yaml")
-	ends := func(name string, after time.Duration) {
-		old, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, digest := credential.New()
-		write(t, file, string(old)+fmt.Sprintf("- {name: %s, role: viewer, sha256: %s, expires: %s}\n", name, digest, time.Now().Add(after).UTC().Format(time.RFC3339)))
-	}
-	ends("short", time.Hour)
+	tokenEnds(t, dir, "short", time.Hour)
 	d.hup()
 	has("an event in the log", &log, "<108>", `event="token.ends"`, `cause="soon"`, "token.ends (soon) of the tokens")
 	has("an alert", &alerts, `"alertname":"token.ends","cause":"soon","fabric":"hall-2","severity":"warning"`)
 	d.stop()
-	ends("over", -time.Hour)
+	tokenEnds(t, dir, "over", -time.Hour)
 	start(t, dir)
 	has("an event of the second run in the log", &log, `event="token.ends"`, `cause="ended"`)
 	has("an alert of the second run", &alerts, `"alertname":"token.ends","cause":"ended"`)

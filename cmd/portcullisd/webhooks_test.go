@@ -102,23 +102,26 @@ func TestWebhooks(t *testing.T) {
 	}
 	eventually(t, "a test", siem.has("portcullis.webhook.test"))
 
-	file := filepath.Join(dir, "tokens.yaml")
-	ends := func(name string, after time.Duration) {
-		old, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, digest := credential.New()
-		write(t, file, string(old)+fmt.Sprintf("- {name: %s, role: viewer, sha256: %s, expires: %s}\n", name, digest, time.Now().Add(after).UTC().Format(time.RFC3339)))
-	}
-	ends("short", time.Hour)
+	tokenEnds(t, dir, "short", time.Hour)
 	d.hup()
 	eventually(t, "an event", siem.has("portcullis.token.ends soon"))
 	d.stop()
-	ends("over", -time.Hour)
+	tokenEnds(t, dir, "over", -time.Hour)
 	start(t, dir)
 	eventually(t, "an event of the second run", siem.has("portcullis.token.ends ended"))
 	if text := fetch(t, dir, address, "/metrics"); !strings.Contains(text, `portcullis_webhook_messages_total{result="delivered",webhook="siem"}`) {
 		t.Error("metrics lack the webhook")
 	}
+}
+
+// tokenEnds adds a token to those of a service, which ends some time from now.
+func tokenEnds(t *testing.T, dir, name string, after time.Duration) {
+	t.Helper()
+	file := filepath.Join(dir, "tokens.yaml")
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, digest := credential.New()
+	write(t, file, string(old)+fmt.Sprintf("- {name: %s, role: viewer, sha256: %s, expires: %s}\n", name, digest, time.Now().Add(after).UTC().Format(time.RFC3339)))
 }

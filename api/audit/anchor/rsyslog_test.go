@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,25 +17,8 @@ import (
 // rsyslog runs the system log of Debian with inputs of a test, and returns the file that it writes.
 func rsyslog(t *testing.T, dir, inputs string) string {
 	t.Helper()
-	program := testenv.Program(t, "rsyslogd")
-	config, out := filepath.Join(dir, "rsyslog.conf"), filepath.Join(dir, "log")
-	text := inputs + fmt.Sprintf("\n*.* action(type=\"omfile\" file=%q)\n", out)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var said strings.Builder
-	cmd := exec.Command(program, "-n", "-f", config, "-i", filepath.Join(dir, "pid"))
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait() // how a log ends is its own affair
-		if t.Failed() {
-			t.Logf("rsyslogd said:\n%s", said.String())
-		}
-	})
+	out := filepath.Join(dir, "log")
+	testenv.Rsyslog(t, dir, inputs+fmt.Sprintf("\n*.* action(type=\"omfile\" file=%q)\n", out), out)
 	return out
 }
 

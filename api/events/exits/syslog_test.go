@@ -13,10 +13,8 @@ import (
 	"math/big"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -72,7 +70,7 @@ type line struct {
 // what it wrote.
 func startRsyslog(t *testing.T, dir, secure, plain, socket string) func() []line {
 	t.Helper()
-	program, out := testenv.Program(t, "rsyslogd"), filepath.Join(dir, "log")
+	out := filepath.Join(dir, "log")
 	property := func(name, as string) string {
 		return fmt.Sprintf("property(name=%q outname=%q format=\"jsonf\")", name, as)
 	}
@@ -89,24 +87,7 @@ input(type="imuxsock" Socket="%[4]s")
 template(name="json" type="list") { constant(value="{") %[5]s constant(value="}\n") }
 *.* action(type="omfile" file="%[6]s" template="json")
 `, dir, secure, plain, socket, parts, out)
-	file := filepath.Join(dir, "rsyslog.conf")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var said strings.Builder
-	cmd := exec.Command(program, "-n", "-f", file, "-i", filepath.Join(dir, "pid"))
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait() // how a log ends is its own affair
-		if t.Failed() {
-			text, _ := os.ReadFile(out)
-			t.Logf("rsyslogd said:\n%s\nand wrote:\n%s", said.String(), text)
-		}
-	})
+	testenv.Rsyslog(t, dir, config, out)
 	return func() []line {
 		text, _ := os.ReadFile(out)
 		var list []line

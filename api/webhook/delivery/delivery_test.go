@@ -143,12 +143,7 @@ func TestDeadLetters(t *testing.T) {
 		s := newSite(t, Webhook{Name: "a", Sender: to})
 		svc, stop := s.start()
 		defer stop()
-		to.set(func(e *v1.CloudEvent) error {
-			if e.Data.Host == "bad" {
-				return &webhook.AnswerError{Status: 422}
-			}
-			return nil
-		})
+		to.set(refusing("bad", 422))
 		s.happens("bad", "h1")
 		s.wants(to, "h1 1")
 		pass(giveUp + time.Hour)
@@ -361,4 +356,14 @@ func TestTest(t *testing.T) {
 			t.Error("an unknown webhook is tested")
 		}
 	})
+}
+
+// refusing is a server that answers a status to events of one host, and takes all others.
+func refusing(host string, status int) func(*v1.CloudEvent) error {
+	return func(e *v1.CloudEvent) error {
+		if e.Data.Host == host {
+			return &webhook.AnswerError{Status: status}
+		}
+		return nil
+	}
 }

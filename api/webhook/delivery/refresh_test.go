@@ -127,12 +127,7 @@ func TestRefusedWithRefresh(t *testing.T) {
 		s := newSite(t, Webhook{Name: "a", Sender: to})
 		svc, stop := s.start()
 		defer stop()
-		to.set(func(e *v1.CloudEvent) error {
-			if e.Data.Host == "bad" {
-				return &webhook.AnswerError{Status: 400}
-			}
-			return nil
-		})
+		to.set(refusing("bad", 400))
 		s.happens("bad", "h1")
 		s.wants(&to.server, "h1 1")
 		pass(2 * time.Minute)
