@@ -10,6 +10,7 @@ import (
 	"portcullis/api/isolation/standing"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
 )
 
 // maxAgeUnpaced is how long a result counts where the service makes none by itself.
@@ -114,13 +115,17 @@ func (p *Prover) recordBeside(ctx context.Context) error {
 	return nil
 }
 
-// remedy does what follows from the drift of the newest reading, if that reading still counts.
+// remedy does what follows from the drift of the newest reading, if that reading still counts, and began when the Subnet Manager had
+// nothing left to write.
 func (p *Prover) remedy(ctx context.Context) error {
 	p.told.Lock()
 	now := p.kept
 	p.told.Unlock()
 	if p.Remedy == nil || now.found == nil || !now.mine || now.found.Bounds.Newest().Add(p.Pace.MaxAge()).Before(p.Now()) {
 		return nil
+	}
+	if v := now.reading.seen; v == nil || v.State != ib.SMMaster || !v.Intent || !v.Settled {
+		return nil // what was not written yet would show as drift
 	}
 	return p.Remedy.Look(ctx, now.drift, &now.found.Bounds)
 }

@@ -17,6 +17,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullisd/proving"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
 )
 
 // asked collects what the service has done about drift. No brake keeps a host.
@@ -120,6 +121,45 @@ func TestOldDrift(t *testing.T) {
 		s.after(50 * time.Minute)
 		if correct, _ := a.all(); len(correct) != 0 || s.types()[events.DriftFound] != 0 {
 			t.Errorf("to be corrected %v; events: %v", correct, s.types())
+		}
+	})
+}
+
+// Drift in a reading that began while the Subnet Manager had something left to write is not acted on. That of the next one is.
+func TestDriftWhileWriting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for name, change := range map[string]func(*sm.View){
+			"not settled": func(v *sm.View) { v.Settled = false },
+			"no intent":   func(v *sm.View) { v.Intent = false },
+			"standby":     func(v *sm.View) { v.State = ib.SMStandby },
+		} {
+			var a asked
+			s := newSeenSite(t, proving.Pace{Every: 5 * time.Minute, Rate: 1000}, func(s *seenSite) {
+				s.Remedy = remedy.New(remedy.Options{
+					Store: s.store, Log: slog.New(slog.DiscardHandler), Now: time.Now, Policy: remedy.Policy{v1.DriftStray: remedy.Correct},
+					Settled: func() bool { return true }, Correct: a.Correct, Fencer: &a,
+				})
+				s.stage.Grant(s.stage.GrantOf("h1", 1, 0x8202))
+				s.stage.Run(5 * time.Second)
+				v := *s.stage.View()
+				change(&v)
+				s.view = &v
+			})
+			s.after(4 * time.Minute)
+			found, drift := s.rows()
+			if len(found) == 0 || len(drift) == 0 {
+				t.Errorf("%s: nothing was read", name)
+			}
+			if correct, _ := a.all(); len(correct) != 0 || s.types()[events.DriftFound] != 0 {
+				t.Errorf("%s: to be corrected %v; events: %v", name, correct, s.types())
+			}
+			s.manage(func() {})
+			s.after(12 * time.Minute)
+			if correct, _ := a.all(); len(correct) == 0 || s.types()[events.DriftFound] != 1 {
+				t.Errorf("%s, then settled: to be corrected %v; events: %v", name, correct, s.types())
+			}
+			s.stop()
 		}
 	})
 }
