@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/internal/program"
+	"portcullis/packaging/testenv/loopback"
 )
 
 // service is one instance of portcullisd.
@@ -28,6 +28,7 @@ type service struct {
 	dir     string // configuration, and beside it the state and the log
 	url     string
 	urls    [2]string // of its member: for other members, for clients
+	claims  [3]*loopback.Claim
 	api     *client.Client
 	http    *http.Client
 	process *program.Process // nil while it is down
@@ -49,12 +50,11 @@ type services struct {
 func (g *ground) install(ctx context.Context, path string) (*services, error) {
 	x := &services{ground: g}
 	for _, seat := range g.seats {
-		urls, err := freeURLs(3)
+		s := &service{name: g.node(seat), program: path, dir: filepath.Join(g.dir, fmt.Sprintf("host-%d", seat))}
+		err := s.claim()
 		if err != nil {
 			return nil, err
 		}
-		name := g.node(seat)
-		s := &service{name: name, program: path, dir: filepath.Join(g.dir, fmt.Sprintf("host-%d", seat)), url: urls[0], urls: [2]string{urls[1], urls[2]}}
 		if x.first == nil {
 			err = x.installFirst(ctx, s)
 		} else {
@@ -100,16 +100,15 @@ func (x *services) installNext(ctx context.Context, s *service) error {
 // port is how an instance names its port.
 func (x *services) port(s *service) string { return "ibsim:" + x.ground.client.Socket + "/" + s.name }
 
-func freeURLs(n int) (out []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
+// claim claims the addresses of an instance until the process ends.
+func (s *service) claim() (err error) {
+	for i, url := range []*string{&s.url, &s.urls[0], &s.urls[1]} {
+		if s.claims[i], err = loopback.New(); err != nil {
+			return err
 		}
-		defer l.Close()
-		out = append(out, "https://"+l.Addr().String())
+		*url = "https://" + s.claims[i].Address
 	}
-	return out, nil
+	return nil
 }
 
 func (s *service) listen() string { return strings.TrimPrefix(s.url, "https://") }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"portcullis/attest/tpm/tpmtest"
 	"portcullis/cmd/internal/program"
 	"portcullis/fabricsm/ib"
+	"portcullis/packaging/testenv/loopback"
 )
 
 // stage is everything that runs beside the story, and where it is.
@@ -29,7 +29,8 @@ type stage struct {
 	mkeys    map[ib.GUID]ib.MKey // of devices, as the operator exported them; empty: they have none
 	tpms     map[string]*tpmtest.TPM
 	service  *program.Process
-	address  string // of the service, host:port
+	claim    *loopback.Claim // of the address
+	address  string          // of the service, host:port
 }
 
 // stageOptions are what the caller of the program chose.
@@ -133,11 +134,11 @@ func (s *stage) hostTree(id string) string { return s.path("hosts", id) }
 // installService makes a fresh installation: keys, certificate, the operator's
 // token, and a configuration that names the fabric and the TPM vendor.
 func (s *stage) installService(ctx context.Context) error {
-	port, err := freePort()
-	if err != nil {
+	var err error
+	if s.claim, err = loopback.New(); err != nil {
 		return err
 	}
-	s.address = fmt.Sprintf("127.0.0.1:%d", port)
+	s.address = s.claim.Address
 	if _, err := program.Call(ctx, s.at("portcullisd"), "init", "--dir", s.path("etc")); err != nil {
 		return err
 	}
@@ -224,14 +225,4 @@ func (s *stage) ask(ctx context.Context, v any, args ...string) error {
 		return fmt.Errorf("portcullis %s: %w in %q", strings.Join(args, " "), err, out)
 	}
 	return nil
-}
-
-// freePort finds a port on loopback that is not in use.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

@@ -1,4 +1,4 @@
-package testenv
+package loopback
 
 import (
 	"errors"
@@ -6,33 +6,34 @@ import (
 	"testing"
 )
 
-// A port is claimed by one test at a time, and not while a program listens on it.
-func TestClaimPort(t *testing.T) {
-	dir := t.TempDir()
+// A port is claimed once at a time, and not while a program listens on it.
+func TestClaim(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	port := l.Addr().(*net.TCPAddr).Port
-	if _, err := claimPort(dir, port); !errors.Is(err, errTaken) {
+	if _, err := claim(port); !errors.Is(err, errTaken) {
 		t.Errorf("a port that a program listens on: %v, want %v", err, errTaken)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := claimPort(dir, port)
+	c, err := claim(port)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := claimPort(dir, port); !errors.Is(err, errTaken) {
+	if c.Address != l.Addr().String() {
+		t.Errorf("claimed %s, want %v", c.Address, l.Addr())
+	}
+	if _, err := claim(port); !errors.Is(err, errTaken) {
 		t.Errorf("a port that is claimed: %v, want %v", err, errTaken)
 	}
-	if err := claim.Close(); err != nil {
+	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	claim, err = claimPort(dir, port)
-	if err != nil {
+	if c, err = claim(port); err != nil {
 		t.Fatalf("after the claim has ended: %v", err)
 	}
-	claim.Close()
+	c.Close()
 }
