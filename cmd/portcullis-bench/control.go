@@ -184,7 +184,7 @@ func (s *controlSite) attest(ctx context.Context, a *agent, took, effect *timing
 	}
 }
 
-// readAll has clients with connections of their own read hosts, clusters and pages of a list, all the time.
+// readAll has clients with connections of their own read hosts, clusters and pages of a list, all the time, each at least once.
 func (s *controlSite) readAll(ctx context.Context, long time.Duration) (summary, error) {
 	var took timings
 	ends := time.Now().Add(long)
@@ -195,14 +195,15 @@ func (s *controlSite) readAll(ctx context.Context, long time.Duration) (summary,
 			return summary{}, err
 		}
 		g.Go(func() error {
-			for time.Now().Before(ends) {
+			for {
 				began := time.Now()
 				if err := s.read(ctx, c); err != nil {
 					return err
 				}
-				took.since(began)
+				if took.since(began); !time.Now().Before(ends) {
+					return nil
+				}
 			}
-			return nil
 		})
 	}
 	err := g.Wait()

@@ -103,13 +103,15 @@ func (p *Page) Downloads() func(name string) []byte {
 		defer tick.Stop()
 		late := time.After(patience)
 		for {
-			// The file has its name when it is complete.
+			// The browser reserves the name with an empty file, and renames the complete one to it.
 			if found, err := filepath.Glob(filepath.Join(dir, name)); err == nil && len(found) == 1 {
 				data, err := os.ReadFile(found[0])
 				if err != nil {
 					p.t.Fatal(err)
 				}
-				return data
+				if len(data) > 0 {
+					return data
+				}
 			}
 			select {
 			case <-tick.C:
