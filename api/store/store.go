@@ -14,7 +14,8 @@ type Store struct {
 	// turn lets one transaction of this process run at a time. Commits are one
 	// after the other in any case, and audited changes all touch the head of
 	// the audit chain, so running them together only makes conflicts.
-	turn chan struct{}
+	turn   chan struct{}
+	recent *recent
 }
 
 // New makes a Store over a backend. Package etcd has the one that services use.
@@ -22,7 +23,7 @@ func New(b Backend, prefix string) *Store {
 	if prefix == "" {
 		prefix = "portcullis"
 	}
-	return &Store{backend: b, prefix: strings.TrimSuffix(prefix, "/") + "/", turn: make(chan struct{}, 1)}
+	return &Store{backend: b, prefix: strings.TrimSuffix(prefix, "/") + "/", turn: make(chan struct{}, 1), recent: newRecent(recentBytes)}
 }
 
 // Key returns the backend's key of one that is relative to the store.
@@ -130,6 +131,7 @@ func (s *Store) Load(ctx context.Context, items []Item) error {
 	b := Batch{Do: make([]Op, 0, len(items))}
 	for _, i := range items {
 		b.Do = append(b.Do, Op{Key: s.prefix + i.Key, Value: i.Value})
+		s.recent.forget(i.Key)
 	}
 	if _, err := s.backend.Commit(ctx, b); err != nil {
 		return fmt.Errorf("load %d records: %w", len(items), err)
@@ -143,6 +145,7 @@ func (s *Store) Remove(ctx context.Context, keys []string) error {
 	b := Batch{Do: make([]Op, 0, len(keys))}
 	for _, key := range keys {
 		b.Do = append(b.Do, Op{Key: s.prefix + key, Delete: true})
+		s.recent.forget(key)
 	}
 	if _, err := s.backend.Commit(ctx, b); err != nil {
 		return fmt.Errorf("remove %d records: %w", len(keys), err)

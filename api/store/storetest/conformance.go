@@ -42,6 +42,12 @@ func Conformance(t *testing.T, open func(testing.TB) *store.Store) {
 		{"a lease that is kept alive does not end", keepAlive},
 		{"a revoked lease ends at once", revoke},
 		{"a large import is one transaction", large},
+		{"records that were read or written are not read again", remembered},
+		{"nothing rests on a record that is out of date", outOfDate},
+		{"lists are of one revision", listedTwice},
+		{"what is shown is current", views},
+		{"processes lose no update and see no torn one", concurrent},
+		{"a leased record is read again", leasedIsRead},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
 	}
