@@ -46,7 +46,7 @@ func (c *Client) OpenChannel(ctx context.Context) (*Channel, error) {
 	// last.
 	var state tls.ConnectionState
 	trace := &httptrace.ClientTrace{TLSHandshakeDone: func(s tls.ConnectionState, _ error) { state = s }}
-	dialer := &http.Transport{TLSClientConfig: config, Proxy: http.ProxyURL(proxy), OnProxyConnectResponse: connected}
+	dialer := &http.Transport{TLSClientConfig: config, Proxy: http.ProxyURL(proxy), OnProxyConnectResponse: connected, DialContext: c.dial}
 	conn, err := dialer.NewClientConn(httptrace.WithClientTrace(ctx, trace), "https", c.address())
 	if err != nil && proxy != nil {
 		return nil, c.throughProxy(proxy, err)

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -39,6 +40,8 @@ type Options struct {
 	Certificate Certificate
 	Timeout     time.Duration // of one request; 0: 30 seconds
 	UserAgent   string
+	// LocalAddress is that from which connections are made over TLS; zero: the system chooses one. A machine that has several is limited by each.
+	LocalAddress netip.Addr
 }
 
 // Source returns the token of the next request, which may be another one than before. An error of it is that of the request.
@@ -54,7 +57,8 @@ type Client struct {
 	timeout   time.Duration
 	tls       *tls.Config
 	http      *http.Client
-	proxy     func(*http.Request) (*url.URL, error) // the rule of the environment; a test has its own
+	proxy     func(*http.Request) (*url.URL, error)                                // the rule of the environment; a test has its own
+	dial      func(ctx context.Context, network, address string) (net.Conn, error) // nil: as usual
 }
 
 // New checks o and returns a client. It does not connect yet.
@@ -80,6 +84,9 @@ func New(o Options) (*Client, error) {
 		o.Timeout = defaultTimeout
 	}
 	c := &Client{base: base, token: o.Token, source: o.Source, userAgent: o.UserAgent, timeout: o.Timeout, tls: config, proxy: fromEnvironment}
+	if o.LocalAddress.IsValid() {
+		c.dial = (&net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(o.LocalAddress, 0))}).DialContext
+	}
 	if o.Certificate == nil {
 		c.http = c.newHTTP()
 		return c, nil
@@ -165,7 +172,9 @@ func (c *Client) newHTTP() *http.Client {
 }
 
 func (c *Client) transport(config *tls.Config) *http.Transport {
-	return &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, Proxy: c.proxy, OnProxyConnectResponse: connected}
+	return &http.Transport{
+		TLSClientConfig: config, ForceAttemptHTTP2: true, Proxy: c.proxy, OnProxyConnectResponse: connected, DialContext: c.dial,
+	}
 }
 
 // address returns host and port of the service.

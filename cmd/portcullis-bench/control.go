@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/netip"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -110,6 +111,11 @@ func (r *controlResult) measure(ctx context.Context, o *options, progress io.Wri
 	return err
 }
 
+// ownAddress returns an address of loopback of the client with a number, 0 to 65535, of some kind, 1 to 254: the service limits each address.
+func ownAddress(kind, number int) netip.Addr {
+	return netip.AddrFrom4([4]byte{127, byte(kind), byte(number >> 8), byte(number)})
+}
+
 // assignAll assigns all hosts to the clusters of their tenants.
 func (s *controlSite) assignAll(ctx context.Context) (summary, error) {
 	var took timings
@@ -162,18 +168,16 @@ func (s *controlSite) storm(ctx context.Context) (attested, admitted summary, er
 	return attest.summary(), admit.summary(), nil
 }
 
-// attest attests a host, and again where the service is too busy, as agents do. The channel is closed once its P_Key is in the
-// fabric.
+// attest attests a host, and again where the service is too busy, as agents do without end. The channel is closed once its P_Key is
+// in the fabric.
 func (s *controlSite) attest(ctx context.Context, a *agent, took, effect *timings) (<-chan struct{}, error) {
-	const tries = 20
-	for n := 1; ; n++ {
-		began := time.Now()
-		err := softagent.Attest(ctx, s.first.api, a.tpm)
+	for began := time.Now(); ; {
+		err := softagent.Attest(ctx, a.api, a.tpm)
 		if err == nil {
 			took.since(began)
 			return s.watch.await(a, true, time.Now(), effect), nil
 		}
-		if n == tries || ctx.Err() != nil {
+		if ctx.Err() != nil || time.Since(began) > effectLimit {
 			return nil, fmt.Errorf("attest %s: %w", a.id, err)
 		}
 		took.refuse()
@@ -189,8 +193,8 @@ func (s *controlSite) readAll(ctx context.Context, long time.Duration) (summary,
 	var took timings
 	ends := time.Now().Add(long)
 	g, ctx := errgroup.WithContext(ctx)
-	for range readers {
-		c, err := s.first.client()
+	for n := range readers {
+		c, err := s.first.client(ownAddress(1, n))
 		if err != nil {
 			return summary{}, err
 		}

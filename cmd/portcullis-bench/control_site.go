@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"portcullis/api/client"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -26,6 +27,7 @@ type agent struct {
 	cluster string
 	pkey    ib.PKey
 	tpm     *attesttest.Host
+	api     *client.Client // from an address of its own
 }
 
 // controlSite is a service whose hosts are in its inventory, and in no cluster.
@@ -47,12 +49,8 @@ func newControlSite(ctx context.Context, o *options, g *ground) (_ *controlSite,
 			x.stop()
 		}
 	}()
-	// All agents and clients of this benchmark have one address.
-	err = x.first.edit(map[string]string{
-		"\n  connections: 50\n": "\n  connections: 20000\n", "\n  requests: 100\n": "\n  requests: 20000\n", "\n  attestations: 20\n": "\n  attestations: 20000\n",
-		"\n  strangers: 2000\n": "\n  strangers: 20000\n", "\n  tokens: 1000\n": "\n  tokens: 100000\n", "\n  refusals: 3\n": "\n  refusals: 1000\n",
-		"\n  two_persons: true\n": "\n  two_persons: false\n",
-	})
+	// All clients of this benchmark have one token.
+	err = x.first.edit(map[string]string{"\n  tokens: 1000\n": "\n  tokens: 100000\n", "\n  two_persons: true\n": "\n  two_persons: false\n"})
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +63,9 @@ func newControlSite(ctx context.Context, o *options, g *ground) (_ *controlSite,
 		t := g.tenantOf(h)
 		a := &agent{number: h, id: hostID(h), cluster: g.clusterName(t), pkey: pkeyOf(t).Full()}
 		if a.tpm, err = vendor.NewHost(a.id, h); err != nil {
+			return nil, err
+		}
+		if a.api, err = x.first.client(ownAddress(2, h)); err != nil {
 			return nil, err
 		}
 		node := g.list.Nodes[g.hostAt(h)].GUID

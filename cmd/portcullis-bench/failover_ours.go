@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,14 +142,14 @@ func (s *service) dial() error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	s.http = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}}
-	s.api, err = s.client()
+	s.api, err = s.client(netip.Addr{})
 	return err
 }
 
 func (s *service) ca() string { return filepath.Join(s.etc(), "tls", "ca.pem") }
 
-// client returns a client with connections of its own.
-func (s *service) client() (*client.Client, error) {
+// client returns a client with connections of its own, from an address of loopback; zero: from any.
+func (s *service) client(from netip.Addr) (*client.Client, error) {
 	ca, err := os.ReadFile(s.ca())
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (s *service) client() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(client.Options{URL: s.url, CA: ca, Token: string(bytes.TrimSpace(token)), Timeout: 2 * time.Minute})
+	return client.New(client.Options{URL: s.url, CA: ca, Token: string(bytes.TrimSpace(token)), Timeout: 2 * time.Minute, LocalAddress: from})
 }
 
 func (s *service) start() (err error) {
