@@ -3,9 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -16,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
 	"portcullis/api/idempotency"
+	"portcullis/api/idempotency/replay"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -88,7 +86,7 @@ func (s *Server) answerOnce(base context.Context, ctx huma.Context, op *operatio
 		unread(w, r, refused)
 		return
 	}
-	id := &idempotency.Request{Caller: actor(base), Key: key, Fingerprint: fingerprint(r, body)}
+	id := &idempotency.Request{Caller: actor(base), Key: key, Fingerprint: replay.Fingerprint(r, body)}
 	begin, cancel := context.WithTimeout(base, handlerTimeout)
 	defer cancel()
 	first, err := s.answers.Begin(begin, id)
@@ -98,10 +96,10 @@ func (s *Server) answerOnce(base context.Context, ctx huma.Context, op *operatio
 	}
 	if first != nil {
 		w.Header().Set(repeated, "true")
-		send(w, first)
+		replay.Send(w, first)
 		return
 	}
-	answer := &heldAnswer{header: w.Header()}
+	answer := replay.Hold(w)
 	again := r.WithContext(ctx.Context())
 	again.Body = io.NopCloser(bytes.NewReader(body))
 	next(humachi.NewContext(ctx.Operation(), again, answer))
@@ -109,86 +107,15 @@ func (s *Server) answerOnce(base context.Context, ctx huma.Context, op *operatio
 	// The change is made: whether the client still waits plays no part any more.
 	keep, done := context.WithTimeout(context.WithoutCancel(base), keepTimeout)
 	defer done()
-	a := answer.whole()
+	a := answer.Whole()
 	switch {
-	case undone(&a):
+	case replay.Undone(&a):
 		err = s.answers.Forget(keep, id)
-	case !unknown(&a):
+	case !replay.Unknown(&a):
 		err = s.answers.Finish(keep, id, a)
 	}
 	if err != nil {
 		s.log.WarnContext(base, "the answer to a request could not be kept, so a repetition is refused", "request_id", requestID(base), "error", err)
 	}
-	send(w, &a)
-}
-
-// undone reports whether an answer says that nothing was done, so that the request can be sent again. Other faults of the
-// service leave open whether the change was made.
-func undone(a *idempotency.Answer) bool {
-	if a.Status < http.StatusInternalServerError {
-		return a.Status == http.StatusTooManyRequests || a.Status == http.StatusPreconditionRequired
-	}
-	var p struct {
-		Code string `json:"code"`
-	}
-	return json.Unmarshal(a.Body, &p) == nil && slices.Contains([]string{"busy", v1.CodeNoLeader, v1.CodeSMElsewhere}, p.Code)
-}
-
-// unknown reports whether an answer leaves open whether the change was made.
-func unknown(a *idempotency.Answer) bool { return a.Status >= http.StatusInternalServerError }
-
-// fingerprint returns the digest of all that makes a request what it is.
-func fingerprint(r *http.Request, body []byte) [sha256.Size]byte {
-	sum := sha256.Sum256(body)
-	parts := []any{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, hex.EncodeToString(sum[:])}
-	for _, name := range []string{"Content-Type", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
-		parts = append(parts, r.Header.Values(name))
-	}
-	text, _ := json.Marshal(parts) // strings alone
-	return sha256.Sum256(text)
-}
-
-// keptHeaders belong to an answer; others belong to the request that it is sent to.
-func keptHeaders() []string { return []string{"Content-Type", "Etag", "Location"} }
-
-func send(w http.ResponseWriter, a *idempotency.Answer) {
-	for name, value := range a.Header {
-		w.Header().Set(name, value)
-	}
-	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body) // a client that is gone asks again
-}
-
-// heldAnswer is an answer that waits until it is kept.
-type heldAnswer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (h *heldAnswer) Header() http.Header { return h.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (h *heldAnswer) WriteHeader(status int) {
-	if h.status == 0 {
-		h.status = status
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (h *heldAnswer) Write(p []byte) (int, error) {
-	h.WriteHeader(http.StatusOK)
-	return h.body.Write(p)
-}
-
-func (h *heldAnswer) whole() idempotency.Answer {
-	h.WriteHeader(http.StatusOK)
-	a := idempotency.Answer{Status: h.status, Header: map[string]string{}, Body: h.body.Bytes()}
-	for _, name := range keptHeaders() {
-		if v := h.header.Get(name); v != "" {
-			a.Header[name] = v
-		}
-	}
-	return a
+	replay.Send(w, &a)
 }

@@ -17,34 +17,6 @@ type MatchInput struct {
 	IfMatch string `header:"If-Match" maxLength:"512" doc:"versions of the object that the request is for, as ETag has them; none: any"`
 }
 
-// parseMatch reads If-Match (RFC 9110, section 13.1.1): "*", which any object matches, or entity tags. Weak ones are
-// left out, because they match nothing there.
-func parseMatch(header string) (versions []string, any, ok bool) {
-	if strings.TrimSpace(header) == "*" {
-		return nil, true, true
-	}
-	versions = []string{}
-	for rest := header; ; {
-		rest = strings.TrimLeft(rest, " \t")
-		tag, weak := strings.CutPrefix(rest, "W/")
-		value, opens := strings.CutPrefix(tag, `"`)
-		version, after, closes := strings.Cut(value, `"`)
-		if !opens || !closes {
-			return nil, false, false
-		}
-		if !weak {
-			versions = append(versions, version)
-		}
-		after = strings.TrimLeft(after, " \t")
-		if after == "" {
-			return versions, false, true
-		}
-		if rest, ok = strings.CutPrefix(after, ","); !ok {
-			return nil, false, false
-		}
-	}
-}
-
 // honoursMatch reports whether operations with the input I compare If-Match.
 func honoursMatch[I any]() bool {
 	t := reflect.TypeFor[I]()
@@ -97,7 +69,7 @@ func conditions(honours, demands bool) func(huma.Context, func(huma.Context)) {
 			}
 			return
 		}
-		versions, any, ok := parseMatch(strings.Join(header, ","))
+		versions, any, ok := ifmatch.Parse(strings.Join(header, ","))
 		switch {
 		case !ok:
 			writeProblem(w, r, newProblem(http.StatusBadRequest, v1.CodeBadRequest, "the header If-Match is no list of entity tags",

@@ -195,6 +195,10 @@ var arrows = []arrow{
 		not:  []string{"net/http"},
 		why:  "an answer is kept the same way whatever was asked",
 	},
+	{
+		from: "api/idempotency/replay", may: []string{"api/v1", "api/idempotency", "api/limit", "api/refusal", "api/store"},
+		why: "how an answer is held and sent again knows HTTP, and neither routes nor the store's records",
+	},
 	{from: "api/sse", not: []string{"portcullis"}, why: "a stream is written the same way whatever it tells"},
 	{from: "api/syslog", not: []string{"portcullis"}, why: "a message is written and sent the same way whatever it tells"},
 	{
