@@ -21,6 +21,7 @@ type Backend struct {
 	Brakes      BrakeKeeper
 	Reviews     Reviewer
 	State       FabricState
+	Labels      Labels
 }
 
 // Attestation verifies what hosts say. Package attestation implements it.

@@ -32,7 +32,7 @@ func (f *fixture) named(key, method, path, body string, headers ...string) *http
 	r.Header.Set("Authorization", "Bearer "+f.operator)
 	r.Header.Set("Idempotency-Key", key)
 	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", bodyType(method))
 	}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])

@@ -17,13 +17,14 @@ const maxValues = 4096
 // strictJSON is huma's JSON format with a decoder that refuses what two
 // readers could understand differently: doubled keys, keys in another case,
 // trailing values, byte strings in another form of base64.
+// Keys of labels are data, and may have any letters.
 // Unknown keys are refused later, by the schema.
 func strictJSON() huma.Format {
 	return huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshalStrict}
 }
 
 func unmarshalStrict(data []byte, v any) error {
-	if err := strictjson.Check(data, maxValues); err != nil {
+	if err := strictjson.CheckMaps(data, maxValues, "labels"); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(data, v); err != nil {

@@ -132,7 +132,7 @@ func (f *fixture) change(method, path, match, body string) *httptest.ResponseRec
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+f.operator)
 	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", bodyType(method))
 	}
 	if match != "" {
 		r.Header.Set("If-Match", match)

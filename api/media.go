@@ -15,21 +15,29 @@ import (
 // what it is read as: two readers could else understand it differently.
 func mediaTypes(ctx huma.Context, next func(huma.Context)) {
 	r, w := humachi.Unwrap(ctx)
-	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 || isJSON(r.Header.Values("Content-Type")) {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 || isJSON(mediaType(r.Method), r.Header.Values("Content-Type")) {
 		next(ctx)
 		return
 	}
 	unread(w, r, newProblem(http.StatusUnsupportedMediaType, v1.CodeMediaType,
-		"the Content-Type of the body is not application/json in UTF-8", hintOf(http.StatusUnsupportedMediaType)))
+		"the Content-Type of the body is not "+mediaType(r.Method)+" in UTF-8", "send the body as Content-Type: "+mediaType(r.Method)))
 }
 
-// isJSON reports whether the values of Content-Type are one, and that is JSON in UTF-8.
-func isJSON(values []string) bool {
+// mediaType returns that of the bodies of a method. What PATCH does depends on it (RFC 5789).
+func mediaType(method string) string {
+	if method == http.MethodPatch {
+		return "application/merge-patch+json"
+	}
+	return "application/json"
+}
+
+// isJSON reports whether the values of Content-Type are one, and that is want, a form of JSON, in UTF-8.
+func isJSON(want string, values []string) bool {
 	if len(values) != 1 {
 		return false
 	}
 	kind, params, err := mime.ParseMediaType(values[0])
-	if err != nil || kind != "application/json" {
+	if err != nil || kind != want {
 		return false
 	}
 	charset, named := params["charset"]

@@ -50,7 +50,7 @@ func (m *metrics) refused(limit string) { m.limited.WithLabelValues(limit).Inc()
 // knownMethod keeps the label's values bounded: a client may send any word.
 func knownMethod(method string) string {
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 		return method
 	default:
 		return "other"

@@ -86,6 +86,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.hostRoutes(a)
 	s.hostAuthorityRoutes(a)
 	s.tenancyRoutes(a)
+	labelRoutes(s, a)
 	planRoute(s, a)
 	s.brakeRoutes(a)
 	s.clockRoutes(a)
@@ -186,6 +187,7 @@ type operation struct {
 // refuses them and takes all others, so that removals are still recorded.
 var growing = []string{
 	"import-inventory", "open-session", "submit-evidence", "assign-host", "create-tenant", "create-cluster", "use-cluster",
+	"label-host", "label-cluster", "label-tenant",
 	"learn-reference", "waive-reference", "draft-topospec-revision", "draft-topospec-from-inventory", "start-rma",
 }
 

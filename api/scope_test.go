@@ -62,6 +62,18 @@ var scoped = map[string][]attempt{
 		{"/v1/hosts/gpu-3/assign", `{"cluster":"c1"}`, 409, "host_assigned"},
 		{"/v1/hosts/gpu-1/assign", `{"cluster":"c1"}`, 202, ""},
 	},
+	"label-tenant": {
+		{"/v1/tenants/other/labels", `{"labels":{"a":"b"}}`, 403, "tenant_out_of_scope"},
+		{"/v1/tenants/mine/labels", `{"labels":{"a":"b"}}`, 200, ""},
+	},
+	"label-cluster": {
+		{"/v1/clusters/theirs/labels", `{"labels":{"a":"b"}}`, 403, "p_key_out_of_scope"},
+		{"/v1/clusters/c1/labels", `{"labels":{"a":"b"}}`, 200, ""},
+	},
+	"label-host": {
+		{"/v1/hosts/login-1/labels", `{"labels":{"a":"b"}}`, 403, "host_out_of_scope"},
+		{"/v1/hosts/gpu-1/labels", `{"labels":{"a":"b"}}`, 200, ""},
+	},
 	"release-host": {
 		{"/v1/hosts/gpu-3/release", ``, 403, "p_key_out_of_scope"},
 		{"/v1/hosts/gpu-1/release", ``, 202, ""},
@@ -91,7 +103,7 @@ var scoped = map[string][]attempt{
 
 // inOrder names the operations of scoped in an order in which their requests make sense.
 var inOrder = []string{
-	"create-tenant", "create-cluster", "assign-host", "release-host", "use-cluster", "stop-using-cluster", "delete-cluster", "delete-tenant",
+	"create-tenant", "create-cluster", "assign-host", "label-tenant", "label-cluster", "label-host", "release-host", "use-cluster", "stop-using-cluster", "delete-cluster", "delete-tenant",
 }
 
 // TestScopeHoldsOnEveryRoute has a credential with ranges of P_Keys ask every operation that changes something for what

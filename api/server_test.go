@@ -50,10 +50,18 @@ func fixtureOn(t testing.TB, site *apitest.Site, edit ...func(*api.Options)) *fi
 	return f
 }
 
+// bodyType is the Content-Type of bodies of a method.
+func bodyType(method string) string {
+	if method == http.MethodPatch {
+		return "application/merge-patch+json"
+	}
+	return "application/json"
+}
+
 func (f *fixture) do(method, path, token, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", bodyType(method))
 	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)

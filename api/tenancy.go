@@ -12,7 +12,7 @@ import (
 // Tenancy is what the routes of tenants, clusters and P_Keys need from the service. Package tenancy implements it. Errors,
 // actors and lists are as those of [Backend].
 type Tenancy interface {
-	Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error)
+	Tenants(ctx context.Context, q v1.TenantQuery) (*v1.List[v1.Tenant], error)
 	Tenant(ctx context.Context, name string) (*v1.Tenant, error)
 	CreateTenant(ctx context.Context, actor string, t v1.NewTenant) (*v1.Tenant, error)
 	DeleteTenant(ctx context.Context, actor, name string) error
@@ -38,6 +38,8 @@ type changeNameInput struct {
 	Name string `path:"name" maxLength:"63" doc:"name of the tenant or cluster"`
 	MatchInput
 }
+
+type tenantsInput struct{ v1.TenantQuery }
 
 type tenantInput struct{ Body v1.NewTenant }
 
@@ -84,8 +86,8 @@ func (s *Server) tenancyRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "list-tenants", method: http.MethodGet, path: "/v1/tenants", tag: "tenancy",
 		summary: "List tenants by name, a page at a time", access: accessView,
-	}, func(ctx context.Context, in *pageInput) (*listOutput[v1.Tenant], error) {
-		return list(s.tenancy.Tenants(ctx, in.PageQuery))
+	}, func(ctx context.Context, in *tenantsInput) (*listOutput[v1.Tenant], error) {
+		return list(s.tenancy.Tenants(ctx, in.TenantQuery))
 	})
 	register(s, a, operation{
 		id: "create-tenant", method: http.MethodPost, path: "/v1/tenants", tag: "tenancy",

@@ -78,7 +78,7 @@ func (f *fixture) about(token, name, method, path, body string, header http.Head
 	r.Header = header.Clone()
 	r.Header.Set("Authorization", "Bearer "+token)
 	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", bodyType(method))
 	}
 	if key := r.Header.Get("Idempotency-Key"); key != "" {
 		r.Header.Set("Idempotency-Key", key+name)

@@ -36,6 +36,9 @@ var versionRules = map[string]versionRule{
 	"create-tenant": makesNew, "delete-tenant": mustName, "set-tenant-quota": mayName,
 	"create-cluster": makesNew, "delete-cluster": mustName, "use-cluster": mayName, "stop-using-cluster": mustName,
 
+	// Labels: the version is that of the labels alone.
+	"label-host": mayName, "label-cluster": mayName, "label-tenant": mayName,
+
 	"make-plan": hasNone, // it compares
 
 	// The declared topology: the version changes with each step.

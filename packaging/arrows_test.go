@@ -152,7 +152,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/tenancy",
-		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/ifmatch", "api/audit", "api/review", "api/fabric/records", "api/isolation/outsiders"},
+		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/ifmatch", "api/label", "api/audit", "api/review", "api/fabric/records", "api/isolation/outsiders"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "tenants and clusters know no HTTP and no admission",
 	},
@@ -167,6 +167,13 @@ var arrows = []arrow{
 		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/refusal", "api/ifmatch", "api/tenancy", "api/strictjson"},
 		not:  []string{"portcullis/fabricsm/sm", "portcullis/api/admission"},
 		why:  "another surface gives its orders to the services, by interfaces, and writes nothing itself",
+	},
+	{from: "api/label", not: []string{"net", "os", "log", "context", "time"}, why: "labels and selectors are the same whatever has them"},
+	{
+		from: "api/hostlabel",
+		may:  []string{"api/v1", "api/store", "api/label", "api/refusal", "api/audit", "api/tenancy", "api/inventory", "api/hostrecord"},
+		not:  []string{"net/http", "portcullis/fabricsm/sm", "portcullis/api/admission"},
+		why:  "labels of hosts are kept beside what decides about hosts, and change nothing of it",
 	},
 	{from: "api/web", not: []string{"os", "log", "context", "time"}, why: "pages are fixed files, and ask the API for what they show"},
 	{from: "api/strictjson", not: []string{"net", "os", "log", "context", "time"}, why: "a form of JSON is the same whatever is said in it"},
@@ -196,7 +203,7 @@ var arrows = []arrow{
 		why:  "an answer is kept the same way whatever was asked",
 	},
 	{
-		from: "api/idempotency/replay", may: []string{"api/v1", "api/idempotency", "api/limit", "api/refusal", "api/store"},
+		from: "api/idempotency/replay", may: []string{"api/v1", "api/idempotency"},
 		why: "how an answer is held and sent again knows HTTP, and neither routes nor the store's records",
 	},
 	{from: "api/sse", not: []string{"portcullis"}, why: "a stream is written the same way whatever it tells"},
@@ -351,7 +358,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/admission",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/lifecycle", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/records", "api/isolation/outsiders", "fabricsm/vault", "fabricsm/topospec/approval"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/label", "api/hostlabel", "api/hostrecord", "api/lifecycle", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/records", "api/isolation/outsiders", "fabricsm/vault", "fabricsm/topospec/approval"},
 		not: []string{
 			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
 			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",

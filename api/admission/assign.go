@@ -52,10 +52,11 @@ func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignmen
 			return err
 		}
 		f, d, err := s.settle(ctx, tx, host)
-		if err == nil {
-			out = shown(ctx, f, d)
+		if err != nil {
+			return err
 		}
-		return err
+		out = shown(ctx, f, d)
+		return withLabels(ctx, tx, out)
 	})
 	return out, s.refusals.Note(ctx, audit.Change{Actor: actor, Action: "host.assign", Object: "host/" + refusal.Clip(host)}, err)
 }
@@ -201,10 +202,11 @@ func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, er
 			return err
 		}
 		f, d, err := s.settle(ctx, tx, host)
-		if err == nil {
-			out = shown(ctx, f, d)
+		if err != nil {
+			return err
 		}
-		return err
+		out = shown(ctx, f, d)
+		return withLabels(ctx, tx, out)
 	})
 	return out, s.refusals.Note(ctx, audit.Change{Actor: actor, Action: "host.release", Object: "host/" + refusal.Clip(host)}, err)
 }

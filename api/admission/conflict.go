@@ -46,10 +46,11 @@ func (s *Service) ResolveGUID(ctx context.Context, actor, host string, in v1.GUI
 			return err
 		}
 		f, d, err := s.settle(ctx, tx, host)
-		if err == nil {
-			out = hostView(f, d)
+		if err != nil {
+			return err
 		}
-		return err
+		out = hostView(f, d)
+		return withLabels(ctx, tx, out)
 	})
 	return out, err
 }

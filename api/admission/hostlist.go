@@ -35,6 +35,10 @@ func (s *Service) HostIDs(ctx context.Context, q v1.HostQuery) (*v1.List[v1.Host
 	if q.Phase != "" {
 		return listHosts(ctx, s, q, func(h *v1.Host) *v1.HostID { return &v1.HostID{ID: h.ID} })
 	}
+	selector, err := tenancy.ParseSelector(q.Selector)
+	if err != nil {
+		return nil, err
+	}
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, refusal.Explain(err)
@@ -43,16 +47,29 @@ func (s *Service) HostIDs(ctx context.Context, q v1.HostQuery) (*v1.List[v1.Host
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	out, err := page.Walk(ctx, hostList, q.PageQuery, from, page.Each(func(r *store.Record[inventory.Host]) (*v1.HostID, error) {
-		if q.Rack != "" && r.Value.Rack != q.Rack {
-			return nil, nil
+	out, err := page.Walk(ctx, selector.Among(hostList), q.PageQuery, from, func(recs []store.Record[inventory.Host]) ([]*v1.HostID, error) {
+		out := make([]*v1.HostID, len(recs))
+		var are []bool
+		if !selector.Empty() {
+			if are, _, err = chosen(ctx, snap, selector, recs); err != nil {
+				return nil, err
+			}
 		}
-		return &v1.HostID{ID: r.Key}, nil
-	}))
+		for i := range recs {
+			if (q.Rack == "" || recs[i].Value.Rack == q.Rack) && (are == nil || are[i]) {
+				out[i] = &v1.HostID{ID: recs[i].Key}
+			}
+		}
+		return out, nil
+	})
 	return out, refusal.Explain(err)
 }
 
 func listHosts[T any](ctx context.Context, s *Service, q v1.HostQuery, show func(*v1.Host) *T) (*v1.List[T], error) {
+	selector, err := tenancy.ParseSelector(q.Selector)
+	if err != nil {
+		return nil, err
+	}
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, refusal.Explain(err)
@@ -61,11 +78,15 @@ func listHosts[T any](ctx context.Context, s *Service, q v1.HostQuery, show func
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	out, err := page.Walk(ctx, hostList, q.PageQuery, from, func(recs []store.Record[inventory.Host]) ([]*T, error) {
+	out, err := page.Walk(ctx, selector.Among(hostList), q.PageQuery, from, func(recs []store.Record[inventory.Host]) ([]*T, error) {
 		out := make([]*T, len(recs))
-		var asked []int // positions of those that inventory does not rule out
+		are, labels, err := chosen(ctx, snap, selector, recs)
+		if err != nil {
+			return nil, err
+		}
+		var asked []int // positions of those that neither inventory nor labels rule out
 		for i := range recs {
-			if q.Rack == "" || recs[i].Value.Rack == q.Rack {
+			if are[i] && (q.Rack == "" || recs[i].Value.Rack == q.Rack) {
 				asked = append(asked, i)
 			}
 		}
@@ -79,6 +100,7 @@ func listHosts[T any](ctx context.Context, s *Service, q v1.HostQuery, show func
 		}
 		for j, f := range all {
 			if h := shown(ctx, f, decide(f)); q.Phase == "" || h.Status.Phase == q.Phase {
+				h.Labels = labels[h.ID]
 				out[asked[j]] = show(h)
 			}
 		}

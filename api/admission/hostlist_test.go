@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -43,7 +44,7 @@ func (l *lab) listedIDs(q v1.HostQuery) []string {
 			if d := cmp.Diff(one, h); d != "" {
 				l.t.Errorf("host %s as listed (-shown alone +listed):\n%s", h.ID, d)
 			}
-			if lines.Items[i] != h.Summary() || only.Items[i].ID != h.ID {
+			if !reflect.DeepEqual(lines.Items[i], h.Summary()) || only.Items[i].ID != h.ID {
 				l.t.Errorf("host %s: line %+v, id %+v", h.ID, lines.Items[i], only.Items[i])
 			}
 			out = append(out, h.ID)

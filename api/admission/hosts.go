@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"portcullis/api/hostlabel"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/lifecycle"
@@ -27,10 +28,11 @@ func (s *Service) host(ctx context.Context, id string) (*v1.Host, int64, error) 
 	var out *v1.Host
 	show := func(r store.Reader) error {
 		f, err := s.gather(ctx, r, id)
-		if err == nil {
-			out = shown(ctx, f, decide(f))
+		if err != nil {
+			return err
 		}
-		return err
+		out = shown(ctx, f, decide(f))
+		return withLabels(ctx, r, out)
 	}
 	if tenancy.Confined(ctx) {
 		snap, err := s.o.Store.Snapshot(ctx)
@@ -148,7 +150,7 @@ func (s *Service) watch(ctx context.Context, h *v1.Host, rev int64, out chan<- *
 
 // concerns reports whether the record at key says something about the host.
 func concerns(key string, h *v1.Host) bool {
-	if strings.HasSuffix(key, "hosts/"+h.ID) {
+	if labelled, ok := hostlabel.Records().KeyOf(key); strings.HasSuffix(key, "hosts/"+h.ID) || ok && labelled == h.ID {
 		return true
 	}
 	for _, a := range h.HCAs {

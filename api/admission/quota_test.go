@@ -180,7 +180,7 @@ func BenchmarkQuota(b *testing.B) {
 		b.Run(fmt.Sprint("list/", tenants), func(b *testing.B) {
 			svc := newLab(b, s).svc.Tenancy()
 			for b.Loop() {
-				if l, err := svc.Tenants(b.Context(), v1.PageQuery{}); err != nil || len(l.Items) != tenants {
+				if l, err := svc.Tenants(b.Context(), v1.TenantQuery{}); err != nil || len(l.Items) != tenants {
 					b.Fatal(err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"portcullis/api/audit"
+	"portcullis/api/hostlabel"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
 	"portcullis/api/inventory/register"
@@ -47,6 +48,7 @@ func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.Host
 		rec.DropToken(tx)
 		rec.Unseal(tx)
 		inventory.Hosts().Delete(tx, host)
+		hostlabel.Records().Delete(tx, host)
 		what.Before, what.After = []any{f.host, f.rec}, hostrecord.Record{
 			Phase: v1.PhaseQuarantined, Since: now, Epoch: f.rec.Epoch, Removed: &hostrecord.Removal{Time: now, EK: f.host.EK},
 		}

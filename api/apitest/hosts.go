@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"portcullis/api/ifmatch"
+	"portcullis/api/label"
 	"portcullis/api/page"
 	v1 "portcullis/api/v1"
 )
@@ -73,6 +74,9 @@ func (b *Backend) HostIDs(_ context.Context, q v1.HostQuery) (*v1.List[v1.HostID
 func hostPage[T any](b *Backend, q v1.HostQuery, show func(v1.Host) T) (*v1.List[T], error) {
 	all, err := sorted(b, b.hosts, func(h v1.Host) string { return h.ID })
 	if err != nil {
+		return nil, err
+	}
+	if all, err = chosen(all, q.Selector, func(h *v1.Host) label.Set { return h.Labels }); err != nil {
 		return nil, err
 	}
 	asked := func(want, has string) bool { return want == "" || want == has }

@@ -51,12 +51,13 @@ type Real struct{ *admission.Service }
 func (r Real) Parts() (api.Backend, api.Tenancy) {
 	return api.Backend{
 		Attestation: r.Attestation(), Inventory: r.Inventory(), Layout: r.Layout(), Lifecycle: r.Service, Brakes: r.Service, Reviews: r.Service, State: r.Service,
+		Labels: api.Labels{Hosts: admission.HostLabels(r.Service), Clusters: r.Tenancy().ClusterLabels(), Tenants: r.Tenancy().TenantLabels()},
 	}, r.Tenancy()
 }
 
 // Parts implements Served.
 func (b *Backend) Parts() (api.Backend, api.Tenancy) {
-	return api.Backend{Attestation: b, Inventory: b, Layout: layout.New(store.New(memory.New(time.Now), "")), Lifecycle: b, Brakes: b, Reviews: b, State: b}, b
+	return api.Backend{Attestation: b, Inventory: b, Layout: layout.New(store.New(memory.New(time.Now), "")), Lifecycle: b, Brakes: b, Reviews: b, State: b, Labels: b.labels()}, b
 }
 
 // Options returns api.Options for b with a discarding log, one token for each role, and the default

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"portcullis/api/ifmatch"
+	"portcullis/api/label"
 	"portcullis/api/page"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
@@ -21,8 +22,15 @@ func (b *Backend) SetQuarantined(q ...v1.QuarantinedPKey) {
 }
 
 // Tenants implements api.Tenancy.
-func (b *Backend) Tenants(_ context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error) {
-	return paged(b, "tenants", q, b.tenants, func(t v1.Tenant) string { return t.Name })
+func (b *Backend) Tenants(_ context.Context, q v1.TenantQuery) (*v1.List[v1.Tenant], error) {
+	all, err := sorted(b, b.tenants, func(t v1.Tenant) string { return t.Name })
+	if err != nil {
+		return nil, err
+	}
+	if all, err = chosen(all, q.Selector, func(t *v1.Tenant) label.Set { return t.Labels }); err != nil {
+		return nil, err
+	}
+	return page.Cut("tenants", q.PageQuery, all, func(t *v1.Tenant) string { return t.Name })
 }
 
 // Tenant implements api.Tenancy.
@@ -50,7 +58,7 @@ func (b *Backend) CreateTenant(_ context.Context, _ string, n v1.NewTenant) (*v1
 		return nil, conflict("tenant_exists", "tenant "+n.Name+" exists", "choose another name")
 	}
 	b.made++
-	t := v1.Tenant{Name: n.Name, Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Version: strconv.Itoa(b.made)}
+	t := v1.Tenant{Name: n.Name, Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Version: strconv.Itoa(b.made), Labels: n.Labels}
 	b.tenants[n.Name] = t
 	return &t, nil
 }
@@ -95,6 +103,9 @@ func (b *Backend) Clusters(_ context.Context, q v1.ClusterQuery) (*v1.List[v1.Cl
 	if err != nil {
 		return nil, err
 	}
+	if all, err = chosen(all, q.Selector, func(c *v1.Cluster) label.Set { return c.Labels }); err != nil {
+		return nil, err
+	}
 	all = slices.DeleteFunc(all, func(c v1.Cluster) bool { return q.Tenant != "" && c.Tenant != q.Tenant })
 	return page.Cut("clusters", q.PageQuery, all, func(c *v1.Cluster) string { return c.Name })
 }
@@ -125,8 +136,8 @@ func (b *Backend) CreateCluster(_ context.Context, _ string, n v1.NewCluster) (*
 	}
 	b.made++
 	c := v1.Cluster{
-		Version: strconv.Itoa(b.made),
-		Name:    n.Name, Tenant: n.Tenant, PKey: ib.PKey(0x0001 + len(b.clusters)), Hosts: []string{},
+		Version: strconv.Itoa(b.made), Labels: n.Labels,
+		Name: n.Name, Tenant: n.Tenant, PKey: ib.PKey(0x0001 + len(b.clusters)), Hosts: []string{},
 		Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 	}
 	b.clusters[n.Name] = c

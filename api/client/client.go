@@ -232,7 +232,7 @@ func (c *Client) sendMatching(ctx context.Context, h *http.Client, method, path,
 	}
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", bodyType(method))
 	}
 	if err := c.authenticate(req); err != nil {
 		return nil, err
@@ -265,6 +265,14 @@ func (c *Client) sendMatching(ctx context.Context, h *http.Client, method, path,
 	}
 	defer resp.Body.Close()
 	return nil, readProblem(resp)
+}
+
+// bodyType is the Content-Type of the bodies of a method.
+func bodyType(method string) string {
+	if method == http.MethodPatch {
+		return "application/merge-patch+json"
+	}
+	return "application/json"
 }
 
 // authenticate puts the token of the client into a request.

@@ -92,6 +92,7 @@ func hostQuery(q v1.HostQuery, view string) query {
 	v.set("phase", string(q.Phase))
 	v.set("rack", q.Rack)
 	v.set("prefix", q.Prefix)
+	v.set("selector", q.Selector)
 	return v.page(q.PageQuery)
 }
 

@@ -13,6 +13,13 @@ const (
 	attestationResult operation = "POST /v1/hosts/{id}/attestation-result"
 	watchHost         operation = "GET /v1/hosts/{id}/watch"
 
+	getHostLabels    operation = "GET /v1/hosts/{id}/labels"
+	labelHost        operation = "PATCH /v1/hosts/{id}/labels"
+	getClusterLabels operation = "GET /v1/clusters/{name}/labels"
+	labelCluster     operation = "PATCH /v1/clusters/{name}/labels"
+	getTenantLabels  operation = "GET /v1/tenants/{name}/labels"
+	labelTenant      operation = "PATCH /v1/tenants/{name}/labels"
+
 	listRepairs     operation = "GET /v1/inventory/repairs"
 	getRepair       operation = "GET /v1/inventory/repairs/{id}"
 	confirmRepair   operation = "POST /v1/inventory/repairs/{id}/confirm"

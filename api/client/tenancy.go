@@ -12,9 +12,16 @@ type Tenants struct{ c *Client }
 // Tenants returns the operations about tenants.
 func (c *Client) Tenants() Tenants { return Tenants{c} }
 
-// List lists tenants, sorted by name.
-func (g Tenants) List(ctx context.Context) ([]v1.Tenant, error) {
-	return all[v1.Tenant](ctx, g.c, listTenants, query{})
+// All lists all tenants, sorted by name.
+func (g Tenants) All(ctx context.Context) ([]v1.Tenant, error) {
+	return g.List(ctx, v1.TenantQuery{})
+}
+
+// List lists the tenants that q asks for, of all pages.
+func (g Tenants) List(ctx context.Context, q v1.TenantQuery) ([]v1.Tenant, error) {
+	v := query{}
+	v.set("selector", q.Selector)
+	return all[v1.Tenant](ctx, g.c, listTenants, v.page(q.PageQuery))
 }
 
 // Get returns one tenant.
@@ -77,6 +84,7 @@ func (g Clusters) All(ctx context.Context) ([]v1.Cluster, error) {
 func (g Clusters) List(ctx context.Context, q v1.ClusterQuery) ([]v1.Cluster, error) {
 	v := query{}
 	v.set("tenant", q.Tenant)
+	v.set("selector", q.Selector)
 	return all[v1.Cluster](ctx, g.c, listClusters, v.page(q.PageQuery))
 }
 

@@ -34,14 +34,14 @@ var table = []Group{
 	{
 		Name: "see-hosts", Does: "shows tenants, clusters and hosts, and how they differ from what is wanted",
 		Roles:      []Role{Viewer, Tenant, Scheduler, Operator, SecurityAdmin, Approver, Auditor},
-		Operations: []string{"list-tenants", "get-tenant", "list-clusters", "get-cluster", "list-hosts", "get-host", "watch-host", "make-plan"},
+		Operations: []string{"list-tenants", "get-tenant", "list-clusters", "get-cluster", "list-hosts", "get-host", "watch-host", "make-plan", "get-tenant-labels", "get-cluster-labels"},
 	},
 	{
 		Name: "see-site", Does: "shows inventory, topology, fabric, locks, reference values, events and the state of the service",
 		Roles: []Role{Viewer, Scheduler, Operator, SecurityAdmin, Approver, Auditor},
 		Operations: []string{
 			"list-quarantined-pkeys", "list-events", "watch-events", "list-webhooks", "list-dead-letters",
-			"get-brakes", "get-clock", Metrics, Conditions, UFM,
+			"get-host-labels", "get-brakes", "get-clock", Metrics, Conditions, UFM,
 			"list-racks", "get-rack", "list-switches", "get-switch", "list-cables", "list-spares", "list-repairs", "get-repair",
 			"list-denied-eks", "check-inventory", "export-inventory",
 			"get-topospec", "list-topospec-revisions", "get-topospec-revision", "get-topospec-content", "list-rma", "get-rma",
@@ -96,6 +96,11 @@ var table = []Group{
 		Name: "clusters", Does: "creates and deletes clusters, and has them use shared ones",
 		Roles:      []Role{Scheduler, Operator},
 		Operations: []string{"create-cluster", "delete-cluster", "use-cluster", "stop-using-cluster"},
+	},
+	{
+		Name: "labels", Does: "labels tenants, clusters and hosts",
+		Roles:      []Role{Scheduler, Operator},
+		Operations: []string{"label-tenant", "label-cluster", "label-host"},
 	},
 	{
 		Name: "placement", Does: "assigns hosts to clusters",

@@ -34,10 +34,26 @@ func Check(data []byte, most int) error { return CheckOther(data, most) }
 
 // CheckOther is as Check, for a form that others defined: these keys may be in it, though not all of their letters are lower case.
 func CheckOther(data []byte, most int, also ...string) error {
+	return check(data, &form{left: most, also: also})
+}
+
+// CheckMaps is as Check, for a form in which the objects that are values of these keys map names to values: their own keys are data,
+// and may be written in any way. None of them may be read into a struct.
+func CheckMaps(data []byte, most int, maps ...string) error {
+	return check(data, &form{left: most, maps: maps})
+}
+
+// form is what a value is held to while it is read.
+type form struct {
+	left int      // how many more values there may be
+	also []string // keys that need not be lower case
+	maps []string // keys whose objects have keys that are data
+}
+
+func check(data []byte, f *form) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	left := most
-	if err := checkValue(dec, 0, &left, also); err != nil {
+	if err := f.value(dec, 0, false); err != nil {
 		return err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
@@ -46,9 +62,9 @@ func CheckOther(data []byte, most int, also ...string) error {
 	return nil
 }
 
-// checkValue reads one value; left is how many more there may be, and also are keys that need not be lower case.
-func checkValue(dec *json.Decoder, depth int, left *int, also []string) error {
-	if *left--; *left < 0 {
+// value reads one value. The keys of a map are data.
+func (f *form) value(dec *json.Decoder, depth int, isMap bool) error {
+	if f.left--; f.left < 0 {
 		return ErrTooMany
 	}
 	tok, err := dec.Token()
@@ -64,24 +80,25 @@ func checkValue(dec *json.Decoder, depth int, left *int, also []string) error {
 	}
 	keys := map[string]bool{}
 	for dec.More() {
+		name := ""
 		if delim == '{' {
 			key, err := dec.Token()
 			if err != nil {
 				return plainEOF(err)
 			}
-			name, _ := key.(string) // the decoder lets nothing else be a key
+			name, _ = key.(string) // the decoder lets nothing else be a key
 			switch {
 			case keys[name]:
 				return fmt.Errorf("key %q appears twice", name)
-			case slices.Contains(also, name):
+			case isMap, slices.Contains(f.also, name):
 			case strings.Trim(name, keyLetters) != "":
 				return fmt.Errorf("key %q: keys are lower case", name)
-			case slices.ContainsFunc(also, func(key string) bool { return strings.EqualFold(key, name) }):
+			case slices.ContainsFunc(f.also, func(key string) bool { return strings.EqualFold(key, name) }):
 				return fmt.Errorf("key %q: it is written in another case", name)
 			}
 			keys[name] = true
 		}
-		if err := checkValue(dec, depth+1, left, also); err != nil {
+		if err := f.value(dec, depth+1, delim == '{' && !isMap && slices.Contains(f.maps, name)); err != nil {
 			return err
 		}
 	}

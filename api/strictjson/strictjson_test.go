@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -56,4 +57,29 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("accepted %q, which is not JSON", data)
 		}
 	})
+}
+
+// TestCheckMaps: keys of the named maps are data, and all others are held to the rules.
+func TestCheckMaps(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text string
+		ok   bool
+	}{
+		{`{"labels":{"A.b/C-d":"1","a":"2","A":"3"}}`, true},
+		{`{"x":[{"labels":{"A":"1"}}]}`, true},
+		{`{"labels":{"A":"1","A":"2"}}`, false},
+		{`{"labels":{"labels":{"A":"1"}}}`, false},
+		{`{"labels":[{"A":"1"}]}`, false},
+		{`{"labels":{},"A":"1"}`, false},
+		{`{"Labels":{"a":"1"}}`, false},
+		{`{"other":{"A":"1"}}`, false},
+	} {
+		if err := CheckMaps([]byte(tt.text), 100, "labels"); (err == nil) != tt.ok {
+			t.Errorf("%s: %v, want it taken: %v", tt.text, err, tt.ok)
+		}
+	}
+	if err := CheckMaps([]byte(`{"labels":{"a":"1","b":"2"}}`), 3, "labels"); !errors.Is(err, ErrTooMany) {
+		t.Errorf("a map of more values than there may be: %v", err)
+	}
 }

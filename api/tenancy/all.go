@@ -21,7 +21,7 @@ func All(ctx context.Context, n store.Snapshot) (tenants map[string]v1.Tenant, c
 	tenants, clusters = make(map[string]v1.Tenant, len(ts)), make(map[string]v1.Cluster, len(cs))
 	for i := range ts {
 		t := &ts[i].Value
-		tenants[t.Name] = v1.Tenant{Name: t.Name, Created: t.Created, Version: t.version(), PKeys: t.PKeys, Set: t.Set, Quota: t.Quota}
+		tenants[t.Name] = v1.Tenant{Name: t.Name, Created: t.Created, Version: t.version(), PKeys: t.PKeys, Set: t.Set, Labels: t.Labels, Quota: t.Quota}
 	}
 	for i := range cs {
 		c := &cs[i].Value

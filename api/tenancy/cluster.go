@@ -16,6 +16,10 @@ import (
 
 // Clusters lists clusters, a page at a time, sorted by name.
 func (s *Service) Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error) {
+	chosen, err := ParseSelector(q.Selector)
+	if err != nil {
+		return nil, err
+	}
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, refusal.Explain(err)
@@ -33,8 +37,8 @@ func (s *Service) Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.
 	if own != nil {
 		from = page.Among(snap, Clusters(), own.Clusters(q.Tenant))
 	}
-	out, err := page.Walk(ctx, "clusters", q.PageQuery, from, page.Each(func(r *store.Record[Cluster]) (*v1.Cluster, error) {
-		if q.Tenant != "" && r.Value.Tenant != q.Tenant {
+	out, err := page.Walk(ctx, chosen.Among("clusters"), q.PageQuery, from, page.Each(func(r *store.Record[Cluster]) (*v1.Cluster, error) {
+		if q.Tenant != "" && r.Value.Tenant != q.Tenant || !chosen.Matches(r.Value.Labels) {
 			return nil, nil
 		}
 		return own.view(&r.Value), nil
@@ -75,13 +79,13 @@ func clusterView(c Cluster) *v1.Cluster {
 	return &v1.Cluster{
 		Name: c.Name, Tenant: c.Tenant, PKey: c.PKey, Hosts: append([]string{}, c.Hosts...), Created: c.Created,
 		Shared: c.Shared, Uses: c.Uses, Users: c.Users, Version: c.version(),
-		Set: c.Set, UseSets: c.UseSets,
+		Set: c.Set, UseSets: c.UseSets, Labels: c.Labels,
 	}
 }
 
 // CreateCluster records a new cluster and assigns it a P_Key of its own.
 func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewCluster) (*v1.Cluster, error) {
-	if err := errors.Join(ValidName("cluster", n.Name), ValidName("tenant", n.Tenant)); err != nil {
+	if err := errors.Join(ValidName("cluster", n.Name), ValidName("tenant", n.Tenant), checkLabels(n.Labels)); err != nil {
 		return nil, err
 	}
 	what := audit.Change{Actor: actor, Action: "cluster.create", Object: clusterObject(&n)}
@@ -117,7 +121,7 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 		if err != nil {
 			return err
 		}
-		c = Cluster{Name: n.Name, Tenant: t.Name, PKey: key, Shared: n.Shared, Created: s.now(), Set: n.Set}
+		c = Cluster{Name: n.Name, Tenant: t.Name, PKey: key, Shared: n.Shared, Created: s.now(), Set: n.Set, Labels: n.Labels}
 		i, _ := slices.BinarySearch(t.Clusters, c.Name)
 		t.Clusters = slices.Insert(t.Clusters, i, c.Name)
 		return errors.Join(

@@ -106,7 +106,7 @@ func TestHostsAreBounded(t *testing.T) {
 	if want := (v1.TenantUse{Hosts: 3, Releasing: 1, Clusters: 2, PKeys: 2}); err != nil || got.Use != want {
 		t.Errorf("acme has %+v, %v, want %+v", got.Use, err, want)
 	}
-	all, err := f.Tenants(t.Context(), v1.PageQuery{})
+	all, err := f.Tenants(t.Context(), v1.TenantQuery{})
 	if err != nil || len(all.Items) != 2 || all.Items[0].Use != got.Use || all.Items[1].Use != (v1.TenantUse{Hosts: 4, Releasing: 1, Clusters: 1, PKeys: 1}) {
 		t.Errorf("listed: %+v, %v", all, err)
 	}

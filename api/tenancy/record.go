@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portcullis/api/ifmatch"
+	"portcullis/api/label"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -28,7 +29,8 @@ type Tenant struct {
 	Quota   *v1.TenantQuota `json:"quota,omitempty"`   // nil: no bounds
 	Changes int64           `json:"changes,omitempty"` // how many times the quota was changed
 
-	Set string `json:"set,omitempty"` // that it was created for; "": none
+	Set    string    `json:"set,omitempty"` // that it was created for; "": none
+	Labels label.Set `json:"labels,omitempty"`
 }
 
 // Cluster is a set of hosts with a P_Key of its own.
@@ -45,6 +47,7 @@ type Cluster struct {
 
 	Set     string            `json:"set,omitempty"`      // that it was created for; "": none
 	UseSets map[string]string `json:"use_sets,omitempty"` // of uses that began for a set: the set, by the shared cluster
+	Labels  label.Set         `json:"labels,omitempty"`
 }
 
 // PKeyState says whether a P_Key may be given out.

@@ -13,7 +13,11 @@ import (
 )
 
 // Tenants lists tenants, a page at a time, sorted by name.
-func (s *Service) Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error) {
+func (s *Service) Tenants(ctx context.Context, q v1.TenantQuery) (*v1.List[v1.Tenant], error) {
+	chosen, err := ParseSelector(q.Selector)
+	if err != nil {
+		return nil, err
+	}
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, refusal.Explain(err)
@@ -22,12 +26,20 @@ func (s *Service) Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tena
 	if s := scopeOf(ctx); s.confined() {
 		from = page.Among(snap, Tenants(), slices.Compact(slices.Sorted(slices.Values(s.Tenants))))
 	}
-	out, err := page.Walk(ctx, "tenants", q, from, func(recs []store.Record[Tenant]) ([]*v1.Tenant, error) {
-		list := make([]*Tenant, len(recs))
+	out, err := page.Walk(ctx, chosen.Among("tenants"), q.PageQuery, from, func(recs []store.Record[Tenant]) ([]*v1.Tenant, error) {
+		var list []*Tenant
+		var at []int // positions of those that are chosen
 		for i := range recs {
-			list[i] = &recs[i].Value
+			if chosen.Matches(recs[i].Value.Labels) {
+				list, at = append(list, &recs[i].Value), append(at, i)
+			}
 		}
-		return tenantsShown(ctx, snap, list)
+		out := make([]*v1.Tenant, len(recs))
+		shown, err := tenantsShown(ctx, snap, list)
+		for j := range shown {
+			out[at[j]] = shown[j]
+		}
+		return out, err
 	})
 	return out, refusal.Explain(err)
 }
@@ -48,7 +60,7 @@ func (s *Service) Tenant(ctx context.Context, tenant string) (*v1.Tenant, error)
 
 // CreateTenant records a new tenant.
 func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant) (*v1.Tenant, error) {
-	if err := ValidName("tenant", n.Name); err != nil {
+	if err := errors.Join(ValidName("tenant", n.Name), checkLabels(n.Labels)); err != nil {
 		return nil, err
 	}
 	ranges, err := tenantRanges(ctx, &n)
@@ -64,7 +76,7 @@ func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		t := Tenant{Name: n.Name, Created: s.now(), PKeys: ranges.texts(), Set: n.Set}
+		t := Tenant{Name: n.Name, Created: s.now(), PKeys: ranges.texts(), Set: n.Set, Labels: n.Labels}
 		snap, err := tx.Snapshot(ctx)
 		if err != nil {
 			return err

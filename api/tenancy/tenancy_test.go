@@ -68,11 +68,11 @@ func TestListsInPages(t *testing.T) {
 	f := newFixture(t)
 	f.create(t, "acme", "c1", "c2", "c3")
 	f.create(t, "zeta")
-	first, err := f.Tenants(t.Context(), v1.PageQuery{Limit: 1})
+	first, err := f.Tenants(t.Context(), v1.TenantQuery{PageQuery: v1.PageQuery{Limit: 1}})
 	if err != nil || len(first.Items) != 1 || first.Items[0].Name != "acme" {
 		t.Fatalf("first tenant: %+v, %v", first, err)
 	}
-	rest, err := f.Tenants(t.Context(), v1.PageQuery{Limit: 1, After: first.Next})
+	rest, err := f.Tenants(t.Context(), v1.TenantQuery{PageQuery: v1.PageQuery{Limit: 1, After: first.Next}})
 	if err != nil || len(rest.Items) != 1 || rest.Items[0].Name != "zeta" || rest.Next != "" {
 		t.Errorf("second tenant: %+v, %v", rest, err)
 	}

@@ -59,7 +59,7 @@ func tenantsShown(ctx context.Context, n store.Snapshot, list []*Tenant) ([]*v1.
 		use := hostsOf(t, of[t.Name], released[t.Name])
 		use.PKeys = use.Clusters + quarantined[t.Name]
 		out[i] = &v1.Tenant{
-			Name: t.Name, Created: t.Created, Version: t.version(), PKeys: t.PKeys, Set: t.Set,
+			Name: t.Name, Created: t.Created, Version: t.version(), PKeys: t.PKeys, Set: t.Set, Labels: t.Labels,
 			Quota: t.Quota, Use: use, Exceeded: exceeded(t.Quota, &use),
 		}
 	}

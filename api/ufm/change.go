@@ -153,7 +153,9 @@ func (s *surface) create(c *call, k ib.PKey, name string) (*v1.Cluster, error) {
 func (s *surface) tenantOf(ctx context.Context, k ib.PKey) (string, error) {
 	var found []string
 	var wrong error
-	err := pages(func(q v1.PageQuery) (*v1.List[v1.Tenant], error) { return s.o.Tenancy.Tenants(ctx, q) }, func(t *v1.Tenant) {
+	err := pages(func(q v1.PageQuery) (*v1.List[v1.Tenant], error) {
+		return s.o.Tenancy.Tenants(ctx, v1.TenantQuery{PageQuery: q})
+	}, func(t *v1.Tenant) {
 		for _, text := range t.PKeys {
 			r, err := ib.ParsePKeyRange(text)
 			wrong = errors.Join(wrong, err)

@@ -37,7 +37,7 @@ type Lifecycle interface {
 
 // Tenancy keeps tenants and clusters. Package tenancy implements it.
 type Tenancy interface {
-	Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error)
+	Tenants(ctx context.Context, q v1.TenantQuery) (*v1.List[v1.Tenant], error)
 	Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error)
 	CreateCluster(ctx context.Context, actor string, c v1.NewCluster) (*v1.Cluster, error)
 	DeleteCluster(ctx context.Context, actor, name string) error

@@ -24,16 +24,17 @@ type HostState string
 
 // Host is one host: what inventory declares and where it stands.
 type Host struct {
-	ID      string     `json:"id"`
-	EK      string     `json:"ek,omitempty"` // SHA-256 of the EK's SubjectPublicKeyInfo, hex
-	Class   string     `json:"class" doc:"of hosts that boot alike: whose reference values its measured boot must have"`
-	HCAs    []HCA      `json:"hcas"`
-	Rack    string     `json:"rack,omitempty" doc:"as inventory has it"`
-	Cluster string     `json:"cluster,omitempty"` // wanted cluster, empty when unassigned
-	Tenant  string     `json:"tenant,omitempty"`
-	Set     string     `json:"set,omitempty" doc:"set that it was assigned for, by portcullis apply; absent: none"`
-	Epoch   int64      `json:"epoch" doc:"number of the last assignment, and the ETag of the host; 0: never assigned. A command that names it in If-Match is refused when another assignment came since"`
-	Status  HostStatus `json:"status"`
+	ID      string            `json:"id"`
+	EK      string            `json:"ek,omitempty"` // SHA-256 of the EK's SubjectPublicKeyInfo, hex
+	Class   string            `json:"class" doc:"of hosts that boot alike: whose reference values its measured boot must have"`
+	HCAs    []HCA             `json:"hcas"`
+	Rack    string            `json:"rack,omitempty" doc:"as inventory has it"`
+	Cluster string            `json:"cluster,omitempty"` // wanted cluster, empty when unassigned
+	Tenant  string            `json:"tenant,omitempty"`
+	Set     string            `json:"set,omitempty" doc:"set that it was assigned for, by portcullis apply; absent: none"`
+	Labels  map[string]string `json:"labels,omitempty" doc:"values by key; they grant nothing, and are not shown to tenants"`
+	Epoch   int64             `json:"epoch" doc:"number of the last assignment, and the ETag of the host; 0: never assigned. A command that names it in If-Match is refused when another assignment came since"`
+	Status  HostStatus        `json:"status"`
 }
 
 // HCA is one adapter of a host as inventory declares it.

@@ -14,6 +14,7 @@ type HostQuery struct {
 	Phase   Phase  `query:"phase" enum:"quarantined,awaiting,verified,granting,admitted,releasing" doc:"hosts in this phase only"`
 	Rack    string `query:"rack" maxLength:"128" doc:"hosts of this rack only, as inventory has it"`
 	Prefix  string `query:"prefix" maxLength:"128" doc:"hosts whose ids begin with this only"`
+	SelectorQuery
 	PageQuery
 }
 
@@ -27,15 +28,16 @@ const (
 // HostSummary is a host in one line: without its adapters, and with the first guard that it misses
 // instead of all.
 type HostSummary struct {
-	ID      string    `json:"id"`
-	Tenant  string    `json:"tenant,omitempty"`
-	Cluster string    `json:"cluster,omitempty"` // wanted cluster, empty when unassigned
-	Epoch   int64     `json:"epoch" doc:"number of the last assignment, 0: never assigned"`
-	Phase   Phase     `json:"phase"`
-	Since   time.Time `json:"since,omitzero" doc:"of the phase; absent: the host was never assigned"`
-	PKey    ib.PKey   `json:"p_key,omitzero" doc:"granted partition"`
-	Rack    string    `json:"rack,omitempty" doc:"as inventory has it"`
-	Why     string    `json:"why,omitempty" doc:"the first condition of admission that an assigned host misses, and what to do; or that another host claims a GUID of it"`
+	ID      string            `json:"id"`
+	Tenant  string            `json:"tenant,omitempty"`
+	Cluster string            `json:"cluster,omitempty"` // wanted cluster, empty when unassigned
+	Epoch   int64             `json:"epoch" doc:"number of the last assignment, 0: never assigned"`
+	Phase   Phase             `json:"phase"`
+	Since   time.Time         `json:"since,omitzero" doc:"of the phase; absent: the host was never assigned"`
+	PKey    ib.PKey           `json:"p_key,omitzero" doc:"granted partition"`
+	Rack    string            `json:"rack,omitempty" doc:"as inventory has it"`
+	Labels  map[string]string `json:"labels,omitempty" doc:"values by key; not shown to tenants"`
+	Why     string            `json:"why,omitempty" doc:"the first condition of admission that an assigned host misses, and what to do; or that another host claims a GUID of it"`
 }
 
 // HostID is the id of a host and nothing else.
@@ -47,7 +49,7 @@ type HostID struct {
 func (h *Host) Summary() HostSummary {
 	return HostSummary{
 		ID: h.ID, Tenant: h.Tenant, Cluster: h.Cluster, Epoch: h.Epoch, Phase: h.Status.Phase, Since: h.Status.Since,
-		PKey: h.Status.PKey, Rack: h.Rack, Why: h.WhyNot(),
+		PKey: h.Status.PKey, Rack: h.Rack, Labels: h.Labels, Why: h.WhyNot(),
 	}
 }
 
@@ -79,5 +81,6 @@ func (g Guard) Text() string {
 // ClusterQuery says which clusters are asked for. Empty fields ask for all.
 type ClusterQuery struct {
 	Tenant string `query:"tenant" maxLength:"63" doc:"clusters of this tenant only"`
+	SelectorQuery
 	PageQuery
 }

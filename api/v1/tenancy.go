@@ -13,7 +13,8 @@ type Tenant struct {
 	Version string    `json:"version" doc:"for If-Match: names this tenant with its quota, and no later one of the same name"`
 	PKeys   []string  `json:"p_keys,omitempty" doc:"ranges that its clusters get P_Keys out of; a credential that has them all may change the tenant"`
 
-	Set string `json:"set,omitempty" doc:"set that it was created for, by portcullis apply; absent: none"`
+	Set    string            `json:"set,omitempty" doc:"set that it was created for, by portcullis apply; absent: none"`
+	Labels map[string]string `json:"labels,omitempty" doc:"values by key; they grant nothing"`
 
 	Quota    *TenantQuota `json:"quota,omitempty" doc:"the most that it may have; absent: no bounds"`
 	Use      TenantUse    `json:"use" doc:"what it has"`
@@ -48,6 +49,7 @@ type Cluster struct {
 	Uses   []string `json:"uses,omitempty" doc:"shared clusters that its hosts are limited members of"`
 	Users  []string `json:"users,omitempty" doc:"of a shared cluster: those that use it"`
 
+	Labels  map[string]string `json:"labels,omitempty" doc:"values by key; they grant nothing"`
 	Set     string            `json:"set,omitempty" doc:"set that it was created for, by portcullis apply; absent: none"`
 	UseSets map[string]string `json:"use_sets,omitempty" doc:"of uses that began for a set: the set, by the shared cluster"`
 }
@@ -70,7 +72,8 @@ type NewTenant struct {
 
 	PKeys []string `json:"p_keys,omitempty" maxItems:"16" doc:"ranges, as 0x0100-0x01ff, that its clusters get P_Keys out of; none: those of the credential, if it has any"`
 
-	Set string `json:"set,omitempty" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" doc:"set that it is created for"`
+	Set    string            `json:"set,omitempty" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" doc:"set that it is created for"`
+	Labels map[string]string `json:"labels,omitempty" maxProperties:"32" doc:"values by key, as labels of Kubernetes are written"`
 }
 
 // NewCluster names a cluster and its tenant.
@@ -83,7 +86,8 @@ type NewCluster struct {
 	// PKey is for credentials with a range of P_Keys, and has to be in it.
 	PKey *ib.PKey `json:"p_key,omitempty" doc:"take this P_Key, which has to be one of the credential's; none: the service chooses"`
 
-	Set string `json:"set,omitempty" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" doc:"set that it is created for"`
+	Set    string            `json:"set,omitempty" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" doc:"set that it is created for"`
+	Labels map[string]string `json:"labels,omitempty" maxProperties:"32" doc:"values by key, as labels of Kubernetes are written"`
 }
 
 // QuarantinedPKey is a P_Key that must not be given out yet: its cluster is

@@ -114,7 +114,7 @@ func (a *acks) kept(ctx context.Context, n *instance) error {
 
 // tenants returns the names of those that an instance shows.
 func (n *instance) tenants(ctx context.Context) (map[string]bool, error) {
-	all, err := n.client.Tenants().List(ctx)
+	all, err := n.client.Tenants().All(ctx)
 	shown := make(map[string]bool, len(all))
 	for i := range all {
 		shown[all[i].Name] = true

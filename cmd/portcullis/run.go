@@ -18,6 +18,7 @@ import (
 	"portcullis/cmd/portcullis/host"
 	"portcullis/cmd/portcullis/identity"
 	"portcullis/cmd/portcullis/keys"
+	"portcullis/cmd/portcullis/label"
 	"portcullis/cmd/portcullis/movein"
 	"portcullis/cmd/portcullis/receipt"
 	"portcullis/cmd/portcullis/reference"
@@ -42,7 +43,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // nouns are all commands, by package.
 var nouns = []func(*cli.Env) []*cobra.Command{
-	apply.Commands, audit.Commands, diag.Commands, doctor.Commands, fabric.Commands, firmware.Commands, host.Commands, identity.Commands, keys.Commands, movein.Commands, receipt.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, top.Commands, topology.Commands,
+	apply.Commands, audit.Commands, diag.Commands, doctor.Commands, fabric.Commands, firmware.Commands, host.Commands, identity.Commands, keys.Commands, label.Commands, movein.Commands, receipt.Commands, reference.Commands, result.Commands, service.Commands, sm.Commands, tenancy.Commands, top.Commands, topology.Commands,
 }
 
 func root(env *cli.Env) *cobra.Command {

@@ -199,7 +199,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 	believed := &tamper.Conditions{Clock: s.clock, Anchors: s.anchors, TellAfter: s.config.Audit.TellAfter, Store: s.store}
 	copies := a.newBackups()
 	o := api.Options{
-		Backend: api.Backend{Attestation: adm.Attestation(), Inventory: adm.Inventory(), Layout: adm.Layout(), Lifecycle: adm, Brakes: adm, Reviews: adm, State: adm},
+		Backend: api.Backend{Attestation: adm.Attestation(), Inventory: adm.Inventory(), Layout: adm.Layout(), Lifecycle: adm, Brakes: adm, Reviews: adm, State: adm, Labels: api.Labels{Hosts: admission.HostLabels(adm), Clusters: adm.Tenancy().ClusterLabels(), Tenants: adm.Tenancy().TenantLabels()}},
 		Tenancy: adm.Tenancy(), Tokens: s.parts.Tokens, Ended: &expiry.Refusals{Store: s.store, Log: s.log}, ChannelBinding: s.config.ChannelBinding, Limits: s.config.Rates(),
 		Version: version.Short(), Log: s.log, Topospec: s.declared.Revisions(), Reference: references,
 		Ready: func(ctx context.Context) []v1.Condition {

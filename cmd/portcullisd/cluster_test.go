@@ -164,7 +164,7 @@ func (l *load) complete(t *testing.T, m *instance) {
 	l.mu.Lock()
 	want := slices.Sorted(maps.Keys(l.kept))
 	l.mu.Unlock()
-	tenants, err := m.api.Tenants().List(t.Context())
+	tenants, err := m.api.Tenants().All(t.Context())
 	if err != nil {
 		t.Fatalf("tenants through %s: %v", m.name, err)
 	}

@@ -126,6 +126,7 @@ func (v *site) serveAPI(log *slog.Logger) {
 	o := api.Options{
 		Backend: api.Backend{
 			Attestation: v.admission.Attestation(), Inventory: v.admission.Inventory(), Layout: v.admission.Layout(), Lifecycle: v.admission, Brakes: v.admission, Reviews: v.admission, State: v.admission,
+			Labels: api.Labels{Hosts: admission.HostLabels(v.admission), Clusters: v.admission.Tenancy().ClusterLabels(), Tenants: v.admission.Tenancy().TenantLabels()},
 		},
 		Tenancy: v.admission.Tenancy(), Fabric: v.seen, Operator: v.operator(log), Tokens: v.known, ChannelBinding: api.ChannelOff,
 		Limits: v.limits, Version: "drill", Log: log, Registry: prometheus.NewRegistry(),

@@ -188,7 +188,7 @@ func TestPrune(t *testing.T) {
 	if train := s.cluster("train"); !slices.Equal(train.Hosts, []string{"n4"}) || len(train.Uses) > 0 {
 		t.Errorf("cluster %+v", train)
 	}
-	tenants, err := c.Tenants().List(t.Context())
+	tenants, err := c.Tenants().All(t.Context())
 	var names []string
 	for i := range tenants {
 		names = append(names, tenants[i].Name)
@@ -349,7 +349,7 @@ func TestMistakes(t *testing.T) {
 		wantText(t, tt.text, errs, "site.yaml: ", tt.want)
 		s.apply(cli.ExitUsage, "--dry-run") // it could not be compared
 	}
-	if c, err := s.client().Tenants().List(t.Context()); err != nil || len(c) > 0 {
+	if c, err := s.client().Tenants().All(t.Context()); err != nil || len(c) > 0 {
 		t.Errorf("tenants %v, %v", c, err)
 	}
 	s.apply(cli.ExitUsage, "--prune")

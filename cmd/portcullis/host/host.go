@@ -89,6 +89,7 @@ func showHost(w *cli.Columns, h *v1.Host, isolation string) {
 	w.Row("EK SHA-256", h.EK)
 	w.Row("Class", h.Class)
 	w.Row("Rack", h.Rack)
+	cli.LabelRow(w, h.Labels)
 	w.Row("Assignment", assignment(h))
 	w.Row("Reference", s.Reference)
 	for _, what := range s.Waived {

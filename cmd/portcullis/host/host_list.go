@@ -9,6 +9,7 @@ import (
 
 func hostList(env *cli.Env) *cobra.Command {
 	var q v1.HostQuery
+	var labels cli.LabelColumn
 	view := ""
 	cmd := &cobra.Command{
 		Use: "list", Short: "List hosts and why they are not admitted", Args: cli.Operands(),
@@ -37,7 +38,7 @@ JSON and YAML show all of each host, about 2 kB for a host of 8 adapters. --view
 					for i := range hosts {
 						lines[i] = hosts[i].Summary()
 					}
-					hostTable(w, lines)
+					hostTable(w, &labels, lines)
 				})
 			case v1.ViewID:
 				q.Limit = v1.MaxPage
@@ -55,7 +56,7 @@ JSON and YAML show all of each host, about 2 kB for a host of 8 adapters. --view
 				if err != nil {
 					return err
 				}
-				return env.Print(v1.List[v1.HostSummary]{Items: hosts}, func(w *cli.Columns) { hostTable(w, hosts) })
+				return env.Print(v1.List[v1.HostSummary]{Items: hosts}, func(w *cli.Columns) { hostTable(w, &labels, hosts) })
 			}
 		},
 	}
@@ -65,6 +66,8 @@ JSON and YAML show all of each host, about 2 kB for a host of 8 adapters. --view
 	f.Var(cli.OneOf((*string)(&q.Phase), phases()), "phase", "only hosts in this phase")
 	f.StringVar(&q.Rack, "rack", "", "only hosts of this rack, as inventory has it")
 	f.StringVar(&q.Prefix, "prefix", "", "only hosts whose ids begin with this text")
+	cli.SelectorFlag(cmd, &q.Selector, "only hosts whose labels meet this")
+	labels.Register(cmd)
 	f.Var(cli.OneOf(&view, []string{v1.ViewFull, v1.ViewSummary, v1.ViewID}), "view", "how much to show of each host; JSON and YAML show full without it")
 	return cmd
 }
@@ -80,10 +83,10 @@ func phases() []string {
 	return names
 }
 
-func hostTable(w *cli.Columns, hosts []v1.HostSummary) {
-	w.Row("HOST", "TENANT", "CLUSTER", "PHASE", "P_KEY", "WHY NOT")
+func hostTable(w *cli.Columns, labels *cli.LabelColumn, hosts []v1.HostSummary) {
+	w.Row(labels.Head("HOST", "TENANT", "CLUSTER", "PHASE", "P_KEY", "WHY NOT")...)
 	for i := range hosts {
 		h := &hosts[i]
-		w.Row(h.ID, h.Tenant, h.Cluster, string(h.Phase), cli.PKey(h.PKey), h.Why)
+		w.Row(labels.Cells(h.Labels, h.ID, h.Tenant, h.Cluster, string(h.Phase), cli.PKey(h.PKey), h.Why)...)
 	}
 }

@@ -19,26 +19,32 @@ func clusterCommand(env *cli.Env) *cobra.Command {
 }
 
 func clusterList(env *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	var q v1.ClusterQuery
+	var labels cli.LabelColumn
+	cmd := &cobra.Command{
 		Use: "list", Short: "List clusters and their P_Keys", Args: cli.Operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := env.Connect()
 			if err != nil {
 				return err
 			}
-			clusters, err := c.Clusters().All(cmd.Context())
+			clusters, err := c.Clusters().List(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
-			return env.Print(v1.List[v1.Cluster]{Items: clusters}, func(w *cli.Columns) { clusterTable(w, clusters...) })
+			return env.Print(v1.List[v1.Cluster]{Items: clusters}, func(w *cli.Columns) { clusterTable(w, &labels, clusters...) })
 		},
 	}
+	cmd.Flags().StringVar(&q.Tenant, "tenant", "", "only clusters of this tenant")
+	cli.SelectorFlag(cmd, &q.Selector, "only clusters whose labels meet this")
+	labels.Register(cmd)
+	return cmd
 }
 
-func clusterTable(w *cli.Columns, clusters ...v1.Cluster) {
-	w.Row("CLUSTER", "TENANT", "P_KEY", "HOSTS", "CREATED")
+func clusterTable(w *cli.Columns, labels *cli.LabelColumn, clusters ...v1.Cluster) {
+	w.Row(labels.Head("CLUSTER", "TENANT", "P_KEY", "HOSTS", "CREATED")...)
 	for _, c := range clusters {
-		w.Row(c.Name, c.Tenant, cli.PKey(c.PKey), strconv.Itoa(len(c.Hosts)), cli.Stamp(c.Created))
+		w.Row(labels.Cells(c.Labels, c.Name, c.Tenant, cli.PKey(c.PKey), strconv.Itoa(len(c.Hosts)), cli.Stamp(c.Created))...)
 	}
 }
 
@@ -62,6 +68,7 @@ func clusterShow(env *cli.Env) *cobra.Command {
 				if cluster.Set != "" {
 					w.Row("Set", cluster.Set)
 				}
+				cli.LabelRow(w, cluster.Labels)
 				w.Row("Hosts", strings.Join(cluster.Hosts, " "))
 				if len(cluster.Uses) > 0 {
 					w.Row("Uses", strings.Join(cluster.Uses, " "))
@@ -77,6 +84,7 @@ func clusterShow(env *cli.Env) *cobra.Command {
 func clusterCreate(env *cli.Env) *cobra.Command {
 	var tenant, key string
 	var shared bool
+	var labels map[string]string
 	cmd := &cobra.Command{
 		Use: "create CLUSTER --tenant TENANT", Short: "Create a cluster with a P_Key of its own", Args: cli.Operands("CLUSTER"),
 		Long: `Create a cluster with a P_Key of its own, which the service chooses. A credential with
@@ -90,7 +98,7 @@ shared cluster, such as that of a storage service: see "portcullis cluster use".
 			if err != nil {
 				return err
 			}
-			n := v1.NewCluster{Name: args[0], Tenant: tenant, Shared: shared}
+			n := v1.NewCluster{Name: args[0], Tenant: tenant, Shared: shared, Labels: labels}
 			if n.PKey, err = cli.OptionalPKey(key); err != nil {
 				return err
 			}
@@ -98,12 +106,13 @@ shared cluster, such as that of a storage service: see "portcullis cluster use".
 			if err != nil {
 				return err
 			}
-			return env.Print(cluster, func(w *cli.Columns) { clusterTable(w, *cluster) })
+			return env.Print(cluster, func(w *cli.Columns) { clusterTable(w, &cli.LabelColumn{}, *cluster) })
 		},
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant it belongs to")
 	cmd.Flags().BoolVar(&shared, "shared", false, "let other clusters use it")
 	cmd.Flags().StringVar(&key, "p-key", "", "take this P_Key; for credentials with a range of them")
+	cli.LabelFlag(cmd, &labels)
 	return cmd
 }
 

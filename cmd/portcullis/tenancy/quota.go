@@ -80,6 +80,7 @@ func showTenant(env *cli.Env, t *v1.Tenant) error {
 		if t.Set != "" {
 			w.Row("Set", t.Set)
 		}
+		cli.LabelRow(w, t.Labels)
 		for _, r := range t.PKeys {
 			w.Row("P_Keys from", r)
 		}

@@ -26,36 +26,42 @@ func tenantNamed(ctx context.Context, env *cli.Env, name string) (*client.Client
 }
 
 func tenantList(env *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	var q v1.TenantQuery
+	var labels cli.LabelColumn
+	cmd := &cobra.Command{
 		Use: "list", Short: "List tenants, with what each has and may have", Args: cli.Operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := env.Connect()
 			if err != nil {
 				return err
 			}
-			tenants, err := c.Tenants().List(cmd.Context())
+			tenants, err := c.Tenants().List(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
-			return env.Print(v1.List[v1.Tenant]{Items: tenants}, func(w *cli.Columns) { tenantTable(w, tenants...) })
+			return env.Print(v1.List[v1.Tenant]{Items: tenants}, func(w *cli.Columns) { tenantTable(w, &labels, tenants...) })
 		},
 	}
+	cli.SelectorFlag(cmd, &q.Selector, "only tenants whose labels meet this")
+	labels.Register(cmd)
+	return cmd
 }
 
-func tenantTable(w *cli.Columns, tenants ...v1.Tenant) {
-	w.Row("TENANT", "HOSTS", "CLUSTERS", "P_KEYS", "RANGES", "CREATED")
+func tenantTable(w *cli.Columns, labels *cli.LabelColumn, tenants ...v1.Tenant) {
+	w.Row(labels.Head("TENANT", "HOSTS", "CLUSTERS", "P_KEYS", "RANGES", "CREATED")...)
 	for i := range tenants {
 		t := &tenants[i]
 		cells := []string{t.Name}
 		for _, u := range usesOf(t) {
 			cells = append(cells, u.short())
 		}
-		w.Row(append(cells, strings.Join(t.PKeys, " "), cli.Stamp(t.Created))...)
+		w.Row(labels.Cells(t.Labels, append(cells, strings.Join(t.PKeys, " "), cli.Stamp(t.Created))...)...)
 	}
 }
 
 func tenantCreate(env *cli.Env) *cobra.Command {
 	var ranges []string
+	var labels map[string]string
 	cmd := &cobra.Command{
 		Use: "create TENANT", Short: "Create a tenant", Args: cli.Operands("TENANT"),
 		Long: `Create a tenant. With --p-keys the P_Keys of its clusters are taken from these ranges. A credential
@@ -66,14 +72,15 @@ it. A tenant that such a credential creates has the ranges of the credential.`,
 			if err != nil {
 				return err
 			}
-			t, err := c.Tenants().Create(cmd.Context(), v1.NewTenant{Name: args[0], PKeys: ranges})
+			t, err := c.Tenants().Create(cmd.Context(), v1.NewTenant{Name: args[0], PKeys: ranges, Labels: labels})
 			if err != nil {
 				return err
 			}
-			return env.Print(t, func(w *cli.Columns) { tenantTable(w, *t) })
+			return env.Print(t, func(w *cli.Columns) { tenantTable(w, &cli.LabelColumn{}, *t) })
 		},
 	}
 	cmd.Flags().StringSliceVar(&ranges, "p-keys", nil, "ranges for the P_Keys of its clusters, such as 0x0100-0x01ff")
+	cli.LabelFlag(cmd, &labels)
 	return cmd
 }
 

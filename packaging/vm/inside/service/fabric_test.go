@@ -91,7 +91,7 @@ func knows(t *testing.T) known {
 	t.Helper()
 	c, k := ask(t), known{Hosts: map[string][2]string{}, LIDs: map[ib.GUID]ib.LID{}, Keys: map[ib.GUID]string{}}
 	var err error
-	if k.Tenants, err = c.Tenants().List(t.Context()); err != nil {
+	if k.Tenants, err = c.Tenants().All(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if k.Clusters, err = c.Clusters().All(t.Context()); err != nil {
