@@ -290,13 +290,13 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/plan",
-		may:  []string{"fabricsm/ib", "api/v1"},
+		may:  []string{"fabricsm/ib", "api/v1", "api/label"},
 		not:  []string{"net", "os", "log", "context", "time", "portcullis/fabricsm/sm"},
 		why:  "how to come to what is wanted is decided without clock and I/O",
 	},
 	{
 		from: "api/plan/found",
-		may:  []string{"api/v1", "api/store", "api/refusal", "api/inventory", "api/hostrecord", "api/tenancy", "api/plan"},
+		may:  []string{"api/v1", "api/store", "api/refusal", "api/inventory", "api/label", "api/hostlabel", "api/hostrecord", "api/tenancy", "api/plan"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "a plan rests on what the store has, and changes nothing",
 	},

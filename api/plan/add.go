@@ -9,7 +9,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// add plans all that is created: tenants with their quotas, clusters, uses, then hosts.
+// add plans all that is created: tenants with their quotas, clusters, uses, then labels and hosts.
 func (m *maker) add() {
 	for _, name := range slices.Sorted(maps.Keys(m.tenants)) {
 		m.addTenant(m.tenants[name])
@@ -24,6 +24,7 @@ func (m *maker) add() {
 	for _, name := range slices.Sorted(maps.Keys(m.clusters)) {
 		m.addUses(m.clusters[name])
 	}
+	m.addLabels()
 	m.addHosts()
 }
 
@@ -33,7 +34,7 @@ func (m *maker) addTenant(t *v1.WantedTenant) {
 		m.creates[tenantKey(t.Name)] = true
 		m.change(v1.PlannedChange{
 			Verb: v1.PlanCreateTenant, Object: tenantKey(t.Name), Name: t.Name, Detail: fmt.Sprintf("tenant %s is created", t.Name),
-			Keys: []string{tenantKey(t.Name)}, Tenant: &v1.NewTenant{Name: t.Name, PKeys: t.PKeys, Set: m.w.Set},
+			Keys: []string{tenantKey(t.Name)}, Tenant: &v1.NewTenant{Name: t.Name, PKeys: t.PKeys, Set: m.w.Set, Labels: t.Labels},
 		})
 	}
 	quota, differs := merged(found.Quota, t.Quota)
@@ -103,7 +104,7 @@ func (m *maker) addCluster(c *v1.WantedCluster) {
 	m.change(v1.PlannedChange{
 		Verb: v1.PlanCreateCluster, Object: key, Name: c.Name, Detail: fmt.Sprintf("%s %s of tenant %s is created", kind, c.Name, c.Tenant),
 		Keys: []string{key}, After: m.created(tenantKey(c.Tenant), quotaKey(c.Tenant)),
-		Cluster: &v1.NewCluster{Name: c.Name, Tenant: c.Tenant, Shared: c.Shared, PKey: c.PKey, Set: m.w.Set},
+		Cluster: &v1.NewCluster{Name: c.Name, Tenant: c.Tenant, Shared: c.Shared, PKey: c.PKey, Set: m.w.Set, Labels: c.Labels},
 	})
 }
 

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"portcullis/api/label"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -11,6 +12,13 @@ import (
 func (m *maker) check() {
 	if m.w.Prune && m.w.Set == "" {
 		m.conflict("set", "prune needs the name of a set: only what was created for it is removed")
+	}
+	if m.w.Selector != "" && !m.w.Prune {
+		m.conflict("selector", "a selector needs prune: it chooses what is removed")
+	}
+	var err error
+	if m.selector, err = label.Parse(m.w.Selector); err != nil {
+		m.conflict("selector", "%v", err)
 	}
 	for i := range m.w.Tenants {
 		t := &m.w.Tenants[i]
@@ -42,6 +50,7 @@ func (m *maker) checkTenant(t *v1.WantedTenant) {
 		return
 	}
 	found, there := m.f.Tenants[t.Name]
+	m.checkLabels(tenantKey(t.Name), found.Labels, t.Labels)
 	if !there || len(t.PKeys) == 0 {
 		return
 	}
@@ -66,6 +75,7 @@ func (m *maker) checkCluster(c *v1.WantedCluster) {
 	if _, there := m.f.Tenants[c.Tenant]; !there && m.tenants[c.Tenant] == nil {
 		m.conflict(object, "cluster %s is of tenant %s, which is neither there nor wanted", c.Name, c.Tenant)
 	}
+	m.checkLabels(object, m.f.Clusters[c.Name].Labels, c.Labels)
 	if has, there := m.f.Clusters[c.Name]; there {
 		if has.Tenant != c.Tenant {
 			m.conflict(object, "cluster %s is of tenant %s, which cannot be changed to %s", c.Name, has.Tenant, c.Tenant)
@@ -116,10 +126,12 @@ func (m *maker) checkHosts(a *v1.WantedAssignment) {
 		switch {
 		case !there:
 			m.conflict(object, "host %s is not in the inventory", id)
+			continue
 		case h.Cluster == "" || h.Cluster == a.Cluster || m.w.TakeOver || m.w.Set != "" && h.Set == m.w.Set:
 		default:
 			m.conflict(object, "host %s is in cluster %s, and was assigned %s: it is not moved to cluster %s", id, h.Cluster, assignedFor(h.Set), a.Cluster)
 		}
+		m.checkLabels(object, h.Labels, a.Labels)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"portcullis/api/label"
 	v1 "portcullis/api/v1"
 )
 
@@ -20,6 +21,8 @@ type Found struct {
 	Tenants  map[string]v1.Tenant  // by name; Use is not read
 	Clusters map[string]v1.Cluster // by name
 	Hosts    map[string]Host       // by id; those of the inventory
+	// LabelVersions are the versions of the labels of tenants, clusters and hosts, by object.
+	LabelVersions map[string]string
 }
 
 // Host is where a host of the inventory stands.
@@ -27,7 +30,8 @@ type Host struct {
 	Cluster   string // "": none
 	Set       string // that it was assigned for; "": none
 	Epoch     int64  // number of the last assignment
-	Releasing bool   // it left a cluster, and that is not proven yet
+	Labels    map[string]string
+	Releasing bool // it left a cluster, and that is not proven yet
 }
 
 // Make returns the plan. It has changes or conflicts, and neither when what is there is what is wanted.
@@ -63,6 +67,8 @@ type maker struct {
 	clusters map[string]*v1.WantedCluster
 	hosts    map[string]*v1.WantedAssignment // by host
 	named    map[string]bool                 // clusters that something wanted needs
+
+	selector label.Selector // of Wanted
 
 	stops     map[string][]string // by cluster: shared ones whose use ends
 	releases  map[string]string   // by host: the cluster that it leaves
@@ -159,10 +165,19 @@ func (m *maker) prune() {
 			m.named[s] = true
 		}
 	}
+	var unchosen []string
 	for id, h := range m.f.Hosts {
 		if _, wanted := m.hosts[id]; !wanted && h.Cluster != "" && h.Set == m.w.Set {
+			if !m.chosenToGo(m.f.Clusters[h.Cluster].Labels) {
+				unchosen = append(unchosen, id)
+				continue
+			}
 			m.releases[id] = h.Cluster
 		}
+	}
+	slices.Sort(unchosen)
+	for _, id := range unchosen {
+		m.keptByLabels(hostKey(id), clusterKey(m.f.Hosts[id].Cluster))
 	}
 	m.pruneUses()
 	m.pruneClusters()
@@ -172,6 +187,9 @@ func (m *maker) prune() {
 func (m *maker) pruneUses() {
 	for name, c := range m.f.Clusters {
 		want := m.clusters[name]
+		if !m.chosenToGo(c.Labels) {
+			continue // that it stays with what it uses is said of the cluster, unless that is wanted
+		}
 		for _, s := range c.Uses {
 			if c.UseSets[s] == m.w.Set && (want == nil || !slices.Contains(want.Uses, s)) {
 				m.stops[name] = append(m.stops[name], s)
@@ -187,6 +205,10 @@ func (m *maker) pruneClusters() {
 		for _, name := range slices.Sorted(maps.Keys(m.f.Clusters)) {
 			c := m.f.Clusters[name]
 			if c.Shared != shared || c.Set != m.w.Set || m.named[name] {
+				continue
+			}
+			if !m.chosenToGo(c.Labels) {
+				m.keptByLabels(clusterKey(name), "it")
 				continue
 			}
 			if why := m.needed(&c); why != "" {
@@ -207,9 +229,13 @@ func (m *maker) needed(c *v1.Cluster) string {
 		}
 	}
 	for _, u := range c.Users {
-		if !m.deletes[u] && !slices.Contains(m.stops[u], c.Name) {
-			return "cluster " + u + " uses it, and not for set " + m.w.Set
+		if m.deletes[u] || slices.Contains(m.stops[u], c.Name) {
+			continue
 		}
+		if user := m.f.Clusters[u]; user.UseSets[c.Name] == m.w.Set && !m.chosenToGo(user.Labels) {
+			return "cluster " + u + " uses it, and the labels of that do not meet the selector " + m.selector.String()
+		}
+		return "cluster " + u + " uses it, and not for set " + m.w.Set
 	}
 	return ""
 }
@@ -271,6 +297,10 @@ func (m *maker) pruneTenants() {
 	for _, name := range slices.Sorted(maps.Keys(m.f.Tenants)) {
 		t := m.f.Tenants[name]
 		if _, wanted := m.tenants[name]; wanted || t.Set != m.w.Set {
+			continue
+		}
+		if !m.chosenToGo(t.Labels) {
+			m.keptByLabels(tenantKey(name), "it")
 			continue
 		}
 		if c := left[name]; c != "" {

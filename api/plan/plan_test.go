@@ -23,7 +23,7 @@ func (w *world) version() string { w.versions++; return fmt.Sprint("v", w.versio
 
 // clone returns a copy that shares nothing.
 func (w *world) clone() *world {
-	out := &world{Found{maps.Clone(w.Tenants), maps.Clone(w.Clusters), maps.Clone(w.Hosts)}, w.versions}
+	out := &world{Found{maps.Clone(w.Tenants), maps.Clone(w.Clusters), maps.Clone(w.Hosts), nil}, w.versions}
 	for name, c := range out.Clusters {
 		c.Hosts, c.Uses, c.Users, c.UseSets = slices.Clone(c.Hosts), slices.Clone(c.Uses), slices.Clone(c.Users), maps.Clone(c.UseSets)
 		out.Clusters[name] = c
@@ -157,7 +157,7 @@ func (w *world) pairs() map[[2]string]bool {
 
 // someWorld makes a world in which some was created for the set and some was not.
 func someWorld(r *rand.Rand) *world {
-	w := &world{Found: Found{map[string]v1.Tenant{}, map[string]v1.Cluster{}, map[string]Host{}}}
+	w := &world{Found: Found{Tenants: map[string]v1.Tenant{}, Clusters: map[string]v1.Cluster{}, Hosts: map[string]Host{}}}
 	ours := func() string {
 		return []string{"", set, set, "other"}[r.IntN(4)]
 	}

@@ -3,10 +3,11 @@ package tenancy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"portcullis/api/audit"
 	"portcullis/api/ifmatch"
@@ -156,7 +157,21 @@ func (s *Service) TenantLabels() TenantLabels { return TenantLabels{s} }
 
 // labels are those of this tenant, whatever its quota is.
 func (t *Tenant) labels() LabelChange {
-	return LabelChange{Kind: "tenant", Name: t.Name, Identity: fmt.Sprintf("%x", t.Created.UnixNano()), Before: t.Labels}
+	return LabelChange{Kind: "tenant", Name: t.Name, Identity: madeAt(t.Created), Before: t.Labels}
+}
+
+func madeAt(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 36) }
+
+// TenantLabelsVersion names the labels of a tenant that is shown.
+func TenantLabelsVersion(t *v1.Tenant) string {
+	c := LabelChange{Identity: madeAt(t.Created)}
+	return c.Version(t.Labels)
+}
+
+// ClusterLabelsVersion names the labels of a cluster that is shown.
+func ClusterLabelsVersion(c *v1.Cluster) string {
+	change := LabelChange{Identity: c.Version}
+	return change.Version(c.Labels)
 }
 
 // Labels returns the labels of a tenant.

@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 
+	"portcullis/api/hostlabel"
 	"portcullis/api/hostrecord"
 	"portcullis/api/inventory"
+	"portcullis/api/label"
 	"portcullis/api/plan"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -59,7 +61,31 @@ func read(ctx context.Context, n store.Snapshot, w *v1.Wanted) (*plan.Found, err
 	if err != nil {
 		return nil, err
 	}
-	return &plan.Found{Tenants: tenants, Clusters: clusters, Hosts: hosts}, nil
+	return &plan.Found{Tenants: tenants, Clusters: clusters, Hosts: hosts, LabelVersions: labelVersions(w, tenants, clusters, hosts)}, nil
+}
+
+// labelVersions returns the versions of the labels of what is there and wanted, by object.
+func labelVersions(w *v1.Wanted, tenants map[string]v1.Tenant, clusters map[string]v1.Cluster, hosts map[string]plan.Host) map[string]string {
+	out := map[string]string{}
+	for i := range w.Tenants {
+		if t, there := tenants[w.Tenants[i].Name]; there {
+			out["tenant/"+t.Name] = tenancy.TenantLabelsVersion(&t)
+		}
+	}
+	for i := range w.Clusters {
+		if c, there := clusters[w.Clusters[i].Name]; there {
+			out["cluster/"+c.Name] = tenancy.ClusterLabelsVersion(&c)
+		}
+	}
+	for i := range w.Assignments {
+		if len(w.Assignments[i].Labels) == 0 {
+			continue
+		}
+		for _, id := range w.Assignments[i].Hosts {
+			out["host/"+id] = label.Set(hosts[id].Labels).Digest()
+		}
+	}
+	return out
 }
 
 // hostIDs returns the hosts that a plan needs to know, each once: those that are named, and with prune those of all clusters.
@@ -95,14 +121,18 @@ func hostsOf(ctx context.Context, n store.Snapshot, ids []string) (map[string]pl
 	if err != nil {
 		return nil, err
 	}
+	labels, err := hostlabel.Of(ctx, n, ids)
+	if err != nil {
+		return nil, err
+	}
 	out := make(map[string]plan.Host, len(known))
 	for i := range known {
-		out[known[i].Key] = plan.Host{}
+		out[known[i].Key] = plan.Host{Labels: labels[known[i].Key]}
 	}
 	for i := range recs {
 		r := &recs[i].Value
 		if _, there := out[recs[i].Key]; there {
-			out[recs[i].Key] = plan.Host{Cluster: r.Cluster, Set: r.Set, Epoch: r.Epoch, Releasing: hostrecord.PhaseOf(*r) == v1.PhaseReleasing}
+			out[recs[i].Key] = plan.Host{Labels: labels[recs[i].Key], Cluster: r.Cluster, Set: r.Set, Epoch: r.Epoch, Releasing: hostrecord.PhaseOf(*r) == v1.PhaseReleasing}
 		}
 	}
 	return out, nil

@@ -27,7 +27,8 @@ that is refused stops those that need it, and no others; running the command aga
 
 What files omit stays as it is. With --set NAME, what the command creates has the name of this set,
 and with --prune what has that name and is no longer declared is removed. What was there before, and
-what others created, is never removed. A host is moved only if it was assigned for the set, or with
+what others created, is never removed. --selector has only tenants and clusters removed whose labels
+meet it, and taken only from such clusters. A host is moved only if it was assigned for the set, or with
 --take-over. If anything is taken away, --confirm must say how many removals there are.
 
 Exit status: 0 done, or nothing to do. With --dry-run, which changes nothing, 0 if there is no
@@ -43,6 +44,7 @@ type options struct {
 	set      string
 	dryRun   bool
 	prune    bool
+	selector string
 	takeOver bool
 	confirm  int
 	timeout  time.Duration
@@ -78,6 +80,7 @@ func applyCommand(env *cli.Env) *cobra.Command {
 	f.StringVar(&o.set, "set", "", "name of the set that the files are: what is created has it")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the differences and change nothing; the exit code is 1 if there are any")
 	f.BoolVar(&o.prune, "prune", false, "remove what was created for the set and is no longer declared")
+	cli.SelectorFlag(cmd, &o.selector, "with --prune: remove only tenants and clusters whose labels meet this, and what is in those clusters")
 	f.BoolVar(&o.takeOver, "take-over", false, "also move hosts that were not assigned for the set")
 	f.IntVar(&o.confirm, "confirm", -1, "how many removals are meant; needed if there is any")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait for hosts that move to leave their last cluster; then the exit code is 4")
@@ -88,10 +91,12 @@ func (o *options) check(cmd *cobra.Command) error {
 	switch {
 	case len(o.files) == 0:
 		return &cli.UsageError{Msg: "-f is missing", Hint: "usage: " + cmd.UseLine()}
-	case o.set != "" && !label.MatchString(o.set):
-		return &cli.UsageError{Msg: fmt.Sprintf("--set %q is not a name", o.set), Hint: labelHint}
+	case o.set != "" && !nameForm.MatchString(o.set):
+		return &cli.UsageError{Msg: fmt.Sprintf("--set %q is not a name", o.set), Hint: nameHint}
 	case o.prune && o.set == "":
 		return &cli.UsageError{Msg: "--prune needs the name of a set", Hint: "add --set NAME: only what was created for that set is removed"}
+	case o.selector != "" && !o.prune:
+		return &cli.UsageError{Msg: "--selector needs --prune", Hint: "it chooses what is removed; what is declared is made so in any case"}
 	}
 	return nil
 }
@@ -106,7 +111,7 @@ func (o *options) compare(ctx context.Context, env *cli.Env) (*v1.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.wanted.Set, m.wanted.Prune, m.wanted.TakeOver = o.set, o.prune, o.takeOver
+	m.wanted.Set, m.wanted.Prune, m.wanted.Selector, m.wanted.TakeOver = o.set, o.prune, o.selector, o.takeOver
 	plan, err := c.Tenants().Plan(ctx, &m.wanted)
 	if err != nil {
 		return nil, err

@@ -375,9 +375,80 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 		for _, a := range m.wanted.Assignments {
-			if !label.MatchString(a.Cluster) {
+			if !nameForm.MatchString(a.Cluster) {
 				t.Errorf("cluster %q was taken", a.Cluster)
 			}
 		}
 	})
+}
+
+// TestLabels: labels that are declared are set with the object that is created, or as a change of their own, and others stay. A
+// second run finds no difference.
+func TestLabels(t *testing.T) {
+	s := newSite(t)
+	const first = "kind: Tenant\nname: acme\nlabels: {tier: gold}\n---\nkind: Cluster\nname: train\ntenant: acme\nlabels: {env: prod}\n" +
+		"---\nkind: Assignment\ncluster: train\nhosts: [\"n[1-2]\"]\nlabels: {gpu: h100, example.com/Row: A}\n"
+	s.write("site.yaml", first)
+	s.apply(0, "--set", "prod")
+	if c := s.cluster("train"); c.Labels["env"] != "prod" || len(c.Labels) != 1 {
+		t.Errorf("cluster: %v", c.Labels)
+	}
+	if h := s.Host("n2"); h.Labels["gpu"] != "h100" || h.Labels["example.com/Row"] != "A" || h.Cluster != "train" {
+		t.Errorf("host: %+v", h)
+	}
+	out, _ := s.apply(0, "--set", "prod", "--prune", "--dry-run")
+	wantText(t, "a second run", out, "no difference")
+
+	other := "ada"
+	if _, err := s.client().Clusters().Labels().Patch(t.Context(), "train", map[string]*string{"owner": &other}); err != nil {
+		t.Fatal(err)
+	}
+	s.write("site.yaml", strings.NewReplacer("env: prod", "env: dev", "gold", "silver", "h100", "b200").Replace(first))
+	out, _ = s.apply(1, "--set", "prod", "--dry-run")
+	wantText(t, "the plan", out, "cluster/train is labelled env=dev", "tenant/acme is labelled tier=silver", "host/n1 is labelled gpu=b200", "host/n2")
+	if strings.Contains(out, "Row") {
+		t.Errorf("the plan sets what is there:\n%s", out)
+	}
+	s.apply(0, "--set", "prod")
+	if c := s.cluster("train"); c.Labels["env"] != "dev" || c.Labels["owner"] != "ada" {
+		t.Errorf("cluster: %v", c.Labels)
+	}
+	if h := s.Host("n1"); h.Labels["gpu"] != "b200" || h.Epoch != 1 {
+		t.Errorf("host: %+v", h)
+	}
+
+	s.write("site.yaml", strings.Replace(first, "env: prod", "\"a b\": c", 1))
+	_, errs := s.apply(1, "--set", "prod")
+	wantText(t, "a bad key", errs, "site.yaml: line ", `label key "a b"`)
+}
+
+// TestPruneBySelector removes only what is in clusters, and those clusters and tenants, whose labels meet the selector.
+func TestPruneBySelector(t *testing.T) {
+	s := newSite(t)
+	s.write("site.yaml", "kind: Tenant\nname: acme\nlabels: {env: dev}\n---\nkind: Tenant\nname: zeta\n"+
+		"---\nkind: Cluster\nname: test\ntenant: acme\nlabels: {env: dev}\n---\nkind: Cluster\nname: prod\ntenant: zeta\nlabels: {env: prod}\n"+
+		"---\nkind: Assignment\ncluster: test\nhosts: [n1]\n---\nkind: Assignment\ncluster: prod\nhosts: [n2]\nlabels: {env: dev}\n")
+	s.apply(0, "--set", "all")
+	s.write("site.yaml", "kind: Tenant\nname: other\n")
+	_, errs := s.apply(2, "--set", "all", "--selector", "env=dev")
+	wantText(t, "a selector without prune", errs, "--selector needs --prune")
+	_, errs = s.apply(2, "--set", "all", "--prune", "--selector", "env<dev")
+	wantText(t, "a bad selector", errs, "selector, byte 4")
+	out, _ := s.apply(0, "--set", "all", "--prune", "-l", "env=dev", "--confirm", "3")
+	wantText(t, "the report", out, "host/n1", "cluster/test", "tenant/acme", "KEPT",
+		"host/n2", "the labels of cluster/prod do not meet the selector env=dev", "tenant/zeta")
+	if h := s.Host("n2"); h.Cluster != "prod" {
+		t.Errorf("host n2 of a cluster that is not chosen: %+v", h)
+	}
+	if h := s.Host("n1"); h.Cluster != "" {
+		t.Errorf("host n1: %+v", h)
+	}
+	clusters, err := s.client().Clusters().All(t.Context())
+	if err != nil || len(clusters) != 1 || clusters[0].Name != "prod" {
+		t.Errorf("clusters: %+v, %v", clusters, err)
+	}
+	tenants, err := s.client().Tenants().All(t.Context())
+	if err != nil || len(tenants) != 2 || tenants[1].Name != "zeta" {
+		t.Errorf("tenants: %+v, %v", tenants, err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"portcullis/api/label"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/internal/hostrange"
 	"portcullis/fabricsm/ib"
@@ -27,6 +28,8 @@ type tenantDoc struct {
 	Name  string    `yaml:"name"`
 	PKeys []string  `yaml:"p_keys"`
 	Quota *quotaDoc `yaml:"quota"`
+
+	Labels map[string]string `yaml:"labels"`
 }
 
 type quotaDoc struct {
@@ -42,6 +45,8 @@ type clusterDoc struct {
 	Shared bool     `yaml:"shared"`
 	Uses   []string `yaml:"uses"`
 	PKey   *ib.PKey `yaml:"p_key"`
+
+	Labels map[string]string `yaml:"labels"`
 }
 
 type assignmentDoc struct {
@@ -49,6 +54,8 @@ type assignmentDoc struct {
 	Cluster string        `yaml:"cluster"`
 	Hosts   []string      `yaml:"hosts"`
 	Window  time.Duration `yaml:"window"`
+
+	Labels map[string]string `yaml:"labels"` // of the hosts
 }
 
 // model is what files declare, with the place of each object in them.
@@ -118,9 +125,9 @@ func fill[T any](m *model, file string, doc *yaml.Node, then func(*T)) {
 	then(&d)
 }
 
-var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+var nameForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-const labelHint = "want 1 to 63 lower-case letters, digits and hyphens"
+const nameHint = "want 1 to 63 lower-case letters, digits and hyphens"
 
 // place notes where an object is declared, and reports whether it is for the first time.
 func (m *model) place(object, at string) bool {
@@ -137,8 +144,8 @@ func (m *model) named(kind, key, name string, at func(...string) string) bool {
 	switch {
 	case name == "":
 		m.mistake(at(), "the %s has no %s", kind, key)
-	case !label.MatchString(name):
-		m.mistake(at(key), "%s %q: %s", key, name, labelHint)
+	case !nameForm.MatchString(name):
+		m.mistake(at(key), "%s %q: %s", key, name, nameHint)
 	default:
 		return true
 	}
@@ -154,13 +161,21 @@ func (m *model) tenant(d *tenantDoc, at func(...string) string) {
 			m.mistake(at("p_keys", strconv.Itoa(i)), "range of P_Keys %q: %v", text, err)
 		}
 	}
-	t := v1.WantedTenant{Name: d.Name, PKeys: d.PKeys}
+	m.labels(d.Labels, at)
+	t := v1.WantedTenant{Name: d.Name, PKeys: d.PKeys, Labels: d.Labels}
 	if q := d.Quota; q != nil {
 		t.Quota = &v1.WantedQuota{
 			Hosts: m.bound(q.Hosts, at("quota", "hosts")), Clusters: m.bound(q.Clusters, at("quota", "clusters")), PKeys: m.bound(q.PKeys, at("quota", "p_keys")),
 		}
 	}
 	m.wanted.Tenants = append(m.wanted.Tenants, t)
+}
+
+// labels checks the labels of a document.
+func (m *model) labels(labels label.Set, at func(...string) string) {
+	if err := labels.Check(); err != nil {
+		m.mistake(at("labels"), "%v", err)
+	}
 }
 
 // maxBound is the highest number of a quota.
@@ -186,11 +201,14 @@ func (m *model) cluster(d *clusterDoc, at func(...string) string) {
 		return
 	}
 	for i, s := range d.Uses {
-		if !label.MatchString(s) {
-			m.mistake(at("uses", strconv.Itoa(i)), "cluster %q: %s", s, labelHint)
+		if !nameForm.MatchString(s) {
+			m.mistake(at("uses", strconv.Itoa(i)), "cluster %q: %s", s, nameHint)
 		}
 	}
-	m.wanted.Clusters = append(m.wanted.Clusters, v1.WantedCluster{Name: d.Name, Tenant: d.Tenant, Shared: d.Shared, Uses: d.Uses, PKey: d.PKey})
+	m.labels(d.Labels, at)
+	m.wanted.Clusters = append(m.wanted.Clusters, v1.WantedCluster{
+		Name: d.Name, Tenant: d.Tenant, Shared: d.Shared, Uses: d.Uses, PKey: d.PKey, Labels: d.Labels,
+	})
 }
 
 // Bounds of the provisioning window of a host.
@@ -216,7 +234,8 @@ func (m *model) assignment(d *assignmentDoc, at func(...string) string) {
 	if m.hosts > hostrange.Most {
 		return // that is said; to expand the ranges of each document after it would take hours
 	}
-	a := v1.WantedAssignment{Cluster: d.Cluster, Window: int(d.Window / time.Second)}
+	m.labels(d.Labels, at)
+	a := v1.WantedAssignment{Cluster: d.Cluster, Window: int(d.Window / time.Second), Labels: d.Labels}
 	for i, operand := range d.Hosts {
 		where := at("hosts", strconv.Itoa(i))
 		ids, err := hostrange.Expand([]string{operand})

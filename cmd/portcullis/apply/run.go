@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"portcullis/api/client"
@@ -139,9 +140,28 @@ func (r *run) change(ctx, within context.Context, c *v1.PlannedChange) error {
 		_, err = cl.Use(meant, c.Name, c.Shared, *c.Use)
 	case c.Verb == v1.PlanAssign && c.Assignment != nil:
 		err = r.assign(ctx, within, c, version)
+	case c.Verb == v1.PlanLabel && len(c.Labels) > 0:
+		err = r.label(meant, c)
 	default:
 		err = fmt.Errorf("the service plans a change %q that this command does not know; use the release of the service", c.Verb)
 	}
+	return err
+}
+
+// label sets labels of an object.
+func (r *run) label(meant context.Context, c *v1.PlannedChange) error {
+	of := r.c.Hosts().Labels()
+	switch kind, _, _ := strings.Cut(c.Object, "/"); kind {
+	case "tenant":
+		of = r.c.Tenants().Labels()
+	case "cluster":
+		of = r.c.Clusters().Labels()
+	}
+	patch := make(map[string]*string, len(c.Labels))
+	for key, value := range c.Labels {
+		patch[key] = &value
+	}
+	_, err := of.Patch(meant, c.Name, patch)
 	return err
 }
 
