@@ -2,16 +2,12 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -106,7 +102,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, peer *Peer, op 
 			p.Out.Host = peer.URL.Host
 			p.Out.Header.Set(forwarded, peer.Name)
 		},
-		Transport: s.peers.to(peer),
+		Transport: s.peers.To(peer.URL.Host, peer.Pin, forwardTimeout),
 		ErrorLog:  slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ModifyResponse: func(resp *http.Response) error {
 			for _, once := range []string{"X-Request-Id", "Cache-Control", "X-Content-Type-Options"} {
@@ -127,53 +123,4 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, peer *Peer, op 
 		},
 	}
 	proxy.ServeHTTP(w, r.WithContext(ctx))
-}
-
-// peers are connections to other instances.
-type peers struct {
-	mu     sync.Mutex
-	cached map[string]*http.Transport // by address and public key
-}
-
-// maxPeers bounds the peers with connections that are kept.
-const maxPeers = 16
-
-// to returns a transport that believes the one public key of a peer.
-func (p *peers) to(peer *Peer) http.RoundTripper {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	key := peer.URL.Host + " " + string(peer.Pin)
-	if t := p.cached[key]; t != nil {
-		return t
-	}
-	if p.cached == nil || len(p.cached) >= maxPeers {
-		for _, t := range p.cached {
-			t.CloseIdleConnections()
-		}
-		p.cached = map[string]*http.Transport{}
-	}
-	t := &http.Transport{
-		TLSClientConfig: &tls.Config{
-			MinVersion: tls.VersionTLS13,
-			// The key is compared below with what the instance wrote into the store, which
-			// only instances can write to.
-			InsecureSkipVerify: true,
-			VerifyConnection:   func(s tls.ConnectionState) error { return pinned(s, peer.Pin) },
-		},
-		TLSHandshakeTimeout: 5 * time.Second, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 8, ResponseHeaderTimeout: forwardTimeout,
-	}
-	p.cached[key] = t
-	return t
-}
-
-// pinned returns an error unless the public key of a server's certificate has a SHA-256.
-func pinned(s tls.ConnectionState, pin []byte) error {
-	if len(s.PeerCertificates) == 0 {
-		return errors.New("it shows no certificate")
-	}
-	have := sha256.Sum256(s.PeerCertificates[0].RawSubjectPublicKeyInfo)
-	if subtle.ConstantTimeCompare(have[:], pin) != 1 {
-		return errors.New("its certificate has another public key than it recorded: look whether another program listens there")
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"portcullis/api/credential"
 	"portcullis/api/limit"
+	"portcullis/api/pinned"
 	"portcullis/api/preauth"
 	"portcullis/api/ufm"
 	v1 "portcullis/api/v1"
@@ -130,7 +131,7 @@ type Server struct {
 	leadership   Leadership
 	clock        Clock
 	answers      FirstAnswers
-	peers        peers
+	peers        pinned.Transports
 	channel      ChannelBinding
 	version      string
 	log          *slog.Logger

@@ -175,6 +175,7 @@ var arrows = []arrow{
 		not:  []string{"net/http", "portcullis/fabricsm/sm", "portcullis/api/admission"},
 		why:  "labels of hosts are kept beside what decides about hosts, and change nothing of it",
 	},
+	{from: "api/pinned", not: []string{"portcullis", "os", "log"}, why: "a public key is believed the same way whatever is asked of its owner"},
 	{from: "api/web", not: []string{"os", "log", "context", "time"}, why: "pages are fixed files, and ask the API for what they show"},
 	{from: "api/strictjson", not: []string{"net", "os", "log", "context", "time"}, why: "a form of JSON is the same whatever is said in it"},
 	{
