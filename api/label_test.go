@@ -338,9 +338,10 @@ func TestLabelsEndWithTheirObject(t *testing.T) {
 	t.Parallel()
 	f := newLabelFixture(t)
 	body := `{"labels":{"a":"b"}}`
-	had := map[string]v1.Labels{}
+	had, none := map[string]v1.Labels{}, map[string]v1.Labels{}
 	file := f.change("GET", "/v1/inventory/export", "", "").Body.String()
 	for _, path := range []string{"/v1/tenants/zeta", "/v1/clusters/test", "/v1/hosts/host-3"} {
+		none[path] = labels(t, f.change("PATCH", path+"/labels", "", `{"labels":{"env":null,"team":null}}`))
 		had[path] = labels(t, f.change("PATCH", path+"/labels", "", body))
 	}
 	f.want(t, f.change("POST", "/v1/hosts/host-2/release", "*", ""), 202)
@@ -355,6 +356,9 @@ func TestLabelsEndWithTheirObject(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 		wantProblem(t, f.change("PATCH", path+"/labels", `"`+was.Version+`"`, body), 412, v1.CodeChanged)
+		if !strings.HasPrefix(path, "/v1/hosts/") { // neither are they those of the earlier object where both have none
+			wantProblem(t, f.change("PATCH", path+"/labels", `"`+none[path].Version+`"`, body), 412, v1.CodeChanged)
+		}
 		again := labels(t, f.change("PATCH", path+"/labels", "", body))
 		if same := again.Version == labels(t, f.change("PATCH", path+"/labels", "", body)).Version; !same {
 			t.Errorf("%s: two versions of the same labels", path)
