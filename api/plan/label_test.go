@@ -83,7 +83,7 @@ func TestPruneChosen(t *testing.T) {
 	t.Parallel()
 	dev := map[string]string{"env": "dev"}
 	f := &Found{
-		Tenants: map[string]v1.Tenant{"acme": {Name: "acme", Set: set, Labels: dev}},
+		Tenants: map[string]v1.Tenant{"acme": {Name: "acme", Set: set, Labels: dev}, "idle": {Name: "idle", Set: set}},
 		Clusters: map[string]v1.Cluster{
 			"a":    {Name: "a", Tenant: "acme", Set: set, Labels: dev, Hosts: []string{"n1"}, Uses: []string{"disk"}, UseSets: map[string]string{"disk": set}},
 			"b":    {Name: "b", Tenant: "acme", Set: set, Hosts: []string{"n2"}, Uses: []string{"disk"}, UseSets: map[string]string{"disk": set}},
@@ -107,6 +107,7 @@ func TestPruneChosen(t *testing.T) {
 		"cluster/b: the labels of it do not meet the selector env=dev",
 		"cluster/disk: cluster b uses it, and the labels of that do not meet the selector env=dev",
 		"tenant/acme: it has cluster b",
+		"tenant/idle: the labels of it do not meet the selector env=dev",
 	}, kept); d != "" {
 		t.Errorf("kept (-want +got):\n%s", d)
 	}
