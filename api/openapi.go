@@ -106,6 +106,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.seenRoutes(a)
 	isolationRoutes(s, a)
 	inquiryRoutes(s, a)
+	pastRoutes(s, a)
 	receiptRoutes(s, a)
 	receiptLogRoutes(s, a)
 	profileRoutes(s, a)

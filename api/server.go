@@ -59,7 +59,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Inquirer, Profiler, Topospec, Derived, Planner,
+// Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Inquirer, Past, Profiler, Topospec, Derived, Planner,
 // Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Pages, Verifier, Machines, Logins and Ready are
 // required.
 type Options struct {
@@ -70,6 +70,7 @@ type Options struct {
 	Operator       FabricOperator   // nil with Fabric
 	Isolation      IsolationProver  // nil with Fabric
 	Inquirer       Inquirer         // nil with Fabric
+	Past           Historian        // nil with Fabric
 	Profiler       SecurityProfiler // nil: no facts are collected
 	Topospec       TopospecKeeper   // nil: no revisions are kept
 	RMA            Replacer         // nil with Topospec
@@ -113,6 +114,7 @@ type Server struct {
 	operator     FabricOperator
 	isolation    IsolationProver
 	inquirer     Inquirer
+	past         Historian
 	profiler     SecurityProfiler
 	topospec     TopospecKeeper
 	rma          Replacer
@@ -162,7 +164,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, tenancy: o.Tenancy, planner: o.Planner, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, inquirer: o.Inquirer, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, adopter: o.Adopter, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, receipts: o.Receipts, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, planner: o.Planner, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, inquirer: o.Inquirer, past: o.Past, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, adopter: o.Adopter, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, receipts: o.Receipts, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

@@ -229,6 +229,13 @@ var arrows = []arrow{
 		may:  []string{"api/v1", "api/store", "api/refusal", "api/events", "api/sse"},
 		why:  "a feed tells what is on record, whichever part recorded it",
 	},
+	{from: "api/fabric/timeline", not: []string{"portcullis/fabricsm", "net", "log"}, why: "rows change the same way whatever they are of"},
+	{
+		from: "api/fabric/past",
+		may:  []string{"fabricsm/ib", "fabricsm/pause", "api/v1", "api/store", "api/refusal", "api/hostrecord", "api/fabric/timeline"},
+		not:  []string{"net/http"},
+		why:  "what the map showed is read of lists that others make",
+	},
 	{
 		from: "api/inventory/register",
 		may:  []string{"attest", "fabricsm/ib", "fabricsm/topospec/approval", "api/v1", "api/store", "api/page", "api/refusal", "api/inventory", "api/hostrecord", "api/audit", "api/fabric/records"},

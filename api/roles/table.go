@@ -46,7 +46,7 @@ var table = []Group{
 			"list-denied-eks", "check-inventory", "export-inventory",
 			"get-topospec", "list-topospec-revisions", "get-topospec-revision", "get-topospec-content", "list-rma", "get-rma",
 			"get-fabric", "get-sm", "get-progress", "get-overview", "list-differing", "list-health", "list-violations",
-			"list-nodes", "list-ports", "list-links", "list-load", "get-routes", "list-tables", "get-table", "dump-fabric",
+			"list-nodes", "list-ports", "list-links", "list-load", "get-routes", "get-history", "get-past", "list-changes", "list-tables", "get-table", "dump-fabric",
 			"get-sa", "list-groups", "list-members", "list-services", "list-subscriptions", "list-aliases",
 			"get-keys", "list-keys", "list-locks", "get-lock", "list-references", "get-reference", "diff-reference",
 			"list-host-authorities", "list-result-keys",

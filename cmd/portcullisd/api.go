@@ -213,7 +213,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 	if f := s.fabric; f != nil {
 		observer, debts, replace.Look = f.observer, f.owed, s.declared.Sight
 		o.Fabric, o.Operator, o.Isolation = f.observer, f.marks, a.prover // not a typed nil
-		o.Inquirer = f.asks
+		o.Inquirer, o.Past = f.asks, f.records
 		derived.Seen = func() (*topo.Fabric, error) {
 			sight, err := s.declared.Sight()
 			if err != nil {
@@ -239,7 +239,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 	o.RMA, o.Derived = rma.New(replace), derive.New(derived)
 	registry := watch.NewRegistry(observer)
 	if a.prover != nil {
-		registry.MustRegister(metrics.NewIsolation(a.prover.Standing, a.prover.CountPorts))
+		registry.MustRegister(metrics.NewIsolation(a.prover.Standing, a.prover.CountPorts), metrics.NewHistory(s.fabric.records.State))
 	}
 	registry.MustRegister(metrics.NewReady(o.Ready), a.phases, metrics.NewAttestations(adm.Attestation()), metrics.NewBackups(copies))
 	registry.MustRegister(metrics.NewClientAuthorities(a.clients.Authorities), metrics.NewWaivers(references), a.told, metrics.NewCertificateEnd(s.parts.Cert), metrics.NewTokens(a.tokens.Load), a.brakes)

@@ -28,6 +28,7 @@ import (
 	"portcullis/cmd/portcullisd/posture"
 	"portcullis/cmd/portcullisd/proving"
 	"portcullis/cmd/portcullisd/readiness"
+	"portcullis/cmd/portcullisd/recording"
 	"portcullis/cmd/portcullisd/settle"
 	"portcullis/cmd/portcullisd/smrole"
 	"portcullis/cmd/portcullisd/watch"
@@ -56,6 +57,7 @@ type fabricRole struct {
 	asks     *inquiring.Service
 	fencer   *fencing.Fencer
 	counters *portcounters.Keeper // nil: none are read
+	records  *recording.Keeper    // how the fabric changes
 	running  *smrole.Role         // nil before run
 }
 
@@ -127,6 +129,14 @@ func (f *fabricRole) prover() *proving.Prover {
 	return proving.New(o)
 }
 
+// recorder returns what records how the fabric changes.
+func (f *fabricRole) recorder() *recording.Keeper {
+	s := f.service
+	return recording.New(recording.Options{
+		History: s.config.History, StateDir: s.config.Path(s.config.StateDir), Store: s.store, Observer: f.observer, Proof: f.proves.Past, Now: s.clock.Now, Log: s.log,
+	})
+}
+
 // inquirer returns what has diagnostic tools read devices, by a port of its own.
 func (f *fabricRole) inquirer() *inquiring.Service {
 	s := f.service
@@ -142,6 +152,7 @@ func (f *fabricRole) whileLeading(ctx context.Context) {
 	if f.counters != nil {
 		both.Go(func() { f.counters.Keep(ctx) })
 	}
+	both.Go(func() { f.records.Keep(ctx) })
 	(&proving.Keeper{Prover: f.proves, Settled: f.settled}).Keep(ctx)
 	both.Wait()
 	<-ctx.Done()

@@ -187,6 +187,7 @@ func (s *service) newDeclared() {
 	s.declared = inforce.New(o)
 	if f := s.fabric; f != nil {
 		f.proves, f.asks = f.prover(), f.inquirer()
+		f.records = f.recorder()
 	}
 }
 

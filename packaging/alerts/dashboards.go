@@ -75,6 +75,9 @@ func securityBoard() Dashboard {
 			}},
 			{Title: "Ports not as declared", Help: "By the difference.", Unit: "short", Queries: []Query{{`max by (verdict) (portcullis_topology_ports{$F})`, "{{verdict}}"}}},
 			{Title: "Anchors behind", Help: "For how long a place has lacked the head of the audit log.", Unit: "s", Queries: []Query{{`max by (anchor) (portcullis_audit_anchor_behind_seconds{$F})`, "{{anchor}}"}}},
+			{Title: "Past of the fabric", Help: "For how long it is recorded how the fabric was, gaps included.", Unit: "s", Queries: []Query{{`max(portcullis_history_seconds{$F})`, "recorded"}}},
+			{Title: "Files of the past", Help: "Bytes of the files that say how the fabric was.", Unit: "bytes", Queries: []Query{{`max(portcullis_history_bytes{$F})`, "bytes"}}},
+			{Title: "Past not recorded", Help: "1 while it cannot be recorded how the fabric changes.", Unit: "short", Queries: []Query{{`max(portcullis_history_failing{$F})`, "failing"}}},
 		},
 	}
 }

@@ -144,3 +144,25 @@ func (o *Observer) asked(after string) (*index, position, error) {
 func sameMap(a, b map[ib.GUID]string) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
+
+// Standing says whether what Nodes, Links and Ports list may have changed.
+type Standing struct {
+	Version any // differs where they may list something else; comparable
+	Master  bool
+	Settled bool // and all inputs of the service have arrived
+}
+
+// Standing returns what is seen now, in short.
+func (o *Observer) Standing() (Standing, error) {
+	type version struct {
+		view  *sm.View
+		hosts uintptr
+	}
+	x, err := o.seen()
+	if err != nil {
+		return Standing{}, err
+	}
+	return Standing{
+		Version: version{x.View, reflect.ValueOf(x.hostOf).Pointer()}, Master: x.State == ib.SMMaster, Settled: x.Settled && x.Intent,
+	}, nil
+}

@@ -50,6 +50,7 @@ func (c *Config) check() []problem {
 	k.backup(&c.Backup)
 	k.audit(&c.Audit, c)
 	k.verify(&c.Verify)
+	k.history(&c.History)
 	k.webhooks(&c.Webhooks)
 	k.exits(c)
 	return k.problems

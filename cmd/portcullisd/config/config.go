@@ -49,6 +49,7 @@ type Config struct {
 	Backup         Backup             `yaml:"backup"`
 	Audit          Audit              `yaml:"audit"`
 	Verify         Verify             `yaml:"verify"`
+	History        History            `yaml:"history"`
 	Webhooks       Webhooks           `yaml:"webhooks"`
 	Exits          Exits              `yaml:"exits"`
 
@@ -157,6 +158,7 @@ func Default() *Config {
 		Results: Results{KeyLife: 30 * 24 * time.Hour},
 		Audit:   defaultAudit(),
 		Verify:  Verify{Every: time.Hour, Rate: 1000, Drift: defaultDrift()},
+		History: defaultHistory(),
 	}
 	c.Attestation.EK.Mode, c.Attestation.EK.Expiry = policy.Mode, policy.Expiry
 	return c

@@ -115,6 +115,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"enforcement", "fabric: {enforcement: hoped}\n", []string{"c.yaml:1: fabric.enforcement: \"hoped\": want one of"}},
 		{"P_Key range", "admission: {pkey_first: '0x0009', pkey_last: '0x0001'}\n", []string{"c.yaml:1: admission.pkey_first: "}},
 		{"drift", "verify: {drift: {stray: mend, leaving: fence}}\n", []string{`c.yaml:1: verify.drift.stray: "mend" is none of list, report, correct, fence`}},
+		{"history", "history: {keep: 10m, size: 4}\n", []string{"c.yaml:1: history.keep: 10m0s: want 1h0m0s to 168h0m0s", "c.yaml:1: history.size: 4: want 8 to 4096"}},
 		{"examinations", "verify: {every: 10s, rate: 20000}\n", []string{"c.yaml:1: verify.every: 10s: want 1m0s to 720h0m0s", "c.yaml:1: verify.rate: 20000: want 10 to 10000"}},
 		{"rule for GUIDs", "admission: {guid_conflict: ignore}\n", []string{"c.yaml:1: admission.guid_conflict: \"ignore\": want keep or withdraw"}},
 		{"full P_Key", "admission: {pkey_reserved: ['0x8001']}\n", []string{"c.yaml:1: admission.pkey_reserved: 0x8001"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"portcullis/api/fabric/past"
 	"portcullis/api/isolation"
 	"portcullis/api/page"
 	"portcullis/api/refusal"
@@ -57,6 +58,17 @@ func (p *Prover) Ports(ctx context.Context, q v1.IsolationPortQuery) (*v1.Isolat
 	return &v1.IsolationPorts{
 		Begun: b.Begun, Ended: b.Ended, Age: age.Seconds(), MaxAge: most.Seconds(), Current: age <= most, Items: list.Items, Next: list.Next,
 	}, nil
+}
+
+// Past returns what is proven of each port now, for the record of how the fabric was.
+func (p *Prover) Past() past.Proof {
+	p.told.Lock()
+	now := p.kept
+	p.told.Unlock()
+	if now.found == nil || !now.mine {
+		return past.Proof{Why: "this instance had not examined all tenants since it led"}
+	}
+	return past.Proof{Begun: now.found.Bounds.Begun, MaxAge: p.Pace.MaxAge(), Ports: now.ports}
 }
 
 // age returns how old what was found is, and how old it may be.
