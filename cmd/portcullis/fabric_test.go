@@ -51,7 +51,7 @@ func TestFabricScripts(t *testing.T) {
 				o.OnEvent(event)
 			}
 			o.OnView(show.Settled())
-			s := apitest.Start(t, apitest.NewSite(t), func(o2 *api.Options) { o2.Fabric = o })
+			s := apitest.Start(t, apitest.NewSite(t), func(o2 *api.Options) { o2.Fabric, o2.Past = o, changed{} })
 			e.Values["observer"] = o
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv(cli.EnvService, s.URL)
@@ -110,6 +110,42 @@ func (loads) Rates(of []ib.Place, to []perfmgr.Rate) []perfmgr.Rate {
 		to = append(to, known[pl])
 	}
 	return to
+}
+
+// changed is a past in which h1 was admitted, and a link of spine1 went down and away, with an hour between of which nothing is known.
+type changed struct{ api.Historian }
+
+func changedAt(minute int) time.Time {
+	return time.Date(2026, 3, 1, 12, minute, 0, 0, time.UTC)
+}
+
+func (changed) Known(context.Context, bool) (*v1.FabricHistory, error) {
+	return &v1.FabricHistory{
+		From: changedAt(0), Until: changedAt(300), Short: true, Marks: []v1.FabricMark{},
+		Gaps: []v1.FabricGap{{From: changedAt(60), Until: changedAt(120), Why: "this instance did not lead"}},
+	}, nil
+}
+
+// Changes has one change a page.
+func (changed) Changes(_ context.Context, q v1.PastChangeQuery, _ bool) (*v1.PastChanges, error) {
+	all := []v1.PastChange{
+		{Time: changedAt(10), Kind: "host", Object: "h1", What: "changed", Fields: []v1.PastField{{Field: "phase", Was: "granting", Now: "admitted"}, {Field: "tenant", Now: "acme"}}},
+		{Time: changedAt(20), Kind: "link", Object: "0x0010000100000001/7", Name: "leaf1/7 to spine1/1", What: "changed", Fields: []v1.PastField{{Field: "state", Was: "Active", Now: "Down"}}},
+		{Time: changedAt(130), Kind: "link", Object: "0x0010000100000001/7", Name: "leaf1/7 to spine1/1", What: "gone", Fields: []v1.PastField{{Field: "state", Was: "Down"}}},
+		{Time: changedAt(140), Kind: "port", Object: "0x0010000100000002/3", Name: "h3", What: "appeared", Fields: []v1.PastField{{Field: "state", Now: "Init"}}},
+	}
+	out := &v1.PastChanges{Items: []v1.PastChange{}, Gaps: []v1.FabricGap{}}
+	for _, c := range all {
+		if c.Time.Before(q.From) || !q.Until.IsZero() && c.Time.After(q.Until) || c.Time.Format(time.RFC3339) <= q.After {
+			continue
+		}
+		if len(out.Items) == 1 {
+			out.Next = out.Items[0].Time.Format(time.RFC3339)
+			return out, nil
+		}
+		out.Items = append(out.Items, c)
+	}
+	return out, nil
 }
 
 // changing is what differs from run to run, or with the default engine.

@@ -15,7 +15,7 @@ import (
 
 func fabricCommand(env *cli.Env) *cobra.Command {
 	c := cli.Group("fabric", "Show the fabric as the subnet manager sees it", fabricShow(env), fabricNodes(env), fabricPorts(env),
-		fabricLinks(env), fabricLoad(env), fabricRoute(env), fabricLFTs(env), fabricDump(env), fabricDiff(env), fabricHealth(env), fabricViolations(env), fabricTopology(env),
+		fabricLinks(env), fabricLoad(env), fabricHistory(env), fabricRoute(env), fabricLFTs(env), fabricDump(env), fabricDiff(env), fabricHealth(env), fabricViolations(env), fabricTopology(env),
 		fabricSA(env), fabricGroups(env), fabricMembers(env), fabricServices(env), fabricSubscriptions(env), fabricAliases(env),
 		fabricKeys(env), fabricReleaseKeys(env))
 	c.Long = `Show the fabric as the subnet manager sees it.
