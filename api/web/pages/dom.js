@@ -4,8 +4,8 @@ const svgSpace = 'http://www.w3.org/2000/svg';
 
 // Attributes that elements may be given. Neither handlers nor styles nor addresses of other places are among them.
 const allowed = new Set([
-  'aria-current', 'aria-describedby', 'aria-hidden', 'aria-label', 'aria-labelledby', 'aria-live', 'autocomplete', 'class', 'cx', 'cy', 'd',
-  'data-label', 'data-key', 'disabled', 'fill', 'for', 'height', 'id', 'max', 'name', 'points', 'r', 'role', 'rx', 'scope', 'selected', 'spellcheck',
+  'aria-current', 'aria-describedby', 'aria-hidden', 'aria-label', 'aria-labelledby', 'aria-live', 'aria-valuetext', 'autocomplete', 'class', 'cx', 'cy', 'd',
+  'data-label', 'data-key', 'disabled', 'fill', 'for', 'height', 'id', 'max', 'name', 'points', 'preserveAspectRatio', 'r', 'role', 'rx', 'scope', 'selected', 'spellcheck',
   'tabindex', 'text-anchor', 'type', 'value', 'viewBox', 'width', 'x', 'x1', 'x2', 'y', 'y1', 'y2', 'hidden', 'required', 'datetime', 'title',
 ]);
 

@@ -3,9 +3,10 @@
 
 import {all, get, repeat} from './api.js';
 import {declared} from './declared.js';
-import {el, link, refusal, section, svg, to} from './dom.js';
+import {el, link, moment, refusal, section, svg, to} from './dom.js';
 import {load} from './load.js';
 import * as map from './map.js';
+import {past} from './past.js';
 import {path} from './path.js';
 import {phase, phases} from './phases.js';
 import {proof} from './proof.js';
@@ -25,11 +26,14 @@ function tenantColor(name) {
 
 const healthOf = (h) => (h.problem ? 'problem' : h.state === 'Active' ? 'in order' : 'not active');
 
+// unjoined is the phase of a host that has none.
+const unjoined = (h) => (h.unknown ? 'not known' : 'in no inventory');
+
 // waysOf returns the ways to color a host: its value, and the color of a value. Some ask the service for more, mark values by a
 // shape, say in words what they show, and say how switches and the lines between them are drawn.
 const waysOf = (signal) => ({
-  phase: {order: phases, of: (h) => h.phase || 'in no inventory', color: (v) => phaseColors[v] || unknown},
-  tenant: {of: (h) => h.tenant || 'none', color: (v) => (v === 'none' ? unknown : tenantColor(v))},
+  phase: {order: phases, of: (h) => h.phase || unjoined(h), color: (v) => phaseColors[v] || unknown},
+  tenant: {of: (h) => h.tenant || (h.unknown ? 'not known' : 'none'), color: (v) => (v === 'none' || v === 'not known' ? unknown : tenantColor(v))},
   health: {of: healthOf, color: (v) => healthColors[v]},
   proof: proof(signal),
   load: load(signal),
@@ -72,6 +76,21 @@ async function outline(signal) {
   return {switches: [...nodes.values()], trunks: [...pairs.values()]};
 }
 
+// recorded are the ways that the past has.
+const recorded = ['phase', 'tenant', 'health', 'proof'];
+
+// outlineOf makes switches, links and ports of hosts of an answer about the past.
+function outlineOf(then) {
+  const nodes = new Map(then.switches.map((s) => [s.guid, {...s, hosts: []}]));
+  for (const p of then.ports) {
+    nodes.get(p.place.split('/')[0])?.hosts.push({
+      host: p.host, name: p.host || p.name, port: p.port, place: p.place, state: p.state, problem: p.problem,
+      phase: p.phase || '', tenant: p.tenant || '', unknown: Boolean(then.hosts_why),
+    });
+  }
+  return {switches: [...nodes.values()], trunks: then.trunks.map((t) => [t.a, t.b])};
+}
+
 // show fills the page. The address may name a switch port to show, as at, and a way to color.
 export function show({main, signal, query}) {
   const canvas = el('canvas', {class: 'map', tabindex: '0', role: 'img', 'aria-label': 'Map of the fabric', 'aria-describedby': 'map-keys'});
@@ -93,7 +112,10 @@ export function show({main, signal, query}) {
   };
   let hops = []; // of the ways that are drawn
   const between = path(signal, (ways) => { hops = ways; redraw(); });
-  main.append(form, between.form, wrong, about, el('div', {class: 'beside'}, el('div', {class: 'mapbox'}, canvas), between.shown), legend, said, chosenText,
+  let then = null; // the past that is shown; null: the present
+  const time = past(signal, travel);
+  const box = el('div', {class: 'mapbox'}, canvas);
+  main.append(form, between.form, time.said, wrong, about, el('div', {class: 'beside'}, box, between.shown), time.node, legend, said, chosenText,
     el('p', {id: 'map-keys', class: 'none'}, 'Drag to move, turn the wheel to zoom. On the keyboard: arrows, plus, minus, 0 for all. Find shows a host or switch in words.'));
 
   let plan = null;
@@ -155,7 +177,7 @@ export function show({main, signal, query}) {
     for (const one of node.hosts) counts.set(ways[way.value].of(one), (counts.get(ways[way.value].of(one)) || 0) + 1);
     chosenText.replaceChildren(section('Chosen',
       h ? el('p', {}, h.host ? link(to('hosts', h.host), h.host) : h.name, `, port ${h.port}, at `, link(to('ports', h.place), `${node.name}/${h.place.split('/')[1]}`), ' ',
-        h.phase ? phase(h.phase) : 'in no inventory', h.tenant ? ` tenant ${h.tenant}` : '', `, ${h.state}`, h.problem ? `: ${h.problem}` : '',
+        h.phase ? phase(h.phase) : unjoined(h), h.tenant ? ` tenant ${h.tenant}` : '', `, ${h.state}`, h.problem ? `: ${h.problem}` : '',
         ways[way.value].words ? `; ${ways[way.value].words(h)}` : '') : '',
       el('p', {}, `Switch ${node.name}, ${node.hosts.length} ports of hosts`, counts.size ? `: ${[...counts].map(([v, n]) => `${n} ${v}`).join(', ')}` : '', node.problem ? `. ${node.problem}` : ''),
       ways[way.value].wordsOf ? el('p', {}, ways[way.value].wordsOf(node)) : ''));
@@ -174,8 +196,8 @@ export function show({main, signal, query}) {
     if (text.length !== said.childNodes.length || text.some((n, i) => n !== said.childNodes[i])) said.replaceChildren(...text); // focus stays
     const ports = plan.tiles.reduce((sum, t) => sum + t.node.hosts.length, 0);
     const words = `${plan.tiles.length} switches, ${ports} ports of hosts, ${plan.trunks.length} pairs of switches with links`;
-    about.textContent = `${words}.`;
-    canvas.setAttribute('aria-label', `Map of the fabric: ${words}`);
+    about.textContent = then && !then.known ? 'Nothing is known of this time.' : `${words}.${then?.hosts_why ? ` Phases and tenants are not known: ${then.hosts_why}.` : ''}`;
+    canvas.setAttribute('aria-label', `Map of the fabric${then ? `, as it was at ${moment(then.at)}` : ''}: ${words}`);
   }
 
   function choose(found) {
@@ -285,23 +307,51 @@ export function show({main, signal, query}) {
   let asked = 0; // when the way asked last
   async function more() {
     const w = ways[way.value];
-    if (!w.ask || performance.now() - asked < askEvery && asked) return;
+    if (then || !w.ask || performance.now() - asked < askEvery && asked) return;
     asked = performance.now();
     await w.ask();
   }
   let shape = '';
   let turn = 0;
-  repeat(10000, signal, async () => {
+  // lay has the map be of other switches, and keeps what is chosen.
+  function lay({switches, trunks}) {
+    const was = chosen && [chosen.tile.node.guid, chosen.tile.node.hosts[chosen.host]?.place];
+    plan = map.place(switches, trunks);
+    looks = drawn = null;
+    const t = was && plan.of.get(was[0]);
+    chosen = t ? {tile: t, host: t.node.hosts.findIndex((h) => h.place === was[1])} : null;
+  }
+
+  // travel shows the fabric as it was at a time, or as it is, and returns what it shows.
+  async function travel(at) {
+    const got = at ? await get('/v1/fabric/history/at', {signal, query: {at}}) : null;
+    then = got;
+    for (const part of between.form.elements) part.disabled = Boolean(then);
+    for (const one of way.options) one.disabled = Boolean(then) && !recorded.includes(one.value);
+    box.className = then ? 'mapbox was' : 'mapbox';
+    if (!then) {
+      [shape, asked] = ['', 0];
+      await live();
+      return null;
+    }
+    if (!recorded.includes(way.value)) way.value = 'phase';
+    between.clear();
+    ways.proof.was(then.proof, then.proof_why);
+    lay(outlineOf(then));
+    wrong.replaceChildren();
+    renew();
+    return then;
+  }
+
+  async function live() {
+    if (then) return;
     // The fabric is asked for whole only where its counts are others, and once a minute.
     const o = await get('/v1/fabric/overview', {signal});
     const now = JSON.stringify({...o, observed: ''});
     if (now !== shape || !plan || turn % 6 === 0) {
-      const {switches, trunks} = await outline(signal);
-      const was = chosen && [chosen.tile.node.guid, chosen.tile.node.hosts[chosen.host]?.place];
-      plan = map.place(switches, trunks);
-      looks = drawn = null;
-      const t = was && plan.of.get(was[0]);
-      chosen = t ? {tile: t, host: t.node.hosts.findIndex((h) => h.place === was[1])} : null;
+      const seen = await outline(signal);
+      if (then) return;
+      lay(seen);
       shape = now;
     }
     turn += 1;
@@ -310,7 +360,9 @@ export function show({main, signal, query}) {
       for (const h of items) known.set(h.id, {phase: h.phase, tenant: h.tenant || ''});
     });
     await more();
+    if (then) return;
     join();
     showPlace();
-  }, failed);
+  }
+  repeat(10000, signal, live, failed);
 }

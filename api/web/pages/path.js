@@ -45,5 +45,9 @@ export function path(signal, draw) {
       if (!signal.aborted) shown.replaceChildren(refusal(err));
     }
   });
-  return {form, shown};
+  const clear = () => {
+    shown.replaceChildren();
+    draw([]);
+  };
+  return {form, shown, clear};
 }

@@ -28,6 +28,13 @@ export function proof(signal) {
   let ports = new Map(); // by place
   let newest = null;
   let refused = null;
+  const take = (page) => {
+    ports = new Map(page.items.filter((p) => p.place).map((p) => [p.place, p]));
+    [newest, refused] = [page, null];
+  };
+  const refuse = (err) => {
+    [ports, newest, refused] = [new Map(), null, err];
+  };
   return {
     order: Object.keys(colors),
     of: (h) => valueOf(ports.get(h.place)),
@@ -35,19 +42,25 @@ export function proof(signal) {
     mark: (v) => marks[v] || '',
     words: (h) => why(ports.get(h.place)),
 
+    // was takes what was proven at a time of the past, or why that is not known.
+    was(page, why) {
+      if (page) take(page);
+      else refuse(new Error(why));
+    },
+
     // ask reads the newest proof. A refusal is a state of the map, not of the page.
     async ask() {
-      const next = new Map();
+      const items = [];
       let page = null;
       try {
         do {
           page = await get('/v1/verify/ports', {signal, query: {limit: 5000, after: page?.next}});
-          for (const p of page.items) if (p.place) next.set(p.place, p);
+          items.push(...page.items);
         } while (page.next);
-        [ports, newest, refused] = [next, page, null];
+        take({...page, items});
       } catch (err) {
         if (signal.aborted || err.status === undefined) throw err;
-        [ports, newest, refused] = [new Map(), null, err];
+        refuse(err);
       }
     },
 
