@@ -1,19 +1,26 @@
 package metrics
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
+	"time"
 
-	"portcullis/cmd/portcullisd/recording"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
-// history is how the recording of the fabric stands.
+// Recording is how the recording of the fabric stands.
+type Recording struct {
+	Bytes   int64         // in all files
+	Failing bool          // what happens now is not recorded
+	Known   time.Duration // from the oldest time that is known until now
+}
+
+// history collects how the recording of the fabric stands.
 type history struct {
-	now                    func() (recording.State, bool)
+	now                    func() (Recording, bool)
 	bytes, failing, period *prometheus.Desc
 }
 
 // NewHistory creates the metrics of what is recorded of the fabric. now reports false where nothing is: there are no values then.
-func NewHistory(now func() (recording.State, bool)) prometheus.Collector {
+func NewHistory(now func() (Recording, bool)) prometheus.Collector {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("portcullis_history_"+name, help, nil, nil)
 	}

@@ -14,6 +14,7 @@ import (
 	"portcullis/api/fabric/timeline/spool"
 	"portcullis/api/store"
 	"portcullis/cmd/portcullisd/config"
+	"portcullis/cmd/portcullisd/metrics"
 	"portcullis/fabricsm/pause"
 )
 
@@ -113,22 +114,15 @@ func (k *Keeper) sight() past.Sight {
 	return past.Sight{Version: s.Version, Settled: s.Settled}
 }
 
-// State is how recording stands, for metrics.
-type State struct {
-	Bytes   int64         // in all files
-	Failing bool          // what happens now is not recorded
-	Known   time.Duration // from the oldest time that is known until now
-}
-
 // State returns how recording stands, and false while nothing is recorded here.
-func (k *Keeper) State() (State, bool) {
+func (k *Keeper) State() (metrics.Recording, bool) {
 	s := k.spool.Load()
 	if s == nil {
-		return State{Failing: k.why.Load() != nil}, k.why.Load() != nil
+		return metrics.Recording{Failing: k.why.Load() != nil}, k.why.Load() != nil
 	}
 	now := k.o.Now()
 	known := s.Known(now, spool.Confined)
-	out := State{Bytes: s.Size(), Failing: known.Failed != ""}
+	out := metrics.Recording{Bytes: s.Size(), Failing: known.Failed != ""}
 	if !known.From.IsZero() {
 		out.Known = now.Sub(known.From)
 	}
