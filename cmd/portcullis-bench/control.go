@@ -130,7 +130,7 @@ func (s *controlSite) assignAll(ctx context.Context) (summary, error) {
 
 func (s *controlSite) assign(ctx context.Context, a *agent, took *timings) error {
 	began := time.Now()
-	if _, err := s.first.api.Hosts().Assign(ctx, a.id, v1.Assignment{Cluster: a.cluster}); err != nil {
+	if _, err := s.cloud(a).Hosts().Assign(ctx, a.id, v1.Assignment{Cluster: a.cluster}); err != nil {
 		return fmt.Errorf("assign %s: %w", a.id, err)
 	}
 	took.since(began)
@@ -235,7 +235,7 @@ func (s *controlSite) release(ctx context.Context, a *agent, took, isolated *tim
 	if isolated != nil {
 		gone = s.watch.await(a, false, began, isolated)
 	}
-	if _, err := s.first.api.Hosts().Release(client.IfMatch(ctx, client.AnyVersion), a.id); err != nil {
+	if _, err := s.cloud(a).Hosts().Release(client.IfMatch(ctx, client.AnyVersion), a.id); err != nil {
 		return fmt.Errorf("release %s: %w", a.id, err)
 	}
 	if took != nil {

@@ -34,8 +34,12 @@ type agent struct {
 type controlSite struct {
 	*services
 	agents []*agent
+	clouds [provisioners]*client.Client // of provisioning systems, each from an address of its own
 	watch  *watcher
 }
+
+// cloud returns the client of the provisioning system of a host.
+func (s *controlSite) cloud(a *agent) *client.Client { return s.clouds[a.number%provisioners] }
 
 // newControlSite makes the site, and has the service run until the fabric is settled.
 func newControlSite(ctx context.Context, o *options, g *ground) (_ *controlSite, err error) {
@@ -55,6 +59,11 @@ func newControlSite(ctx context.Context, o *options, g *ground) (_ *controlSite,
 		return nil, err
 	}
 	s := &controlSite{services: x}
+	for n := range s.clouds {
+		if s.clouds[n], err = x.first.client(ownAddress(3, n)); err != nil {
+			return nil, err
+		}
+	}
 	vendor, err := attesttest.NewVendor("benchmark")
 	if err != nil {
 		return nil, err

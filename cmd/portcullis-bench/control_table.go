@@ -21,8 +21,8 @@ which is "make bench-control", on %s:
 
 %s
 The service has the configuration that init makes, with its store embedded and synced, but needs no second person, and limits the one
-token of all clients less. Each agent and each reader has an address of its own, so the other limits are those of a real site. Each
-tenant has one cluster. All happens on the same site, in this order:
+token of all clients less. Each client has an address of its own, so the other limits are those of a real site. Each tenant has
+one cluster. All happens on the same site, in this order:
 
 - **assign**: all hosts are assigned to their clusters, by %d clients at once: from the request until the answer, which is after
   the commit.
