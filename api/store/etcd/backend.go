@@ -117,6 +117,11 @@ func (e *backend) Commit(ctx context.Context, b store.Batch) (int64, error) {
 		}
 		ops = append(ops, clientv3.OpPut(o.Key, string(o.Value), clientv3.WithLease(clientv3.LeaseID(o.Lease))))
 	}
+	if len(ops) == 0 && len(b.If) > 0 {
+		// A member holds conditions that come with no request at all against what it has itself, which may be out of date. A read
+		// has it ask the quorum first.
+		ops = append(ops, clientv3.OpGet(b.If[0].Key, clientv3.WithCountOnly()))
+	}
 	r, err := serve(ctx, e, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return e.client.Txn(ctx).If(conds...).Then(ops...).Commit()
 	})
