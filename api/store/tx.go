@@ -172,13 +172,19 @@ func (tx *Tx) read(ctx context.Context, key string, prefix bool) (Items, error) 
 	return tx.overlay(items, key, true), nil
 }
 
-// readsAt returns the revision as of which the backend is to be read; 0: as of now.
+// readsAt returns the revision as of which the backend is to be read; 0: as of now. What is read after Snapshot is as of that.
 func (tx *Tx) readsAt(ctx context.Context) (int64, error) {
 	if tx.guess {
-		return 0, nil
+		return tx.revision, nil
 	}
 	err := tx.pin(ctx)
 	return tx.revision, err
+}
+
+// isOf reports whether a remembered record is as of the transaction's revision, if it is unchanged when it is committed. That one
+// is absent is remembered with no revision.
+func (tx *Tx) isOf(x seen) bool {
+	return tx.revision == 0 || x.found && x.item.Modified <= tx.revision
 }
 
 // one reads a single record, once.
@@ -189,6 +195,7 @@ func (tx *Tx) one(ctx context.Context, key string) (seen, error) {
 	x, known := seen{}, false
 	if tx.guess {
 		x, known = tx.s.recent.get(key)
+		known = known && tx.isOf(x)
 	}
 	if !known {
 		rev, err := tx.readsAt(ctx)

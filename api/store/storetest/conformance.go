@@ -45,6 +45,7 @@ func Conformance(t *testing.T, open func(testing.TB) *store.Store) {
 		{"records that were read or written are not read again", remembered},
 		{"nothing rests on a record that is out of date", outOfDate},
 		{"lists are of one revision", listedTwice},
+		{"what is read after a snapshot is as of it", readsAfterSnapshot},
 		{"what is shown is current", views},
 		{"processes lose no update and see no torn one", concurrent},
 		{"a leased record is read again", leasedIsRead},

@@ -333,3 +333,70 @@ func leasedIsRead(t *testing.T, s *store.Store) {
 		t.Errorf("after its end: %v", err)
 	}
 }
+
+// readsAfterSnapshot: what a transaction reads after it looked around is as of what it saw, also where it is remembered as it was
+// later.
+func readsAfterSnapshot(t *testing.T, s *store.Store) {
+	other := s.Twin()
+	show := func() {
+		if _, err := s.View(t.Context(), func(r store.Reader) error {
+			_, err := store.Optional(notes().Get(t.Context(), r, "guard/1"))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drop := func() {
+		if _, err := other.Update(t.Context(), func(tx *store.Tx) error {
+			notes().Delete(tx, "guard/1")
+			notes().Delete(tx, "seen")
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(n int)
+		list   bool
+	}{
+		"changed":                  {func(n int) { put(t, other, "seen", note{N: n}); put(t, other, "guard/1", note{N: n}) }, false},
+		"changed, listed":          {func(n int) { put(t, other, "seen", note{N: n}); put(t, other, "guard/1", note{N: n}) }, true},
+		"changed, and remembered":  {func(n int) { put(t, other, "seen", note{N: n}); put(t, other, "guard/1", note{N: n}); show() }, false},
+		"deleted":                  {func(int) { drop() }, false},
+		"deleted, and remembered":  {func(int) { drop(); show() }, false},
+		"unchanged and remembered": {func(int) { show() }, false},
+	} {
+		put(t, other, "guard/1", note{N: 1})
+		put(t, other, "seen", note{N: 1})
+		runs := 0
+		var seen, guard note
+		if _, err := s.Update(t.Context(), func(tx *store.Tx) error {
+			snap, err := tx.Snapshot(t.Context())
+			if err != nil {
+				return err
+			}
+			if runs++; runs == 1 {
+				c.change(2)
+			}
+			guard = note{}
+			if c.list {
+				list, _, err := notes().List(t.Context(), tx, "guard/")
+				if err != nil || len(list) != 1 {
+					return fmt.Errorf("listed %+v: %w", list, err)
+				}
+				guard = list[0].Value
+			} else if guard, err = store.Optional(notes().Get(t.Context(), tx, "guard/1")); err != nil {
+				return err
+			}
+			if seen, err = store.Optional(notes().Get(t.Context(), snap, "seen")); err != nil {
+				return err
+			}
+			return notes().Put(tx, "sum", seen)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if seen != guard {
+			t.Errorf("%s: %+v was seen with %+v", name, seen, guard)
+		}
+	}
+}
