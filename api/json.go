@@ -14,6 +14,10 @@ import (
 // explains what is wrong with each, a second and 600 MB.
 const maxValues = 4096
 
+// maxPlanValues bounds those of a plan: forty thousand hosts and forty thousand uses, in as many clusters as there may be. To
+// explain what is wrong with each takes a third of a second, and only those who may look at hosts may send one.
+const maxPlanValues = 1 << 18
+
 // strictJSON is huma's JSON format with a decoder that refuses what two
 // readers could understand differently: doubled keys, keys in another case,
 // trailing values, byte strings in another form of base64.
@@ -23,12 +27,26 @@ func strictJSON() huma.Format {
 	return huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshalStrict}
 }
 
-func unmarshalStrict(data []byte, v any) error {
-	if err := strictjson.CheckMaps(data, maxValues, "labels"); err != nil {
+func unmarshalStrict(data []byte, v any) error { return unmarshalBounded(data, v, maxValues) }
+
+// unmarshalBounded decodes JSON that has at most so many values.
+func unmarshalBounded(data []byte, v any, most int) error {
+	if err := strictjson.CheckMaps(data, most, "labels"); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return err
 	}
 	return strictjson.CheckBase64(data, v)
+}
+
+// manyValues is an API whose requests may have more values than maxValues.
+type manyValues struct {
+	huma.API
+	most int
+}
+
+// Unmarshal implements huma.API. Middleware has seen to it that a body is JSON.
+func (m manyValues) Unmarshal(_ string, data []byte, v any) error {
+	return unmarshalBounded(data, v, m.most)
 }

@@ -174,6 +174,7 @@ type operation struct {
 	access           access
 	status           int   // of success; 0: 200, or 204 without a body
 	maxBody          int64 // 0: maxBody
+	maxValues        int   // of the body; 0: maxValues
 	honours          bool  // compares If-Match; register finds out
 	// expects refuses a request that nothing waits for, before its body is read; nil: none.
 	expects func(*Server, *http.Request) error
@@ -202,6 +203,9 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 	toProblem := problemOf
 	if op.access == accessHost || op.access == accessStatus {
 		toProblem = hostProblemOf
+	}
+	if op.maxValues != 0 {
+		a = manyValues{a, op.maxValues}
 	}
 	grows, grants := slices.Contains(growing, op.id), slices.Contains(granting, op.id)
 	huma.Register(a, s.describe(a, op), func(ctx context.Context, in *I) (*O, error) {

@@ -19,7 +19,7 @@ type wantedInput struct{ Body v1.Wanted }
 
 func planRoute(s *Server, a huma.API) {
 	register(s, a, operation{
-		id: "make-plan", method: http.MethodPost, path: "/v1/plan", tag: "tenancy", access: accessView, maxBody: maxPlan,
+		id: "make-plan", method: http.MethodPost, path: "/v1/plan", tag: "tenancy", access: accessView, maxBody: maxPlan, maxValues: maxPlanValues,
 		summary: "Compare what is wanted with what is there, and say which requests make up the difference; it changes nothing",
 	}, func(ctx context.Context, in *wantedInput) (*bodyOutput[v1.Plan], error) {
 		if s.planner == nil {
