@@ -53,7 +53,11 @@ func (e *Encoder) Begin(at time.Time, sort Sort, why string, table *State) ([]by
 	if err != nil {
 		return nil, err
 	}
-	_, err = z.Write(e.changes(nil, changes))
+	whole := e.changes(nil, changes)
+	if len(whole) > maxWhole {
+		return nil, fmt.Errorf("a table of %d bytes, want %d at most", len(whole), maxWhole) // no reader takes more
+	}
+	_, err = z.Write(whole)
 	if err = errors.Join(err, z.Close()); err != nil {
 		return nil, err
 	}

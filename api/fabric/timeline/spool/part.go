@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -60,21 +61,34 @@ func (p *part) load() ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// read takes in the segment as far as it is whole, and reports whether anything is.
-func (p *part) read(class func(timeline.Kind) Class) bool {
+// read takes in the segment as far as it is whole, and reports whether anything is. After an error its bytes were not read.
+func (p *part) read(class func(timeline.Kind) Class) (bool, error) {
 	data, err := p.load()
 	if err != nil {
-		return false
+		return false, err
 	}
 	r := timeline.NewReader(data)
 	for {
 		e, err := r.Next()
 		if err != nil {
 			p.size = int64(len(data))
-			return !p.first.IsZero()
+			return !p.first.IsZero(), nil
 		}
 		p.add(e, class)
 	}
+}
+
+// follows reports whether the segment goes on where the one before it ends, so that the table is known between the two.
+func (p *part) follows(before *part) bool {
+	return p.sort == timeline.Continues && before.known && p.first.Sub(before.last) <= rollStep
+}
+
+// before returns why nothing is known of the time before the segment, which does not follow another one.
+func (p *part) before() string {
+	if p.sort == timeline.Continues {
+		return "what was recorded then is lost, or was altered"
+	}
+	return cmp.Or(p.why, noWord)
 }
 
 // add takes in an event.

@@ -76,9 +76,9 @@ func (s *Spool) until() time.Time {
 func (s *Spool) gaps() []Gap {
 	var out []Gap
 	for i, p := range s.parts {
-		if i > 0 && p.sort == timeline.Begin {
+		if i > 0 && !p.follows(s.parts[i-1]) {
 			before := s.parts[i-1]
-			g := Gap{From: before.last, Until: p.first, Why: p.why}
+			g := Gap{From: before.last, Until: p.first, Why: p.before()}
 			if n := len(out); n > 0 && out[n-1].Until.IsZero() { // it ended before, with a reason
 				g.From, g.Why = out[n-1].From, out[n-1].Why
 				out = out[:n-1]
@@ -127,6 +127,7 @@ func (s *Spool) At(ctx context.Context, at time.Time, class Class) (*Moment, err
 	}
 	p := s.parts[i]
 	out.Why = s.unknown(i, at)
+	last := p.last
 	s.mu.Unlock()
 
 	data, done, err := s.load(ctx, p)
@@ -135,11 +136,14 @@ func (s *Spool) At(ctx context.Context, at time.Time, class Class) (*Moment, err
 	}
 	defer done()
 	r := timeline.NewReader(data)
+	passed := false // an event after the time was read, or the last one that was written
 	for {
 		e, err := r.Next()
 		if err != nil {
+			passed = passed || !r.Time().Before(last)
 			break
 		}
+		passed = passed || e.Time.After(at)
 		if !s.counts(e, class) {
 			continue
 		}
@@ -154,7 +158,7 @@ func (s *Spool) At(ctx context.Context, at time.Time, class Class) (*Moment, err
 		return out, nil
 	}
 	then := timeline.At(data, at)
-	if then == nil || !then.Known() {
+	if !passed || then == nil || !then.Known() {
 		out.Why = "what was recorded of that time cannot be read"
 		return out, nil
 	}
@@ -177,8 +181,8 @@ func (s *Spool) unknown(i int, at time.Time) string {
 	case !at.After(p.last):
 		return ""
 	case i+1 < len(s.parts):
-		if next := s.parts[i+1]; next.sort == timeline.Begin {
-			return cmp.Or(next.why, noWord)
+		if next := s.parts[i+1]; !next.follows(p) {
+			return next.before()
 		}
 		return ""
 	case at.After(s.until()):
@@ -230,19 +234,23 @@ type Dated struct {
 // Changes returns the changes from a position to a time, that time included, which count for a class: limit of them at most. next is where the rest
 // begins; nil: there is no more.
 func (s *Spool) Changes(ctx context.Context, from Position, until time.Time, class Class, limit int) (all []Dated, next *Position, err error) {
+	type span struct {
+		*part
+		bounds
+	}
 	s.mu.Lock()
-	var parts []*part
+	var parts []span
 	for _, p := range s.parts {
 		if b := p.bounds[class]; !b.first.IsZero() && !b.last.Before(from.Time) && !b.first.After(until) {
-			parts = append(parts, p)
+			parts = append(parts, span{p, b})
 		}
 	}
 	s.mu.Unlock()
 	for _, p := range parts {
 		if len(all) >= limit {
-			return all, &Position{Time: p.bounds[class].first}, nil
+			return all, &Position{Time: p.bounds.first}, nil
 		}
-		if next, err = s.changesOf(ctx, p, from, until, class, limit, &all); err != nil && !errors.Is(err, errGone) {
+		if next, err = s.changesOf(ctx, p.part, p.bounds.last, from, until, class, limit, &all); err != nil && !errors.Is(err, errGone) {
 			return nil, nil, err
 		}
 		if next != nil {
@@ -252,7 +260,8 @@ func (s *Spool) Changes(ctx context.Context, from Position, until time.Time, cla
 	return all, nil, nil
 }
 
-func (s *Spool) changesOf(ctx context.Context, p *part, from Position, until time.Time, class Class, limit int, all *[]Dated) (*Position, error) {
+// changesOf appends the changes of one segment, whose last one is at a time.
+func (s *Spool) changesOf(ctx context.Context, p *part, last time.Time, from Position, until time.Time, class Class, limit int, all *[]Dated) (*Position, error) {
 	data, done, err := s.load(ctx, p)
 	if err != nil {
 		return nil, err
@@ -265,6 +274,9 @@ func (s *Spool) changesOf(ctx context.Context, p *part, from Position, until tim
 		case err != nil: // io.EOF, or what was not written whole
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
+			}
+			if r.Time().Before(last) {
+				return nil, fmt.Errorf("read how the fabric was: %s was altered behind what was recorded at %v: %w", p.path, r.Time(), err)
 			}
 			return nil, nil
 		case e.Time.After(until):

@@ -38,6 +38,8 @@ const (
 	suffix = ".timeline"
 	// rollAfter is how old a segment gets before the next one is begun.
 	rollAfter = time.Hour
+	// rollStep is the time from the last event of a segment to the next one that goes on with it.
+	rollStep = time.Millisecond
 	// rollSize is how many bytes of changes a segment takes, or as many as its table takes if these are more.
 	rollSize = 1 << 20
 	// most is how many bytes of one file are read.
@@ -83,7 +85,10 @@ func Open(o Options, now time.Time) (*Spool, error) {
 		}
 		s.number = max(s.number, number)
 		p := &part{number: number, path: filepath.Join(o.Dir, f.Name())}
-		if !p.read(o.Class) {
+		switch whole, err := p.read(o.Class); {
+		case err != nil:
+			continue // nothing says that it is bad: it stays, and its times are not known
+		case !whole:
 			// Nothing of it can be read, such as where the disk was full. An older layout goes this way, too.
 			if err := os.Remove(p.path); err != nil {
 				return nil, fmt.Errorf("keep how the fabric was: %w", err)
@@ -229,6 +234,9 @@ func (s *Spool) add(at time.Time, sort timeline.Sort, why string, changes []time
 	if s.file == nil {
 		return errors.New("no segment is begun")
 	}
+	if table != nil && table.Len() > timeline.MaxRows {
+		return timeline.ErrTooMany // no reader takes more
+	}
 	data, err := s.encoder.Event(at, sort, why, changes)
 	if err != nil {
 		return err
@@ -245,7 +253,7 @@ func (s *Spool) add(at time.Time, sort timeline.Sort, why string, changes []time
 	full := p.size-s.base >= max(rollSize, s.base) || at.Sub(p.first) >= rollAfter
 	s.mu.Unlock()
 	if full && p.known && table != nil {
-		return s.begin(at.Add(time.Millisecond), timeline.Continues, "", table)
+		return s.begin(at.Add(rollStep), timeline.Continues, "", table)
 	}
 	return nil
 }
