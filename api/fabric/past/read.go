@@ -97,7 +97,7 @@ func (r *Reader) At(ctx context.Context, q v1.PastQuery, proofs bool) (*v1.Fabri
 
 // show fills an answer with a table.
 func show(out *v1.FabricPast, table *timeline.State, proofs bool) {
-	about, _ := table.Get(timeline.Key{Kind: kindAboutHosts, ID: "hosts"})
+	about, _ := table.Get(aboutHosts)
 	out.HostsWhy = about[0]
 	pairs := map[[2]string]int{}
 	var verdicts []v1.IsolationPortVerdict
@@ -125,7 +125,7 @@ func show(out *v1.FabricPast, table *timeline.State, proofs bool) {
 		out.ProofWhy = "the role of this credential may not see what was proven of all tenants"
 		return
 	}
-	about, known := table.Get(timeline.Key{Kind: kindAboutProof, ID: "proof"})
+	about, known := table.Get(aboutProof)
 	out.Proof, out.ProofWhy = proofAt(out.At, &about, known, verdicts)
 }
 
@@ -208,12 +208,27 @@ func (r *Reader) Changes(ctx context.Context, q v1.PastChangeQuery, proofs bool)
 		out.Next, end = next.Time.Format(time.RFC3339Nano)+"+"+strconv.Itoa(next.Skip), next.Time
 	}
 	known := s.Known(r.Now(), spool.All)
-	for _, g := range known.Gaps[max(0, len(known.Gaps)-mostGaps):] {
+	if !known.Until.IsZero() && end.After(known.Until) && known.Why != "" {
+		known.Gaps = append(known.Gaps, spool.Gap{From: known.Until, Until: end, Why: known.Why}) // it goes on
+	}
+	for _, g := range known.Gaps {
 		if g.Until.After(from.Time) && g.From.Before(end) {
 			out.Gaps = append(out.Gaps, v1.FabricGap(g))
 		}
 	}
+	out.Gaps = bounded(out.Gaps)
 	return out, nil
+}
+
+// bounded returns mostGaps gaps at most: the last ones, and one for all before them.
+func bounded(all []v1.FabricGap) []v1.FabricGap {
+	n := len(all) - mostGaps
+	if n <= 0 {
+		return all
+	}
+	all[n].From = all[0].From
+	all[n].Why = fmt.Sprintf("%d times of which nothing is known; of the last one: %s", n+1, all[n].Why)
+	return all[n:]
 }
 
 // parsePosition reads the next of a page.

@@ -57,8 +57,9 @@ type Recorder struct {
 
 	table   timeline.State
 	known   bool
-	version any    // of what is in the table
-	hosts   uint64 // version
+	version any                    // of what is in the table
+	had     map[timeline.Kind]bool // rows of the kind were known once
+	hosts   uint64                 // version
 	proof   Proof
 	why     string // nothing is known of the time before the next beginning
 	said    string // in the log
@@ -70,7 +71,7 @@ const away = "this instance did not lead, or did not run"
 
 // NewRecorder returns a Recorder that has recorded nothing.
 func NewRecorder(o Options) *Recorder {
-	r := &Recorder{Options: o, why: away, proof: Proof{Why: "nothing was asked yet"}}
+	r := &Recorder{Options: o, why: away, had: map[timeline.Kind]bool{}, proof: Proof{Why: "nothing was asked yet"}}
 	r.every.Store(int64(Every))
 	return r
 }
@@ -107,25 +108,34 @@ func (r *Recorder) look(ctx context.Context, now time.Time) {
 	case !r.known && !sight.Settled:
 		return // what is not found yet would be recorded as gone
 	}
-	changes, err := r.changes(ctx, sight)
+	seen, err := r.changes(ctx, sight)
 	if err != nil {
 		if ctx.Err() == nil {
 			r.unknown(now, "the fabric was not shown: "+err.Error())
 		}
 		return
 	}
-	r.note(now, r.write(now, changes))
+	r.note(now, r.write(now, seen))
 }
 
 // write adds what changed.
-func (r *Recorder) write(now time.Time, changes []timeline.Change) error {
-	switch s := r.Spool; {
+func (r *Recorder) write(now time.Time, seen looked) error {
+	s := r.Spool
+	switch {
 	case !s.Open():
 		return s.Begin(now, r.why, &r.table)
 	case !r.known:
-		return s.Resume(now, changes, &r.table)
-	case len(changes) > 0 || now.Sub(s.Written()) >= aliveEvery:
-		return s.Change(now, changes, &r.table)
+		return s.Resume(now, append(seen.changes, seen.undated...), &r.table)
+	case len(seen.undated) > 0:
+		// The table has both already, so that no segment may begin with it in between.
+		if len(seen.changes) > 0 {
+			if err := s.Change(now, seen.changes, nil); err != nil {
+				return err
+			}
+		}
+		return s.Resume(now, seen.undated, &r.table)
+	case len(seen.changes) > 0 || now.Sub(s.Written()) >= aliveEvery:
+		return s.Change(now, seen.changes, &r.table)
 	default:
 		s.Looked(now)
 		return nil
@@ -163,26 +173,48 @@ func (r *Recorder) unknown(now time.Time, why string) {
 	}
 }
 
+// looked is what a look found.
+type looked struct {
+	changes []timeline.Change
+	undated []timeline.Change // rows of what became known for the first time: they did not change
+}
+
 // changes has the table be what is seen, and returns what differs.
-func (r *Recorder) changes(ctx context.Context, sight Sight) ([]timeline.Change, error) {
-	var out []timeline.Change
+func (r *Recorder) changes(ctx context.Context, sight Sight) (looked, error) {
+	var out looked
 	if sight.Version != r.version || r.version == nil {
 		rows, err := r.seen(ctx)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		out = r.table.Replace([]timeline.Kind{kindSwitch, kindTrunk, kindPort}, rows)
+		out.changes = r.table.Replace([]timeline.Kind{kindSwitch, kindTrunk, kindPort}, rows)
 		r.version = sight.Version
 	}
 	if rows, version := r.Hosts.rows(r.hosts); version != r.hosts {
-		out = append(out, r.table.Replace([]timeline.Kind{kindHost, kindAboutHosts}, rows)...)
+		r.replace(&out, kindAboutHosts, kindHost, rows)
 		r.hosts = version
 	}
 	if proof := r.Proof(); !proof.same(&r.proof) {
-		out = append(out, r.table.Replace([]timeline.Kind{kindProof, kindAboutProof}, proof.rows())...)
+		r.replace(&out, kindAboutProof, kindProof, proof.rows())
 		r.proof = proof
 	}
 	return out, nil
+}
+
+// replace has the rows of a kind be others, the last of which says why they are not known. Where they are not, those that were known last stay in the
+// table, so that what is another one once they are known again is a change that is noticed then.
+func (r *Recorder) replace(out *looked, about, kind timeline.Kind, rows []timeline.Row) {
+	if last := rows[len(rows)-1:]; last[0].Value[0] != "" {
+		out.changes = append(out.changes, r.table.Replace([]timeline.Kind{about}, last)...)
+		return
+	}
+	changes := r.table.Replace([]timeline.Kind{kind, about}, rows)
+	if r.had[kind] {
+		out.changes = append(out.changes, changes...)
+		return
+	}
+	r.had[kind] = true
+	out.undated = append(out.undated, changes...)
 }
 
 // seen returns the rows of what is seen. Each was right at some time during the call.

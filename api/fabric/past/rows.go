@@ -20,6 +20,12 @@ const (
 	kindAboutProof timeline.Kind = 7 // why kindProof is not known; when it began, for how many seconds it counts
 )
 
+// aboutHosts and aboutProof name the rows that say why the others are not known.
+var (
+	aboutHosts = timeline.Key{Kind: kindAboutHosts, ID: "hosts"}
+	aboutProof = timeline.Key{Kind: kindAboutProof, ID: "proof"}
+)
+
 // fields are the names of what rows have, of those that changes are listed of.
 var fields = map[timeline.Kind][]string{
 	kindSwitch: {"name", "problem"},
