@@ -322,16 +322,27 @@ export function show({main, signal, query}) {
     chosen = t ? {tile: t, host: t.node.hosts.findIndex((h) => h.place === was[1])} : null;
   }
 
+  let travels = 0; // counts times that were asked for: what comes late is not shown
+
   // travel shows the fabric as it was at a time, or as it is, and returns what it shows.
   async function travel(at) {
+    const mine = travels += 1;
     const got = at ? await get('/v1/fabric/history/at', {signal, query: {at}}) : null;
+    if (mine !== travels) return got;
     then = got;
     for (const part of between.form.elements) part.disabled = Boolean(then);
     for (const one of way.options) one.disabled = Boolean(then) && !recorded.includes(one.value);
     box.className = then ? 'mapbox was' : 'mapbox';
     if (!then) {
       [shape, asked] = ['', 0];
-      await live();
+      ways.proof.forget();
+      try {
+        await live();
+      } catch (err) {
+        if (then || mine !== travels) return null;
+        lay({switches: [], trunks: []}); // the past is not to be taken for the present
+        failed(err);
+      }
       return null;
     }
     if (!recorded.includes(way.value)) way.value = 'phase';

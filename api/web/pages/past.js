@@ -50,7 +50,8 @@ export function past(signal, show) {
   const about = el('div');
   const wrong = el('div');
   let known = null;
-  let at = null; // what the map shows; null: now
+  let at = null; // what the map is to show; null: now
+  let shown = null; // what it shows
   let until = 0; // of the slider
   let asked = 0; // counts what was asked for, so that an answer that comes late is not shown
   let timer = 0;
@@ -89,6 +90,7 @@ export function past(signal, show) {
     try {
       const got = await show(at);
       if (mine !== asked || signal.aborted) return;
+      shown = at;
       wrong.replaceChildren();
       steps(got);
       said.replaceChildren(...(!at ? []
@@ -97,6 +99,7 @@ export function past(signal, show) {
       if (!at) await look();
     } catch (err) {
       if (mine !== asked || signal.aborted) return;
+      at = shown;
       wrong.replaceChildren(refusal(err));
     }
     place();
@@ -131,7 +134,8 @@ export function past(signal, show) {
   node.addEventListener('toggle', () => {
     looks?.abort();
     if (!node.open) {
-      if (at) go(null);
+      clearTimeout(timer);
+      if (at || shown) go(null);
       return;
     }
     looks = new AbortController();

@@ -26,13 +26,20 @@ function way(title, route) {
 // path makes the form and the place where a path is shown. draw is called with its two ways, or with none.
 export function path(signal, draw) {
   const shown = el('div', {class: 'path', role: 'status'});
-  const form = filters('Path', new URLSearchParams(), [['from', 'Path from'], ['to', 'to']], [], async ({from, to}) => {
+  let asked = 0; // counts what was asked for: an answer that comes late is not shown
+  const clear = () => {
+    asked += 1;
     shown.replaceChildren();
     draw([]);
+  };
+  const form = filters('Path', new URLSearchParams(), [['from', 'Path from'], ['to', 'to']], [], async ({from, to}) => {
+    clear();
+    const mine = asked;
     if (!from || !to) return;
     shown.replaceChildren(el('p', {class: 'none'}, 'Asking…'));
     try {
       const r = await get('/v1/fabric/routes', {signal, query: {from, to}});
+      if (mine !== asked) return;
       shown.replaceChildren(section(`From ${r.from.host || r.from.name} to ${r.to.host || r.to.name}`,
         facts([
           ['Shared P_Keys', r.shared_p_keys.length ? r.shared_p_keys.join(' ') : badge('none: no packet passes', 'wait')],
@@ -42,12 +49,8 @@ export function path(signal, draw) {
         el('p', {class: 'none'}, 'Load is the number of routes between hosts that leave by the same link. The map shows the way there as a line, and the way back dashed.')));
       draw([r.there.hops, r.back.hops]);
     } catch (err) {
-      if (!signal.aborted) shown.replaceChildren(refusal(err));
+      if (mine === asked && !signal.aborted) shown.replaceChildren(refusal(err));
     }
   });
-  const clear = () => {
-    shown.replaceChildren();
-    draw([]);
-  };
   return {form, shown, clear};
 }

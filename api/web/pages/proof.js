@@ -35,6 +35,7 @@ export function proof(signal) {
   const refuse = (err) => {
     [ports, newest, refused] = [new Map(), null, err];
   };
+  let asks = 0; // counts what was shown, so that an answer about the present that comes late is not shown of the past
   return {
     order: Object.keys(colors),
     of: (h) => valueOf(ports.get(h.place)),
@@ -44,12 +45,20 @@ export function proof(signal) {
 
     // was takes what was proven at a time of the past, or why that is not known.
     was(page, why) {
+      asks += 1;
       if (page) take(page);
       else refuse(new Error(why));
     },
 
+    // forget drops what was taken of the past.
+    forget() {
+      asks += 1;
+      [ports, newest, refused] = [new Map(), null, null];
+    },
+
     // ask reads the newest proof. A refusal is a state of the map, not of the page.
     async ask() {
+      const mine = asks += 1;
       const items = [];
       let page = null;
       try {
@@ -57,10 +66,10 @@ export function proof(signal) {
           page = await get('/v1/verify/ports', {signal, query: {limit: 5000, after: page?.next}});
           items.push(...page.items);
         } while (page.next);
-        take({...page, items});
+        if (mine === asks) take({...page, items});
       } catch (err) {
         if (signal.aborted || err.status === undefined) throw err;
-        refuse(err);
+        if (mine === asks) refuse(err);
       }
     },
 

@@ -136,6 +136,9 @@ func knownNote(w *cli.Columns, l *changeList) {
 		}
 		w.Text("known from %s until %s", cli.Stamp(k.From), cli.Stamp(k.Until))
 	}
+	if k.Cut > 0 {
+		w.Text("and %d earlier times of which nothing is known, before %s", k.Cut, cli.Stamp(k.Gaps[0].From))
+	}
 	if k.Short {
 		w.Text("earlier times were removed: there is room for no more (history.size)")
 	}
