@@ -2,6 +2,7 @@ package past
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,8 @@ const (
 	aliveEvery = 30 * time.Second
 	// retryAfter is the pause after a write that failed.
 	retryAfter = 30 * time.Second
+	// mostBack is how far the clock may be behind what was recorded last: events of that time get the next millisecond.
+	mostBack = time.Minute
 	// pageSize is how many rows are asked for at once.
 	pageSize = v1.MaxPage
 )
@@ -99,8 +102,14 @@ func (r *Recorder) Run(ctx context.Context) {
 // look records what changed since the last look.
 func (r *Recorder) look(ctx context.Context, now time.Time) {
 	sight := r.Sight()
+	last := r.Spool.Written()
 	switch {
-	case now.Before(r.retry):
+	case now.Before(last.Add(-mostBack)):
+		// Nothing is recorded of a time that may have been recorded already, or is still to come.
+		r.unknown(now, "the clock was set back")
+		r.failed(now, fmt.Errorf("the clock is behind what was recorded last, at %s: wait until then, or stop the service and remove the files of history", last.Format(time.RFC3339)))
+		return
+	case now.Before(r.retry) && r.retry.Sub(now) <= retryAfter:
 		return
 	case sight.Why != "":
 		r.unknown(now, sight.Why)

@@ -3,6 +3,7 @@ package past
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,6 +107,38 @@ func TestManyGaps(t *testing.T) {
 		page, err = s.reader.Changes(t.Context(), v1.PastChangeQuery{From: end}, false)
 		if err != nil || len(page.Gaps) != 1 || page.Gaps[0].Why != "lost for good" || !page.Gaps[0].From.Equal(end) || !page.Gaps[0].Until.Equal(time.Now()) {
 			t.Errorf("what goes on: %+v, %v", page.Gaps, err)
+		}
+	})
+}
+
+// TestClockBack: while the clock is behind what was recorded last nothing is recorded, since no time of it is right; then it goes on.
+func TestClockBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.phases(nil)
+		s.look()
+		ahead := time.Now().Add(time.Hour)
+		s.recorder.look(t.Context(), ahead)
+		s.phases(map[string]v1.Phase{"h0": v1.PhaseAdmitted})
+		s.recorder.look(t.Context(), ahead.Add(time.Second-mostBack)) // a small step
+		s.phases(map[string]v1.Phase{"h0": v1.PhaseAdmitted, "h1": v1.PhaseAdmitted})
+		s.look()
+		if got := s.recorder.said; !strings.Contains(got, "the clock is behind what was recorded last") {
+			t.Errorf("said: %q", got)
+		}
+		all, err := s.reader.Changes(t.Context(), v1.PastChangeQuery{Until: ahead.Add(time.Hour)}, false)
+		if err != nil || len(all.Items) != 1 || all.Items[0].Object != "h0" {
+			t.Errorf("changes while the clock was behind: %+v, %v", all, err)
+		}
+		for range 62 {
+			s.look()
+		}
+		if p := s.at(time.Now(), false); !p.Known || p.Ports[1].Phase != "admitted" || s.recorder.said != "" {
+			t.Errorf("once the clock is beyond it: %v, %q, %+v", p.Known, p.Why, p.Ports)
+		}
+		if k, err := s.reader.Known(t.Context(), false); err != nil || len(k.Gaps) != 1 || k.Gaps[0].Why != "the clock was set back" {
+			t.Errorf("gaps %+v, %v", k.Gaps, err)
 		}
 	})
 }
