@@ -1,6 +1,7 @@
 package past
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,6 +140,18 @@ func TestClockBack(t *testing.T) {
 		}
 		if k, err := s.reader.Known(t.Context(), false); err != nil || len(k.Gaps) != 1 || k.Gaps[0].Why != "the clock was set back" {
 			t.Errorf("gaps %+v, %v", k.Gaps, err)
+		}
+	})
+}
+
+// TestRetryAhead: a pause after a failure that ends far ahead, since the clock went back, is not waited for.
+func TestRetryAhead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.recorder.failed(time.Now().Add(time.Hour), errors.New("full"))
+		if p := s.at(s.look(), false); !p.Known {
+			t.Errorf("not recorded: %s", p.Why)
 		}
 	})
 }
