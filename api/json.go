@@ -1,8 +1,6 @@
 package api
 
 import (
-	"encoding/json"
-
 	"github.com/danielgtaylor/huma/v2"
 
 	"portcullis/api/strictjson"
@@ -27,17 +25,8 @@ func strictJSON() huma.Format {
 	return huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshalStrict}
 }
 
-func unmarshalStrict(data []byte, v any) error { return unmarshalBounded(data, v, maxValues) }
-
-// unmarshalBounded decodes JSON that has at most so many values.
-func unmarshalBounded(data []byte, v any, most int) error {
-	if err := strictjson.CheckMaps(data, most, "labels"); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return err
-	}
-	return strictjson.CheckBase64(data, v)
+func unmarshalStrict(data []byte, v any) error {
+	return strictjson.Unmarshal(data, v, maxValues, "labels")
 }
 
 // manyValues is an API whose requests may have more values than maxValues.
@@ -48,5 +37,5 @@ type manyValues struct {
 
 // Unmarshal implements huma.API. Middleware has seen to it that a body is JSON.
 func (m manyValues) Unmarshal(_ string, data []byte, v any) error {
-	return unmarshalBounded(data, v, m.most)
+	return strictjson.Unmarshal(data, v, m.most, "labels")
 }

@@ -1,13 +1,12 @@
 package api
 
 import (
-	"mime"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/strictjson"
 	v1 "portcullis/api/v1"
 )
 
@@ -15,7 +14,7 @@ import (
 // what it is read as: two readers could else understand it differently.
 func mediaTypes(ctx huma.Context, next func(huma.Context)) {
 	r, w := humachi.Unwrap(ctx)
-	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 || isJSON(mediaType(r.Method), r.Header.Values("Content-Type")) {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 || strictjson.IsJSON(mediaType(r.Method), r.Header.Values("Content-Type")) {
 		next(ctx)
 		return
 	}
@@ -29,19 +28,6 @@ func mediaType(method string) string {
 		return "application/merge-patch+json"
 	}
 	return "application/json"
-}
-
-// isJSON reports whether the values of Content-Type are one, and that is want, a form of JSON, in UTF-8.
-func isJSON(want string, values []string) bool {
-	if len(values) != 1 {
-		return false
-	}
-	kind, params, err := mime.ParseMediaType(values[0])
-	if err != nil || kind != want {
-		return false
-	}
-	charset, named := params["charset"]
-	return len(params) == 0 || named && len(params) == 1 && strings.EqualFold(charset, "utf-8")
 }
 
 // closeAfterChunks has the connection end with the answer to an HTTP/1 request whose body came in chunks. Such a request

@@ -37,6 +37,17 @@ func CheckOther(data []byte, most int, also ...string) error {
 	return check(data, &form{left: most, also: also})
 }
 
+// Unmarshal decodes data into v as encoding/json does, if CheckMaps and CheckBase64 find nothing.
+func Unmarshal(data []byte, v any, most int, maps ...string) error {
+	if err := CheckMaps(data, most, maps...); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return err
+	}
+	return CheckBase64(data, v)
+}
+
 // CheckMaps is as Check, for a form in which the objects that are values of these keys map names to values: their own keys are data,
 // and may be written in any way. None of them may be read into a struct.
 func CheckMaps(data []byte, most int, maps ...string) error {
