@@ -53,6 +53,7 @@ export function past(signal, show) {
   let at = null; // what the map is to show; null: now
   let shown = null; // what it shows
   let until = 0; // of the slider
+  let step = minute; // of the slider, 1 s to a minute
   let asked = 0; // counts what was asked for, so that an answer that comes late is not shown
   let timer = 0;
 
@@ -107,7 +108,7 @@ export function past(signal, show) {
 
   slider.addEventListener('input', () => {
     const s = Number(slider.value);
-    const live = s >= until - minute / 2;
+    const live = s >= until - step / 2;
     slider.setAttribute('aria-valuetext', live ? 'now' : moment(new Date(1000 * s).toISOString()));
     clearTimeout(timer);
     timer = setTimeout(() => go(live ? null : new Date(1000 * s).toISOString()), wait);
@@ -122,8 +123,9 @@ export function past(signal, show) {
     if (at) steps(was);
     else steps({previous: got.changed});
     until = Math.max(Date.now() / 1000, got.until ? seconds(got.until) : 0);
-    const from = got.from ? seconds(got.from) : until;
-    [slider.min, slider.max, slider.step] = [String(Math.min(from, until - minute)), String(until), String(minute)];
+    const from = Math.min(got.from ? Math.ceil(seconds(got.from)) : until, until - 1);
+    step = Math.max(1, Math.min(minute, Math.floor((until - from) / 60)));
+    [slider.min, slider.max, slider.step] = [String(from), String(until), String(step)];
     slider.disabled = !got.from;
     marks.replaceChildren(strip(got, Number(slider.min), until));
     about.replaceChildren(...words(got));
