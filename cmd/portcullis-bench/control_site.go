@@ -156,7 +156,7 @@ const releasedEvery = 100 * time.Millisecond
 // isReleased waits until the service has read back that no port has a P_Key of the tenant.
 func (s *controlSite) isReleased(ctx context.Context, a *agent) error {
 	return program.AwaitEvery(ctx, releasedEvery, a.id+" is released", func() (bool, error) {
-		h, err := s.first.api.Hosts().Get(ctx, a.id)
+		h, err := s.cloud(a).Hosts().Get(ctx, a.id)
 		if err != nil {
 			return false, errors.Join(err, s.first.process.Ended())
 		}
