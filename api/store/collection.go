@@ -183,6 +183,26 @@ func (c Collection[T]) Watch(ctx context.Context, s *Store, from int64) <-chan E
 	return out
 }
 
+// Follow calls all with every record, in key order, and then each with every change since. It returns why it ended: the error of the store,
+// or of ctx.
+func (c Collection[T]) Follow(ctx context.Context, s *Store, all func([]Record[T]), each func(*Event[T])) error {
+	list, revision, err := c.List(ctx, s, "")
+	if err != nil {
+		return err
+	}
+	all(list)
+	for ev := range c.Watch(ctx, s, revision) {
+		if ev.Err != nil {
+			return ev.Err
+		}
+		each(&ev)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return fmt.Errorf("follow %s: the watch ended", c.name)
+}
+
 func (c Collection[T]) events(b Changes) []Event[T] {
 	var out []Event[T]
 	for _, ch := range b.Changes {

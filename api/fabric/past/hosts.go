@@ -2,7 +2,6 @@ package past
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -44,23 +43,13 @@ func (h *Hosts) Follow(ctx context.Context, st *store.Store, log *slog.Logger) {
 }
 
 func (h *Hosts) watch(ctx context.Context, st *store.Store) error {
-	snap, err := st.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	list, _, err := hostrecord.Records().List(ctx, snap, "")
-	if err != nil {
-		return err
-	}
-	all := make(map[string]timeline.Row, len(list))
-	for i := range list {
-		all[list[i].Key] = hostRow(list[i].Key, &list[i].Value)
-	}
-	h.change(func() { h.of, h.why = all, "" })
-	for ev := range hostrecord.Records().Watch(ctx, st, snap.Revision) {
-		if ev.Err != nil {
-			return ev.Err
+	return hostrecord.Records().Follow(ctx, st, func(list []store.Record[hostrecord.Record]) {
+		all := make(map[string]timeline.Row, len(list))
+		for i := range list {
+			all[list[i].Key] = hostRow(list[i].Key, &list[i].Value)
 		}
+		h.change(func() { h.of, h.why = all, "" })
+	}, func(ev *store.Event[hostrecord.Record]) {
 		h.change(func() {
 			if ev.Deleted {
 				delete(h.of, ev.Key)
@@ -68,8 +57,7 @@ func (h *Hosts) watch(ctx context.Context, st *store.Store) error {
 				h.of[ev.Key] = hostRow(ev.Key, &ev.Value)
 			}
 		})
-	}
-	return errors.New("the watch ended")
+	})
 }
 
 func hostRow(id string, r *hostrecord.Record) timeline.Row {

@@ -47,6 +47,7 @@ func Conformance(t *testing.T, open func(testing.TB) *store.Store) {
 		{"lists are of one revision", listedTwice},
 		{"what is read after a snapshot is as of it", readsAfterSnapshot},
 		{"what is shown is current", views},
+		{"records and their changes are followed", follow},
 		{"processes lose no update and see no torn one", concurrent},
 		{"a leased record is read again", leasedIsRead},
 	} {

@@ -400,3 +400,34 @@ func readsAfterSnapshot(t *testing.T, s *store.Store) {
 		}
 	}
 }
+
+// follow: all records are shown first, then each change of them, and the end of the context ends it.
+func follow(t *testing.T, s *store.Store) {
+	put(t, s, "a", note{N: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	errEnough := errors.New("enough")
+	ctx, enough := context.WithCancelCause(ctx)
+	found := map[string]int{}
+	err := notes().Follow(ctx, s, func(all []store.Record[note]) {
+		for _, r := range all {
+			found[r.Key] = r.Value.N
+		}
+		put(t, s, "a", note{N: 2})
+		put(t, s, "b", note{N: 3})
+		if _, err := s.Update(t.Context(), func(tx *store.Tx) error { notes().Delete(tx, "a"); return nil }); err != nil {
+			t.Error(err)
+		}
+	}, func(ev *store.Event[note]) {
+		if !ev.Deleted {
+			found[ev.Key] += 10 * ev.Value.N
+			return
+		}
+		found[ev.Key] += 100
+		enough(errEnough)
+	})
+	if !errors.Is(err, errEnough) {
+		t.Errorf("it ended with %v", err)
+	}
+	same(t, found, map[string]int{"a": 121, "b": 30})
+}

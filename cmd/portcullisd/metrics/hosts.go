@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -100,28 +99,15 @@ func (h *Hosts) Follow(ctx context.Context, st *store.Store, log *slog.Logger) {
 }
 
 func (h *Hosts) watch(ctx context.Context, st *store.Store) error {
-	snap, err := st.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	list, _, err := hostrecord.Records().List(ctx, snap, "")
-	if err != nil {
-		return err
-	}
-	h.takeAll(list)
-	for ev := range hostrecord.Records().Watch(ctx, st, snap.Revision) {
-		if ev.Err != nil {
-			return ev.Err
-		}
+	return hostrecord.Records().Follow(ctx, st, h.takeAll, func(ev *store.Event[hostrecord.Record]) {
 		h.mu.Lock()
+		defer h.mu.Unlock()
 		if ev.Deleted {
 			delete(h.last, ev.Key)
 		} else {
 			h.take(ev.Key, &ev.Value)
 		}
-		h.mu.Unlock()
-	}
-	return errors.New("watch ended")
+	})
 }
 
 // takeAll takes all records there are. Losses that a broken watch did not show are counted too.
