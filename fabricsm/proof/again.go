@@ -356,7 +356,7 @@ func (p *pass) look(only bitset.Set) *pass {
 // port of theirs crosses was known by a packet to or from a party that was looked at, and none was found again.
 func (p *pass) take(was, s *pass) (more []party) {
 	few := slices.Collect(s.only.All())
-	p.transit, p.pairs, p.found = s.transit, 0, map[[2]party]witness{}
+	p.transit, p.pairs, p.found = s.transit, 0, make(map[[2]party]witness, len(was.found))
 	p.done = make([]bitset.Set, len(p.owners))
 	copy(p.done, was.done)
 	for from := range p.done {

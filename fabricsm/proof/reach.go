@@ -70,18 +70,21 @@ func (p *pass) leads() (open, mine *lids) {
 			columns[i] |= w
 		}
 	}
-	at, few := map[int]Ports{}, map[int]Ports{}
+	at, few, switches := make([]Ports, len(p.f.Devices)), make([]Ports, len(p.f.Devices)), 0
 	for i := range p.edges {
 		e, class := &p.edges[i], p.recvOf[i]
 		if class < 0 || !columns.Has(class) {
 			continue
+		}
+		if at[e.at.Device] == (Ports{}) {
+			switches++
 		}
 		at[e.at.Device] = at[e.at.Device].with(e.at.Port)
 		if p.only.Has(e.party) {
 			few[e.at.Device] = few[e.at.Device].with(e.at.Port)
 		}
 	}
-	if len(at) <= mostLeads {
+	if switches <= mostLeads {
 		open = p.leadTo(at)
 	}
 	if p.only == nil {
@@ -90,10 +93,13 @@ func (p *pass) leads() (open, mine *lids) {
 	return open, p.leadTo(few)
 }
 
-func (p *pass) leadTo(at map[int]Ports) *lids {
+func (p *pass) leadTo(at []Ports) *lids {
 	out := &lids{bitset.Of(int(ib.MaxMulticastLID) + 1)}
-	for sw, ports := range at {
-		d := &p.f.Devices[sw]
+	for sw := range at {
+		d, ports := &p.f.Devices[sw], &at[sw]
+		if *ports == (Ports{}) {
+			continue
+		}
 		for lid, num := range d.LFT.Value {
 			if lid <= int(ib.MaxUnicastLID) && ports.Has(num) {
 				out.set.Add(int32(lid))
@@ -102,7 +108,7 @@ func (p *pass) leadTo(at map[int]Ports) *lids {
 		v := d.MulticastDefaults.Value
 		for _, lid := range p.groups {
 			mask := d.MFT.Value[lid]
-			if mask.meets(&ports) || mask == (Ports{}) && (ports.Has(v.Primary) || ports.Has(v.NotPrimary)) {
+			if mask.meets(ports) || mask == (Ports{}) && (ports.Has(v.Primary) || ports.Has(v.NotPrimary)) {
 				out.set.Add(int32(lid))
 			}
 		}
@@ -219,18 +225,10 @@ func (e *ends) find(sw int, lid ib.LID) int32 {
 		}
 		e.when[sw], e.of[sw] = lid, -1 // which stays where the way comes back here
 		e.path = append(e.path, sw)
-		out := e.w.egress(sw, lid)
-		if out == 0 || out == ib.NoPort {
+		if end = e.w.step(sw, lid); end >= noEdge {
 			break
 		}
-		if end = e.w.edgeAt[sw][out]; end >= 0 {
-			break
-		}
-		next := e.w.next[sw][out]
-		if next.Port == 0 {
-			break
-		}
-		sw = next.Device
+		sw = int(nextSwitch - end)
 	}
 	for _, s := range e.path {
 		e.of[s] = end

@@ -15,6 +15,8 @@ const (
 	noParty party = -1
 	// routers is the party of declared routers, which pass packets on. It is no owner.
 	routers party = 0
+
+	noEdge, nextSwitch int32 = -1, -2
 )
 
 // edge is a port of a trusted switch behind which no trusted switch is.
@@ -32,10 +34,11 @@ type wiring struct {
 	parties map[Owner]party
 	uses    []int // by party: how many ports and aliases are of it; 0: it is no party any more
 	edges   []edge
-	edgeAt  [][]int32 // by device and port: index of the edge, -1: none
-	next    [][]Place // by device and port: the port of the trusted switch at the other end; Port 0: none
-	fresh   ib.PKey   // full membership of a partition that is in no table
-	unread  []string  // what was not read, and counts
+	edgeAt  [][]int32      // by device and port: index of the edge, noEdge: none, or nextSwitch minus the index of the trusted switch at the other end
+	next    [][]Place      // by device and port: the port of the trusted switch at the other end; Port 0: none
+	lfts    [][]ib.PortNum // by device: the LFT; nil: it was not read
+	fresh   ib.PKey        // full membership of a partition that is in no table
+	unread  []string       // what was not read, and counts
 	tables  *memo
 
 	beside  []Place  // ports with aliases, and those that are cabled to another adapter
@@ -46,15 +49,18 @@ type wiring struct {
 
 func newWiring(f *Fabric, upper bool) *wiring {
 	w := &wiring{f: f, upper: upper, owners: []Owner{{Kind: Infrastructure, Name: "routers"}}, uses: []int{0}, parties: map[Owner]party{}, tables: &memo{by: map[string]keys{}}, routed: true}
-	w.edgeAt, w.next = make([][]int32, len(f.Devices)), make([][]Place, len(f.Devices))
+	w.edgeAt, w.next, w.lfts = make([][]int32, len(f.Devices)), make([][]Place, len(f.Devices)), make([][]ib.PortNum, len(f.Devices))
 	ports := 0
 	for i := range f.Devices {
 		ports += len(f.Devices[i].Ports)
 	}
-	edgeAt, next := slices.Repeat([]int32{-1}, ports), make([]Place, ports)
+	edgeAt, next := slices.Repeat([]int32{noEdge}, ports), make([]Place, ports)
 	for i := range f.Devices {
 		d := &f.Devices[i]
 		n := len(d.Ports)
+		if d.LFT.known() {
+			w.lfts[i] = d.LFT.Value
+		}
 		w.edgeAt[i], edgeAt = edgeAt[:n:n], edgeAt[n:]
 		w.next[i], next = next[:n:n], next[n:]
 		for num := range d.Ports {
@@ -106,7 +112,7 @@ func (w *wiring) cable(at Place) {
 	far, agreed := w.f.far(at)
 	if agreed && w.f.Devices[far.Device].trusted() {
 		if w.carries(far) {
-			w.next[at.Device][at.Port] = far
+			w.next[at.Device][at.Port], w.edgeAt[at.Device][at.Port] = far, nextSwitch-int32(far.Device)
 		}
 		return
 	}
@@ -225,11 +231,18 @@ func (w *wiring) mlids() []ib.LID {
 
 // egress returns the port by which a switch sends a unicast LID; ib.NoPort drops it.
 func (w *wiring) egress(sw int, lid ib.LID) ib.PortNum {
-	t := &w.f.Devices[sw].LFT
-	if !t.known() || int(lid) >= len(t.Value) || int(t.Value[lid]) >= len(w.next[sw]) {
-		return ib.NoPort
+	if t := w.lfts[sw]; int(lid) < len(t) && int(t[lid]) < len(w.next[sw]) {
+		return t[lid]
 	}
-	return t.Value[lid]
+	return ib.NoPort
+}
+
+// step returns what is behind the port by which a switch sends a unicast LID, as edgeAt has it.
+func (w *wiring) step(sw int, lid ib.LID) int32 {
+	if out := w.egress(sw, lid); out != ib.NoPort {
+		return w.edgeAt[sw][out]
+	}
+	return noEdge
 }
 
 // fan returns the ports by which a switch sends a multicast LID that came in by a port.
