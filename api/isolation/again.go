@@ -221,7 +221,11 @@ func (p *Proven) wholeAgain(was *Proven, d *proof.Difference) *reporter {
 	r.ghosts(p.ghostly())
 	r.apart = r.byRoutes()
 	sold := p.in.sold(was.in)
-	if len(sold) > 0 {
+	switch {
+	case len(sold) == 0:
+	case r.moved(before, sold):
+		sold = nil // nothing but what differs is counted again
+	default:
 		r.sold(before, sold)
 	}
 	differ := map[pair]bool{}
@@ -244,6 +248,31 @@ func (p *Proven) wholeAgain(was *Proven, d *proof.Difference) *reporter {
 	}
 	r.open()
 	return r
+}
+
+// moved counts the ports again that are of another party. It reports false if that is not enough: a port was not found, or a party is new,
+// or gone.
+func (r *reporter) moved(before *reporter, sold map[proof.Owner]bool) bool {
+	if r.missing > 0 || len(r.lacks) > 0 {
+		return false
+	}
+	for o := range sold {
+		_, was := before.result.Party(o)
+		_, is := r.result.Party(o)
+		if was != is || !is || r.parties[o] == nil {
+			return false
+		}
+	}
+	for i := range r.in.ends {
+		from, to := before.in.ends[i].owner, r.in.ends[i].owner
+		if from == to {
+			continue
+		}
+		a, b := r.parties[from], r.parties[to]
+		a.Declared, a.Found = a.Declared-1, a.Found-1
+		b.Declared, b.Found = b.Declared+1, b.Found+1
+	}
+	return true
 }
 
 // sold counts the ports of all parties again, and the pairs of those that have, or had, a port that is of another one now.

@@ -364,18 +364,21 @@ func example(c *proof.CounterExample) v1.IsolationExample {
 
 // conclude decides the verdicts.
 func (r *reporter) conclude() {
-	tenants := false
+	tenants, listed := false, make([]*v1.IsolationParty, 0, len(r.parties))
 	for owner, p := range r.parties {
 		p.Verdict = verdictOf(&p.Pairs, r.lacks[owner])
 		tenants = tenants || p.Tenant && (r.tenant == "" || owner == r.asked())
 		if r.tenant == "" || owner == r.asked() || p.Pairs != (v1.IsolationPairs{}) {
-			r.out.Parties = append(r.out.Parties, *p)
+			listed = append(listed, p)
 		}
 	}
-	rank := []string{v1.Leaks, v1.IsolationUnknown, v1.Isolated}
-	slices.SortFunc(r.out.Parties, func(a, b v1.IsolationParty) int {
-		return cmp.Or(cmp.Compare(slices.Index(rank, a.Verdict), slices.Index(rank, b.Verdict)), strings.Compare(a.Name, b.Name))
+	slices.SortFunc(listed, func(a, b *v1.IsolationParty) int {
+		return cmp.Or(cmp.Compare(rank(a.Verdict), rank(b.Verdict)), strings.Compare(a.Name, b.Name))
 	})
+	r.out.Parties = make([]v1.IsolationParty, len(listed))
+	for i, p := range listed {
+		r.out.Parties[i] = *p
+	}
 	missing := false
 	for owner, lacks := range r.lacks {
 		missing = missing || lacks && (r.tenant == "" || owner == r.asked())
@@ -394,6 +397,11 @@ func (r *reporter) conclude() {
 	default:
 		r.out.Reason = "values were not read on which a packet depends"
 	}
+}
+
+// rank returns the place of a verdict in the order in which parties are listed.
+func rank(verdict string) int {
+	return slices.Index([]string{v1.Leaks, v1.IsolationUnknown, v1.Isolated}, verdict)
 }
 
 // verdictOf returns the worst verdict.
