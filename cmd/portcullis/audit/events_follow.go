@@ -24,7 +24,7 @@ const (
 // followEvents prints events until ctx ends or the service refuses. A stream that breaks is opened again where it broke.
 func followEvents(ctx context.Context, env *cli.Env, c *client.Client, q v1.EventWatch) error {
 	if !env.Tabular() && !env.JSON() {
-		return &cli.UsageError{Msg: "--follow cannot print YAML", Hint: "use -o json: an object on each line"}
+		return &cli.UsageError{Msg: "--follow prints a table or JSON", Hint: "use -o json: an object on each line"}
 	}
 	pause := firstPause
 	for {

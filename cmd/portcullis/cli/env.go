@@ -25,21 +25,21 @@ type Env struct {
 
 // New returns an environment that prints tables until the flags of root say otherwise.
 func New(stdin io.Reader, stdout, stderr io.Writer) *Env {
-	return &Env{In: stdin, Out: stdout, Err: stderr, output: formatTable}
+	return &Env{In: stdin, Out: stdout, Err: stderr, output: format{kind: formatTable}}
 }
 
 // Flags adds the options that all commands have to root.
 func (env *Env) Flags(root *cobra.Command) {
 	root.PersistentPreRun = func(*cobra.Command, []string) {
 		if env.json {
-			env.output = formatJSON
+			env.output = format{kind: formatJSON}
 		}
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &UsageError{Msg: err.Error(), Hint: c.CommandPath() + " --help names the options"}
 	})
 	f := root.PersistentFlags()
-	f.VarP(&env.output, "output", "o", "output format: table, json or yaml")
+	f.VarP(&env.output, "output", "o", "output format: "+wantFormat)
 	f.BoolVar(&env.json, "json", false, "short for --output json")
 	f.StringVar(&env.conn.service, "service", "", "URL of the service, https://HOST:PORT")
 	f.StringVar(&env.conn.socket, "socket", "", "unix socket of a subnet manager on this machine, instead of a service")
@@ -49,16 +49,21 @@ func (env *Env) Flags(root *cobra.Command) {
 	f.StringVar(&env.conn.keyFile, "client-key", "", "PEM file of its private key")
 	f.StringVar(&env.conn.configFile, "config", "", "configuration file (default ~/.config/portcullis/config.yaml)")
 	f.StringVar(&env.conn.context, "context", "", "context of ~/.config/portcullis/contexts.yaml to use, instead of the current one")
-	if err := root.RegisterFlagCompletionFunc("context", CompleteContexts); err != nil {
-		panic(err) // the option was added above
+	for name, complete := range map[string]cobra.CompletionFunc{"context": CompleteContexts, "output": completeFormats} {
+		if err := root.RegisterFlagCompletionFunc(name, complete); err != nil {
+			panic(err) // the option was added above
+		}
 	}
 }
 
 // Local reports whether a subnet manager on this machine is asked, instead of a service.
 func (env *Env) Local() bool { return env.conn.socket != "" }
 
-// Tabular reports whether people read the output: it is neither JSON nor YAML.
-func (env *Env) Tabular() bool { return env.output == formatTable }
+// Tabular reports whether people read the output: it is a table.
+func (env *Env) Tabular() bool { return env.output.kind == formatTable || env.Wide() }
+
+// Wide reports whether tables have more columns.
+func (env *Env) Wide() bool { return env.output.kind == formatWide }
 
 // JSON reports whether results are printed as JSON.
-func (env *Env) JSON() bool { return env.output == formatJSON }
+func (env *Env) JSON() bool { return env.output.kind == formatJSON }

@@ -12,31 +12,6 @@ import (
 	"portcullis/cmd/internal/terminal"
 )
 
-// format is how results are printed.
-type format string
-
-const (
-	formatTable format = "table"
-	formatJSON  format = "json"
-	formatYAML  format = "yaml"
-)
-
-// Set, String and Type implement pflag.Value.
-func (f *format) Set(s string) error {
-	switch v := format(s); v {
-	case formatTable, formatJSON, formatYAML:
-		*f = v
-		return nil
-	default:
-		return fmt.Errorf("want table, json or yaml")
-	}
-}
-
-func (f *format) String() string { return string(*f) }
-
-// Type names the value in help texts.
-func (f *format) Type() string { return "FORMAT" }
-
 // PrintJSON writes v so that a terminal shows it as it is, too.
 func (env *Env) PrintJSON(v any) error {
 	e := terminal.NewEncoder(env.Out)
@@ -77,22 +52,25 @@ func plainStyle(n *yaml.Node) {
 	}
 }
 
-// Print writes v as JSON or YAML, or the output of table as aligned columns. Cells are separated by tabs.
+// Print writes v as JSON, as YAML, or what a JSONPath finds in it; or the output of table as aligned columns. Cells are separated by tabs.
 func (env *Env) Print(v any, table func(w *Columns)) error {
-	switch env.output {
+	switch env.output.kind {
 	case formatJSON:
 		return env.PrintJSON(v)
 	case formatYAML:
 		return env.printYAML(v)
-	case formatTable:
+	case formatPath:
+		return env.printPath(v)
 	}
-	c := &Columns{out: env.Out}
+	c := &Columns{Wide: env.Wide(), out: env.Out}
 	table(c)
 	return c.end()
 }
 
 // Columns writes aligned columns, two spaces apart, until the first error.
 type Columns struct {
+	Wide bool // columns are wanted that most people need rarely
+
 	out io.Writer
 	tab *tabwriter.Writer
 	err error

@@ -1,10 +1,14 @@
 package host
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/spf13/cobra"
 
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
+	"portcullis/fabricsm/ib"
 )
 
 func hostList(env *cli.Env) *cobra.Command {
@@ -18,9 +22,10 @@ func hostList(env *cli.Env) *cobra.Command {
 The options select hosts; a host is listed if it meets all of them. A host that is released
 belongs to no tenant and no cluster.
 
-JSON and YAML show all of each host, about 2 kB for a host of 8 adapters. --view shows less.`,
+JSON, YAML and wide tables are made of all of each host, about 2 kB for a host of 8 adapters.
+--view shows less.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if view == "" && !env.Tabular() {
+			if view == "" && (env.Wide() || !env.Tabular()) {
 				view = v1.ViewFull
 			}
 			c, err := env.Connect()
@@ -34,6 +39,10 @@ JSON and YAML show all of each host, about 2 kB for a host of 8 adapters. --view
 					return err
 				}
 				return env.Print(v1.List[v1.Host]{Items: hosts}, func(w *cli.Columns) {
+					if w.Wide {
+						wideTable(w, &labels, hosts)
+						return
+					}
 					lines := make([]v1.HostSummary, len(hosts))
 					for i := range hosts {
 						lines[i] = hosts[i].Summary()
@@ -88,5 +97,23 @@ func hostTable(w *cli.Columns, labels *cli.LabelColumn, hosts []v1.HostSummary) 
 	for i := range hosts {
 		h := &hosts[i]
 		w.Row(labels.Cells(h.Labels, h.ID, h.Tenant, h.Cluster, string(h.Phase), cli.PKey(h.PKey), h.Why)...)
+	}
+}
+
+// wideTable is hostTable with what a full view has.
+func wideTable(w *cli.Columns, labels *cli.LabelColumn, hosts []v1.Host) {
+	w.Row(labels.Head("HOST", "TENANT", "CLUSTER", "PHASE", "P_KEY", "EPOCH", "SINCE", "ATTESTED", "CLASS", "RACK", "ADAPTERS", "PORTS SEEN", "WHY NOT")...)
+	for i := range hosts {
+		h, s := &hosts[i], hosts[i].Summary()
+		ports, seen := 0, 0
+		for k := range h.HCAs {
+			for j := range h.HCAs[k].Ports {
+				if ports++; h.HCAs[k].Ports[j].Seen != (ib.Place{}) {
+					seen++
+				}
+			}
+		}
+		w.Row(labels.Cells(h.Labels, h.ID, h.Tenant, h.Cluster, string(s.Phase), cli.PKey(s.PKey), strconv.FormatInt(h.Epoch, 10), cli.Stamp(s.Since),
+			cli.Stamp(h.Status.Attested), h.Class, h.Rack, strconv.Itoa(len(h.HCAs)), fmt.Sprintf("%d of %d", seen, ports), s.Why)...)
 	}
 }

@@ -42,9 +42,17 @@ func clusterList(env *cli.Env) *cobra.Command {
 }
 
 func clusterTable(w *cli.Columns, labels *cli.LabelColumn, clusters ...v1.Cluster) {
-	w.Row(labels.Head("CLUSTER", "TENANT", "P_KEY", "HOSTS", "CREATED")...)
+	head := []string{"CLUSTER", "TENANT", "P_KEY", "HOSTS", "CREATED"}
+	if w.Wide {
+		head = append(head, "USES", "USED BY", "SET")
+	}
+	w.Row(labels.Head(head...)...)
 	for _, c := range clusters {
-		w.Row(labels.Cells(c.Labels, c.Name, c.Tenant, cli.PKey(c.PKey), strconv.Itoa(len(c.Hosts)), cli.Stamp(c.Created))...)
+		cells := []string{c.Name, c.Tenant, cli.PKey(c.PKey), strconv.Itoa(len(c.Hosts)), cli.Stamp(c.Created)}
+		if w.Wide {
+			cells = append(cells, strings.Join(c.Uses, " "), strings.Join(c.Users, " "), c.Set)
+		}
+		w.Row(labels.Cells(c.Labels, cells...)...)
 	}
 }
 
