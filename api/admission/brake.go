@@ -213,7 +213,7 @@ func (s *Service) noLongerHeld(ctx context.Context, tx *store.Tx, on *braking, h
 			since := b.Engaged
 			b.Engaged, b.Recent = time.Time{}, nil
 			if err := events.Record(ctx, tx, s.now(), v1.Event{
-				Type: events.BrakeEnded, By: events.ByService, Cause: "ended", Expected: "few hosts lose memberships by themselves",
+				Type: events.BrakeEnded, By: events.ByService, Cause: class, Expected: "few hosts lose memberships by themselves",
 				Seen: fmt.Sprintf("no host would lose memberships any more; the brake of class %s kept them since %s", class, since.Format(time.RFC3339)),
 			}); err != nil {
 				return err
@@ -354,7 +354,7 @@ func (s *Service) ReleaseBrake(ctx context.Context, actor string, in v1.BrakeRel
 			return err
 		}
 		if err := events.Record(ctx, tx, s.now(), v1.Event{
-			Type: events.BrakeEnded, By: events.ByService, Cause: "released", Expected: "few hosts lose memberships by themselves",
+			Type: events.BrakeEnded, By: events.ByService, Cause: in.Class, Expected: "few hosts lose memberships by themselves",
 			Seen: fmt.Sprintf("%s had %d hosts go on that the brake of class %s kept: %s", actor, was.Held, in.Class, b.Reason),
 		}); err != nil {
 			return err

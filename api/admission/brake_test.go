@@ -110,7 +110,7 @@ func TestBrakeOnDeniedEKs(t *testing.T) {
 	l.wantPhases("the one that is denied still is held with the rest", v1.PhaseAdmitted, "host-2")
 	deny()
 	l.wantPhases("the list is mended", v1.PhaseAdmitted, all[1:]...)
-	if got := l.brakeEvents(); !slices.Equal(got, []string{"admission.brake evidence", "admission.brake-ended ended"}) {
+	if got := l.brakeEvents(); !slices.Equal(got, []string{"admission.brake evidence", "admission.brake-ended evidence"}) {
 		t.Errorf("told %q", got)
 	}
 	deny("host-3")
@@ -152,7 +152,7 @@ func TestBrakeIsReleased(t *testing.T) {
 	l.settle()
 	l.wantPhases("released", v1.PhaseAwaiting, "host-1", "host-2")
 	l.wantPhases("not denied", v1.PhaseAdmitted, "host-3")
-	if got := l.brakeEvents(); !slices.Equal(got, []string{"admission.brake evidence", "admission.brake-ended released"}) {
+	if got := l.brakeEvents(); !slices.Equal(got, []string{"admission.brake evidence", "admission.brake-ended evidence"}) {
 		t.Errorf("told %q", got)
 	}
 	held, _, err := HeldHosts().List(t.Context(), l.store, "")

@@ -19,7 +19,7 @@ type ended struct {
 // pairs lists what lasts. Types in no pair report a moment.
 func pairs() []ended {
 	return []ended{
-		{BrakeEngaged, BrakeEnded, false},
+		{BrakeEngaged, BrakeEnded, true},
 		{EvidenceOutdated, EvidenceCurrent, true},
 		{AuditBroken, AuditWhole, false},
 		{FabricBlind, FabricSeen, false},

@@ -58,8 +58,8 @@ func Kinds() []Kind {
 			Page: "operate/availability.md#the-brake", About: "admission",
 		},
 		{
-			Type: BrakeEnded, Severity: Notice, Causes: []string{"ended", "released"},
-			What: "no host keeps memberships that automatic causes would take any more, or an operator released the brake",
+			Type: BrakeEnded, Severity: Notice, Causes: []string{"adoption", "drift", "evidence", "place"},
+			What: "no host keeps memberships any more that this class of causes would take, or an operator released its brake",
 			Page: "operate/availability.md#the-brake", About: "admission",
 		},
 		{

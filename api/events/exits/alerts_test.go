@@ -64,11 +64,14 @@ func TestStanding(t *testing.T) {
 		of(events.StoreShort, "soon", "", 40), of(events.StoreRoom, "room", "", 30), // ended half an hour ago
 		of(events.AuditBroken, "cut", "", 200), of(events.AuditWhole, "verified", "", 100), // ended long ago
 		of(events.DriftFound, "stray", "h1", 10), of(events.DriftEnded, "stray", "h2", 5), of(events.DriftEnded, "missing", "h1", 5), // ends of others
+		of(events.BrakeEngaged, "evidence", "", 30), of(events.BrakeEngaged, "drift", "", 20), of(events.BrakeEnded, "drift", "", 10), // one class ended
 		of(events.LockChanged, "epoch", "h1", 59), of(events.LockChanged, "epoch", "h2", 61), // moments
 		of(events.IsolationLost, "leak", "", 20), of(events.IsolationRegained, "proven", "", 20),
 		of(events.EvidenceCurrent, "ek", "h9", 1), // of what began before there were records
 	}
 	want := []string{
+		"alertname=admission.brake cause=drift severity=critical -20m0s -10m0s",
+		"alertname=admission.brake cause=evidence severity=critical -30m0s 1h0m0s",
 		"alertname=drift.found cause=stray host=h1 severity=warning -10m0s 1h0m0s",
 		"alertname=fabric.blind severity=critical -3h20m0s 1h0m0s",
 		"alertname=isolation.lost severity=critical -20m0s -20m0s",
@@ -78,7 +81,7 @@ func TestStanding(t *testing.T) {
 	equal(t, "all", Standing(all, noon, nil, func(*v1.Event) bool { return true }), want...)
 	slices.Reverse(all)
 	equal(t, "in another order", Standing(all, noon, nil, func(*v1.Event) bool { return true }), want...)
-	equal(t, "critical", Standing(all, noon, nil, func(e *v1.Event) bool { return e.Severity == events.Critical }), want[1], want[2], want[3])
+	equal(t, "critical", Standing(all, noon, nil, func(e *v1.Event) bool { return e.Severity == events.Critical }), want[0], want[1], want[3], want[4], want[5])
 }
 
 // A clock that was set back leaves events of the future. No alert of them ends before it starts.
