@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -40,7 +41,7 @@ func adopts[I, T any](s *Server, a huma.API, op operation, do func(Adopter, cont
 	op.tag = "adoption"
 	register(s, a, op, func(ctx context.Context, in *I) (*bodyOutput[T], error) {
 		if s.adopter == nil {
-			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process adopts nothing", "ask the service")
+			return nil, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process adopts nothing", "ask the service")
 		}
 		body, err := do(s.adopter, ctx, in)
 		return &bodyOutput[T]{body}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
 
+	"portcullis/api/problem"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -97,8 +98,8 @@ func (s *Server) attestRoutes(a huma.API) {
 	}, s.attestStatus)
 }
 
-func noStatusToken() *problem {
-	return newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no current status token or certificate was sent",
+func noStatusToken() *problem.Problem {
+	return problem.New(http.StatusUnauthorized, v1.CodeUnauthenticated, "no current status token or certificate was sent",
 		"attest again; accepted evidence earns a token")
 }
 
@@ -117,7 +118,7 @@ func byStatusToken[T any](ctx context.Context, authorization string, f func(ctx 
 
 // withoutCredential returns the answer for a host whose token or certificate does not count.
 func withoutCredential(ctx context.Context, err error) error {
-	p, fault := hostProblemOf(err)
+	p, fault := problem.OfHost(err)
 	if p.Code == v1.CodeEvidenceRefused {
 		p = noStatusToken()
 	}
@@ -130,7 +131,7 @@ func (s *Server) renewSeal(ctx context.Context, in *renewSealInput) (*renewSealO
 	seal, err := byStatusToken(ctx, in.Authorization, func(ctx context.Context, token string) (*attest.Seal, error) {
 		seal, err := s.backend.Attestation.RenewSeal(ctx, token, in.ID)
 		if e, ok := errors.AsType[*refusal.Error](err); ok && e.Code == v1.CodeSealClosed {
-			return nil, newProblem(http.StatusConflict, v1.CodeSealClosed, "this host's evidence can not be sealed any more",
+			return nil, problem.New(http.StatusConflict, v1.CodeSealClosed, "this host's evidence can not be sealed any more",
 				"reboot the host into its provisioning image and attest again")
 		}
 		return seal, err
@@ -185,7 +186,7 @@ func (s *Server) binding(state *tls.ConnectionState) ([]byte, error) {
 	if s.channel == ChannelOff {
 		return nil, nil
 	}
-	refused := newProblem(http.StatusUpgradeRequired, v1.CodeChannelBinding,
+	refused := problem.New(http.StatusUpgradeRequired, v1.CodeChannelBinding,
 		"evidence must come over a TLS 1.3 connection that ends at the service",
 		"connect without a TLS proxy in between, or set channel_binding: off on the service")
 	if state == nil || state.Version < tls.VersionTLS13 {

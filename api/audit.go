@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"portcullis/api/audit"
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -39,7 +40,7 @@ func (s *Server) auditRoutes(a huma.API) {
 		}
 		body, err := s.audit.List(ctx, in.AuditQuery)
 		if errors.Is(err, audit.ErrCursor) {
-			return nil, newProblem(http.StatusUnprocessableEntity, v1.CodeCursor, err.Error(), "begin without after")
+			return nil, problem.New(http.StatusUnprocessableEntity, v1.CodeCursor, err.Error(), "begin without after")
 		}
 		return &bodyOutput[v1.AuditEntries]{body}, err
 	})
@@ -75,6 +76,6 @@ func (s *Server) auditRoutes(a huma.API) {
 	})
 }
 
-func noAudit() *problem {
-	return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process does not read the audit log", "ask the service")
+func noAudit() *problem.Problem {
+	return problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process does not read the audit log", "ask the service")
 }

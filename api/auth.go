@@ -13,6 +13,7 @@ import (
 	"portcullis/api/credential"
 	"portcullis/api/oidc"
 	"portcullis/api/preauth"
+	"portcullis/api/problem"
 	"portcullis/api/roles"
 	"portcullis/api/tenancy"
 	v1 "portcullis/api/v1"
@@ -72,7 +73,7 @@ func knownToken(s *Server, token string, now time.Time) (credential.Principal, b
 
 // verified returns the owner of a token of an identity provider. A token that is not known takes one of the slots that all
 // requests without a credential share.
-func verified(s *Server, r *http.Request, v TokenVerifier, token string, now time.Time) (credential.Principal, *problem) {
+func verified(s *Server, r *http.Request, v TokenVerifier, token string, now time.Time) (credential.Principal, *problem.Problem) {
 	who, err := v.Authenticate(r.Context(), token, now, func(ctx context.Context) (func(), bool) {
 		return s.preauth.Enter(ctx, preauth.SourceOf(r.RemoteAddr))
 	})
@@ -83,14 +84,14 @@ func verified(s *Server, r *http.Request, v TokenVerifier, token string, now tim
 	switch {
 	case !ok:
 		noteFault(r.Context(), err)
-		return who, internalProblem()
+		return who, problem.Internal()
 	case refused.Busy:
 		s.metrics.refused("work")
-		return who, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, refused.Detail, refused.Hint)
+		return who, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable, refused.Detail, refused.Hint)
 	case refused.Forbidden:
-		return who, newProblem(http.StatusForbidden, v1.CodeForbidden, refused.Detail, refused.Hint)
+		return who, problem.New(http.StatusForbidden, v1.CodeForbidden, refused.Detail, refused.Hint)
 	default:
-		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "the token of an identity provider is refused: "+refused.Detail, refused.Hint)
+		return who, problem.New(http.StatusUnauthorized, v1.CodeUnauthenticated, "the token of an identity provider is refused: "+refused.Detail, refused.Hint)
 	}
 }
 
@@ -101,8 +102,8 @@ func (s *Server) authorize(id string, a access) func(huma.Context, func(huma.Con
 	return func(ctx huma.Context, next func(huma.Context)) {
 		host, refused := s.admitPeer(ctx.Context(), a)
 		if refused != nil {
-			r, w := humachi.Unwrap(ctx)
-			writeProblem(w, r, refused)
+			_, w := humachi.Unwrap(ctx)
+			problem.Write(w, refused)
 			return
 		}
 		if host.cert != nil {
@@ -117,7 +118,7 @@ func (s *Server) authorize(id string, a access) func(huma.Context, func(huma.Con
 		who, refused := s.authenticate(r, id, a)
 		if refused != nil {
 			s.noteEnded(r)
-			writeProblem(w, r, refused)
+			problem.Write(w, refused)
 			return
 		}
 		noteActor(ctx.Context(), who.Name)
@@ -156,17 +157,17 @@ func scopeOf(p *credential.Principal) *tenancy.Scope {
 }
 
 // authenticate returns the owner of the credential of a request, or why it does not open the operation id, of access a.
-func (s *Server) authenticate(r *http.Request, id string, a access) (credential.Principal, *problem) {
+func (s *Server) authenticate(r *http.Request, id string, a access) (credential.Principal, *problem.Problem) {
 	who, refused := ownerOf(s, r)
 	switch {
 	case refused != nil:
 		return who, refused
 	case !a.asksCredential() || !roles.Allows(who.Role, id):
-		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
+		return who, problem.New(http.StatusForbidden, v1.CodeForbidden,
 			who.Kind()+" "+who.Name+" has the role "+string(who.Role)+", which may not do this",
 			"use a "+who.Kind()+" with the role "+roles.OneOf(roles.Of(id)))
 	case who.PKeys != nil && (a == accessOperate || a == accessAudit):
-		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
+		return who, problem.New(http.StatusForbidden, v1.CodeForbidden,
 			who.Kind()+" "+who.Name+" has ranges of P_Keys (p_keys), and this is about more than the clusters of these",
 			"use a "+who.Kind()+" without p_keys")
 	}
@@ -174,7 +175,7 @@ func (s *Server) authenticate(r *http.Request, id string, a access) (credential.
 }
 
 // ownerOf returns the owner of the credential of a request, or why it has none.
-func ownerOf(s *Server, r *http.Request) (credential.Principal, *problem) {
+func ownerOf(s *Server, r *http.Request) (credential.Principal, *problem.Problem) {
 	if shown := shownBy(s, r); shown != nil {
 		return machineOf(s, r, shown)
 	}
@@ -186,13 +187,13 @@ func ownerOf(s *Server, r *http.Request) (credential.Principal, *problem) {
 	was, ended := s.tokens.Load().Ended(token, now)
 	switch {
 	case token == "":
-		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
+		return who, problem.New(http.StatusUnauthorized, v1.CodeUnauthenticated,
 			"no operator token was sent", "send the header Authorization: Bearer TOKEN")
 	case ended:
-		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
+		return who, problem.New(http.StatusUnauthorized, v1.CodeUnauthenticated,
 			"token "+was.Name+" ended at "+was.Expires.UTC().Format(time.RFC3339), "use another token; portcullisd token makes one")
 	case !ok:
-		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
+		return who, problem.New(http.StatusUnauthorized, v1.CodeUnauthenticated,
 			"the token that was sent is not known here", "compare it with the tokens file of the service, which a reload reads again")
 	}
 	return who, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -95,7 +96,7 @@ func (s *Server) backupStreams(a huma.API) {
 		}
 		f, err := s.backups.Open(in.Name)
 		if err != nil {
-			p, fault := problemOf(err)
+			p, fault := problem.Of(err)
 			noteFault(ctx, fault)
 			return nil, p
 		}
@@ -114,7 +115,7 @@ func (s *Server) backupStreams(a huma.API) {
 
 // streamBackup answers with a backup, or with a problem as long as nothing was sent.
 func (s *Server) streamBackup(ctx context.Context, c huma.Context) {
-	r, w := humachi.Unwrap(c)
+	_, w := humachi.Unwrap(c)
 	began := false
 	err := s.backups.Stream(ctx, actor(ctx), func(v1.Backup) io.Writer {
 		began = true
@@ -125,9 +126,9 @@ func (s *Server) streamBackup(ctx context.Context, c huma.Context) {
 	case began:
 		s.cutOff(ctx, fmt.Errorf("send a backup: %w", err))
 	default:
-		p, fault := problemOf(err)
+		p, fault := problem.Of(err)
 		noteFault(ctx, fault)
-		writeProblem(w, r, p)
+		problem.Write(w, p)
 	}
 }
 
@@ -145,6 +146,6 @@ func (s *Server) cutOff(ctx context.Context, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-func noBackups() *problem {
-	return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process makes no backups", "ask the service")
+func noBackups() *problem.Problem {
+	return problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process makes no backups", "ask the service")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
@@ -17,13 +18,6 @@ type Clock interface {
 	Clock(ctx context.Context) (*v1.Clock, error)
 	// SetClock has the recorded time be what the machine shows.
 	SetClock(ctx context.Context, actor string, in v1.ClockSet) (*v1.Clock, error)
-}
-
-// granting are the operations that grant something, or begin what a time ends. They are refused while the clock is
-// not believed; all others go on, removals among them.
-var granting = []string{
-	"open-session", "submit-evidence", "submit-seal", "renew-seal", "order-locks", "assign-host", "use-cluster",
-	"waive-reference", "approve-reference", "confirm-repair", "confirm-rma", "approve-review",
 }
 
 // believes refuses what would be granted by a clock that is not believed.
@@ -47,7 +41,7 @@ func (s *Server) clockRoutes(a huma.API) {
 		if s.clock != nil {
 			return nil
 		}
-		return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process keeps no time of its own", "ask the service")
+		return problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process keeps no time of its own", "ask the service")
 	}
 	register(s, a, operation{
 		id: "get-clock", method: http.MethodGet, path: "/v1/clock", tag: "clock", access: accessView,

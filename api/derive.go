@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -24,7 +25,7 @@ func derives[I, O any](s *Server, a huma.API, op operation, do func(Deriver, con
 	op.tag, op.leader = "inventory", true
 	register(s, a, op, func(ctx context.Context, in *I) (*O, error) {
 		if s.derived == nil {
-			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process keeps no revisions of the topology", "ask the service")
+			return nil, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process keeps no revisions of the topology", "ask the service")
 		}
 		return do(s.derived, ctx, in)
 	})

@@ -10,6 +10,7 @@ import (
 
 	"portcullis/api/events/cloudevent"
 	"portcullis/api/events/feed"
+	"portcullis/api/problem"
 	"portcullis/api/sse"
 	v1 "portcullis/api/v1"
 )
@@ -74,6 +75,6 @@ func streamEvents(ctx context.Context, w http.ResponseWriter, stream *feed.Strea
 	return nil
 }
 
-func noEvents() *problem {
-	return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process keeps no events", "ask the service")
+func noEvents() *problem.Problem {
+	return problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process keeps no events", "ask the service")
 }

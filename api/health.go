@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"portcullis/api/problem"
 	"portcullis/api/roles"
 	v1 "portcullis/api/v1"
 )
@@ -36,7 +37,7 @@ func (s *Server) answerReady(w http.ResponseWriter, r *http.Request, part string
 		all := answer.Checks
 		answer.Checks = slices.DeleteFunc(slices.Clone(all), func(c v1.Condition) bool { return c.Name != part })
 		if len(answer.Checks) == 0 {
-			writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "this process has no such part", partsHint(all)))
+			problem.Write(w, problem.New(http.StatusNotFound, v1.CodeNotFound, "this process has no such part", partsHint(all)))
 			return
 		}
 	}

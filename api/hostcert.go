@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"portcullis/api/preauth"
+	"portcullis/api/problem"
 	"portcullis/api/refusal"
 	v1 "portcullis/api/v1"
 )
@@ -102,7 +103,7 @@ func peerOf(ctx context.Context) peer {
 
 // certified finds out which host's certificate came with the connection, if one did. One that
 // is not in force and a host's opens nothing, whatever else is sent. That of a machine is left to ownerOf.
-func (s *Server) certified(ctx context.Context, state *tls.ConnectionState) (peer, *problem) {
+func (s *Server) certified(ctx context.Context, state *tls.ConnectionState) (peer, *problem.Problem) {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return peer{}, nil
 	}
@@ -115,32 +116,32 @@ func (s *Server) certified(ctx context.Context, state *tls.ConnectionState) (pee
 	case refusal.IsKind(err, refusal.Refused):
 		return peer{}, unknownCertificate()
 	case err != nil:
-		p, fault := hostProblemOf(err)
+		p, fault := problem.OfHost(err)
 		noteFault(ctx, fault)
 		return peer{}, p
 	}
 	return peer{host, cert}, nil
 }
 
-func unknownCertificate() *problem {
-	return newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
+func unknownCertificate() *problem.Problem {
+	return problem.New(http.StatusUnauthorized, v1.CodeUnauthenticated,
 		"the client certificate is not one of a host of this service that is in force",
 		"connect without one; accepted evidence earns a host its own")
 }
 
 // mayAs refuses what a host may not do with its certificate, which is everything but to
 // read its own status.
-func (p peer) mayAs(a access) *problem {
+func (p peer) mayAs(a access) *problem.Problem {
 	if p.cert == nil || a == accessStatus || a == accessPublic {
 		return nil
 	}
-	return newProblem(http.StatusForbidden, v1.CodeForbidden,
+	return problem.New(http.StatusForbidden, v1.CodeForbidden,
 		"the certificate of host "+p.host+" reads the status of this host and does nothing else",
 		"connect without a client certificate")
 }
 
 // admitPeer checks the certificate of a request, if it came with one, for a route.
-func (s *Server) admitPeer(ctx context.Context, a access) (peer, *problem) {
+func (s *Server) admitPeer(ctx context.Context, a access) (peer, *problem.Problem) {
 	if a == accessPublic || a.asksCredential() && ofMachine(s, noteOf(ctx).tls) {
 		return peer{}, nil
 	}
@@ -162,7 +163,7 @@ type (
 )
 
 func (s *Server) hostAuthorityRoutes(a huma.API) {
-	none := newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+	none := problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable,
 		"the service issues no certificates for hosts", "name a root for their authority (host_certificates.ca_root) and start it again")
 	register(s, a, operation{
 		id: "list-host-authorities", method: http.MethodGet, path: "/v1/host-authority", tag: "hosts",

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +13,8 @@ import (
 
 	"portcullis/api/idempotency"
 	"portcullis/api/idempotency/replay"
+	"portcullis/api/problem"
+	"portcullis/api/rules"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -52,7 +53,7 @@ func keyParameter() *huma.Param {
 // answeredOnce is the middleware of one operation that answers a request which was sent before with its first answer.
 func (s *Server) answeredOnce(op *operation) func(huma.Context, func(huma.Context)) {
 	keeps := s.answers != nil && !s.local && op.repeatable()
-	grows := slices.Contains(growing, op.id)
+	grows := rules.Grows(op.id)
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humachi.Unwrap(ctx)
 		keys := r.Header.Values(idempotencyKey)
@@ -60,9 +61,9 @@ func (s *Server) answeredOnce(op *operation) func(huma.Context, func(huma.Contex
 		case len(keys) == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead:
 			next(ctx)
 		case !keeps:
-			writeProblem(w, r, unsupportedProblem(idempotencyKey))
+			problem.Write(w, unsupportedProblem(idempotencyKey))
 		case len(keys) > 1 || !idempotency.ValidKey(keys[0]):
-			writeProblem(w, r, newProblem(http.StatusBadRequest, v1.CodeBadRequest, "the header "+idempotencyKey+" is no key",
+			problem.Write(w, problem.New(http.StatusBadRequest, v1.CodeBadRequest, "the header "+idempotencyKey+" is no key",
 				"send one, of 1 to "+strconv.Itoa(idempotency.MaxKey)+" printable characters of ASCII without a space, such as a UUID"))
 		default:
 			base := ctx.Context()
@@ -77,9 +78,9 @@ func (s *Server) answeredOnce(op *operation) func(huma.Context, func(huma.Contex
 func (s *Server) answerOnce(base context.Context, ctx huma.Context, op *operation, key string, next func(huma.Context)) {
 	r, w := humachi.Unwrap(ctx)
 	refuse := func(err error) {
-		p, fault := problemOf(err)
+		p, fault := problem.Of(err)
 		noteFault(base, fault)
-		writeProblem(w, r, p)
+		problem.Write(w, p)
 	}
 	body, refused := readBody(r, op.maxBody, readTimeout)
 	if refused != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -72,7 +73,7 @@ func isolationRoutes(s *Server, a huma.API) {
 }
 
 // unreadHere is the problem where the fabric cannot be read.
-func unreadHere() *problem {
-	return newProblem(http.StatusServiceUnavailable, v1.CodeSMElsewhere,
+func unreadHere() *problem.Problem {
+	return problem.New(http.StatusServiceUnavailable, v1.CodeSMElsewhere,
 		"this process has no port in the fabric, and cannot read it", "ask an instance that has the role sm")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -49,7 +50,7 @@ func (s *Server) leadershipRoutes(a huma.API) {
 		summary: "Have the leader end its term as Subnet Manager, for another instance to lead", access: accessOperate,
 	}, func(ctx context.Context, in *stepDownInput) (*struct{}, error) {
 		if s.leadership == nil {
-			return nil, newProblem(http.StatusConflict, v1.CodeOnlyInstance, "this instance is the only one: none could lead in its place",
+			return nil, problem.New(http.StatusConflict, v1.CodeOnlyInstance, "this instance is the only one: none could lead in its place",
 				"portcullisd cluster invite makes a second one")
 		}
 		return nil, s.leadership.StepDown(ctx, actor(ctx), in.Body.Reason)
@@ -68,16 +69,16 @@ func (s *Server) leads(op operation) func(huma.Context, func(huma.Context)) {
 		peer, err := s.leadership.Leader(r.Context())
 		switch {
 		case err != nil:
-			p, fault := problemOf(err)
+			p, fault := problem.Of(err)
 			noteFault(r.Context(), fault)
-			writeProblem(w, r, p)
+			problem.Write(w, p)
 		case peer == nil || peer.URL == nil:
 			next(ctx)
 		case r.Header.Get(forwarded) != "":
-			writeProblem(w, r, newProblem(http.StatusServiceUnavailable, v1.CodeNoLeader,
+			problem.Write(w, problem.New(http.StatusServiceUnavailable, v1.CodeNoLeader,
 				"leadership changes at this moment: the instance "+peer.Name+" leads now", "ask again"))
 		case shownBy(s, r) != nil:
-			writeProblem(w, r, newProblem(http.StatusMisdirectedRequest, v1.CodeNotLeader,
+			problem.Write(w, problem.New(http.StatusMisdirectedRequest, v1.CodeNotLeader,
 				"the instance "+peer.Name+" leads, and a request with a client certificate can't be passed on to it: only its owner can show it there",
 				"send it to "+peer.URL.String()))
 		default:
@@ -112,12 +113,12 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, peer *Peer, op 
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-				writeProblem(w, r, newProblem(http.StatusRequestEntityTooLarge, v1.CodeTooLarge,
-					fmt.Sprintf("the body has more than %d bytes", large.Limit), hintOf(http.StatusRequestEntityTooLarge)))
+				problem.Write(w, problem.New(http.StatusRequestEntityTooLarge, v1.CodeTooLarge,
+					fmt.Sprintf("the body has more than %d bytes", large.Limit), problem.HintOf(http.StatusRequestEntityTooLarge)))
 				return
 			}
 			s.log.Warn("a request could not be passed on to the leader", "leader", peer.Name, "url", peer.URL.String(), "error", err, "request_id", id)
-			writeProblem(w, r, newProblem(http.StatusServiceUnavailable, v1.CodeNoLeader,
+			problem.Write(w, problem.New(http.StatusServiceUnavailable, v1.CodeNoLeader,
 				"the instance "+peer.Name+", which leads, was not reached at "+peer.URL.String(),
 				"ask again; if this goes on, look at the log of this instance, and at the key advertise of that one"))
 		},

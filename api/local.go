@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api/preauth"
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -39,7 +40,7 @@ func NewLocal(o LocalOptions) *Server {
 		does = "shows the fabric and takes single hosts off it"
 	}
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "no such path here: this socket "+does,
+		problem.Write(w, problem.New(http.StatusNotFound, v1.CodeNotFound, "no such path here: this socket "+does,
 			"hosts, tenants and inventory are asked for at the service: --service https://HOST:PORT"))
 	})
 	plain := r.With(unconditional)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -65,8 +66,8 @@ func locksUp[I, T any](s *Server, a huma.API, op operation, do func(LockKeeper, 
 }
 
 // noLocks refuses what needs a LockKeeper.
-func noLocks() *problem {
-	return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+func noLocks() *problem.Problem {
+	return problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable,
 		"the service locks no adapters", "name a root for lock keys (locks.root) and start it again")
 }
 
@@ -78,7 +79,7 @@ func ticket(hint string, awaits func(LockKeeper, context.Context, string) error)
 		}
 		t := bearer(r.Header.Get("Authorization"))
 		if t == "" {
-			return newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no ticket was sent", hint)
+			return problem.New(http.StatusUnauthorized, v1.CodeUnauthenticated, "no ticket was sent", hint)
 		}
 		return awaits(s.locks, r.Context(), t)
 	}

@@ -10,6 +10,7 @@ import (
 	"portcullis/api/clientcert"
 	"portcullis/api/credential"
 	"portcullis/api/preauth"
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -41,28 +42,28 @@ func shownBy(s *Server, r *http.Request) []*x509.Certificate {
 // share. A request with two credentials is refused: which of them an entry of the audit log should name would depend on a rule that
 // its sender may not know. A browser sends a certificate of its user with what any page of the web has it request, unlike a token: what
 // changes something is refused when another origin asked for it.
-func machineOf(s *Server, r *http.Request, shown []*x509.Certificate) (credential.Principal, *problem) {
+func machineOf(s *Server, r *http.Request, shown []*x509.Certificate) (credential.Principal, *problem.Problem) {
 	who, err := s.machines.Authenticate(r.Context(), shown, time.Now(), func(ctx context.Context) (func(), bool) { return s.preauth.Enter(ctx, preauth.SourceOf(r.RemoteAddr)) })
 	refused, ok := errors.AsType[*clientcert.Refused](err)
 	switch {
 	case err == nil && r.Header.Get("Authorization") != "":
-		return credential.Principal{}, newProblem(http.StatusBadRequest, v1.CodeTwoCredentials,
+		return credential.Principal{}, problem.New(http.StatusBadRequest, v1.CodeTwoCredentials,
 			"the request has a client certificate and the header Authorization: it is of one credential", "send one of them: leave the header out, or connect without the certificate")
 	case err == nil && new(http.CrossOriginProtection).Check(r) != nil:
-		return credential.Principal{}, newProblem(http.StatusForbidden, v1.CodeForbidden, "a page of another origin had a browser send the request with a client certificate",
+		return credential.Principal{}, problem.New(http.StatusForbidden, v1.CodeForbidden, "a page of another origin had a browser send the request with a client certificate",
 			"find out which page that is; send the request from another program than a browser")
 	case err == nil:
 		return who, nil
 	case !ok:
 		noteFault(r.Context(), err)
-		return credential.Principal{}, internalProblem()
+		return credential.Principal{}, problem.Internal()
 	case refused.Busy:
 		s.metrics.refused("work")
-		return credential.Principal{}, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, refused.Detail, refused.Hint)
+		return credential.Principal{}, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable, refused.Detail, refused.Hint)
 	case refused.Forbidden:
-		return credential.Principal{}, newProblem(http.StatusForbidden, v1.CodeForbidden, refused.Detail, refused.Hint)
+		return credential.Principal{}, problem.New(http.StatusForbidden, v1.CodeForbidden, refused.Detail, refused.Hint)
 	default:
-		return credential.Principal{}, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "the client certificate is refused: "+refused.Detail, refused.Hint)
+		return credential.Principal{}, problem.New(http.StatusUnauthorized, v1.CodeUnauthenticated, "the client certificate is refused: "+refused.Detail, refused.Hint)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
 	"portcullis/api/ifmatch"
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -46,8 +47,8 @@ func unsupported(r *http.Request, honours bool) string {
 	return ""
 }
 
-func unsupportedProblem(name string) *problem {
-	return newProblem(http.StatusBadRequest, v1.CodeCondition, "this operation does not compare "+name+", so nothing was done",
+func unsupportedProblem(name string) *problem.Problem {
+	return problem.New(http.StatusBadRequest, v1.CodeCondition, "this operation does not compare "+name+", so nothing was done",
 		"leave "+name+" out; If-Match is for operations that have it in /openapi.yaml")
 }
 
@@ -57,13 +58,13 @@ func conditions(honours, demands bool) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humachi.Unwrap(ctx)
 		if name := unsupported(r, honours); name != "" {
-			writeProblem(w, r, unsupportedProblem(name))
+			problem.Write(w, unsupportedProblem(name))
 			return
 		}
 		header := r.Header.Values("If-Match")
 		if len(header) == 0 {
 			if demands {
-				writeProblem(w, r, versionMissing(r))
+				problem.Write(w, versionMissing(r))
 			} else {
 				next(ctx)
 			}
@@ -72,7 +73,7 @@ func conditions(honours, demands bool) func(huma.Context, func(huma.Context)) {
 		versions, any, ok := ifmatch.Parse(strings.Join(header, ","))
 		switch {
 		case !ok:
-			writeProblem(w, r, newProblem(http.StatusBadRequest, v1.CodeBadRequest, "the header If-Match is no list of entity tags",
+			problem.Write(w, problem.New(http.StatusBadRequest, v1.CodeBadRequest, "the header If-Match is no list of entity tags",
 				`send the ETag of the object as it is, in quotes: If-Match: "7"`))
 		case any:
 			next(ctx)
@@ -86,7 +87,7 @@ func conditions(honours, demands bool) func(huma.Context, func(huma.Context)) {
 func unconditional(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name := unsupported(r, false); name != "" {
-			writeProblem(w, r, unsupportedProblem(name))
+			problem.Write(w, unsupportedProblem(name))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -6,6 +6,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/problem"
 	"portcullis/api/strictjson"
 	v1 "portcullis/api/v1"
 )
@@ -18,7 +19,7 @@ func mediaTypes(ctx huma.Context, next func(huma.Context)) {
 		next(ctx)
 		return
 	}
-	unread(w, r, newProblem(http.StatusUnsupportedMediaType, v1.CodeMediaType,
+	unread(w, r, problem.New(http.StatusUnsupportedMediaType, v1.CodeMediaType,
 		"the Content-Type of the body is not "+mediaType(r.Method)+" in UTF-8", "send the body as Content-Type: "+mediaType(r.Method)))
 }
 

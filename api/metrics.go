@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"portcullis/api/problem"
 	"portcullis/api/roles"
 )
 
@@ -68,12 +69,12 @@ func (s *Server) viewers(h http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.local {
 			if _, refused := s.admitPeer(r.Context(), accessView); refused != nil {
-				writeProblem(w, r, refused)
+				problem.Write(w, refused)
 				return
 			}
 			if _, refused := s.authenticate(r, roles.Metrics, accessView); refused != nil {
 				s.noteEnded(r)
-				writeProblem(w, r, refused)
+				problem.Write(w, refused)
 				return
 			}
 		}
@@ -85,9 +86,9 @@ func (s *Server) viewers(h http.Handler) http.HandlerFunc {
 func (s *Server) serveDevices(w http.ResponseWriter, r *http.Request) {
 	write, err := s.devices()
 	if err != nil {
-		p, fault := problemOf(err)
+		p, fault := problem.Of(err)
 		noteFault(r.Context(), fault)
-		writeProblem(w, r, p)
+		problem.Write(w, p)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

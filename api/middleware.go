@@ -22,6 +22,7 @@ import (
 
 	"portcullis/api/limit"
 	"portcullis/api/preauth"
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -124,7 +125,7 @@ func (s *Server) recovered(ww middleware.WrapResponseWriter, r *http.Request, v 
 	s.log.ErrorContext(r.Context(), "request handler panicked", "request_id", requestID(r.Context()),
 		"method", r.Method, "route", routeOf(r), "panic", v, "stack", string(debug.Stack()))
 	if ww.Status() == 0 {
-		writeProblem(ww, r, internalProblem())
+		problem.Write(ww, problem.Internal())
 	}
 }
 
@@ -191,7 +192,7 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 			s.metrics.refused("refusals")
 			// No more of them on this connection: each new one is counted before its handshake.
 			w.Header().Set("Connection", "close")
-			writeProblem(w, r, newProblem(http.StatusTooManyRequests, v1.CodeRateLimited,
+			problem.Write(w, problem.New(http.StatusTooManyRequests, v1.CodeRateLimited,
 				"too many requests from this address were refused", "find out why they are refused, then try again in a minute"))
 			return
 		case !sources.Allow(preauth.SourceOf(r.RemoteAddr), now):
@@ -201,7 +202,7 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 		}
 		if kind != "" {
 			s.metrics.refused(kind)
-			writeProblem(w, r, newProblem(http.StatusTooManyRequests, v1.CodeRateLimited,
+			problem.Write(w, problem.New(http.StatusTooManyRequests, v1.CodeRateLimited,
 				"more than "+strconv.FormatFloat(over.PerSecond, 'g', -1, 64)+" requests a second "+whose, "wait a second, then try again"))
 			return
 		}
@@ -253,7 +254,7 @@ func (s *Server) limitBodies(next http.Handler) http.Handler {
 		}
 		if !s.bodies.Enter(by) {
 			s.metrics.refused("bodies")
-			writeProblem(w, r, newProblem(http.StatusTooManyRequests, v1.CodeRateLimited,
+			problem.Write(w, problem.New(http.StatusTooManyRequests, v1.CodeRateLimited,
 				"more than "+strconv.Itoa(preauth.MaxOpen)+" requests "+whose+" are under way", "wait a second, then try again"))
 			return
 		}

@@ -1,10 +1,10 @@
 package api
 
 import (
-	"slices"
 	"strings"
 
 	"portcullis/api/roles"
+	"portcullis/api/rules"
 )
 
 // mayCall says which callers may call an operation. Where a credential is asked, it continues a sentence that names the roles.
@@ -37,12 +37,12 @@ func (op *operation) description(local bool) string {
 	say(roles.Allows(roles.Tenant, op.id), "For one with the role tenant nothing exists but what its tenants have.")
 	changes := op.method != "GET"
 	say(!changes, "It changes nothing.")
-	say(versionRules[op.id] == mustName, "Without `If-Match` it is refused (428), because it takes something away.")
+	say(rules.VersionOf(op.id) == rules.MustName, "Without `If-Match` it is refused (428), because it takes something away.")
 	say(op.honours, "With `If-Match` it is refused (412) if the object has another version than the one named.")
 	say(op.repeatable() && !local, "With `Idempotency-Key`, a repeat within a day is answered as the first request was.")
 	say(op.leader, "The instance that leads answers; the others pass the request on to it.")
-	say(slices.Contains(granting, op.id), "It is refused (503) while the clock of the machine is not believed.")
-	say(slices.Contains(growing, op.id), "It is refused (503) while the store is short of room, so that removals can still be recorded.")
+	say(rules.Grants(op.id), "It is refused (503) while the clock of the machine is not believed.")
+	say(rules.Grows(op.id), "It is refused (503) while the store is short of room, so that removals can still be recorded.")
 	say(op.status == 202, "The answer comes before the effect (202): the object that is answered shows when it has taken place.")
 	say(op.long && op.tag == "fabric", "It takes as long as all tables of the fabric take to be read, at most 10 minutes.")
 	say(op.long && op.tag != "fabric", "It takes as long as the whole store takes to be read.")

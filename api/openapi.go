@@ -3,16 +3,16 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"reflect"
-	"slices"
-	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 
+	"portcullis/api/openapi"
+	"portcullis/api/problem"
+	"portcullis/api/rules"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -28,36 +28,10 @@ const (
 	maxInventory = 32 << 20 // ten thousand hosts of 8 HCAs, with room
 )
 
-// document is the OpenAPI document. Each form is rendered once, for the first client that asks for it.
-type document struct{ json, yaml func() []byte }
-
-func (d *document) serve(contentType string, body func() []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", contentType)
-		// An error here means that the client is gone; there is no receiver for it.
-		_, _ = w.Write(body())
-	}
-}
-
 // newAPI returns an empty document whose operations join r.
 func newAPI(r chi.Router) huma.API {
 	return humachi.New(r, huma.Config{
-		OpenAPI: &huma.OpenAPI{
-			OpenAPI: "3.1.0",
-			Info: &huma.Info{
-				Title: "Portcullis", Version: "v1",
-				Description: "Attests bare-metal hosts and admits their InfiniBand ports to partitions.",
-				Contact:     &huma.Contact{Name: "Portcullis authors"},
-				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
-			},
-			Servers: []*huma.Server{{URL: "/", Description: "The instance that served this document."}},
-			Components: &huma.Components{
-				Schemas:         huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
-				SecuritySchemes: securitySchemes(),
-			},
-			Tags:           tags(),
-			OnAddOperation: []huma.AddOpFunc{documentDemand},
-		},
+		OpenAPI:                      openapi.New(documentDemand),
 		Formats:                      map[string]huma.Format{"application/json": strictJSON(), "json": strictJSON()},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
@@ -66,18 +40,18 @@ func newAPI(r chi.Router) huma.API {
 }
 
 // localRoutes registers what a local server answers.
-func (s *Server) localRoutes(r chi.Router, hosts HostRemover) *document {
+func (s *Server) localRoutes(r chi.Router, hosts HostRemover) *openapi.Document {
 	a := newAPI(r)
 	if hosts != nil {
 		s.removalRoutes(a, hosts)
 	}
 	s.localSMRoute(a)
 	s.seenRoutes(a)
-	return render(a.OpenAPI())
+	return openapi.Render(a.OpenAPI())
 }
 
 // routes registers every operation of /v1 with r and returns the document.
-func (s *Server) routes(r chi.Router) *document {
+func (s *Server) routes(r chi.Router) *openapi.Document {
 	a := newAPI(r)
 	s.attestRoutes(a)
 	s.inventoryRoutes(a)
@@ -117,54 +91,7 @@ func (s *Server) routes(r chi.Router) *document {
 	for _, unused := range []string{"ErrorModel", "ErrorDetail"} {
 		delete(a.OpenAPI().Components.Schemas.Map(), unused)
 	}
-	return render(a.OpenAPI())
-}
-
-func render(o *huma.OpenAPI) *document {
-	return &document{
-		json: rendered(func() ([]byte, error) { return json.MarshalIndent(o, "", "  ") }),
-		yaml: rendered(o.YAML),
-	}
-}
-
-// rendered renders once. It panics if that is impossible, which depends on the program alone.
-func rendered(form func() ([]byte, error)) func() []byte {
-	return sync.OnceValue(func() []byte {
-		body, err := form()
-		if err != nil {
-			panic("api: OpenAPI document: " + err.Error())
-		}
-		return body
-	})
-}
-
-func securitySchemes() map[string]*huma.SecurityScheme {
-	return map[string]*huma.SecurityScheme{
-		"operator": {Type: "http", Scheme: "bearer", Description: "An operator's token from the tokens file, or a JWT of an identity provider that the service accepts."},
-		"machine":  {Type: "mutualTLS", Description: "The certificate of a machine: a SPIFFE ID or a DNS name that an authority of the configuration vouches for. No Authorization header goes with it."},
-		"status":   {Type: "http", Scheme: "bearer", Description: "The status token that accepted evidence earned."},
-		"host":     {Type: "mutualTLS", Description: "The certificate of the key that a host brought with its seal."},
-	}
-}
-
-func tags() []*huma.Tag {
-	return []*huma.Tag{
-		{Name: "attestation", Description: "For hosts. Refusals are uniform; reasons are in the host's status."},
-		{Name: "inventory", Description: "What exists and where it stands: sites, racks, switches, hosts, their HCAs, cables and stock."},
-		{Name: "reference", Description: "Reference values of measured boots, by class of hosts."},
-		{Name: "lock", Description: "Locks of adapters: epochs of their keys, and adapters that leave."},
-		{Name: "results", Description: "Attestation results: signed tokens about hosts, for parties who trust the service."},
-		{Name: "hosts", Description: "Where each host stands, and why it is not admitted."},
-		{Name: "clock", Description: "The time that decisions rest on, which does not go back."},
-		{Name: "credential", Description: "The credential of the caller."},
-		{Name: "tenancy", Description: "Tenants, their clusters and the P_Keys of these."},
-		{Name: "adoption", Description: "Memberships that the fabric had before, kept until their hosts attest."},
-		{Name: "topospec", Description: "Revisions of the declared topology, from draft to rollback."},
-		{Name: "audit", Description: "The log of all that was changed, refused and decided, chained entry by entry."},
-		{Name: "backup", Description: "Backups of the store, encrypted to recipients whose identities are offline."},
-		{Name: "event", Description: "What happened to locks and evidence without a request."},
-		{Name: "fabric", Description: "What the subnet manager sees and does."},
-	}
+	return openapi.Render(a.OpenAPI())
 }
 
 // operation is one route, as short as it can be said.
@@ -185,14 +112,6 @@ type operation struct {
 	answerType string       // media type of answer; "": JSON
 }
 
-// growing are the operations that add records which stay. A store that is short of room
-// refuses them and takes all others, so that removals are still recorded.
-var growing = []string{
-	"import-inventory", "open-session", "submit-evidence", "assign-host", "create-tenant", "create-cluster", "use-cluster",
-	"label-host", "label-cluster", "label-tenant",
-	"learn-reference", "waive-reference", "draft-topospec-revision", "draft-topospec-from-inventory", "start-rma",
-}
-
 // register adds an operation whose handler calls the Backend.
 func register[I, O any](s *Server, a huma.API, op operation, handler func(context.Context, *I) (*O, error)) {
 	if op.maxBody == 0 {
@@ -200,14 +119,14 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 	}
 	op.leader = op.leader || op.tag == "topospec"
 	op.honours = honoursMatch[I]()
-	toProblem := problemOf
+	toProblem := problem.Of
 	if op.access == accessHost || op.access == accessStatus {
-		toProblem = hostProblemOf
+		toProblem = problem.OfHost
 	}
 	if op.maxValues != 0 {
 		a = manyValues{a, op.maxValues}
 	}
-	grows, grants := slices.Contains(growing, op.id), slices.Contains(granting, op.id)
+	grows, grants := rules.Grows(op.id), rules.Grants(op.id)
 	huma.Register(a, s.describe(a, op), func(ctx context.Context, in *I) (*O, error) {
 		limit := handlerTimeout
 		if op.long {
@@ -242,10 +161,10 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 	o := huma.Operation{
 		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary, Description: op.description(s.local),
 		DefaultStatus: op.status, MaxBodyBytes: op.maxBody, BodyReadTimeout: readTimeout,
-		Middlewares: huma.Middlewares{s.authorize(op.id, op.access), mediaTypes, s.leads(op), s.answeredOnce(&op), conditions(op.honours, versionRules[op.id] == mustName)},
+		Middlewares: huma.Middlewares{s.authorize(op.id, op.access), mediaTypes, s.leads(op), s.answeredOnce(&op), conditions(op.honours, rules.VersionOf(op.id) == rules.MustName)},
 		Responses: map[string]*huma.Response{"default": {
 			Description: "Problem (RFC 9457)",
-			Content: map[string]*huma.MediaType{problemType: {
+			Content: map[string]*huma.MediaType{problem.MediaType: {
 				Schema: a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.Problem](), true, "Problem"),
 			}},
 		}},
@@ -274,9 +193,9 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 // ours, and each problem gets the id of its request.
 func finishProblem(ctx huma.Context, _ string, v any) (any, error) {
 	if e, ok := v.(*huma.ErrorModel); ok {
-		v = problemOfHuma(e)
+		v = problem.OfHuma(e)
 	}
-	if p, ok := v.(*problem); ok {
+	if p, ok := v.(*problem.Problem); ok {
 		if p.Status == http.StatusInternalServerError && noteOf(ctx.Context()).brokenBody() {
 			p = brokenBody()
 			v = p

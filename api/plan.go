@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -23,7 +24,7 @@ func planRoute(s *Server, a huma.API) {
 		summary: "Compare what is wanted with what is there, and say which requests make up the difference; it changes nothing",
 	}, func(ctx context.Context, in *wantedInput) (*bodyOutput[v1.Plan], error) {
 		if s.planner == nil {
-			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process makes no plans", "ask the service")
+			return nil, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process makes no plans", "ask the service")
 		}
 		p, err := s.planner.Plan(ctx, &in.Body)
 		return &bodyOutput[v1.Plan]{p}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	"portcullis/api/profile"
 	v1 "portcullis/api/v1"
 )
@@ -24,10 +25,10 @@ func profileRoutes(s *Server, a huma.API) {
 	}, func(ctx context.Context, in *profileInput) (*bodyOutput[v1.SecurityProfile], error) {
 		p, err := profile.Parse(in.Name)
 		if err != nil {
-			return nil, newProblem(http.StatusUnprocessableEntity, v1.CodeInvalid, err.Error(), "GET /openapi.yaml lists the profiles")
+			return nil, problem.New(http.StatusUnprocessableEntity, v1.CodeInvalid, err.Error(), "GET /openapi.yaml lists the profiles")
 		}
 		if s.profiler == nil {
-			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeSMElsewhere, "this process collects no facts about the installation", "ask an instance of portcullisd")
+			return nil, problem.New(http.StatusServiceUnavailable, v1.CodeSMElsewhere, "this process collects no facts about the installation", "ask an instance of portcullisd")
 		}
 		body, err := s.profiler.Profile(ctx, p)
 		return &bodyOutput[v1.SecurityProfile]{body}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -53,7 +54,7 @@ func dsseEnvelope() *huma.Schema {
 // issuerOfReceipts returns the issuer, or why there is none.
 func issuerOfReceipts(s *Server) (ReceiptIssuer, error) {
 	if s.receipts == nil {
-		return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+		return nil, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable,
 			"the service issues no receipts", "name a root for their keys (results.root) and start it again")
 	}
 	return s.receipts, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -60,7 +61,7 @@ func refers[I, T any](s *Server, a huma.API, op operation, do func(ReferenceKeep
 	op.tag = "reference"
 	register(s, a, op, func(ctx context.Context, in *I) (*bodyOutput[T], error) {
 		if s.reference == nil {
-			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+			return nil, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable,
 				"this process keeps no reference values", "ask the service")
 		}
 		body, err := do(s.reference, ctx, in)
@@ -114,7 +115,7 @@ func (s *Server) referenceRoutes(a huma.API) {
 
 func diffReference(k ReferenceKeeper, ctx context.Context, in *referenceDiffInput) (*v1.ReferenceDiff, error) {
 	if (in.Host == "") == (in.With == 0) {
-		return nil, newProblem(http.StatusUnprocessableEntity, v1.CodeInvalid, "want either host or with", "name a host, or another version")
+		return nil, problem.New(http.StatusUnprocessableEntity, v1.CodeInvalid, "want either host or with", "name a host, or another version")
 	}
 	if in.Host != "" {
 		return k.DiffHost(ctx, in.Class, in.Version, in.Host)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	"portcullis/api/results"
 	v1 "portcullis/api/v1"
 )
@@ -58,7 +59,7 @@ func jwkSet() *huma.Schema {
 // keysOfResults returns the keeper, or why there is none.
 func (s *Server) keysOfResults() (ResultKeeper, error) {
 	if s.results == nil {
-		return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+		return nil, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable,
 			"the service signs no attestation results", "name a root for their keys (results.root) and start it again")
 	}
 	return s.results, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/problem"
 	"portcullis/api/sse"
 	v1 "portcullis/api/v1"
 )
@@ -92,7 +93,7 @@ func read[I, T any](s *Server, a huma.API, id, path, summary string, answer func
 // reader returns the reader of the fabric, which only the process with the sm role has.
 func (s *Server) reader() (FabricReader, error) {
 	if s.fabric == nil {
-		return nil, newProblem(http.StatusServiceUnavailable, v1.CodeSMElsewhere,
+		return nil, problem.New(http.StatusServiceUnavailable, v1.CodeSMElsewhere,
 			"the subnet manager runs in another process, and the fabric is seen there",
 			"ask on the host of that process: portcullis fabric ... --socket PATH, with the path in fabric.watch.socket")
 	}
@@ -158,7 +159,7 @@ func (s *Server) dumpRoute(a huma.API) {
 	huma.Register(a, op, func(ctx context.Context, in *dumpInput) (*huma.StreamResponse, error) {
 		write, err := s.dump(in)
 		if err != nil {
-			p, fault := problemOf(err)
+			p, fault := problem.Of(err)
 			noteFault(ctx, fault)
 			return nil, p
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -86,7 +87,7 @@ func operate[I, T any](s *Server, a huma.API, id, path, summary string, do func(
 			return nil, err
 		}
 		if s.operator == nil {
-			return nil, newProblem(http.StatusConflict, v1.CodeReadOnly,
+			return nil, problem.New(http.StatusConflict, v1.CodeReadOnly,
 				"this socket only shows the fabric", "ask the service, which knows who you are: --service https://HOST:PORT")
 		}
 		body, err := do(s.operator, ctx, in)

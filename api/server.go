@@ -13,8 +13,10 @@ import (
 
 	"portcullis/api/credential"
 	"portcullis/api/limit"
+	"portcullis/api/openapi"
 	"portcullis/api/pinned"
 	"portcullis/api/preauth"
+	"portcullis/api/problem"
 	"portcullis/api/ufm"
 	v1 "portcullis/api/v1"
 	"portcullis/api/web"
@@ -152,7 +154,7 @@ type Server struct {
 	connections  limit.Rate
 	local        bool // any caller that can connect may do all that is there
 	handler      http.Handler
-	document     *document
+	document     *openapi.Document
 
 	tokens      atomic.Pointer[credential.Tokens]
 	verifier    TokenVerifier   // nil: none
@@ -186,11 +188,11 @@ func New(o Options) *Server {
 	}
 	r.Use(s.limitRequests, s.limitBodies)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "no such path", hintOf(http.StatusNotFound)))
+		problem.Write(w, problem.New(http.StatusNotFound, v1.CodeNotFound, "no such path", problem.HintOf(http.StatusNotFound)))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, r, newProblem(http.StatusMethodNotAllowed, v1.CodeMethodNotAllowed,
-			"this path does not know the method "+knownMethod(r.Method), hintOf(http.StatusMethodNotAllowed)))
+		problem.Write(w, problem.New(http.StatusMethodNotAllowed, v1.CodeMethodNotAllowed,
+			"this path does not know the method "+knownMethod(r.Method), problem.HintOf(http.StatusMethodNotAllowed)))
 	})
 	plain := r.With(unconditional)
 	plain.Get("/livez", s.livez)
@@ -200,8 +202,8 @@ func New(o Options) *Server {
 	plain.Get("/metrics", s.serveMetrics(o.Registry))
 	plain.Get("/metrics/fabric", s.viewers(http.HandlerFunc(s.serveDevices)))
 	s.document = s.routes(r)
-	plain.Get("/openapi.json", s.document.serve("application/openapi+json", s.document.json))
-	plain.Get("/openapi.yaml", s.document.serve("application/openapi+yaml", s.document.yaml))
+	plain.Get("/openapi.json", s.document.Serve("application/openapi+json", s.document.JSON))
+	plain.Get("/openapi.yaml", s.document.Serve("application/openapi+yaml", s.document.YAML))
 	if o.UFM != nil {
 		mountUFM(s, r, *o.UFM)
 	}
@@ -230,4 +232,4 @@ func (s *Server) SetTokens(t *credential.Tokens) {
 }
 
 // OpenAPI returns the OpenAPI 3.1 document of the API in YAML.
-func (s *Server) OpenAPI() []byte { return s.document.yaml() }
+func (s *Server) OpenAPI() []byte { return s.document.YAML() }

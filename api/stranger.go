@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
 	"portcullis/api/preauth"
+	"portcullis/api/problem"
 	"portcullis/api/strictjson"
 	v1 "portcullis/api/v1"
 )
@@ -32,7 +33,7 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 		r, w := humachi.Unwrap(ctx)
 		if op.expects != nil {
 			if err := op.expects(s, r); err != nil {
-				p, fault := hostProblemOf(err)
+				p, fault := problem.OfHost(err)
 				noteFault(r.Context(), fault)
 				unread(w, r, p)
 				return
@@ -58,7 +59,7 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 		defer release()
 		body, refused := readBody(r, op.maxBody, unprovenRead)
 		if refused != nil {
-			writeProblem(w, r, refused)
+			problem.Write(w, refused)
 			return
 		}
 		if op.expects == nil {
@@ -69,7 +70,7 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 			}
 			defer leave()
 			if err := strictjson.Check(body, unprovenValues); errors.Is(err, strictjson.ErrTooMany) {
-				writeProblem(w, r, newProblem(http.StatusBadRequest, v1.CodeBadRequest, "the request body has "+err.Error(), hintOf(http.StatusBadRequest)))
+				problem.Write(w, problem.New(http.StatusBadRequest, v1.CodeBadRequest, "the request body has "+err.Error(), problem.HintOf(http.StatusBadRequest)))
 				return
 			}
 		}
@@ -82,21 +83,21 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 func busy(s *Server, w http.ResponseWriter, r *http.Request, kind string) {
 	s.metrics.refused(kind)
 	w.Header().Set("Retry-After", "2")
-	unread(w, r, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+	unread(w, r, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable,
 		"too many requests without a credential are under way", "try again"))
 }
 
 // unread refuses a request whose body was not read. HTTP/1 would wait for the rest of it
 // before it answers, to keep the connection, so that is closed.
-func unread(w http.ResponseWriter, r *http.Request, p *problem) {
+func unread(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
-	writeProblem(w, r, p)
+	problem.Write(w, p)
 }
 
 // readBody reads the body of a request, of most bytes, that arrives within a time.
-func readBody(r *http.Request, most int64, within time.Duration) ([]byte, *problem) {
+func readBody(r *http.Request, most int64, within time.Duration) ([]byte, *problem.Problem) {
 	if r.ContentLength > most {
 		return nil, tooLarge(most)
 	}
@@ -111,7 +112,7 @@ func readBody(r *http.Request, most int64, within time.Duration) ([]byte, *probl
 	case int64(len(body)) > most:
 		return nil, tooLarge(most)
 	case errors.As(err, &network) && network.Timeout():
-		return nil, newProblem(http.StatusRequestTimeout, v1.CodeTimeout, "the request body did not arrive in time", hintOf(http.StatusRequestTimeout))
+		return nil, problem.New(http.StatusRequestTimeout, v1.CodeTimeout, "the request body did not arrive in time", problem.HintOf(http.StatusRequestTimeout))
 	case err != nil:
 		return nil, brokenBody()
 	}
@@ -128,12 +129,12 @@ func readAll(r *http.Request, most int64) ([]byte, error) {
 	return body[:n], err
 }
 
-func tooLarge(most int64) *problem {
-	return newProblem(http.StatusRequestEntityTooLarge, v1.CodeTooLarge,
-		"request body is too large limit="+strconv.FormatInt(most, 10)+" bytes", hintOf(http.StatusRequestEntityTooLarge))
+func tooLarge(most int64) *problem.Problem {
+	return problem.New(http.StatusRequestEntityTooLarge, v1.CodeTooLarge,
+		"request body is too large limit="+strconv.FormatInt(most, 10)+" bytes", problem.HintOf(http.StatusRequestEntityTooLarge))
 }
 
 // brokenBody refuses a body that ends early, or whose chunks are malformed.
-func brokenBody() *problem {
-	return newProblem(http.StatusBadRequest, v1.CodeBadRequest, "the request body is broken off or malformed", hintOf(http.StatusBadRequest))
+func brokenBody() *problem.Problem {
+	return problem.New(http.StatusBadRequest, v1.CodeBadRequest, "the request body is broken off or malformed", problem.HintOf(http.StatusBadRequest))
 }

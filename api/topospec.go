@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -89,7 +90,7 @@ func taggedTopospec(t *v1.Topospec, err error) (*taggedOutput[v1.Topospec], erro
 // keeper returns the keeper of revisions.
 func (s *Server) keeper() (TopospecKeeper, error) {
 	if s.topospec == nil {
-		return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+		return nil, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable,
 			"this process keeps no revisions of the topology", "ask the service")
 	}
 	return s.topospec, nil

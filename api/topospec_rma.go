@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -40,7 +41,7 @@ func replaces[I, T any](s *Server, a huma.API, op operation, do func(Replacer, c
 	op.tag = "topospec"
 	register(s, a, op, func(ctx context.Context, in *I) (*bodyOutput[T], error) {
 		if s.rma == nil {
-			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+			return nil, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable,
 				"this process keeps no revisions of the topology", "ask the service")
 		}
 		body, err := do(s.rma, ctx, in)

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/go-chi/chi/v5"
+
+	"portcullis/api/openapi"
+	"portcullis/api/rules"
 )
 
 // ruled is what a document says of an operation.
@@ -46,26 +49,26 @@ type remover struct{ HostRemover }
 
 // TestEveryOperationHasAVersionRule compares the operations of the service and of a socket with the rules of versions.
 func TestEveryOperationHasAVersionRule(t *testing.T) {
-	met := map[string]bool{}
-	for _, d := range []*document{
+	met, all := map[string]bool{}, rules.Versions()
+	for _, d := range []*openapi.Document{
 		new(Server).routes(chi.NewRouter()),
 		(&Server{local: true}).localRoutes(chi.NewRouter(), remover{}),
 	} {
 		var doc struct {
 			Paths map[string]map[string]ruled
 		}
-		if err := json.Unmarshal(d.json(), &doc); err != nil {
+		if err := json.Unmarshal(d.JSON(), &doc); err != nil {
 			t.Fatal(err)
 		}
 		for _, methods := range doc.Paths {
 			for method, r := range methods {
-				rule, known := versionRules[r.ID]
+				rule, known := all[r.ID]
 				if reads := method == "get"; reads == known {
-					t.Errorf("%s %s: a rule is there: %v; operations that do more than read have one in versionRules, and no others", method, r.ID, known)
+					t.Errorf("%s %s: a rule is there: %v; operations that do more than read have one in package rules, and no others", method, r.ID, known)
 				}
 				met[r.ID] = met[r.ID] || known
 				compares, demands := r.match()
-				if compares != rule.compares() || demands != (rule == mustName) {
+				if compares != rule.Compares() || demands != (rule == rules.MustName) {
 					t.Errorf("%s: If-Match is compared: %v, demanded: %v; the rule is %d", r.ID, compares, demands, rule)
 				}
 				if compares && !r.tagged() {
@@ -74,9 +77,9 @@ func TestEveryOperationHasAVersionRule(t *testing.T) {
 			}
 		}
 	}
-	for id := range versionRules {
+	for id := range all {
 		if !met[id] {
-			t.Errorf("versionRules has %s, and no route does", id)
+			t.Errorf("package rules has %s, and no route does", id)
 		}
 	}
 }

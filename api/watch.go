@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/problem"
 	"portcullis/api/sse"
 	v1 "portcullis/api/v1"
 )
@@ -40,7 +41,7 @@ func (s *Server) watchRoute(a huma.API) {
 func streamed(ctx context.Context, cancel context.CancelFunc, err error, write func(http.ResponseWriter) error) (*huma.StreamResponse, error) {
 	if err != nil {
 		cancel()
-		p, fault := problemOf(err)
+		p, fault := problem.Of(err)
 		noteFault(ctx, fault)
 		return nil, p
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
@@ -34,7 +35,7 @@ func hooks[I, T any](s *Server, a huma.API, op operation, do func(WebhookKeeper,
 	op.tag = "event"
 	register(s, a, op, func(ctx context.Context, in *I) (*bodyOutput[T], error) {
 		if s.webhooks == nil {
-			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "no webhooks are configured", "name them in the configuration (webhooks.to) and start the service again")
+			return nil, problem.New(http.StatusServiceUnavailable, v1.CodeUnavailable, "no webhooks are configured", "name them in the configuration (webhooks.to) and start the service again")
 		}
 		body, err := do(s.webhooks, ctx, in)
 		return &bodyOutput[T]{body}, err

@@ -163,6 +163,12 @@ var arrows = []arrow{
 		why:  "judges the version that a caller means",
 	},
 	{
+		from: "api/problem", may: []string{"attest", "fabricsm/ib", "api/v1", "api/page", "api/refusal"},
+		why: "how a refusal is answered is the same whichever route refuses",
+	},
+	{from: "api/openapi", not: []string{"portcullis"}, why: "a document is rendered the same way whatever it describes"},
+	{from: "api/rules", not: []string{"portcullis", "net", "os", "log", "context", "time"}, why: "the guards of an operation are one table, whatever a request says"},
+	{
 		from: "api/ufm",
 		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/refusal", "api/ifmatch", "api/tenancy", "api/strictjson"},
 		not:  []string{"portcullis/fabricsm/sm", "portcullis/api/admission"},

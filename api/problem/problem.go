@@ -1,4 +1,6 @@
-package api
+// Package problem makes the answers to requests that are refused: a problem of RFC 9457 for each error of the services
+// below the API, which says to operators what was refused and why, and to hosts nothing of it.
+package problem
 
 import (
 	"context"
@@ -14,19 +16,21 @@ import (
 	"portcullis/attest"
 )
 
-const problemType = "application/problem+json"
+// MediaType is that of a problem.
+const MediaType = "application/problem+json"
 
-// problem is a v1.Problem on its way through huma.
-type problem struct{ v1.Problem }
+// Problem is a v1.Problem on its way through huma.
+type Problem struct{ v1.Problem }
 
 // GetStatus implements huma.StatusError.
-func (p *problem) GetStatus() int { return p.Status }
+func (p *Problem) GetStatus() int { return p.Status }
 
 // ContentType implements huma.ContentTypeFilter.
-func (p *problem) ContentType(string) string { return problemType }
+func (p *Problem) ContentType(string) string { return MediaType }
 
-func newProblem(status int, code, detail, hint string) *problem {
-	return &problem{v1.Problem{
+// New returns a problem. code is for programs, detail and hint are for people.
+func New(status int, code, detail, hint string) *Problem {
+	return &Problem{v1.Problem{
 		Type: "about:blank", Title: titleOf(status, code), Status: status,
 		Code: code, Detail: detail, Hint: hint,
 	}}
@@ -39,60 +43,61 @@ func titleOf(status int, code string) string {
 	return http.StatusText(status)
 }
 
-// evidenceRefused is the one answer to a host whose attestation was not
+// EvidenceRefused is the one answer to a host whose attestation was not
 // accepted, whatever the reason: an attacker must not learn how near it came.
-func evidenceRefused() *problem {
-	return newProblem(http.StatusForbidden, v1.CodeEvidenceRefused, "the service did not accept this host's attestation",
+func EvidenceRefused() *Problem {
+	return New(http.StatusForbidden, v1.CodeEvidenceRefused, "the service did not accept this host's attestation",
 		"the reason is kept from the host; an operator sees it with: portcullis host show HOST")
 }
 
-// problemOf turns an error of the Backend into what an operator's client may see. An error that is not meant for clients
+// Of turns an error of the Backend into what an operator's client may see. An error that is not meant for clients
 // becomes "internal"; the second value then is the fault that belongs in the log.
-func problemOf(err error) (*problem, error) {
-	if known, ok := errors.AsType[*problem](err); ok {
+func Of(err error) (*Problem, error) {
+	if known, ok := errors.AsType[*Problem](err); ok {
 		return known, nil
 	}
 	if _, ok := errors.AsType[*attest.Refusal](err); ok {
-		return evidenceRefused(), nil
+		return EvidenceRefused(), nil
 	}
 	if e, ok := errors.AsType[*refusal.Error](err); ok && e.Status != refusal.Internal {
-		p := newProblem(statusOf(e.Status), e.Code, e.Detail, e.Hint)
+		p := New(statusOf(e.Status), e.Code, e.Detail, e.Hint)
 		for _, line := range e.Problems {
 			p.Errors = append(p.Errors, v1.ProblemError{Message: line})
 		}
 		return p, nil
 	}
 	if errors.Is(err, page.ErrCursor) {
-		return newProblem(http.StatusUnprocessableEntity, v1.CodeCursor, err.Error(), "begin without after; then take each next as it is, with the same list"), nil
+		return New(http.StatusUnprocessableEntity, v1.CodeCursor, err.Error(), "begin without after; then take each next as it is, with the same list"), nil
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+		return New(http.StatusServiceUnavailable, v1.CodeUnavailable,
 			"the request was given up before it was done", "try again"), err
 	}
-	return internalProblem(), err
+	return Internal(), err
 }
 
-// hostProblemOf is problemOf for callers that are hosts: they learn whether to
+// OfHost is Of for callers that are hosts: they learn whether to
 // try again later, and nothing else.
-func hostProblemOf(err error) (*problem, error) {
-	if known, ok := errors.AsType[*problem](err); ok {
+func OfHost(err error) (*Problem, error) {
+	if known, ok := errors.AsType[*Problem](err); ok {
 		return known, nil
 	}
-	p, fault := problemOf(err)
+	p, fault := Of(err)
 	switch p.Status {
 	case http.StatusServiceUnavailable:
-		return newProblem(p.Status, v1.CodeUnavailable, "the service cannot decide now", "try again"), fault
+		return New(p.Status, v1.CodeUnavailable, "the service cannot decide now", "try again"), fault
 	case http.StatusTooManyRequests:
-		return newProblem(p.Status, v1.CodeRateLimited, "too many attestations", "try again later"), fault
+		return New(p.Status, v1.CodeRateLimited, "too many attestations", "try again later"), fault
 	case http.StatusInternalServerError:
 		return p, fault
 	default:
-		return evidenceRefused(), fault
+		return EvidenceRefused(), fault
 	}
 }
 
-func internalProblem() *problem {
-	return newProblem(http.StatusInternalServerError, v1.CodeInternal, "the service met a fault of its own",
+// Internal is the answer to a request that met a fault of the service.
+func Internal() *Problem {
+	return New(http.StatusInternalServerError, v1.CodeInternal, "the service met a fault of its own",
 		"the service's log says more under this request_id")
 }
 
@@ -121,10 +126,10 @@ func statusOf(k refusal.Kind) int {
 // must not grow with what a stranger sends.
 const maxProblemErrors = 32
 
-// problemOfHuma turns huma's own errors, about requests that do not fit the
+// OfHuma turns huma's own errors, about requests that do not fit the
 // document, into ours. Values are left out: a body may hold secrets.
-func problemOfHuma(e *huma.ErrorModel) *problem {
-	p := newProblem(e.Status, codeOf(e.Status), e.Detail, hintOf(e.Status))
+func OfHuma(e *huma.ErrorModel) *Problem {
+	p := New(e.Status, codeOf(e.Status), e.Detail, HintOf(e.Status))
 	for _, d := range e.Errors[:min(len(e.Errors), maxProblemErrors)] {
 		p.Errors = append(p.Errors, v1.ProblemError{Location: d.Location, Message: d.Message})
 	}
@@ -154,24 +159,26 @@ func codeOf(status int) string {
 	}
 }
 
-func hintOf(status int) string {
+// HintOf returns what to do about a request that is answered with a status.
+func HintOf(status int) string {
 	switch status {
 	case http.StatusUnsupportedMediaType:
 		return "send the body as Content-Type: application/json"
 	case http.StatusRequestTimeout:
 		return "send the request faster"
 	case http.StatusInternalServerError:
-		return internalProblem().Hint
+		return Internal().Hint
 	default:
 		return "the shapes of requests are in /openapi.yaml"
 	}
 }
 
-// writeProblem answers outside huma: unknown paths, limits, panics.
-func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
-	p.ID = requestID(r.Context())
+// Write answers outside huma: unknown paths, limits, panics. The id of the request is the one that the headers of the
+// answer have.
+func Write(w http.ResponseWriter, p *Problem) {
 	h := w.Header()
-	h.Set("Content-Type", problemType)
+	p.ID = h.Get("X-Request-Id")
+	h.Set("Content-Type", MediaType)
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="portcullis"`)
 	}
