@@ -40,6 +40,8 @@ func (op *operation) description(local bool) string {
 	say(rules.VersionOf(op.id) == rules.MustName, "Without `If-Match` it is refused (428), because it takes something away.")
 	say(op.honours, "With `If-Match` it is refused (412) if the object has another version than the one named.")
 	say(op.repeatable() && !local, "With `Idempotency-Key`, a repeat within a day is answered as the first request was.")
+	say(op.reason != nil, "Its reason is the one of the body or of `Portcullis-Reason`: where both are there, they have to be the same.")
+	say(op.explains() && op.reason == nil && rules.TakesAway(op.id), "Without `Portcullis-Reason` it is refused (422) where the service demands a reason.")
 	say(op.leader, "The instance that leads answers; the others pass the request on to it.")
 	say(rules.Grants(op.id), "It is refused (503) while the clock of the machine is not believed.")
 	say(rules.Grows(op.id), "It is refused (503) while the store is short of room, so that removals can still be recorded.")

@@ -99,10 +99,11 @@ type operation struct {
 	id, method, path string
 	tag, summary     string
 	access           access
-	status           int   // of success; 0: 200, or 204 without a body
-	maxBody          int64 // 0: maxBody
-	maxValues        int   // of the body; 0: maxValues
-	honours          bool  // compares If-Match; register finds out
+	status           int          // of success; 0: 200, or 204 without a body
+	maxBody          int64        // 0: maxBody
+	maxValues        int          // of the body; 0: maxValues
+	honours          bool         // compares If-Match; register finds out
+	reason           *reasonField // of the body; register finds it; nil: it has none
 	// expects refuses a request that nothing waits for, before its body is read; nil: none.
 	expects func(*Server, *http.Request) error
 	leader  bool // only the leader of several instances can answer it
@@ -118,7 +119,10 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 		op.maxBody = maxBody
 	}
 	op.leader = op.leader || op.tag == "topospec"
-	op.honours = honoursMatch[I]()
+	op.honours, op.reason = honoursMatch[I](), reasonFieldOf[I]()
+	if !op.explains() {
+		op.reason = nil
+	}
 	toProblem := problem.Of
 	if op.access == accessHost || op.access == accessStatus {
 		toProblem = problem.OfHost
@@ -146,6 +150,9 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 			err = s.believes()
 		}
 		if err == nil {
+			ctx, err = explain(ctx, s, &op, in)
+		}
+		if err == nil {
 			out, err = handler(ctx, in)
 		}
 		if err != nil {
@@ -161,7 +168,7 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 	o := huma.Operation{
 		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary, Description: op.description(s.local),
 		DefaultStatus: op.status, MaxBodyBytes: op.maxBody, BodyReadTimeout: readTimeout,
-		Middlewares: huma.Middlewares{s.authorize(op.id, op.access), mediaTypes, s.leads(op), s.answeredOnce(&op), conditions(op.honours, rules.VersionOf(op.id) == rules.MustName)},
+		Middlewares: huma.Middlewares{s.authorize(op.id, op.access), mediaTypes, says(s, &op), s.leads(op), s.answeredOnce(&op), conditions(op.honours, rules.VersionOf(op.id) == rules.MustName)},
 		Responses: map[string]*huma.Response{"default": {
 			Description: "Problem (RFC 9457)",
 			Content: map[string]*huma.MediaType{problem.MediaType: {
@@ -174,6 +181,9 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 	}
 	if op.repeatable() && !s.local {
 		o.Parameters = append(o.Parameters, keyParameter())
+	}
+	if op.explains() {
+		o.Parameters = append(o.Parameters, reasonParameter())
 	}
 	if op.answer != nil {
 		o.Responses["200"] = &huma.Response{

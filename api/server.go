@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -62,7 +63,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Inquirer, Past, Profiler, Topospec, Derived, Planner,
-// Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Pages, Verifier, Machines, Logins and Ready are
+// Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Pages, Verifier, Machines, Logins, RequireReason and Ready are
 // required.
 type Options struct {
 	Backend        Backend
@@ -94,6 +95,7 @@ type Options struct {
 	Answers        FirstAnswers     // nil: a request that has an Idempotency-Key is refused
 	UFM            *ufm.Settings    // nil: the surface of UFM is not served
 	Pages          bool             // the pages for browsers are served
+	RequireReason  []string         // classes of operations (package rules) that are refused without a reason
 	Tokens         *credential.Tokens
 	Verifier       TokenVerifier      // nil: no tokens of identity providers are accepted
 	Machines       MachineVerifier    // nil: clients authenticate by tokens alone
@@ -152,7 +154,8 @@ type Server struct {
 	bodies       preauth.Places[holder]
 	preauth      *preauth.Bounds
 	connections  limit.Rate
-	local        bool // any caller that can connect may do all that is there
+	wantsReason  []string // classes of operations
+	local        bool     // any caller that can connect may do all that is there
 	handler      http.Handler
 	document     *openapi.Document
 
@@ -177,6 +180,7 @@ func New(o Options) *Server {
 	if s.ready == nil {
 		s.ready = func(context.Context) []v1.Condition { return nil }
 	}
+	s.wantsReason = slices.Clone(o.RequireReason)
 	s.tokens.Store(o.Tokens)
 	s.verifier, s.machines = o.Verifier, o.Machines
 	s.logins.Providers = append([]v1.LoginProvider{}, o.Logins...)

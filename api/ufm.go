@@ -8,6 +8,8 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"portcullis/api/credential"
+	"portcullis/api/problem"
+	"portcullis/api/reason"
 	"portcullis/api/roles"
 	"portcullis/api/tenancy"
 	"portcullis/api/ufm"
@@ -41,7 +43,7 @@ func mountUFM(s *Server, r chi.Router, settings ufm.Settings) {
 func gateUFM(s *Server) ufm.Gate {
 	return func(r *http.Request, a ufm.Access) (context.Context, string, *ufm.Denial) {
 		needs, like := accessView, roles.UFM
-		if a == ufm.Changes {
+		if a != ufm.Reads {
 			needs, like = accessTenancy, "assign-host"
 		}
 		var who credential.Principal
@@ -51,10 +53,33 @@ func gateUFM(s *Server) ufm.Gate {
 				s.noteEnded(r)
 			}
 		}
+		ctx := r.Context()
+		if refused == nil && a != ufm.Reads {
+			ctx, refused = explained(s, r, a)
+		}
 		if refused != nil {
 			return nil, "", &ufm.Denial{Status: refused.Status, Code: refused.Code, Detail: refused.Detail + "; " + refused.Hint}
 		}
 		noteActor(r.Context(), who.Name)
-		return tenancy.Within(r.Context(), scopeOf(&who)), who.Name, nil
+		return tenancy.Within(ctx, scopeOf(&who)), who.Name, nil
 	}
+}
+
+// explained returns a context with the reason of a change by that surface. It demands one as for an operation of the API that does as
+// much: a surface is no way around that.
+func explained(s *Server, r *http.Request, a ufm.Access) (context.Context, *problem.Problem) {
+	like := "assign-host"
+	if a == ufm.TakesAway {
+		like = "release-host"
+	}
+	text, refused := reasonOf(r)
+	switch {
+	case refused != nil:
+		return nil, refused
+	case text != "":
+		return reason.With(r.Context(), text), nil
+	case demandsReason(s, like):
+		return nil, noReason()
+	}
+	return r.Context(), nil
 }

@@ -167,6 +167,7 @@ var arrows = []arrow{
 		why: "how a refusal is answered is the same whichever route refuses",
 	},
 	{from: "api/openapi", not: []string{"portcullis"}, why: "a document is rendered the same way whatever it describes"},
+	{from: "api/reason", not: []string{"portcullis", "net", "os", "log"}, why: "a reason is the same whatever was asked for it"},
 	{from: "api/rules", not: []string{"portcullis", "net", "os", "log", "context", "time"}, why: "the guards of an operation are one table, whatever a request says"},
 	{
 		from: "api/ufm",
@@ -372,7 +373,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/admission",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/inventory", "api/label", "api/hostlabel", "api/hostrecord", "api/lifecycle", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/records", "api/isolation/outsiders", "fabricsm/vault", "fabricsm/topospec/approval"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/reason", "api/refusal", "api/inventory", "api/label", "api/hostlabel", "api/hostrecord", "api/lifecycle", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/records", "api/isolation/outsiders", "fabricsm/vault", "fabricsm/topospec/approval"},
 		not: []string{
 			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
 			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portcullis/api/audit"
+	"portcullis/api/reason"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 )
@@ -25,6 +26,7 @@ type Ordered struct {
 // safe to repeat. A host that was assigned again since stays in its cluster: the order was about the assignment before. Where
 // that is not known the host is released. Adopted memberships of its ports end in any case.
 func (s *Service) Record(ctx context.Context, o Ordered) (revision int64, err error) {
+	ctx = reason.With(ctx, o.Reason)
 	written, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
 		snap, err := tx.Snapshot(ctx)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"portcullis/api/audit/chain"
+	"portcullis/api/reason"
 	"portcullis/api/store"
 )
 
@@ -26,6 +27,9 @@ type Entry = chain.Entry
 
 // Head is the end of the chain.
 type Head = chain.Head
+
+// Service is the actor of what the service does by itself.
+const Service = "service"
 
 const headKey = "head"
 
@@ -46,9 +50,13 @@ func Append(ctx context.Context, tx *store.Tx, e Entry) error {
 		return err
 	}
 	e.Time = e.Time.UTC().Round(0)
+	// What the service does by itself in the course of a request has causes, and the reason is that of the caller.
+	if e.Reason == "" && e.Actor != Service {
+		e.Reason = reason.Of(ctx)
+	}
 	// JSON replaces other bytes when it writes them, and the replacement reads back differently, so the entry would look
 	// altered.
-	for _, text := range []*string{&e.Actor, &e.Action, &e.Object, &e.Code, &e.Detail} {
+	for _, text := range []*string{&e.Actor, &e.Action, &e.Object, &e.Code, &e.Detail, &e.Reason} {
 		*text = strings.ToValidUTF8(*text, "?")
 	}
 	e.Seq, e.Prev = h.Seq+1, h.Hash

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/api/reason"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
 )
@@ -100,6 +102,44 @@ func TestTextCutWithinALetter(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := Verify(t.Context(), s); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReasonOfEntry: an entry has the reason of its request, one of the service itself has none, and an entry without one is
+// written as it was before there were reasons.
+func TestReasonOfEntry(t *testing.T) {
+	s := storetest.Open(t)
+	ctx := reason.With(t.Context(), "ticket 88")
+	_, err := s.Update(ctx, func(tx *store.Tx) error {
+		for _, e := range []Entry{
+			{Actor: "olga"}, {Actor: Service}, {Actor: "olga", Reason: "of its own"},
+		} {
+			e.Time, e.Action, e.Object = start, "b", "c"
+			if err := Append(ctx, tx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq, want := range []string{"ticket 88", "", "of its own"} {
+		e, err := Get(t.Context(), s, uint64(seq+1))
+		if err != nil || e.Reason != want {
+			t.Fatalf("entry %d: %+v, %v; want reason %q", seq+1, e, err, want)
+		}
+		if text, err := json.Marshal(e); err != nil || strings.Contains(string(text), "reason") != (want != "") {
+			t.Errorf("entry %d: %s, %v", seq+1, text, err)
+		}
+		other := *e
+		other.Reason = "forged"
+		if sum, err := other.Sum(); err != nil || sum == e.Hash {
+			t.Errorf("entry %d with another reason has the same hash: %v", seq+1, err)
+		}
 	}
 	if _, err := Verify(t.Context(), s); err != nil {
 		t.Error(err)

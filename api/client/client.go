@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"reflect"
 	"strings"
 	"time"
 
@@ -40,6 +41,9 @@ type Options struct {
 	Certificate Certificate
 	Timeout     time.Duration // of one request; 0: 30 seconds
 	UserAgent   string
+	// Reason says why requests that change something are sent, for the audit log: one line of at most v1.MaxReason characters. A request
+	// whose body has a reason has that one. Empty: none.
+	Reason string
 	// LocalAddress is that from which connections are made over TLS; zero: the system chooses one. A machine that has several is limited by each.
 	LocalAddress netip.Addr
 }
@@ -54,6 +58,7 @@ type Client struct {
 	token     string
 	source    Source // nil: token
 	userAgent string
+	reason    string
 	timeout   time.Duration
 	tls       *tls.Config
 	http      *http.Client
@@ -63,6 +68,12 @@ type Client struct {
 
 // New checks o and returns a client. It does not connect yet.
 func New(o Options) (*Client, error) {
+	if o.Reason != "" {
+		var err error
+		if o.Reason, err = v1.CheckReason(o.Reason); err != nil {
+			return nil, fmt.Errorf("reason: %w", err)
+		}
+	}
 	if o.Socket != "" {
 		return local(o), nil
 	}
@@ -83,7 +94,7 @@ func New(o Options) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
-	c := &Client{base: base, token: o.Token, source: o.Source, userAgent: o.UserAgent, timeout: o.Timeout, tls: config, proxy: fromEnvironment}
+	c := &Client{base: base, token: o.Token, source: o.Source, userAgent: o.UserAgent, reason: o.Reason, timeout: o.Timeout, tls: config, proxy: fromEnvironment}
 	if o.LocalAddress.IsValid() {
 		c.dial = (&net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(o.LocalAddress, 0))}).DialContext
 	}
@@ -151,6 +162,33 @@ func Named(ctx context.Context, key string) context.Context {
 }
 
 type nameKey struct{}
+
+// Because returns a context in which requests that change something have this reason, for the audit log, instead of that of the client. It is
+// as Options.Reason; one that is not is refused by the service. A request whose body has a reason has that one.
+func Because(ctx context.Context, reason string) context.Context {
+	return context.WithValue(ctx, reasonKey{}, reason)
+}
+
+type reasonKey struct{}
+
+// reasonOf returns the reason of a request for its header, "" for none: one that only reads has none, and one whose body has
+// a reason has that.
+func (c *Client) reasonOf(ctx context.Context, method string, in any) string {
+	given, ok := ctx.Value(reasonKey{}).(string)
+	if !ok {
+		given = c.reason
+	}
+	if given == "" || method == http.MethodGet {
+		return ""
+	}
+	body := reflect.Indirect(reflect.ValueOf(in))
+	if body.Kind() == reflect.Struct {
+		if own := body.FieldByName("Reason"); own.Kind() == reflect.String && own.String() != "" {
+			return ""
+		}
+	}
+	return given
+}
 
 // WithCertificate returns a client with connections of its own that shows a certificate, and no token.
 func (c *Client) WithCertificate(cert tls.Certificate) *Client {
@@ -246,6 +284,9 @@ func (c *Client) sendMatching(ctx context.Context, h *http.Client, method, path,
 	}
 	if name, _ := ctx.Value(nameKey{}).(string); name != "" && method != http.MethodGet {
 		req.Header.Set("Idempotency-Key", name)
+	}
+	if why := c.reasonOf(ctx, method, in); why != "" {
+		req.Header.Set(v1.ReasonHeader, v1.EncodeReason(why))
 	}
 	if c.userAgent != "" {
 		req.Header.Set("User-Agent", c.userAgent)

@@ -16,7 +16,7 @@ func local(o Options) *Client {
 		return d.DialContext(ctx, "unix", o.Socket)
 	}
 	return &Client{
-		base: "http://" + localHost, socket: o.Socket, userAgent: o.UserAgent, timeout: o.Timeout,
+		base: "http://" + localHost, socket: o.Socket, userAgent: o.UserAgent, reason: o.Reason, timeout: o.Timeout,
 		http: &http.Client{Transport: &http.Transport{DialContext: dial}, CheckRedirect: refuseRedirect},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/owed"
 	"portcullis/api/ifmatch"
+	"portcullis/api/reason"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -66,10 +67,10 @@ func (r *Remover) Host(ctx context.Context, id string) (*v1.Host, error) {
 
 // Release implements api.HostRemover.
 func (r *Remover) Release(ctx context.Context, actor, id string) (*v1.Host, error) {
-	return r.release(ctx, actor, id, "")
+	return r.release(ctx, actor, id, reason.Of(ctx))
 }
 
-func (r *Remover) release(ctx context.Context, actor, id, reason string) (*v1.Host, error) {
+func (r *Remover) release(ctx context.Context, actor, id, why string) (*v1.Host, error) {
 	short, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	host, err := r.o.Admission.Release(short, actor, id)
@@ -87,7 +88,7 @@ func (r *Remover) release(ctx context.Context, actor, id, reason string) (*v1.Ho
 			Hint:   "order it again, without --epoch",
 		}
 	}
-	durable := r.o.Owed.AddRemoval(owed.Removal{Host: id, Cluster: held.Cluster, Epoch: held.Epoch, Actor: actor, Time: r.o.Now().UTC(), Reason: reason})
+	durable := r.o.Owed.AddRemoval(owed.Removal{Host: id, Cluster: held.Cluster, Epoch: held.Epoch, Actor: actor, Time: r.o.Now().UTC(), Reason: why})
 	if l := r.o.Link(); l != nil {
 		l.Removed()
 	}

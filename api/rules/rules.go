@@ -104,3 +104,51 @@ var granting = []string{
 
 // Grants reports whether an operation grants something, or begins what a time ends.
 func Grants(id string) bool { return slices.Contains(granting, id) }
+
+// Classes of operations of which a site may demand a reason.
+const (
+	TakeAway = "take-away" // it takes something away from a host, tenant or cluster, or has that happen
+	Approve  = "approve"   // it decides as the second person
+	Change   = "change"    // it changes something, or uses a key
+)
+
+// Classes returns the classes, the smallest first.
+func Classes() []string { return []string{Approve, TakeAway, Change} }
+
+// takesAway are the operations of TakeAway.
+var takesAway = []string{
+	"release-host", "remove-host", "fence-host", "delete-tenant", "delete-cluster", "stop-using-cluster", "end-adoption", "remove-equipment",
+	"release-lock", "release-brake", "expire-reference", "forget-unseen", "reject-review", "end-review", "retire-keys", "mark-health",
+	"activate-topospec-revision", "rollback-topospec",
+}
+
+// approves are the operations of Approve.
+var approves = []string{
+	"approve-topospec-revision", "reject-topospec-revision", "confirm-repair", "confirm-rma", "approve-reference", "approve-review", "reject-review",
+	"confirm-adoption",
+}
+
+// reports are the operations that have a rule of versions and change nothing: they compare, sign what is there, or are a part of
+// what began with a reason.
+var reports = []string{
+	"make-plan", "validate-topospec-revision", "simulate-topospec-revision", "attestation-result", "issue-receipt", "verify-isolation", "verify-backup",
+	"ask-inquiry", "end-inquiry",
+}
+
+// TakesAway reports whether an operation takes something away.
+func TakesAway(id string) bool { return slices.Contains(takesAway, id) }
+
+// DemandsReason reports whether a site that demands reasons of these classes demands one of an operation.
+func DemandsReason(classes []string, id string) bool {
+	return slices.ContainsFunc(classes, func(class string) bool {
+		switch class {
+		case TakeAway:
+			return TakesAway(id)
+		case Approve:
+			return slices.Contains(approves, id)
+		case Change:
+			return versions[id] != 0 && !slices.Contains(reports, id)
+		}
+		return false
+	})
+}

@@ -53,8 +53,9 @@ type Access uint8
 
 // Accesses.
 const (
-	Reads   Access = iota + 1 // it shows what the credential may see
-	Changes                   // it changes clusters, and which hosts are in them
+	Reads     Access = iota + 1 // it shows what the credential may see
+	Changes                     // it changes clusters, and which hosts are in them
+	TakesAway                   // it changes them, and may take hosts or clusters away
 )
 
 // Denial is why a credential does not open an endpoint.
@@ -109,15 +110,15 @@ func New(o Options) http.Handler {
 // changes adds the paths that change something.
 func (s *surface) changes(r chi.Router) {
 	r.Post("/resources/pkeys", s.serve(Changes, s.add))
-	r.Put("/resources/pkeys", s.serve(Changes, s.set))
+	r.Put("/resources/pkeys", s.serve(TakesAway, s.set))
 	r.Post("/resources/pkeys/add", s.serve(Changes, s.addEmpty))
 	r.Post("/actions/add_guids_to_pkey", s.serve(Changes, s.add))
-	r.Post("/actions/remove_guids_from_pkey", s.serve(Changes, s.remove))
+	r.Post("/actions/remove_guids_from_pkey", s.serve(TakesAway, s.remove))
 	r.Put("/resources/pkeys/qos_conf", s.serve(Changes, s.setQoS))
 	r.Post("/resources/pkeys/hosts", s.serve(Changes, s.addHosts))
-	r.Delete("/resources/pkeys/{pkey}", s.serve(Changes, s.drop))
-	r.Delete("/resources/pkeys/{pkey}/guids/{guids}", s.serve(Changes, s.removeByPath))
-	r.Delete("/resources/pkeys/{pkey}/hosts/{hosts}", s.serve(Changes, s.removeHosts))
+	r.Delete("/resources/pkeys/{pkey}", s.serve(TakesAway, s.drop))
+	r.Delete("/resources/pkeys/{pkey}/guids/{guids}", s.serve(TakesAway, s.removeByPath))
+	r.Delete("/resources/pkeys/{pkey}/hosts/{hosts}", s.serve(TakesAway, s.removeHosts))
 }
 
 // call is a request whose credential was judged.

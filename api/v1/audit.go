@@ -11,6 +11,7 @@ type AuditEntry struct {
 	Object string    `json:"object" doc:"for example host/compute-01"`
 	Code   string    `json:"code,omitempty" doc:"of refusals and decisions"`
 	Detail string    `json:"detail,omitempty"`
+	Reason string    `json:"reason,omitempty" doc:"why, in the words of the actor: from Portcullis-Reason or from the body of the request"`
 	Before string    `json:"before,omitempty" doc:"SHA-256 of the object's record before; empty: there was none"`
 	After  string    `json:"after,omitempty" doc:"and after"`
 	Prev   string    `json:"prev" doc:"hash of the entry before; empty in the first"`

@@ -46,6 +46,7 @@ const (
 	CodeCursor           = "cursor_invalid"     // 422: the value of after is not one that a page of this list had as next
 	CodeChannelBinding   = "channel_binding"    // 426: evidence must come over TLS 1.3 that ends at the service
 	CodeVersionMissing   = "version_missing"    // 428: the operation takes something away, and the request has no If-Match
+	CodeNoReason         = "reason_missing"     // 422: the request does not say why it was sent
 	CodeRateLimited      = "rate_limited"       // 429: this source asks too often
 	CodeInternal         = "internal"           // 500: a fault of the service; the log has it under request_id
 	CodeNoLeader         = "no_leader"          // 503: no instance leads as Subnet Manager at this moment, or it is not reached

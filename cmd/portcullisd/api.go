@@ -206,7 +206,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 			return append(s.health.Warned(s.status.Conditions(ctx)), believed.All(ctx)...)
 		},
 		Events: feed.New(s.store, s.log), Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: copies, Clock: s.clock,
-		Adopter: adopted, Planner: found.Planner{Store: s.store}, Profiler: s.profiler(), UFM: s.config.UFM(), Pages: s.config.API.Web, Answers: idempotency.New(s.store, s.clock.Now, idempotency.DefaultRate()),
+		Adopter: adopted, Planner: found.Planner{Store: s.store}, Profiler: s.profiler(), UFM: s.config.UFM(), Pages: s.config.API.Web, RequireReason: s.config.API.RequireReason, Answers: idempotency.New(s.store, s.clock.Now, idempotency.DefaultRate()),
 	}
 	var observer *query.Observer
 	debts := owed.New(s.log)

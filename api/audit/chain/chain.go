@@ -19,6 +19,7 @@ type Entry struct {
 	Object string    `json:"object"`           // of what, for example "host/compute-01"
 	Code   string    `json:"code,omitempty"`   // reason code, for refusals and decisions
 	Detail string    `json:"detail,omitempty"` // one sentence; never a secret
+	Reason string    `json:"reason,omitempty"` // why, in the words of the actor
 	Before string    `json:"before,omitempty"` // digest of the object's record before, empty: did not exist
 	After  string    `json:"after,omitempty"`  // and after
 	Prev   string    `json:"prev"`             // Hash of the entry before, empty in the first

@@ -17,13 +17,19 @@ import (
 // Undone reports whether an answer says that nothing was done, so that the request can be sent again. Other faults of the
 // service leave open whether the change was made.
 func Undone(a *idempotency.Answer) bool {
-	if a.Status < http.StatusInternalServerError {
+	if a.Status < http.StatusInternalServerError && a.Status != http.StatusUnprocessableEntity {
 		return a.Status == http.StatusTooManyRequests || a.Status == http.StatusPreconditionRequired
 	}
 	var p struct {
 		Code string `json:"code"`
 	}
-	return json.Unmarshal(a.Body, &p) == nil && slices.Contains([]string{"busy", v1.CodeNoLeader, v1.CodeSMElsewhere}, p.Code)
+	if json.Unmarshal(a.Body, &p) != nil {
+		return false
+	}
+	if a.Status == http.StatusUnprocessableEntity {
+		return p.Code == v1.CodeNoReason
+	}
+	return slices.Contains([]string{"busy", v1.CodeNoLeader, v1.CodeSMElsewhere}, p.Code)
 }
 
 // Unknown reports whether an answer leaves open whether the change was made.
@@ -35,6 +41,10 @@ func Fingerprint(r *http.Request, body []byte) [sha256.Size]byte {
 	parts := []any{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, hex.EncodeToString(sum[:])}
 	for _, name := range []string{"Content-Type", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
 		parts = append(parts, r.Header.Values(name))
+	}
+	// Only where it is there, so that requests of before there were reasons are the same still.
+	if why := r.Header.Values(v1.ReasonHeader); len(why) > 0 {
+		parts = append(parts, v1.ReasonHeader, why)
 	}
 	text, _ := json.Marshal(parts) // strings alone
 	return sha256.Sum256(text)

@@ -26,6 +26,7 @@ func TestFingerprint(t *testing.T) {
 		"path":     func(r *http.Request) { r.URL.Path = "/v1/clusters" },
 		"query":    func(r *http.Request) { r.URL.RawQuery = "a=2" },
 		"type":     func(r *http.Request) { r.Header.Set("Content-Type", "application/merge-patch+json") },
+		"reason":   func(r *http.Request) { r.Header.Set("Portcullis-Reason", "job 7") },
 		"If-Match": func(r *http.Request) { r.Header.Set("If-Match", `"7"`) },
 	} {
 		if request(edit) == first {
@@ -71,6 +72,10 @@ func TestOutcome(t *testing.T) {
 	}{
 		{200, "", false, false},
 		{409, "", false, false},
+		{422, `{"code":"reason_missing"}`, true, false},
+		{422, `{"code":"invalid"}`, false, false},
+		{422, "no JSON", false, false},
+		{409, `{"code":"no_leader"}`, false, false},
 		{428, "", true, false},
 		{429, "", true, false},
 		{500, `{"code":"internal"}`, false, true},

@@ -21,6 +21,7 @@ const columns = [
   {name: 'Object', value: (e) => e.object, show: (e) => objectOf(e.object)},
   {name: 'Code', value: (e) => e.code},
   {name: 'Detail', value: (e) => e.detail},
+  {name: 'Reason', value: (e) => e.reason},
 ];
 
 const breaks = [
@@ -94,7 +95,7 @@ export const one = {
       about.replaceChildren(
         facts([
           ['Time', time(e.time)], ['Actor', link(to('audit', '', {actor: e.actor}), e.actor)], ['Action', link(to('audit', '', {action: e.action}), e.action)],
-          ['Object', objectOf(e.object)], ['Code', e.code], ['Detail', e.detail],
+          ['Object', objectOf(e.object)], ['Code', e.code], ['Detail', e.detail], ['Reason', e.reason],
           ['Record before (SHA-256)', digest(e.before, e.after ? 'there was none' : '')], ['Record after (SHA-256)', digest(e.after, e.before ? 'there is none' : '')],
           ['Hash of the entry before', digest(e.prev, 'none: it is the first')], ['Hash of this entry', digest(e.hash, '')],
         ]),

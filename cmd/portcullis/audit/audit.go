@@ -72,7 +72,7 @@ func auditList(env *cli.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List entries of the audit log, newest first", Args: cli.Operands(),
 		Long: `List entries of the audit log, newest first: which actor did what to which object, what
-was refused, and what the service decided by itself.`,
+was refused, what the service decided by itself, and the reason of the actor (--reason).`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q, err := f.query()
 			if err != nil {
@@ -98,10 +98,10 @@ was refused, and what the service decided by itself.`,
 				}
 			}
 			return env.Print(all, func(w *cli.Columns) {
-				w.Row("SEQ", "TIME", "ACTOR", "ACTION", "OBJECT", "CODE", "DETAIL")
+				w.Row("SEQ", "TIME", "ACTOR", "ACTION", "OBJECT", "CODE", "DETAIL", "REASON")
 				for i := range all.Items {
 					e := &all.Items[i]
-					w.Row(strconv.FormatUint(e.Seq, 10), cli.Stamp(e.Time), e.Actor, e.Action, e.Object, e.Code, e.Detail)
+					w.Row(strconv.FormatUint(e.Seq, 10), cli.Stamp(e.Time), e.Actor, e.Action, e.Object, e.Code, e.Detail, e.Reason)
 				}
 			})
 		},

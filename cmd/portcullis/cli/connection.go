@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"portcullis/api/client"
+	v1 "portcullis/api/v1"
 	"portcullis/cmd/internal/input"
 	"portcullis/cmd/internal/version"
 	"portcullis/fabricsm/strictyaml"
@@ -51,8 +52,13 @@ func (env *Env) dial() (*client.Client, error) {
 	if err := env.conn.complete(); err != nil {
 		return nil, err
 	}
+	if env.reason != "" {
+		if _, err := v1.CheckReason(env.reason); err != nil {
+			return nil, &UsageError{Msg: "--reason: " + err.Error(), Hint: "say why in one line of at most 256 characters that can be printed"}
+		}
+	}
 	if env.conn.socket != "" {
-		return client.New(client.Options{Socket: env.conn.socket, UserAgent: "portcullis/" + version.Short()})
+		return client.New(client.Options{Socket: env.conn.socket, UserAgent: "portcullis/" + version.Short(), Reason: env.reason})
 	}
 	o, err := env.options()
 	if err != nil {
@@ -88,7 +94,7 @@ func (env *Env) dial() (*client.Client, error) {
 
 // options returns what a client needs to ask the service, without a credential.
 func (env *Env) options() (client.Options, error) {
-	o := client.Options{URL: env.conn.service, UserAgent: "portcullis/" + version.Short()}
+	o := client.Options{URL: env.conn.service, UserAgent: "portcullis/" + version.Short(), Reason: env.reason}
 	if env.conn.ca != "" {
 		pem, err := input.ReadFile(env.conn.ca, input.Small)
 		if err != nil {

@@ -48,6 +48,7 @@ func (c *Config) check() []problem {
 	k.hostCertificates(&c.HostCertificates)
 	k.results(&c.Results)
 	k.backup(&c.Backup)
+	k.api(&c.API)
 	k.audit(&c.Audit, c)
 	k.verify(&c.Verify)
 	k.history(&c.History)

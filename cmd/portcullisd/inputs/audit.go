@@ -1,11 +1,13 @@
 package inputs
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"portcullis/api/audit"
 	"portcullis/api/fabric/owed"
+	"portcullis/api/reason"
 	"portcullis/api/refusal"
 	"portcullis/api/removals"
 	"portcullis/api/store"
@@ -20,7 +22,7 @@ func AuditMarks(st *store.Store, k *owed.Keeper) func(context.Context, string, i
 		ctx, cancel := context.WithTimeout(ctx, removals.Patience)
 		defer cancel()
 		e := audit.Entry{
-			Time: time.Now(), Actor: actor, Action: "fabric.health", Object: "fabric/" + pl.String(), Code: m.Mark, Detail: m.Reason,
+			Time: time.Now(), Actor: actor, Action: "fabric.health", Object: "fabric/" + pl.String(), Code: m.Mark, Detail: m.Reason, Reason: cmp.Or(reason.Of(ctx), m.Reason),
 		}
 		closes := m.Mark == v1.MarkUnhealthy && actor != ""
 		if closes && k.State().Notes > 0 {
