@@ -231,6 +231,17 @@ func TestDemandedReasonGuardsBodies(t *testing.T) {
 	}
 }
 
+// TestReasonInBodySuffices: where a reason is demanded, the one of the body counts.
+func TestReasonInBodySuffices(t *testing.T) {
+	t.Parallel()
+	f := answering(t, func(o *api.Options) { o.RequireReason = []string{rules.TakeAway} })
+	f.site.Import("racks: [{id: r1}]\nhosts: []\n")
+	wantStatus(t, f.asked("DELETE", "/v1/inventory/equipment/rack/r1", `{"reason":"sold"}`), http.StatusNoContent)
+	if got, want := reasonsOf(t, f.site, "inventory.remove"), []string{"olga: sold"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // persons has the server know the operator and others, and returns the tokens of these.
 func (f *fixture) persons(t *testing.T, names ...string) map[string]string {
 	t.Helper()
