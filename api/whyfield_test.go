@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -34,7 +35,7 @@ func TestReasonOfBodies(t *testing.T) {
 	for n, want := range map[int]bool{200: true, 201: false} {
 		in := &markInput{}
 		_, err := explain(reason.With(t.Context(), strings.Repeat("é", n)), s, mark, in)
-		if _, refused := err.(*problem.Problem); refused == want || want != (in.Body.Reason != "") {
+		if _, refused := errors.AsType[*problem.Problem](err); refused == want || want != (in.Body.Reason != "") {
 			t.Errorf("%d characters: %q, %v", n, in.Body.Reason, err)
 		}
 	}
