@@ -30,7 +30,7 @@ func (d *doctor) service(ctx context.Context) {
 		d.skip("the service or its CA is not configured", append([]string{checkService}, serviceChecks...)...)
 		return
 	}
-	c, err := newClient(d.config, d.version)
+	c, err := newClient(d.config, d.version, "")
 	if err != nil {
 		d.failed(checkService, err)
 		d.skip("the configured service cannot be asked", serviceChecks...)

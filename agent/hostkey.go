@@ -189,7 +189,7 @@ func Status(ctx context.Context, c *Config, version string) (*v1.Host, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	base, err := newClient(c, version)
+	base, err := newClient(c, version, "")
 	if err != nil {
 		return nil, err
 	}

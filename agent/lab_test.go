@@ -206,6 +206,11 @@ func (w *watcher) Handle(ctx context.Context, r slog.Record) error {
 	return w.Handler.Handle(ctx, r)
 }
 
+// WithAttrs implements slog.Handler.
+func (w *watcher) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &watcher{Handler: w.Handler.WithAttrs(attrs), l: w.l}
+}
+
 // wire forwards connections to the service while it is up.
 type wire struct {
 	listener net.Listener

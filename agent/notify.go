@@ -14,11 +14,14 @@ type silent struct{}
 
 func (silent) Notify(string) {}
 
-// say reports the current step to people and the service manager.
+// say reports the current step to people, with the time since the run began, and to the service manager.
 func (r *run) say(what string) {
-	r.log.Info(what)
+	r.log.Info(what, "after", r.elapsed())
 	r.notify.Notify("STATUS=" + what)
 }
+
+// elapsed returns the time since the run began.
+func (r *run) elapsed() time.Duration { return r.now().Sub(r.began).Round(time.Millisecond) }
 
 // endTime is how long a run may take to end once its time is over: a command that
 // the TPM or an adapter is busy with is not taken back.

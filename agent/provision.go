@@ -41,7 +41,8 @@ type run struct {
 	phase   v1.Phase // last one reported by the service
 	rounds  int      // of locking adapters
 	opened  int      // adapters that leave
-	capped  bool     // the register was found capped: an earlier run handed the host over
+	began   time.Time
+	capped  bool // the register was found capped: an earlier run handed the host over
 	// loosened holds the results for adapters that refused a file because of its binding, by node GUID.
 	loosened map[ib.GUID]looser
 }
@@ -55,16 +56,18 @@ func Provision(ctx context.Context, o Options) error {
 		return err
 	}
 	r := &run{config: &o.Config, version: o.Version, log: o.Log, notify: o.Notify, goal: o.Goal, now: time.Now}
+	trace := newTrace()
+	r.log, r.began = o.Log.With("trace_id", trace.String()), r.now()
 	if r.notify == nil {
 		r.notify = silent{}
 	}
 	r.starting()
 	var err error
-	if r.client, err = newClient(&o.Config, o.Version); err != nil {
+	if r.client, err = newClient(&o.Config, o.Version, trace.parent()); err != nil {
 		return err
 	}
 	defer r.client.Close()
-	if r.state, err = openState(o.Config.StateDir, o.Log); err != nil {
+	if r.state, err = openState(o.Config.StateDir, r.log); err != nil {
 		return err
 	}
 	defer r.state.close()
@@ -78,10 +81,11 @@ func Provision(ctx context.Context, o Options) error {
 		err = failf(ClassOther, "run the agent again; nothing is lost", "interrupted: %w", err)
 	}
 	r.keep(err)
+	r.log.Info("the run is over", "after", r.elapsed())
 	return err
 }
 
-func newClient(c *Config, version string) (*client.Client, error) {
+func newClient(c *Config, version, traceparent string) (*client.Client, error) {
 	ca, err := readCA(c.CA)
 	if err != nil {
 		return nil, failf(ClassUsage, "copy the service's CA certificate to the host and name it with --ca", "CA of the service: %w", err)
@@ -89,7 +93,7 @@ func newClient(c *Config, version string) (*client.Client, error) {
 	if !x509.NewCertPool().AppendCertsFromPEM(ca) {
 		return nil, failf(ClassUsage, "copy the service's CA certificate to the host and name it with --ca", "CA of the service: %s has no PEM certificate", c.CA)
 	}
-	cl, err := client.New(client.Options{URL: c.Service, CA: ca, UserAgent: "portcullis-agent/" + version})
+	cl, err := client.New(client.Options{URL: c.Service, CA: ca, UserAgent: "portcullis-agent/" + version, Traceparent: traceparent})
 	if err != nil {
 		return nil, fail(ClassUsage, "check --service and --ca", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"portcullis/api/pinned"
 	"portcullis/api/preauth"
 	"portcullis/api/problem"
+	"portcullis/api/tracecontext"
 	"portcullis/api/ufm"
 	v1 "portcullis/api/v1"
 	"portcullis/api/web"
@@ -186,7 +187,7 @@ func New(o Options) *Server {
 	s.logins.Providers = append([]v1.LoginProvider{}, o.Logins...)
 
 	r := chi.NewRouter()
-	r.Use(s.observe, closeAfterChunks)
+	r.Use(s.observe, closeAfterChunks, tracecontext.Middleware)
 	if o.UFM != nil {
 		r.Use(ufm.Bearer)
 	}

@@ -17,8 +17,33 @@ import (
 // consumed ch before, and must write the verdict to the audit log before it
 // answers. Verify never panics and looks at nothing over its size.
 func Verify(now time.Time, ch *Challenge, channel []byte, ev *Evidence, exp Expected, pol *Policy) Verdict {
+	return VerifyInParts(now, ch, channel, ev, exp, pol, func(Part) {})
+}
+
+// Part is a part of what evidence shows. Parts are verified one after another, in the order of Parts.
+type Part string
+
+// Parts of evidence.
+const (
+	PartCredential Part = "credential" // that the TPM of the EK opened the credential of the session
+	PartQuote      Part = "quote"      // keys, quote, certified key and registers
+	PartStatement  Part = "statement"  // of the agent, on the adapters
+	PartBoot       Part = "boot"       // event log, reference values and age
+	PartInventory  Part = "inventory"  // adapters and GUIDs as inventory has them
+	PartFirmware   Part = "firmware"   // versions of the adapters' firmware
+	PartAdapters   Part = "adapters"   // their assurance, debugging and lock
+)
+
+// Parts returns all parts, in the order in which they are verified.
+func Parts() []Part {
+	return []Part{PartCredential, PartQuote, PartStatement, PartBoot, PartInventory, PartFirmware, PartAdapters}
+}
+
+// VerifyInParts is Verify, and calls verified after each part, also after the one that is refused, which is then the last.
+// What verified does has no part in the verdict.
+func VerifyInParts(now time.Time, ch *Challenge, channel []byte, ev *Evidence, exp Expected, pol *Policy, verified func(Part)) Verdict {
 	v := &verifier{now: now, ch: ch, channel: channel, ev: ev, exp: exp, pol: pol}
-	if r := v.run(); r != nil {
+	if r := v.run(verified); r != nil {
 		return Verdict{Code: r.Code, Detail: r.Detail, Facts: v.facts, Measured: v.boot, AnyBoot: v.anyBoot}
 	}
 	return Verdict{OK: true, Facts: v.facts, Measured: v.boot, AnyBoot: v.anyBoot}
@@ -43,13 +68,32 @@ type verifier struct {
 
 // run takes the steps in the order that spends least on bad evidence and
 // never uses a value before it is authenticated.
-func (v *verifier) run() *Refusal {
-	steps := []func() *Refusal{
-		v.checkPolicy, v.checkSizes, v.checkSession, v.checkProof, v.checkKeys,
-		v.checkQuote, v.checkCertify, v.checkSelection, v.checkPCRValues, v.checkAgentPCR,
-		v.checkTPM, v.checkDigest, v.checkStatement, v.checkEventLog, v.checkBoot, v.checkReference, v.checkAge,
-		v.checkInventory, v.checkFirmware, v.checkAdapters,
+func (v *verifier) run(verified func(Part)) *Refusal {
+	for _, part := range []struct {
+		name  Part
+		steps []func() *Refusal
+	}{
+		{PartCredential, []func() *Refusal{v.checkPolicy, v.checkSizes, v.checkSession, v.checkProof}},
+		{PartQuote, []func() *Refusal{
+			v.checkKeys, v.checkQuote, v.checkCertify, v.checkSelection, v.checkPCRValues, v.checkAgentPCR, v.checkTPM, v.checkDigest,
+		}},
+		{PartStatement, []func() *Refusal{v.checkStatement}},
+		{PartBoot, []func() *Refusal{v.checkEventLog, v.checkBoot, v.checkReference, v.checkAge}},
+		{PartInventory, []func() *Refusal{v.checkInventory}},
+		{PartFirmware, []func() *Refusal{v.checkFirmware}},
+		{PartAdapters, []func() *Refusal{v.checkAdapters}},
+	} {
+		r := inOrder(part.steps)
+		verified(part.name)
+		if r != nil {
+			return r
+		}
 	}
+	return nil
+}
+
+// inOrder returns the first refusal.
+func inOrder(steps []func() *Refusal) *Refusal {
 	for _, step := range steps {
 		if r := step(); r != nil {
 			return r

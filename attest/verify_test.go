@@ -91,6 +91,44 @@ func TestVerifyFacts(t *testing.T) {
 	}
 }
 
+// TestVerifyInParts: each part is reported once it was verified, up to the one that is refused, and that changes no verdict.
+func TestVerifyInParts(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	ch, s := l.begin()
+	ev, err := l.host.Answer(s, l.channel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := *ev
+	broken.Quote = ev.Quote[:5]
+	broken.Proof = attest.Proof(ch.Secret, s.ID, &broken)
+	stranger := *ev
+	stranger.Proof = nil
+	elsewhere := l.host.Expected()
+	elsewhere.HCAs[0].NodeGUID++
+	for name, c := range map[string]struct {
+		ev   *attest.Evidence
+		exp  attest.Expected
+		want []attest.Part
+	}{
+		"accepted":         {ev, l.host.Expected(), attest.Parts()},
+		"no proof":         {&stranger, l.host.Expected(), attest.Parts()[:1]},
+		"half a quote":     {&broken, l.host.Expected(), attest.Parts()[:2]},
+		"another adapter":  {ev, elsewhere, attest.Parts()[:5]},
+		"nothing is there": {nil, l.host.Expected(), attest.Parts()[:1]},
+	} {
+		var got []attest.Part
+		v := attest.VerifyInParts(attesttest.Epoch, ch, l.channel, c.ev, c.exp, l.policy, func(p attest.Part) { got = append(got, p) })
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if d := cmp.Diff(attest.Verify(attesttest.Epoch, ch, l.channel, c.ev, c.exp, l.policy).Code, v.Code); d != "" || v.OK != (name == "accepted") {
+			t.Errorf("%s: verdict %s %s", name, v.Code, d)
+		}
+	}
+}
+
 // TestQuoteEveryPrefix cuts the quote and the signature at every length: none
 // is accepted and none panics.
 func TestQuoteEveryPrefix(t *testing.T) {

@@ -354,8 +354,25 @@ var arrows = []arrow{
 		why:  "the life of a host is one table of values",
 	},
 	{
+		from: "api/tracecontext",
+		not:  []string{"os", "log", "time"},
+		why:  "which trace a request is part of is read from its header alone",
+	},
+	{
+		from: "api/trace",
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/hostrecord", "api/fabric/records", "api/tracecontext"},
+		not:  []string{"net", "os", "log", "context", "go.opentelemetry.io", "portcullis/api/store", "portcullis/fabricsm/sm"},
+		why:  "spans are made of records, without clock, I/O and the SDK",
+	},
+	{
+		from: "api/trace/otlp",
+		may:  []string{"fabricsm/ib", "api/trace", "api/tracecontext"},
+		not:  []string{"os", "portcullis/fabricsm/sm"},
+		why:  "what sends traces knows no records",
+	},
+	{
 		from: "api/hostrecord",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/ifmatch", "api/lifecycle", "api/fabric/records"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/ifmatch", "api/lifecycle", "api/fabric/records", "api/tracecontext"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "what is on record of a host is the same whichever part writes it",
 	},
@@ -367,13 +384,13 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/attestation",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/refusal", "api/inventory", "api/hostrecord", "api/lifecycle", "api/audit", "api/events", "api/tenancy", "api/fabric/records", "fabricsm/vault"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/refusal", "api/inventory", "api/hostrecord", "api/lifecycle", "api/audit", "api/events", "api/tenancy", "api/tracecontext", "api/fabric/records", "fabricsm/vault"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "attestation knows no HTTP, and asks who decides about hosts by an interface",
 	},
 	{
 		from: "api/admission",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/reason", "api/refusal", "api/inventory", "api/label", "api/hostlabel", "api/hostrecord", "api/lifecycle", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/fabric/records", "api/isolation/outsiders", "fabricsm/vault", "fabricsm/topospec/approval"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/reason", "api/refusal", "api/inventory", "api/label", "api/hostlabel", "api/hostrecord", "api/lifecycle", "api/attestation", "api/audit", "api/events", "api/review", "api/tenancy", "api/tracecontext", "api/fabric/records", "api/isolation/outsiders", "fabricsm/vault", "fabricsm/topospec/approval"},
 		not: []string{
 			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
 			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",

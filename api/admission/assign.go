@@ -15,6 +15,7 @@ import (
 	"portcullis/api/refusal"
 	"portcullis/api/store"
 	"portcullis/api/tenancy"
+	"portcullis/api/tracecontext"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -132,7 +133,8 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 	}
 	f.rec.Cluster, f.rec.Tenant, f.rec.PKey = c.Name, c.Tenant, c.PKey
 	f.rec.Epoch++
-	f.rec.Window = f.now.Add(window)
+	f.rec.Assigned, f.rec.Window = f.now, f.now.Add(window)
+	f.rec.Trace = tracecontext.Of(ctx)
 	f.rec.DropToken(tx)
 	f.rec.Unseal(tx)
 	if err := attestation.DropEvidence(ctx, tx, f.now, id, &f.rec); err != nil {
@@ -231,7 +233,7 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 	if err := attestation.DropEvidence(ctx, tx, f.now, id, &f.rec); err != nil {
 		return err
 	}
-	f.rec = hostrecord.Record{Phase: hostrecord.PhaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, DenialProof: was.DenialProof, Conflicts: was.Conflicts}
+	f.rec = hostrecord.Record{Phase: hostrecord.PhaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, DenialProof: was.DenialProof, Conflicts: was.Conflicts, Trace: tracecontext.Of(ctx)}
 	return errors.Join(
 		tenancy.Clusters().Put(tx, c.Name, c),
 		hostrecord.Records().Put(tx, id, f.rec),

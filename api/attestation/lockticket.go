@@ -70,19 +70,28 @@ func lockTickets() store.Collection[ticketRecord] {
 	return store.NewCollection[ticketRecord]("lock-tickets", 1)
 }
 
-// verify judges evidence, and the settings in it by the site's profile.
-func (s *Service) verify(ses session.Session, channel []byte, ev *attest.Evidence, exp attest.Expected) attest.Verdict {
-	v := attest.Verify(s.now(), ses.Challenge, channel, ev, exp, s.o.Policy)
+// verify judges evidence, and the settings in it by the site's profile. It also returns when the host asked, and how long each part took.
+func (s *Service) verify(ses session.Session, channel []byte, ev *attest.Evidence, exp attest.Expected) (attest.Verdict, hostrecord.Course) {
+	c := hostrecord.Course{Asked: ses.Challenge.Issued, Began: s.now()}
+	last := c.Began
+	v := attest.VerifyInParts(c.Began, ses.Challenge, channel, ev, exp, s.o.Policy, func(p attest.Part) {
+		now := s.now()
+		c.Parts, last = append(c.Parts, hostrecord.Took{Part: p, Time: now.Sub(last)}), now
+	})
 	v.Facts.Session = session.Number(v.Facts.Session)
 	s.o.Judge.Review(&v)
 	if !v.OK || s.o.Locks == nil || !s.o.Policy.RequireLock {
-		return v
+		return v, c
 	}
 	if no := s.o.Locks.Judge(v.Facts.Statement); no != nil {
 		v.OK, v.Code, v.Detail = false, no.Code, no.Detail
 	}
-	return v
+	c.Parts = append(c.Parts, hostrecord.Took{Part: partSettings, Time: s.now().Sub(last)})
+	return v, c
 }
+
+// partSettings is the part of evidence that this package judges: settings of adapters by the site's profile.
+const partSettings attest.Part = "settings"
 
 // aboutAdapters reports whether evidence was refused for what its adapters are, where host, boot and inventory were right.
 func aboutAdapters(v *attest.Verdict) bool {

@@ -15,6 +15,7 @@ import (
 	"portcullis/api/limit"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
+	"portcullis/api/tracecontext"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -168,6 +169,7 @@ func sourceOf(host string) netip.Addr {
 // accepted is an *attest.Refusal; its reason is recorded in the host's status
 // and in the audit log.
 func (s *Service) SubmitEvidence(ctx context.Context, id string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error) {
+	received := s.now()
 	ses, err := s.sessions.Open(ctx, id)
 	if err != nil {
 		return nil, err
@@ -180,7 +182,7 @@ func (s *Service) SubmitEvidence(ctx context.Context, id string, channel []byte,
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	verdict := s.verify(ses, channel, ev, exp)
+	verdict, course := s.verify(ses, channel, ev, exp)
 	d := denial{host: ses.Host, epoch: ses.Epoch, source: ses.Source, proven: hostrecord.ProvenEK, attempt: verdict.Code}
 	if verdict.Facts.AKName != "" { // set once the TPM has opened the credential
 		d.proven, d.adapters = hostrecord.ProvenTPM, aboutAdapters(&verdict)
@@ -207,7 +209,8 @@ func (s *Service) SubmitEvidence(ctx context.Context, id string, channel []byte,
 	if err != nil {
 		return nil, &refusal.Error{Code: "internal", Status: refusal.Internal, Detail: err.Error(), Err: err}
 	}
-	result, err := s.accept(ctx, ses, &host, verdict, sc)
+	course.Received, course.Host = received, tracecontext.Of(ctx)
+	result, err := s.accept(ctx, ses, &host, verdict, sc, course)
 	if err == nil {
 		s.accepted.Add(1)
 		result.Seal, result.Result = s.offering(seal), s.resultForHost(ctx, ses.Host)
@@ -251,7 +254,7 @@ func (s *Service) stillAsked(ctx context.Context, ses *session.Session) (invento
 
 // accept records the verdict, if nothing it rests on changed since, and what is
 // left to be shown before the host counts as handed over.
-func (s *Service) accept(ctx context.Context, ses session.Session, judged *inventory.Host, v attest.Verdict, sc *attest.SealChallenge) (*v1.AttestResult, error) {
+func (s *Service) accept(ctx context.Context, ses session.Session, judged *inventory.Host, v attest.Verdict, sc *attest.SealChallenge, course hostrecord.Course) (*v1.AttestResult, error) {
 	token, err := s.newToken()
 	if err != nil {
 		return nil, err
@@ -295,7 +298,7 @@ func (s *Service) accept(ctx context.Context, ses session.Session, judged *inven
 		}
 		f.rec.Evidence = &hostrecord.Evidence{
 			Time: f.now, Session: ses.Number(), Reference: v.Facts.Reference, Waived: v.Facts.Waived, Nonce: ses.Challenge.Nonce,
-			Judged: s.judging,
+			Judged: s.judging, Course: course,
 		}
 		if err := errors.Join(
 			Boots().Put(tx, v.Facts.EKDigest, history.Accept(v.Facts.Boot)),

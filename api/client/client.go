@@ -43,7 +43,8 @@ type Options struct {
 	UserAgent   string
 	// Reason says why requests that change something are sent, for the audit log: one line of at most v1.MaxReason characters. A request
 	// whose body has a reason has that one. Empty: none.
-	Reason string
+	Reason      string
+	Traceparent string // of each request, as W3C Trace Context has it; "": none
 	// LocalAddress is that from which connections are made over TLS; zero: the system chooses one. A machine that has several is limited by each.
 	LocalAddress netip.Addr
 }
@@ -59,6 +60,7 @@ type Client struct {
 	source    Source // nil: token
 	userAgent string
 	reason    string
+	trace     string // traceparent; "": none
 	timeout   time.Duration
 	tls       *tls.Config
 	http      *http.Client
@@ -94,7 +96,7 @@ func New(o Options) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
-	c := &Client{base: base, token: o.Token, source: o.Source, userAgent: o.UserAgent, reason: o.Reason, timeout: o.Timeout, tls: config, proxy: fromEnvironment}
+	c := &Client{base: base, token: o.Token, source: o.Source, userAgent: o.UserAgent, reason: o.Reason, trace: o.Traceparent, timeout: o.Timeout, tls: config, proxy: fromEnvironment}
 	if o.LocalAddress.IsValid() {
 		c.dial = (&net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(o.LocalAddress, 0))}).DialContext
 	}
@@ -290,6 +292,9 @@ func (c *Client) sendMatching(ctx context.Context, h *http.Client, method, path,
 	}
 	if c.userAgent != "" {
 		req.Header.Set("User-Agent", c.userAgent)
+	}
+	if c.trace != "" {
+		req.Header.Set("Traceparent", c.trace)
 	}
 	resp, err := h.Do(req)
 	if err != nil {

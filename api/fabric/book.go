@@ -63,10 +63,16 @@ type grant struct {
 	tenant    string
 	epoch     int64
 	adopted   bool // the port had it before, and nothing is proven of its host
+	learned   time.Time
 }
 
-func grantOf(g *records.Grant, modified int64) grant {
-	return grant{withdrawn: g.Withdrawn, limited: g.Limited, modified: modified, host: g.Host, cluster: g.Cluster, tenant: g.Tenant, epoch: g.Epoch, adopted: g.Adopted != ""}
+// grantOf returns a grant of the store, of which the sm role learns now unless it has it already.
+func (b *book) grantOf(k records.Key, g *records.Grant, modified int64) grant {
+	learned := b.grants[k].learned
+	if b.grants[k].modified != modified || learned.IsZero() {
+		learned = b.clock()
+	}
+	return grant{learned: learned, withdrawn: g.Withdrawn, limited: g.Limited, modified: modified, host: g.Host, cluster: g.Cluster, tenant: g.Tenant, epoch: g.Epoch, adopted: g.Adopted != ""}
 }
 
 // form returns a P_Key with the membership bit of the grant.
@@ -96,7 +102,7 @@ func (b *book) load(ctx context.Context, from source) error {
 		if err != nil {
 			return err
 		}
-		grants[k] = grantOf(&g.Value, g.Modified)
+		grants[k] = b.grantOf(k, &g.Value, g.Modified)
 	}
 	hosts, err := list(ctx, from, inventory.Hosts())
 	if err != nil {
@@ -198,7 +204,7 @@ func (b *book) changeGrant(key string, ch store.Change) error {
 	}
 	rec, err := records.Grants().Decode(ch)
 	if err == nil {
-		b.grants[k] = grantOf(&rec.Value, rec.Modified)
+		b.grants[k] = b.grantOf(k, &rec.Value, rec.Modified)
 	}
 	return err
 }

@@ -364,3 +364,33 @@ func TestViewOlderThanEvents(t *testing.T) {
 		})
 	}
 }
+
+// TestOrdered: a membership that was read back says when the sm role learned of its grant: once for each change of the grant, however
+// often that is read.
+func TestOrdered(t *testing.T) {
+	now := noon
+	b := newBook(func() time.Time { return now }, SightLimits{})
+	b.grants, b.cables = map[records.Key]grant{}, map[ib.GUID]ib.Place{key.GUID: home}
+	learn := func(modified int64) {
+		b.grants[key] = b.grantOf(key, &records.Grant{Host: "h"}, modified)
+		now = now.Add(time.Second)
+	}
+	learn(100)
+	learn(100)
+	b.found(key, records.Membership{State: records.Applied, Revision: 100})
+	got, _ := b.memberships.get(key.String())
+	if want := (records.Membership{State: records.Applied, Revision: 100, Ordered: noon, Time: noon.Add(2 * time.Second)}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	learn(200)
+	b.found(key, records.Membership{State: records.Applied, Revision: 200})
+	if got, _ = b.memberships.get(key.String()); !got.Ordered.Equal(noon.Add(2 * time.Second)) {
+		t.Errorf("%+v after the grant changed", got)
+	}
+	was := got
+	now = now.Add(time.Hour)
+	b.found(key, records.Membership{State: records.Applied, Revision: 200})
+	if got, _ = b.memberships.get(key.String()); got != was {
+		t.Errorf("%+v is written again as %+v", was, got)
+	}
+}

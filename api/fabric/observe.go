@@ -174,7 +174,7 @@ func (b *book) found(k records.Key, m records.Membership) {
 		return
 	}
 	was, _ := b.memberships.get(k.String())
-	m.Time = was.Time
+	m.Time, m.Ordered = was.Time, was.Ordered
 	if was.Revision >= g.modified {
 		m.Revision = max(m.Revision, was.Revision)
 		if was.State == m.State && was.HCAProven == m.HCAProven && was.Reason == m.Reason {
@@ -182,7 +182,7 @@ func (b *book) found(k records.Key, m records.Membership) {
 		}
 	}
 	if m != was {
-		m.Time = b.clock()
+		m.Time, m.Ordered = b.clock(), g.learned
 		b.memberships.set(k.String(), m)
 	}
 }

@@ -3,7 +3,9 @@ package hostrecord
 import (
 	"time"
 
+	"portcullis/api/tracecontext"
 	v1 "portcullis/api/v1"
+	"portcullis/attest"
 	"portcullis/fabricsm/ib"
 )
 
@@ -19,6 +21,7 @@ type Record struct {
 	PKey     ib.PKey   `json:"p_key,omitzero"`
 	Set      string    `json:"set,omitempty"`      // that it was assigned for; "": none
 	Epoch    int64     `json:"epoch"`              // counts assignments, also past ones
+	Assigned time.Time `json:"assigned,omitzero"`  // when the window was opened; zero: by a release that did not record it
 	Window   time.Time `json:"window,omitzero"`    // evidence is taken until then
 	Evidence *Evidence `json:"evidence,omitzero"`  // last accepted inside the window
 	Sealed   time.Time `json:"sealed,omitzero"`    // when the host with this evidence was handed over; zero: it was not
@@ -40,6 +43,9 @@ type Record struct {
 	Token       string     `json:"token,omitempty"`       // SHA-256 of the status token, hex
 
 	Certificate *Certificate `json:"certificate,omitzero"` // of the host's key; nil: it holds none
+
+	// Trace is that of the request which assigned or released the host. No decision reads it.
+	Trace tracecontext.Parent `json:"trace,omitzero"`
 }
 
 // LastDenial returns the last refusal, nil if what was sent after it was accepted.
@@ -73,8 +79,25 @@ type Evidence struct {
 
 	Renewals int `json:"renewals,omitempty"` // further nonces that were given for its seal
 
+	Course Course `json:"course,omitzero"` // how long what took; no decision reads it
+
 	Judged string  `json:"judged,omitempty"` // names the policy and profile that it was judged by last (attestation)
 	Lapses []Lapse `json:"lapses,omitempty"` // what of it no longer meets them
+}
+
+// Course says how evidence came to be accepted, for traces. It is of bounded size whatever a host sends.
+type Course struct {
+	Asked    time.Time           `json:"asked,omitzero"`    // for a challenge
+	Received time.Time           `json:"received,omitzero"` // when the evidence was
+	Began    time.Time           `json:"began,omitzero"`    // its verification, after session and host were read
+	Parts    []Took              `json:"parts,omitempty"`   // of the verification, one after another
+	Host     tracecontext.Parent `json:"host,omitzero"`     // trace that the host says is its own
+}
+
+// Took is how long the verification of a part of evidence took.
+type Took struct {
+	Part attest.Part   `json:"part"`
+	Time time.Duration `json:"ns"`
 }
 
 // Dispute is a GUID that two hosts claim: one by inventory, the other by

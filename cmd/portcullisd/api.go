@@ -31,6 +31,7 @@ import (
 	"portcullis/api/results"
 	"portcullis/api/rma"
 	"portcullis/api/store/etcd"
+	"portcullis/api/trace/otlp"
 	v1 "portcullis/api/v1"
 	"portcullis/api/webhook/delivery"
 	"portcullis/cmd/internal/version"
@@ -67,6 +68,7 @@ type apiRole struct {
 	people   *oidc.Verifier       // of identity providers; nil: there are none
 	clients  *clientcert.Verifier // of client certificates
 	hooks    *delivery.Service    // sends events
+	traces   *otlp.Exporter       // nil: no traces are sent
 }
 
 // startAPI starts admission and the HTTPS API, in a service with that role.
@@ -116,6 +118,9 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	}
 	adopted := a.newAdoptions(adm)
 	a.hooks = s.startWebhooks(ctx, group)
+	if a.traces, err = s.startTraces(ctx, group); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	a.server = a.newServer(adm, adopted)
 	s.api = a
 	a.notices()
@@ -255,6 +260,9 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 	}
 	o.Webhooks = a.hooks
 	registry.MustRegister(metrics.NewWebhooks(a.hooks))
+	if a.traces != nil {
+		registry.MustRegister(metrics.NewTraces(a.traces.Counts))
+	}
 	o.Registry = registry
 	return api.New(o)
 }

@@ -86,6 +86,7 @@ type Membership struct {
 	Reason    string          `json:"reason,omitempty"`
 	Revision  int64           `json:"revision"` // store revision of the grants this answers
 	Time      time.Time       `json:"time"`
+	Ordered   time.Time       `json:"ordered,omitzero"` // when the sm role learned of the grant as it was then; zero: not recorded
 }
 
 // Port is where the port with a GUID of the inventory is seen.

@@ -54,6 +54,7 @@ func (c *Config) check() []problem {
 	k.history(&c.History)
 	k.webhooks(&c.Webhooks)
 	k.exits(c)
+	k.traces(&c.Traces)
 	return k.problems
 }
 

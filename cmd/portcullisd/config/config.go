@@ -52,6 +52,7 @@ type Config struct {
 	History        History            `yaml:"history"`
 	Webhooks       Webhooks           `yaml:"webhooks"`
 	Exits          Exits              `yaml:"exits"`
+	Traces         Traces             `yaml:"traces"`
 
 	HostCertificates   HostCertificates    `yaml:"host_certificates"`
 	ClientCertificates []ClientCertificate `yaml:"client_certificates"`
@@ -159,6 +160,7 @@ func Default() *Config {
 		Audit:   defaultAudit(),
 		Verify:  Verify{Every: time.Hour, Rate: 1000, Drift: defaultDrift()},
 		History: defaultHistory(),
+		Traces:  Traces{Sample: 1},
 	}
 	c.Attestation.EK.Mode, c.Attestation.EK.Expiry = policy.Mode, policy.Expiry
 	return c

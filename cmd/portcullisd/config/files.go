@@ -21,6 +21,7 @@ import (
 	"portcullis/api/results"
 	"portcullis/api/servercert"
 	"portcullis/api/store/etcd"
+	"portcullis/api/trace/otlp"
 	"portcullis/api/webhook/delivery"
 	"portcullis/attest"
 	"portcullis/cmd/internal/input"
@@ -49,6 +50,8 @@ type Files struct {
 	Manifests *signature.Set // keys of rack manifests; nil: none are pinned
 
 	Webhooks []delivery.Webhook // where events are sent, the other exits among them
+
+	Traces *otlp.Options // which collector has traces; nil: none has
 
 	// closed says why attestation refuses every host; empty when it does not.
 	Closed string
@@ -97,6 +100,8 @@ func ReadFiles(c *Config) (*Files, error) {
 		others, err := loadExits(c, time.Now())
 		try(err)
 		p.Webhooks = append(p.Webhooks, others...)
+		p.Traces, err = loadTraces(c, time.Now())
+		try(err)
 	}
 	if c.Has(RoleSM) {
 		var err error
