@@ -258,6 +258,12 @@ func TestFirstSight(t *testing.T) {
 	if d := cmp.Diff(all, late); d != "" || all.ID == [16]byte{} {
 		t.Errorf("an instance that came later makes another trace: %s", d)
 	}
+	with := admitted()
+	with.Denial = &v1.Denial{Time: at(11), Code: "nonce"}
+	last := one(t, follow(NewKeeper(), assigned(), with)).Trace(nil)
+	if len(last.Root.Events) != 1 {
+		t.Errorf("events %v, want the refusal that is first seen with the admission", last.Root.Events)
+	}
 	k := NewKeeper()
 	follow(k, assigned())
 	other := assigned()
@@ -300,6 +306,15 @@ func TestBounds(t *testing.T) {
 	}
 	if got := text(&tr.Root, ""); !strings.Contains(got, "refusals=1000 ") || strings.Count(got, "\n    port ") != MaxPorts || strings.Contains(got, "xx") {
 		t.Errorf("%.3000s", got)
+	}
+
+	// Grants of another assignment, and those that were taken back since, are none of this one.
+	old, gone := standing(30, 17), standing(30, 17)
+	old.Grant.Epoch, old.Grant.Since = 2, at(14)
+	gone.Grant.Withdrawn = true
+	tr = one(t, follow(NewKeeper(), assigned(), admitted())).Trace(map[records.Key]records.Standing{port(1): old, port(2): gone, port(3): standing(35, 18)})
+	if got := text(&tr.Root, ""); !strings.Contains(got, "guards 15-16 ") || strings.Contains(got, port(2).GUID.String()) {
+		t.Error(got)
 	}
 
 	turned := admitted()

@@ -225,7 +225,7 @@ func (e *Exporter) fault(err error) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxFault)], "")
 }
 
-// processor puts spans that ended into the queue.
+// processor puts spans that ended into the queue. The SDK calls it for sampled ones alone.
 type processor struct{ e *Exporter }
 
 func (processor) OnStart(context.Context, sdk.ReadWriteSpan) {}
@@ -233,9 +233,6 @@ func (processor) Shutdown(context.Context) error             { return nil }
 func (processor) ForceFlush(context.Context) error           { return nil }
 
 func (p processor) OnEnd(s sdk.ReadOnlySpan) {
-	if !s.SpanContext().IsSampled() {
-		return
-	}
 	select {
 	case p.e.queue <- s:
 	default:
