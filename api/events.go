@@ -36,7 +36,7 @@ func (s *Server) eventRoutes(a huma.API) {
 	})
 	op := s.describe(a, operation{
 		id: "watch-events", method: http.MethodGet, path: "/v1/events/watch", tag: "event", access: accessAudit,
-		summary: "Follow events as they happen: server-sent events named begin, event, gap and end, which a client resumes by the last id",
+		summary: "Follow events as they happen: server-sent events named begin, event, gap, end and, if asked for, violations, which a client resumes by the last id",
 	})
 	op.Responses["200"] = &huma.Response{
 		Description: "Server-sent events",
@@ -52,7 +52,7 @@ func (s *Server) eventRoutes(a huma.API) {
 			return nil, noEvents()
 		}
 		ctx, cancel := whileGood(ctx)
-		q := feed.Query{EventQuery: v1.EventQuery{Type: in.Type, Host: in.Host, Severity: in.Severity}, After: cmp.Or(in.LastID, in.After)}
+		q := feed.Query{EventQuery: v1.EventQuery{Type: in.Type, Host: in.Host, Severity: in.Severity}, After: cmp.Or(in.LastID, in.After), Violations: in.Violations}
 		if in.Form == v1.FormCloudEvents {
 			q.Form = func(e *v1.Event) any { return cloudevent.Of(e) }
 		}

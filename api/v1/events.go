@@ -44,12 +44,13 @@ type EventQuery struct {
 
 // EventWatch says which events a stream has, and where it begins.
 type EventWatch struct {
-	Type     string `query:"type" maxLength:"64" doc:"of this type only"`
-	Host     string `query:"host" maxLength:"128" doc:"of this host only"`
-	Severity string `query:"severity" enum:"info,notice,warning,critical" doc:"this severe or more"`
-	After    string `query:"after" maxLength:"128" doc:"id of an event, or position of a list: the stream has what happened after it. Empty: it begins now"`
-	Form     string `query:"form" enum:"event,cloudevents" default:"event" doc:"of the data of each event: as the list has it, or in the envelope of CloudEvents 1.0"`
-	LastID   string `header:"Last-Event-ID" maxLength:"128" doc:"goes before after: a client that connects again sends the id that it had last"`
+	Type       string `query:"type" maxLength:"64" doc:"of this type only"`
+	Host       string `query:"host" maxLength:"128" doc:"of this host only"`
+	Severity   string `query:"severity" enum:"info,notice,warning,critical" doc:"this severe or more"`
+	After      string `query:"after" maxLength:"128" doc:"id of an event, or position of a list: the stream has what happened after it. Empty: it begins now"`
+	Form       string `query:"form" enum:"event,cloudevents" default:"event" doc:"of the data of each event: as the list has it, or in the envelope of CloudEvents 1.0"`
+	Violations bool   `query:"violations" doc:"the stream also has the message violations when the list of violations in the fabric has changed"`
+	LastID     string `header:"Last-Event-ID" maxLength:"128" doc:"goes before after: a client that connects again sends the id that it had last"`
 }
 
 // FormCloudEvents is the form of events in the envelope of CloudEvents.
@@ -72,6 +73,12 @@ type CloudEvent struct {
 type EventsBegin struct {
 	Position string `json:"position" doc:"after which the stream begins"`
 	Resumed  bool   `json:"resumed,omitempty" doc:"it is the position that was asked for"`
+}
+
+// EventsViolations is the data of the message violations: the list of violations in the fabric is another than before, or it is
+// known again whether it is. The first one follows begin.
+type EventsViolations struct {
+	Live bool `json:"live" doc:"messages come when the list changes; false: this instance does not see the fabric now, so ask for the list every so often"`
 }
 
 // EventsGap is the data of the event gap: the stream does not have each time that something happened.

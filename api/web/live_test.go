@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/events"
+	"portcullis/api/events/feed"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/api/web/webtest"
@@ -21,6 +23,8 @@ type attacked struct {
 	busy
 	rows []v1.FabricViolation
 	gone string // the host whose port is no more
+
+	blind bool // the stream does not know whether rows changed
 }
 
 func (a *attacked) Overview(context.Context) (*v1.Overview, error) {
@@ -43,6 +47,16 @@ func (a *attacked) Violations(context.Context, v1.ViolationQuery) (*v1.Page[v1.F
 	return &v1.Page[v1.FabricViolation]{Items: append([]v1.FabricViolation{}, a.rows...)}, nil
 }
 
+// sum is another one when the rows are others.
+func (a *attacked) sum() (uint64, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.blind {
+		return 0, errors.New("not seen")
+	}
+	return a.rows[0].Count, nil
+}
+
 func (*attacked) Health(context.Context, v1.PageQuery) (*v1.Page[v1.FabricHealth], error) {
 	return &v1.Page[v1.FabricHealth]{Items: []v1.FabricHealth{}}, nil
 }
@@ -56,7 +70,10 @@ func TestViolationsLive(t *testing.T) {
 		Count: 5, Repeats: 2, Counted: 40, First: time.Now(), Last: time.Now(), Text: hostile,
 	}
 	is := &attacked{rows: []v1.FabricViolation{row}}
-	site, server := served(t, func(o *api.Options) { o.Fabric = is }, "h1")
+	site, server := served(t, func(o *api.Options) {
+		o.Fabric = is
+		o.Events.(*feed.Service).Violations = is.sum
+	}, "h1")
 	happen := func(host string) {
 		t.Helper()
 		_, err := site.Store.Update(t.Context(), func(tx *store.Tx) error {
@@ -108,6 +125,20 @@ func TestViolationsLive(t *testing.T) {
 	count := func() string {
 		return webtest.Value[string](p, `document.querySelector('tr[data-key="1"] td[data-label=Count]').textContent`)
 	}
+	p.AwaitText("Violations appear as they are reported.")
+	// While the stream says when rows change, the page asks for them then and else not: it would every 3 s.
+	const requests = `performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/fabric/violations')).length`
+	quiet := webtest.Value[int](p, `performance.setResourceTimingBufferSize(5000), window.since = performance.now(), `+requests)
+	p.Await(`performance.now() > window.since + 4000`)
+	if n := webtest.Value[int](p, requests); n != quiet {
+		t.Errorf("the page asked %d times for violations that did not change", n-quiet)
+	}
+	webtest.Value[bool](p, `(() => {
+		const line = document.querySelector('[data-key=live]');
+		window.lives = [];
+		new MutationObserver(() => window.lives.push(line.textContent)).observe(line, {childList: true});
+		return true;
+	})()`)
 	change(6)
 	p.Await(`document.querySelector('tr[data-key="1"] td[data-label=Count]').textContent === '6'`)
 	webtest.Value[bool](p, `window.until = new Promise((go) => { window.go = go; }), true`)
@@ -126,6 +157,10 @@ func TestViolationsLive(t *testing.T) {
 	}
 	webtest.Value[bool](p, "window.cut(); true")
 	p.Await("window.resumed.length === 2")
+	p.Await(`window.lives.length === 2`)
+	if got := webtest.Value[string](p, "window.lives.join('|')"); got != "stream lost Violations are asked for every 3 s.|live Violations appear as they are reported." {
+		t.Errorf("the state of the stream was shown as %q", got)
+	}
 	if got := webtest.Value[string](p, "window.resumed[0] + '|' + window.resumed[1]"); !strings.HasPrefix(got, "|") || len(got) < 3 {
 		t.Errorf("the streams resume behind %q, want the second behind an event", got)
 	}
@@ -137,6 +172,17 @@ func TestViolationsLive(t *testing.T) {
 	p.Type(`button[data-key=pause]`, " ")
 	p.AwaitText("meanwhile204")
 	p.Await(`document.querySelector('tr[data-key="1"] td[data-label=Count]').textContent === '7'`)
+	// The page asks every so often where the instance does not know whether rows changed.
+	is.mu.Lock()
+	is.blind = true
+	is.mu.Unlock()
+	p.AwaitText("Violations are asked for every 3 s.")
+	change(8)
+	p.Await(`document.querySelector('tr[data-key="1"] td[data-label=Count]').textContent === '8'`)
+	is.mu.Lock()
+	is.blind = false
+	is.mu.Unlock()
+	p.AwaitText("Violations appear as they are reported.")
 	type kept struct {
 		Rows   int
 		Newest string

@@ -202,7 +202,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 	replace := rma.Options{Store: s.store, Log: s.log, Now: s.clock.Now, Revisions: s.declared.Revisions(), Proofs: adm.Attestation(), Hosts: adm.Inventory()}
 	derived := derive.Options{Store: s.store, Revisions: s.declared.Revisions()}
 	believed := &tamper.Conditions{Clock: s.clock, Anchors: s.anchors, TellAfter: s.config.Audit.TellAfter, Store: s.store}
-	copies := a.newBackups()
+	copies, told := a.newBackups(), feed.New(s.store, s.log)
 	o := api.Options{
 		Backend: api.Backend{Attestation: adm.Attestation(), Inventory: adm.Inventory(), Layout: adm.Layout(), Lifecycle: adm, Brakes: adm, Reviews: adm, State: adm, Labels: api.Labels{Hosts: admission.HostLabels(adm), Clusters: adm.Tenancy().ClusterLabels(), Tenants: adm.Tenancy().TenantLabels()}},
 		Tenancy: adm.Tenancy(), Tokens: s.parts.Tokens, Ended: &expiry.Refusals{Store: s.store, Log: s.log}, ChannelBinding: s.config.ChannelBinding, Limits: s.config.Rates(),
@@ -210,7 +210,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 		Ready: func(ctx context.Context) []v1.Condition {
 			return append(s.health.Warned(s.status.Conditions(ctx)), believed.All(ctx)...)
 		},
-		Events: feed.New(s.store, s.log), Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: copies, Clock: s.clock,
+		Events: told, Audit: audit.Book{Store: s.store}, Breaks: s.verifier, Backups: copies, Clock: s.clock,
 		Adopter: adopted, Planner: found.Planner{Store: s.store}, Profiler: s.profiler(), UFM: s.config.UFM(), Pages: s.config.API.Web, RequireReason: s.config.API.RequireReason, Answers: idempotency.New(s.store, s.clock.Now, idempotency.DefaultRate()),
 	}
 	var observer *query.Observer
@@ -219,6 +219,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 		observer, debts, replace.Look = f.observer, f.owed, s.declared.Sight
 		o.Fabric, o.Operator, o.Isolation = f.observer, f.marks, a.prover // not a typed nil
 		o.Inquirer, o.Past = f.asks, f.records
+		told.Violations = f.observer.ViolationSum
 		derived.Seen = func() (*topo.Fabric, error) {
 			sight, err := s.declared.Sight()
 			if err != nil {

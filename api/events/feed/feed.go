@@ -33,6 +33,8 @@ const (
 	Event = "event" // v1.Event
 	Gap   = "gap"   // v1.EventsGap
 	End   = "end"   // the last of a stream, unless the client is gone: v1.EventsEnd
+
+	Violations = "violations" // v1.EventsViolations, without an id
 )
 
 // Reasons of gaps.
@@ -54,6 +56,10 @@ const (
 // Service streams events. Make one with New.
 type Service struct {
 	events.Book
+	// Violations returns a number that is another one when the list of violations in the fabric has changed, and an error
+	// while this instance does not see it. It is called often. Nil: it never sees it. Set it before the first stream.
+	Violations func() (uint64, error)
+
 	log *slog.Logger
 
 	mu   sync.Mutex
@@ -71,6 +77,8 @@ type Query struct {
 	v1.EventQuery
 	After string              // id of an event after which the stream begins; empty: it begins now
 	Form  func(*v1.Event) any // of the data of an event; nil: the event itself
+
+	Violations bool // the stream has messages about violations
 }
 
 // Stream is one client's.
@@ -161,6 +169,7 @@ func (w *writer) run(ctx context.Context, now events.Position) string {
 			return end
 		}
 	}
+	defer w.besides(ctx)()
 	for {
 		end, err := w.follow(ctx)
 		if !errors.Is(err, store.ErrCompacted) {

@@ -3,9 +3,12 @@ package feed
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,6 +118,91 @@ func text(t *testing.T, m *sse.Message) string {
 		return m.Event + " resumed"
 	}
 	return strings.TrimSpace(m.Event + " " + e.Reason)
+}
+
+// TestViolationsOfFabric: a stream that asks for it says when the list of violations changed, and when that is not known; what it
+// says has no id, so a client that was cut off resumes its events, and hears of violations at once.
+func TestViolationsOfFabric(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		var sum uint64
+		var blind error
+		var mu sync.Mutex
+		set := func(next uint64, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			sum, blind = next, err
+		}
+		s.feed.Violations = func() (uint64, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return sum, blind
+		}
+		open := func(after string) *client {
+			ctx, stop := context.WithCancel(t.Context())
+			stream, err := s.feed.Watch(ctx, "vic", &Query{After: after, Violations: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &client{t, stream, stop, after}
+			return c
+		}
+		says := func(c *client, live bool) {
+			t.Helper()
+			m := <-c.s.C
+			if want := fmt.Sprintf(`{"live":%v}`, live); m.Event != Violations || string(m.Data) != want || m.ID != "" {
+				t.Fatalf("message %+v %s, want %s", m, m.Data, want)
+			}
+		}
+		silent := func(c *client) {
+			t.Helper()
+			time.Sleep(10 * violationsEvery) // virtual time
+			synctest.Wait()
+			if n := len(c.s.C); n != 0 {
+				t.Fatalf("%d messages though nothing changed", n)
+			}
+		}
+		c := open("")
+		c.reads("begin")
+		says(c, true)
+		silent(c)
+		began := time.Now()
+		set(1, nil)
+		says(c, true)
+		if took := time.Since(began); took > violationsEvery {
+			t.Errorf("it took %v to say so", took)
+		}
+		silent(c)
+		s.happens("h1")
+		c.reads("h1 1")
+		set(1, errors.New("not seen"))
+		says(c, false)
+		set(2, errors.New("not seen"))
+		silent(c)
+		set(1, nil)
+		says(c, true)
+		c.end()
+		s.happens("h2")
+		c = open(c.last)
+		c.reads("begin resumed")
+		got := []string{(<-c.s.C).Event, (<-c.s.C).Event}
+		slices.Sort(got)
+		if !slices.Equal(got, []string{Event, Violations}) {
+			t.Errorf("messages %q after a cut", got)
+		}
+		c.end()
+
+		s.feed.Violations = nil
+		c = open("")
+		c.reads("begin")
+		says(c, false)
+		c.end()
+		c = s.watch(v1.EventQuery{}, "")
+		c.reads("begin")
+		silent(c)
+		c.end()
+	})
 }
 
 // A client that is cut off after any message has all others when it comes back, each once and in order.

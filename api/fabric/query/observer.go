@@ -40,6 +40,7 @@ type Observer struct {
 	classes        atomic.Pointer[keymgr.Status]
 	administration atomic.Pointer[sa.Status]
 	sight          atomic.Pointer[v1.Sight]
+	summed         atomic.Pointer[violationSum]
 	log            history
 	dumps          atomic.Int32 // being written
 }
@@ -104,6 +105,7 @@ func (o *Observer) OwnerAt(pl ib.Place, node ib.GUID) (host, tenant string) {
 func (o *Observer) Gone() {
 	o.newest.Store(nil)
 	o.administration.Store(nil)
+	o.summed.Store(nil)
 }
 
 // ErrUnseen is what is answered before the subnet manager has shown anything.

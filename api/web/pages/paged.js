@@ -1,12 +1,12 @@
 // Lists that are shown a page at a time, and as they are now.
 
-import {repeat} from './api.js';
+import {pause as rest, repeat} from './api.js';
 import {el, refusal} from './dom.js';
 
 // paged asks for a page of a list every so often and shows it. ask takes a cursor, and returns the page. shown is called with
 // the items of each. It returns what stands above and below the list. While pause holds the page, the list stays as it is; its
-// buttons work.
-export function paged({signal, list, ask, every, what, shown = () => {}, pause}) {
+// buttons work. While live says when the list changes, it is asked for then, and else only once a minute.
+export function paged({signal, list, ask, every, what, shown = () => {}, pause, live}) {
   const before = ['']; // cursors of the pages up to this one
   let next = '';
   const wrong = el('div');
@@ -34,8 +34,38 @@ export function paged({signal, list, ask, every, what, shown = () => {}, pause})
   back.addEventListener('click', () => { before.pop(); turn(); });
   forth.addEventListener('click', () => { before.push(next); turn(); });
   pause?.resumed(turn);
+  let asked = 0; // when the list was asked for last, by the clock of the page
+  let stale = true; // it is not what it was when live last said something
+  let busy = false;
+  // changed asks for the list, and once more if it changed meanwhile; twice a second at most.
+  async function changed() {
+    stale = true;
+    if (busy) return;
+    busy = true;
+    while (stale && !signal.aborted && !pause?.held()) {
+      stale = false;
+      asked = performance.now();
+      try {
+        await look(pause?.held);
+        failed(null);
+      } catch (err) {
+        if (signal.aborted) break;
+        stale = true;
+        failed(err);
+        break; // the next turn of repeat tries again
+      }
+      await rest(500, signal);
+    }
+    busy = false;
+  }
+  live?.changed(changed);
+  const fresh = () => live?.on() && !stale && performance.now() - asked < 60000;
+  const work = () => {
+    if (pause?.held() || fresh()) return undefined;
+    return live?.on() ? changed() : look(pause?.held);
+  };
   // A reason that is shown stays, too, while the page is held: nothing was asked for since.
-  repeat(every, signal, () => (pause?.held() ? undefined : look(pause?.held)), (err) => { if (err || !pause?.held()) failed(err); });
+  repeat(every, signal, work, (err) => { if (err || !pause?.held() && !live?.on()) failed(err); });
   return [wrong, list.node, pager];
 }
 

@@ -2,6 +2,7 @@
 
 import {follow, get, pause as rest} from './api.js';
 import {badge, el, link, moment, refusal, section, time, to} from './dom.js';
+import {announcing} from './live.js';
 import {filters, paged} from './paged.js';
 import {pausing} from './pausing.js';
 import {table} from './table.js';
@@ -66,8 +67,8 @@ const nameOf = (e) => [e.type, e.cause, e.host, e.node_guid].join(' ');
 
 const most = 200; // events on the page
 
-// events shows the last events, and each that happens.
-function events(signal, say, pause) {
+// events shows the last events, and each that happens. The same stream says when violations change.
+function events(signal, say, pause, live) {
   const list = table('Events, the last first', happened, nameOf);
   const state = el('p', {}, 'Asking…');
   let items = [];
@@ -79,7 +80,7 @@ function events(signal, say, pause) {
     ended = new AbortController();
     const both = AbortSignal.any([signal, ended.signal]);
     follow('/v1/events/watch', {
-      signal: both, query: {after: page.position},
+      signal: both, query: {after: page.position, violations: true},
       take(name, data) {
         if (name === 'event') {
           items = [data, ...items.filter((e) => nameOf(e) !== nameOf(data))].slice(0, most);
@@ -89,12 +90,15 @@ function events(signal, say, pause) {
           }
           list.set(items);
           say(`${data.severity}: ${data.type}${data.host ? ` of ${data.host}` : ''}`);
+        } else if (name === 'violations') {
+          live.says(data.live);
         } else if (name === 'gap') {
           ended.abort();
           start(); // the list has what the stream has not
         }
       },
       lost(err) {
+        if (err) live.lost();
         state.replaceChildren(...(err ? [refusal(err)] : [badge('live', 'good'), ' Events appear as they happen.']));
       },
     });
@@ -107,6 +111,7 @@ function events(signal, say, pause) {
         return;
       } catch (err) {
         if (signal.aborted) return;
+        live.lost();
         state.replaceChildren(refusal(err));
         if (err.status >= 400 && err.status < 500 && err.status !== 429) return;
       }
@@ -123,12 +128,13 @@ export function show({main, signal, query, say}) {
   const asked = {};
   for (const name of ['host', 'tenant', 'kind', 'verdict']) if (query.get(name)) asked[name] = query.get(name);
   const pause = pausing();
+  const live = announcing('Violations', 3);
   main.append(
     pause.node,
     filters('Violations', query, [['host', 'Host'], ['tenant', 'Tenant'], ['kind', 'Kind']], [['verdict', 'Verdict', Object.keys(verdicts)]],
       (q) => { location.hash = to('violations', '', q); }),
-    section('Violations', ...paged({
-      signal, list: table('What was reported, on each page the last first', columns, (v) => v.id), every: 3000, what: 'violations', pause,
+    section('Violations', live.node, ...paged({
+      signal, list: table('What was reported, on each page the last first', columns, (v) => v.id), every: 3000, what: 'violations', pause, live,
       async ask(after) {
         const page = await get('/v1/fabric/violations', {signal, query: {...asked, limit: 500, after}});
         page.items.sort((a, b) => b.last.localeCompare(a.last) || b.id - a.id);
@@ -139,6 +145,6 @@ export function show({main, signal, query, say}) {
       signal, list: table('Switch ports that are unhealthy or marked', held, (h) => `${h.place} ${h.at}`), every: 5000, what: 'places', pause,
       ask: (after) => get('/v1/fabric/health', {signal, query: {limit: 100, after}}),
     })),
-    events(signal, say, pause),
+    events(signal, say, pause, live),
   );
 }
