@@ -142,10 +142,10 @@ func TestViolationsLive(t *testing.T) {
 	change(6)
 	p.Await(`document.querySelector('tr[data-key="1"] td[data-label=Count]').textContent === '6'`)
 	webtest.Value[bool](p, `window.until = new Promise((go) => { window.go = go; }), true`)
+	change(7)
 	p.Await("window.holding === true")
 	p.Type(`button[data-key=pause]`, "\r") // by the keyboard
 	p.AwaitText("Lists stay as they are.")
-	change(7)
 	webtest.Value[bool](p, "window.go(), true") // what was asked for before is answered now
 	asked := webtest.Value[int](p, `window.asked = 0, performance.setResourceTimingBufferSize(5000), performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/fabric/violations')).length`)
 	for i := range 205 {
