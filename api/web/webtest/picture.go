@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
 
@@ -44,6 +45,7 @@ func (p *Page) document(name string, most float64) {
 	p.t.Helper()
 	p.Look(name)
 	Value[bool](p, "window.scrollTo(0, 0); true")
+	p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 0, 0)) // a row below the pointer has another color
 	data, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
 		p.t.Fatalf("take a picture: %v", err)
