@@ -177,6 +177,10 @@ var arrows = []arrow{
 	},
 	{from: "api/label", not: []string{"net", "os", "log", "context", "time"}, why: "labels and selectors are the same whatever has them"},
 	{
+		from: "api/audit/ocsf", may: []string{"api/audit/chain"}, not: []string{"net/http", "os", "log", "context"},
+		why: "an event of another schema is made of an entry alone",
+	},
+	{
 		from: "api/hostlabel",
 		may:  []string{"api/v1", "api/store", "api/label", "api/refusal", "api/audit", "api/tenancy", "api/inventory", "api/hostrecord"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm", "portcullis/api/admission"},
