@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"portcullis/api"
 	"portcullis/api/apitest"
+	"portcullis/api/audit"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 	"portcullis/fabricsm/ib"
@@ -31,6 +36,8 @@ func TestMain(m *testing.M) {
 //	admit-after N [HOST...]           let the fabric follow when N hosts are assigned, of these hosts alone
 //	hosts N                           add hosts n01 and so on
 //	uses TENANT HOSTS RELEASING       have a tenant have so many hosts, of which so many are being released
+//	logs ACTOR ACTION OBJECT [DETAIL [REASON]]   append an entry to the audit log; \e in DETAIL is an escape
+//	awaits FILE TEXT                  wait until a file has a text
 //	made-again-after-look             delete and create each tenant and cluster again, by another caller, once it was shown
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -47,6 +54,8 @@ func TestScripts(t *testing.T) {
 			"hosts":                 hosts,
 			"exits":                 exits,
 			"uses":                  uses,
+			"logs":                  logs,
+			"awaits":                awaits,
 			"made-again-after-look": func(ts *testscript.TestScript, not bool, _ []string) { backend(ts).RenewAfterLook(!not) },
 		},
 	})
@@ -55,9 +64,10 @@ func TestScripts(t *testing.T) {
 func setup(t *testing.T) func(*testscript.Env) error {
 	return func(e *testscript.Env) error {
 		b := apitest.NewBackend()
-		s := apitest.Start(t, b)
+		st := store.New(memory.New(time.Now), "")
+		s := apitest.Start(t, b, func(o *api.Options) { o.Audit = audit.Book{Store: st} })
 		fill(b)
-		e.Values["backend"] = b
+		e.Values["backend"], e.Values["log"] = b, st
 		e.Setenv("HOME", e.WorkDir)
 		e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/.config")
 		e.Setenv("URL", s.URL)
@@ -188,6 +198,31 @@ func uses(ts *testscript.TestScript, _ bool, args []string) {
 	releasing, err := strconv.Atoi(args[2])
 	ts.Check(err)
 	backend(ts).SetUse(args[0], v1.TenantUse{Hosts: hosts, Releasing: releasing})
+}
+
+// logs ACTOR ACTION OBJECT [DETAIL [REASON]]
+func logs(ts *testscript.TestScript, _ bool, args []string) {
+	st := ts.Value("log").(*store.Store)
+	args = append(args, "", "")
+	e := audit.Entry{Time: noon, Actor: args[0], Action: args[1], Object: args[2], Detail: strings.ReplaceAll(args[3], `\e`, "\x1b"), Reason: args[4], After: "5eed"}
+	_, err := st.Update(context.Background(), func(tx *store.Tx) error { return audit.Append(context.Background(), tx, e) })
+	ts.Check(err)
+}
+
+// awaits FILE TEXT
+func awaits(ts *testscript.TestScript, _ bool, args []string) {
+	late := time.After(time.Minute)
+	for {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && strings.Contains(string(text), args[1]) {
+			return
+		}
+		select {
+		case <-late:
+			ts.Fatalf("%s does not have %q: %s, %v", args[0], args[1], text, err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // exits CODE COMMAND... runs a command that must end with CODE.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"time"
@@ -19,8 +18,8 @@ import (
 )
 
 func auditCommand(env *cli.Env) *cobra.Command {
-	return cli.Group("audit", "Read, export and verify the audit log", auditList(env), auditExport(env), auditVerify(env), auditHead(env),
-		auditBreaks(env), auditAcceptBreak(env))
+	return cli.Group("audit", "Read, export and verify the audit log", auditList(env), auditShow(env), auditWatch(env), auditExport(env), auditVerify(env),
+		auditHead(env), auditBreaks(env), auditAcceptBreak(env))
 }
 
 // auditFilter are the options that choose entries.
@@ -108,48 +107,6 @@ was refused, what the service decided by itself, and the reason of the actor (--
 	}
 	f.add(c)
 	c.Flags().IntVar(&limit, "limit", limit, "how many entries at most")
-	return c
-}
-
-func auditExport(env *cli.Env) *cobra.Command {
-	var f auditFilter
-	out, after := "", uint64(0)
-	c := &cobra.Command{
-		Use: "export", Short: "Write the audit log as JSON, an entry on each line", Args: cli.Operands(),
-		Long: `Write the audit log as JSON, an entry on each line, oldest first. --after SEQ continues an
-earlier export. "portcullis audit verify --log" verifies such a file if it has all entries.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			q, err := f.query()
-			if err != nil {
-				return err
-			}
-			q.Limit = v1.MaxPage
-			if after > 0 {
-				q.After = strconv.FormatUint(after, 10)
-			}
-			c, err := env.Connect()
-			if err != nil {
-				return err
-			}
-			return env.ToFile(out, func(w io.Writer) error {
-				b := bufio.NewWriter(w)
-				for page, err := range c.Audit().Entries(cmd.Context(), q) {
-					if err != nil {
-						return err
-					}
-					for i := range page.Items {
-						if err := json.NewEncoder(b).Encode(&page.Items[i]); err != nil {
-							return fmt.Errorf("write the audit log: %w", err)
-						}
-					}
-				}
-				return b.Flush()
-			})
-		},
-	}
-	f.add(c)
-	c.Flags().StringVar(&out, "out", "", "file to write; it appears when it is complete (default: standard output)")
-	c.Flags().Uint64Var(&after, "after", 0, "only entries after this number")
 	return c
 }
 

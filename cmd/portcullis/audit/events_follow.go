@@ -26,9 +26,15 @@ func followEvents(ctx context.Context, env *cli.Env, c *client.Client, q v1.Even
 	if !env.Tabular() && !env.JSON() {
 		return &cli.UsageError{Msg: "--follow prints a table or JSON", Hint: "use -o json: an object on each line"}
 	}
+	return retry(ctx, env, "the stream is opened again", func() (bool, error) { return followOnce(ctx, env, c, &q) })
+}
+
+// retry calls once until ctx ends, or with an error that would be the same at the next attempt, which it returns. Other errors are
+// printed, with what is done next. Pauses grow until once reports that it began.
+func retry(ctx context.Context, env *cli.Env, next string, once func() (begun bool, err error)) error {
 	pause := firstPause
 	for {
-		begun, err := followOnce(ctx, env, c, &q)
+		begun, err := once()
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -37,7 +43,7 @@ func followEvents(ctx context.Context, env *cli.Env, c *client.Client, q v1.Even
 		case begun:
 			pause = firstPause
 		}
-		fmt.Fprintf(env.Err, "portcullis: %s; the stream is opened again in %v\n", cli.Plain(cutReason(err)), pause)
+		fmt.Fprintf(env.Err, "portcullis: %s; %s in %v\n", cli.Plain(cutReason(err)), next, pause)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -52,8 +58,11 @@ func final(err error) bool {
 	if p, ok := errors.AsType[*v1.Problem](err); ok {
 		return p.Status < http.StatusInternalServerError && p.Status != http.StatusTooManyRequests
 	}
-	var printing *printError
-	return errors.As(err, &printing)
+	if _, ok := errors.AsType[*printError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*otherLog](err)
+	return ok
 }
 
 // printError is a failure to write to standard output.
@@ -64,7 +73,7 @@ func (e *printError) Unwrap() error { return e.error }
 
 func cutReason(err error) string {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return "the stream of events was cut"
+		return "the connection was cut"
 	}
 	return err.Error()
 }

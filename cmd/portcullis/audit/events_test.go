@@ -33,6 +33,7 @@ type wire struct {
 
 	mu    sync.Mutex
 	conns []net.Conn
+	away  bool // connections are closed at once
 }
 
 func newWire(t *testing.T, to string) *wire {
@@ -59,6 +60,10 @@ func (w *wire) run() {
 			continue
 		}
 		w.mu.Lock()
+		if w.away {
+			near.Close()
+			far.Close()
+		}
 		w.conns = append(w.conns, near, far)
 		w.mu.Unlock()
 		go func() { _, _ = io.Copy(near, far) }()
@@ -73,6 +78,20 @@ func (w *wire) cut() {
 		c.Close()
 	}
 	w.conns = nil
+}
+
+// leave cuts all connections, and closes others at once until comeBack.
+func (w *wire) leave() {
+	w.mu.Lock()
+	w.away = true
+	w.mu.Unlock()
+	w.cut()
+}
+
+func (w *wire) comeBack() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.away = false
 }
 
 // TestFollowResumesAfterCuts cuts the connection of a command that follows events: it prints each event once.
