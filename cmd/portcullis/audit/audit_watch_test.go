@@ -134,7 +134,7 @@ func TestWatchBeginsNow(t *testing.T) {
 	t.Parallel()
 	st, _, c := served(t, "")
 	var out bytes.Buffer
-	writes(t, st, "tenant.create", "tenant/a")
+	writes(t, st, "host.assign", "host/before")
 	w := &watcher{env: cli.New(nil, &out, io.Discard), c: c, fromNow: true, q: v1.AuditQuery{Action: "host."}}
 	polls := func() {
 		t.Helper()
@@ -200,6 +200,7 @@ func TestWatchRefusesAnswersOutOfOrder(t *testing.T) {
 	t.Parallel()
 	for _, page := range []v1.AuditEntries{
 		{Items: []v1.AuditEntry{{Seq: 5}}, Head: v1.AuditHead{Seq: 9}},
+		{Items: []v1.AuditEntry{{Seq: 6}, {Seq: 6}}, Head: v1.AuditHead{Seq: 9}},
 		{Next: "x", Head: v1.AuditHead{Seq: 9}},
 		{Next: "4", Head: v1.AuditHead{Seq: 9}},
 	} {
