@@ -10,6 +10,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/fabric/records"
+	"portcullis/api/reason"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
@@ -105,6 +106,37 @@ func TestOrderedReleases(t *testing.T) {
 		t.Errorf("host-2 had no grant when it was ordered out, and is in cluster %s", h.Cluster)
 	}
 	record(Ordered{Host: "host-9", Actor: "local socket, uid 0", Time: l.clock}, "host/host-9 by local socket, uid 0: unknown")
+}
+
+// TestOrderedReleasesSayWhy: both entries of an order have its reason, and not that of a request in whose course it is recorded.
+func TestOrderedReleasesSayWhy(t *testing.T) {
+	l := newLab(t, member.Open(t))
+	l.addHosts(2)
+	l.tenantWithClusters("blue")
+	why := map[string]string{"host-1": "it is loud", "host-2": ""}
+	for _, host := range []string{"host-1", "host-2"} {
+		l.assign(host, "blue")
+		ctx := reason.With(l.ctx(), "of another request")
+		if _, err := l.svc.Record(ctx, Ordered{Host: host, Actor: "local socket, uid 0", Time: l.clock, Reason: why[host]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recs, _, err := audit.Entries().List(l.ctx(), l.store, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, r := range recs {
+		if e := r.Value; strings.HasPrefix(e.Action, "host.release") {
+			said = append(said, e.Action+" "+e.Object+": "+e.Reason)
+			if want := why[strings.TrimPrefix(e.Object, "host/")]; e.Reason != want {
+				t.Errorf("%s of %s by %s: reason %q, want %q", e.Action, e.Object, e.Actor, e.Reason, want)
+			}
+		}
+	}
+	if len(said) != 4 {
+		t.Errorf("entries %q, want two of each host", said)
+	}
 }
 
 // TestShortStoreGrantsNothing: while the store is short of room a host gets no grant, and
