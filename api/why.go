@@ -156,5 +156,6 @@ func explain(ctx context.Context, s *Server, op *operation, in any) (context.Con
 		return ctx, problem.New(http.StatusUnprocessableEntity, v1.CodeInvalid, "body.reason is refused: "+err.Error()+"; nothing was done",
 			"write one line of characters that can be printed")
 	}
+	field.SetString(inBody) // a line break around it would be in the records of the object
 	return reason.With(ctx, inBody), nil
 }

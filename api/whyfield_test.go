@@ -28,9 +28,9 @@ func TestReasonOfBodies(t *testing.T) {
 	if _, err := explain(t.Context(), s, confirm, &rmaConfirmInput{}); err == nil || !strings.Contains(err.Error(), "api.require_reason") {
 		t.Errorf("no reason at all: %v", err)
 	}
-	given := &rmaConfirmInput{Body: &v1.RMAConfirm{Reason: "agreed"}}
-	if ctx, err := explain(t.Context(), s, confirm, given); err != nil || reason.Of(ctx) != "agreed" {
-		t.Errorf("the reason of the body is %q, %v", reason.Of(ctx), err)
+	given := &rmaConfirmInput{Body: &v1.RMAConfirm{Reason: "\r\nagreed\n"}}
+	if ctx, err := explain(t.Context(), s, confirm, given); err != nil || reason.Of(ctx) != "agreed" || given.Body.Reason != "agreed" {
+		t.Errorf("the reason of the body is %q, and recorded as %q, %v", given.Body.Reason, reason.Of(ctx), err)
 	}
 	for n, want := range map[int]bool{200: true, 201: false} {
 		in := &markInput{}

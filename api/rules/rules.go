@@ -120,6 +120,10 @@ var takesAway = []string{
 	"release-host", "remove-host", "fence-host", "delete-tenant", "delete-cluster", "stop-using-cluster", "end-adoption", "remove-equipment",
 	"release-lock", "release-brake", "expire-reference", "forget-unseen", "reject-review", "end-review", "retire-keys", "mark-health",
 	"activate-topospec-revision", "rollback-topospec",
+	// As the second person: what was granted at the old switch ends, and the TPM that was replaced is denied.
+	"confirm-rma", "confirm-repair",
+	// Keys of before may be revoked, and with them what they signed.
+	"rotate-host-authority", "rotate-result-key", "rotate-receipt-key",
 }
 
 // approves are the operations of Approve.

@@ -57,7 +57,8 @@ func TestClassesOfReasons(t *testing.T) {
 	}
 	for _, id := range []string{
 		"end-adoption", "remove-equipment", "release-lock", "release-brake", "expire-reference", "forget-unseen", "reject-review", "end-review", "retire-keys",
-		"mark-health", "activate-topospec-revision", "rollback-topospec",
+		"mark-health", "activate-topospec-revision", "rollback-topospec", "confirm-rma", "confirm-repair",
+		"rotate-host-authority", "rotate-result-key", "rotate-receipt-key",
 	} {
 		if !demands(rules.TakeAway, id) {
 			t.Errorf("%s has something taken away, and no reason is demanded", id)

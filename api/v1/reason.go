@@ -35,19 +35,47 @@ func CheckReason(text string) (string, error) {
 	return text, nil
 }
 
+// maxMarks is how many marks may combine with one character: written languages have no more, and more cover other lines.
+const maxMarks = 4
+
 // ReasonText refuses a text that could look like another one, or like more than one line, where the audit log is shown: one
-// with a control character, a character that changes the direction of text or is not seen, or bytes that are not UTF-8.
+// with a control character, a character that changes the direction of text or is not seen, marks that are on no character or
+// too many on one, or bytes that are not UTF-8.
 func ReasonText(text string) error {
 	if !utf8.ValidString(text) {
 		return errors.New("it is not UTF-8")
 	}
+	before, marks := ' ', 0
 	for _, r := range text {
-		if !unicode.IsPrint(r) {
+		switch {
+		case r == emojiStyle && unicode.Is(unicode.So, before): // as keyboards write it
+		case !unicode.IsPrint(r):
 			return fmt.Errorf("it has the character %U, which cannot be printed", r)
+		case unseen(r):
+			return fmt.Errorf("it has the character %U, which is not seen", r)
+		case !unicode.In(r, unicode.Mn, unicode.Me):
+			marks = 0
+		case before == ' ':
+			return fmt.Errorf("it has the mark %U, which is on no character", r)
+		default:
+			if marks++; marks > maxMarks {
+				return fmt.Errorf("it has more than %d marks on one character", maxMarks)
+			}
 		}
+		before = r
 	}
 	return nil
 }
+
+// emojiStyle has the symbol before it be shown in color.
+const emojiStyle = 0xfe0f
+
+// unseen reports whether a character looks like nothing or like a space, though it counts as one that is printed.
+func unseen(r rune) bool {
+	return r == brailleBlank || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+const brailleBlank = 0x2800
 
 // EncodeReason returns the value of ReasonHeader for a reason.
 func EncodeReason(text string) string { return url.PathEscape(text) }
