@@ -36,7 +36,7 @@ func TestReasonOfPlan(t *testing.T) {
 	if got := entries(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	for _, bad := range []string{" ", "a\nb", strings.Repeat("x", 257)} {
+	for _, bad := range []string{"", " ", "a\nb", strings.Repeat("x", 257)} {
 		if _, errs := s.apply(2, "--reason", bad); !strings.Contains(errs, "--reason: it ") || strings.Count(errs, "\n") != 2 {
 			t.Errorf("%q: %s", bad, errs)
 		}

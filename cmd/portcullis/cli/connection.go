@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"portcullis/api/client"
-	v1 "portcullis/api/v1"
 	"portcullis/cmd/internal/input"
 	"portcullis/cmd/internal/version"
 	"portcullis/fabricsm/strictyaml"
@@ -52,13 +51,11 @@ func (env *Env) dial() (*client.Client, error) {
 	if err := env.conn.complete(); err != nil {
 		return nil, err
 	}
-	if env.reason != "" {
-		if _, err := v1.CheckReason(env.reason); err != nil {
-			return nil, &UsageError{Msg: "--reason: " + err.Error(), Hint: "say why in one line of at most 256 characters that can be printed"}
-		}
+	if err := env.reason.check(); err != nil {
+		return nil, err
 	}
 	if env.conn.socket != "" {
-		return client.New(client.Options{Socket: env.conn.socket, UserAgent: "portcullis/" + version.Short(), Reason: env.reason})
+		return client.New(client.Options{Socket: env.conn.socket, UserAgent: "portcullis/" + version.Short(), Reason: env.reason.text})
 	}
 	o, err := env.options()
 	if err != nil {
@@ -94,7 +91,7 @@ func (env *Env) dial() (*client.Client, error) {
 
 // options returns what a client needs to ask the service, without a credential.
 func (env *Env) options() (client.Options, error) {
-	o := client.Options{URL: env.conn.service, UserAgent: "portcullis/" + version.Short(), Reason: env.reason}
+	o := client.Options{URL: env.conn.service, UserAgent: "portcullis/" + version.Short(), Reason: env.reason.text}
 	if env.conn.ca != "" {
 		pem, err := input.ReadFile(env.conn.ca, input.Small)
 		if err != nil {

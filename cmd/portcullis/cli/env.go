@@ -21,7 +21,7 @@ type Env struct {
 	signed *session.Source // whose token the client shows; nil: it has none, or that of a file
 	output format
 	json   bool
-	reason string // of requests that change something; "": none
+	reason reason // of requests that change something
 }
 
 // New returns an environment that prints tables until the flags of root say otherwise.
@@ -50,7 +50,7 @@ func (env *Env) Flags(root *cobra.Command) {
 	f.StringVar(&env.conn.keyFile, "client-key", "", "PEM file of its private key")
 	f.StringVar(&env.conn.configFile, "config", "", "configuration file (default ~/.config/portcullis/config.yaml)")
 	f.StringVar(&env.conn.context, "context", "", "context of ~/.config/portcullis/contexts.yaml to use, instead of the current one")
-	f.StringVar(&env.reason, "reason", "", "reason of a change, for the audit log: one line of at most 256 characters")
+	f.Var(&env.reason, "reason", "reason of a change, for the audit log: one line of at most 256 characters")
 	for name, complete := range map[string]cobra.CompletionFunc{"context": CompleteContexts, "output": completeFormats} {
 		if err := root.RegisterFlagCompletionFunc(name, complete); err != nil {
 			panic(err) // the option was added above
