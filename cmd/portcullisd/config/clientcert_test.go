@@ -168,3 +168,18 @@ func TestTokenNamesOfMachines(t *testing.T) {
 		t.Errorf("tokens: %v", err)
 	}
 }
+
+// TestTokenNamesOfTheLog: no token has a name under which the audit log has what no operator did. Such an entry has no reason.
+func TestTokenNamesOfTheLog(t *testing.T) {
+	t.Parallel()
+	for name, refused := range map[string]bool{"service": true, "agent:h1": true, "source:10.0.0.1": true, "services": false, "agent": false} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "tokens.yaml"), "tokens:\n- {name: '"+name+"', role: viewer, sha256: "+strings.Repeat("ab", 32)+"}\n")
+		c := Default()
+		c.File = filepath.Join(dir, "c.yaml")
+		_, err := LoadTokens(c)
+		if refused != (err != nil) || refused && !strings.Contains(err.Error(), `token "`+name+`": the audit log has this name`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

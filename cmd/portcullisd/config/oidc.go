@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/clientcert"
 	"portcullis/api/credential"
 	"portcullis/api/oidc"
@@ -108,7 +109,8 @@ func certificatesOf(text []byte) (out []byte) {
 	}
 }
 
-// checkTokenNames refuses names of tokens that look like people of an identity provider, or like machines with a certificate.
+// checkTokenNames refuses names of tokens that look like people of an identity provider, like machines with a certificate, or like what
+// else the audit log names as the actor.
 func checkTokenNames(file string, t *credential.Tokens) error {
 	var errs []error
 	for _, p := range t.All() {
@@ -117,6 +119,9 @@ func checkTokenNames(file string, t *credential.Tokens) error {
 		}
 		if strings.HasPrefix(p.Name, clientcert.NamePrefix) {
 			errs = append(errs, fmt.Errorf("tokens file %s: token %q: names that begin with %s are of machines with a certificate: choose another one", file, p.Name, clientcert.NamePrefix))
+		}
+		if p.Name == audit.Service || strings.HasPrefix(p.Name, "agent:") || strings.HasPrefix(p.Name, "source:") {
+			errs = append(errs, fmt.Errorf("tokens file %s: token %q: the audit log has this name for what the service does by itself, or for a host: choose another one", file, p.Name))
 		}
 	}
 	return errors.Join(errs...)
