@@ -292,3 +292,28 @@ func TestSurfaceOfUFMDemandsReasons(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestSurfaceOfUFMDemandsReasonsOfAllChanges sends each change of it without a reason, and with one.
+func TestSurfaceOfUFMDemandsReasonsOfAllChanges(t *testing.T) {
+	t.Parallel()
+	f := answering(t, func(o *api.Options) {
+		o.UFM, o.RequireReason = &ufm.Settings{Prefix: 0xfe80000000000000, MTU: 4096}, []string{rules.Change}
+	})
+	for _, change := range [][2]string{
+		{"POST", "/resources/pkeys"},
+		{"POST", "/resources/pkeys/add"},
+		{"POST", "/actions/add_guids_to_pkey"},
+		{"POST", "/resources/pkeys/hosts"},
+		{"PUT", "/resources/pkeys"},
+		{"PUT", "/resources/pkeys/qos_conf"},
+		{"DELETE", "/resources/pkeys/0x7"},
+		{"POST", "/resources/pkeys/"},
+	} {
+		if w := f.asked(change[0], "/ufmRest"+change[1], ""); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), v1.ReasonHeader) {
+			t.Errorf("%v: %d: %s", change, w.Code, w.Body)
+		}
+		if w := f.asked(change[0], "/ufmRest"+change[1], "", v1.ReasonHeader, "job 7"); strings.Contains(w.Body.String(), v1.ReasonHeader) {
+			t.Errorf("%v with a reason: %d: %s", change, w.Code, w.Body)
+		}
+	}
+}

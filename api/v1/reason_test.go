@@ -11,12 +11,14 @@ import (
 func TestDecodeReason(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{
-		"ticket 88":                         "ticket 88",
-		"a+b,c;d=\"e\"":                     "a+b,c;d=\"e\"",
-		"%4cink":                            "Link",
-		"T%C3%BCr%20%E2%82%AC":              "Tür €",
-		"%F0%9F%94%92":                      "🔒",
-		"  padded%20 ":                      "padded",
+		"ticket 88":                "ticket 88",
+		"a+b,c;d=\"e\"":            "a+b,c;d=\"e\"",
+		"%4cink":                   "Link",
+		"T%C3%BCr%20%E2%82%AC":     "Tür €",
+		"%F0%9F%94%92":             "🔒",
+		"  padded%20 ":             "padded",
+		"%E2%9A%A0%EF%B8%8F%20hot": "⚠\ufe0f hot",
+		"a" + strings.Repeat("%CC%81", 4) + "e" + strings.Repeat("%CC%81", 4): "a" + strings.Repeat("\u0301", 4) + "e" + strings.Repeat("\u0301", 4),
 		"100%25":                            "100%",
 		"%D7%A9%D7%9C%D7%95%D7%9D":          "שלום",
 		strings.Repeat("%E2%82%AC", 256):    strings.Repeat("€", 256),
