@@ -158,7 +158,7 @@ func textOf(s *span.Span, key string) string {
 	return ""
 }
 
-func names(list []*span.Span) (out []string) {
+func spanNames(list []*span.Span) (out []string) {
 	for _, s := range list {
 		out = append(out, s.GetName())
 	}
@@ -217,7 +217,7 @@ func TestTraces(t *testing.T) {
 		"memberships":  {"port"},
 		"port":         {"order", "write and read back"},
 	} {
-		if got := names(below[name]); !slices.Equal(got, want) {
+		if got := spanNames(below[name]); !slices.Equal(got, want) {
 			t.Errorf("below %s there is %q, want %q", name, got, want)
 		}
 		for i, sp := range below[name][1:] {
