@@ -201,7 +201,7 @@ var arrows = []arrow{
 		not:  []string{"net/http"},
 		why:  "whose certificate it is is the same whatever is asked with it",
 	},
-	{from: "api/oidc", may: []string{"api/credential", "api/roles"}, why: "who a token was made for is the same whatever is asked with it"},
+	{from: "api/oidc", may: []string{"api/credential", "api/roles", "api/outgoing"}, why: "who a token was made for is the same whatever is asked with it"},
 	{
 		from: "api/roles",
 		may:  []string{},
@@ -222,10 +222,11 @@ var arrows = []arrow{
 	{from: "api/syslog", not: []string{"portcullis"}, why: "a message is written and sent the same way whatever it tells"},
 	{
 		from: "api/events/exits",
-		may:  []string{"fabricsm/ib", "api/v1", "api/events", "api/syslog", "api/webhook"},
+		may:  []string{"fabricsm/ib", "api/v1", "api/events", "api/outgoing", "api/syslog", "api/webhook"},
 		why:  "what is sent is on record, whichever way it leaves",
 	},
-	{from: "api/webhook", may: []string{"fabricsm/ib"}, why: "a request is signed and sent the same way whatever it tells"},
+	{from: "api/outgoing", may: []string{}, why: "which servers may be asked is the same whatever is asked"},
+	{from: "api/webhook", may: []string{"fabricsm/ib", "api/outgoing"}, why: "a request is signed and sent the same way whatever it tells"},
 	{
 		from: "api/webhook/delivery",
 		may:  []string{"api/v1", "api/store", "api/refusal", "api/audit", "api/events", "api/webhook"},
@@ -370,7 +371,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/trace/otlp",
-		may:  []string{"fabricsm/ib", "api/trace", "api/tracecontext"},
+		may:  []string{"fabricsm/ib", "api/trace", "api/tracecontext", "api/outgoing"},
 		not:  []string{"os", "portcullis/fabricsm/sm"},
 		why:  "what sends traces knows no records",
 	},

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"portcullis/api/credential"
+	"portcullis/api/outgoing"
 	"portcullis/api/roles"
 )
 
@@ -155,11 +155,11 @@ func (i *Issuer) tenantsOf(r *Rule, c *claims) ([]string, error) {
 
 // checkURL refuses what is no https URL, and one with a password in it.
 func checkURL(text string) error {
-	u, err := url.Parse(text)
-	if err != nil || len(text) > maxURL || u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" {
+	u, fault := outgoing.Judge(text)
+	switch {
+	case fault == outgoing.Form || len(text) > maxURL || u.Scheme != "https":
 		return errors.New("want https://HOST[:PORT]/PATH")
-	}
-	if u.User != nil {
+	case fault == outgoing.Password:
 		return errors.New("a password in a URL gets into logs: leave it out")
 	}
 	return nil

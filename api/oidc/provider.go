@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4/json"
+
+	"portcullis/api/outgoing"
 )
 
 // How keys of a provider are kept.
@@ -176,14 +178,9 @@ func (p *provider) current(now time.Time) (*keySet, int, error) {
 
 // newFetcher returns what reads documents over HTTPS. It follows no redirect.
 func newFetcher(config *tls.Config) fetcher {
-	client := &http.Client{
-		Timeout: fetchWithin,
-		Transport: &http.Transport{
-			TLSClientConfig: config, Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, DisableCompression: true,
-			TLSHandshakeTimeout: fetchWithin, ResponseHeaderTimeout: fetchWithin, MaxResponseHeaderBytes: 64 << 10,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	client := outgoing.Client(&http.Transport{
+		TLSClientConfig: config, Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, DisableCompression: true,
+	}, fetchWithin)
 	return func(ctx context.Context, from string, most int64) ([]byte, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 		if err != nil {

@@ -13,15 +13,15 @@ import (
 	"net/url"
 	"syscall"
 	"time"
+
+	"portcullis/api/outgoing"
 )
 
 const (
-	sendTimeout  = 15 * time.Second // of a request with its answer
-	dialTimeout  = 5 * time.Second
-	maxAnswer    = 16 << 10 // bytes of an answer's body, which is not looked at
-	maxHeaders   = 16 << 10 // bytes
-	contentType  = "application/cloudevents+json"
-	maxURLLength = 2048
+	sendTimeout = 15 * time.Second // of a request with its answer
+	dialTimeout = 5 * time.Second
+	maxAnswer   = 16 << 10 // bytes of an answer's body, which is not looked at
+	contentType = "application/cloudevents+json"
 )
 
 // Target is where requests of a destination go. All but Certificates and Addresses are required.
@@ -34,11 +34,11 @@ type Target struct {
 
 // CheckURL refuses what is no https URL, and one with a password in it.
 func CheckURL(text string) error {
-	u, err := url.Parse(text)
+	u, fault := outgoing.Judge(text)
 	switch {
-	case err != nil || len(text) > maxURLLength || u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" || u.Fragment != "":
+	case fault == outgoing.Form || u.Scheme != "https":
 		return errors.New("want https://HOST[:PORT]/PATH")
-	case u.User != nil:
+	case fault == outgoing.Password:
 		return errors.New("a password in a URL gets into logs: the signature shows which service sends a request")
 	}
 	return nil
@@ -61,14 +61,9 @@ func NewSender(t Target) (*Sender, error) {
 	}
 	s := &Sender{target: t}
 	dialer := &net.Dialer{Timeout: dialTimeout, ControlContext: s.control}
-	s.client = &http.Client{
-		Timeout: sendTimeout,
-		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSClientConfig: t.Certificates, DisableKeepAlives: true, DisableCompression: true,
-			TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: sendTimeout, MaxResponseHeaderBytes: maxHeaders,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	s.client = outgoing.Client(&http.Transport{
+		DialContext: dialer.DialContext, TLSClientConfig: t.Certificates, DisableKeepAlives: true, DisableCompression: true, TLSHandshakeTimeout: dialTimeout,
+	}, sendTimeout)
 	return s, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"net/url"
 
 	"portcullis/api/audit/chain"
+	"portcullis/api/outgoing"
 	"portcullis/fabricsm/ib"
 )
 
@@ -45,11 +46,11 @@ type Webhook struct {
 
 // CheckURL refuses what is no https URL, and one with a password in it.
 func CheckURL(text string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" || u.Fragment != "" {
+	u, fault := outgoing.Judge(text)
+	switch {
+	case fault == outgoing.Form || u.Scheme != "https":
 		return errors.New("want https://HOST[:PORT]/PATH")
-	}
-	if u.User != nil {
+	case fault == outgoing.Password:
 		return errors.New("a password in a URL gets into logs: name a file of a shared secret, or a client certificate")
 	}
 	return nil
@@ -66,14 +67,7 @@ func NewWebhook(o WebhookOptions) (*Webhook, error) {
 	}
 	return &Webhook{
 		o: o, name: "webhook:https://" + u.Host + u.EscapedPath(), // a query may have a secret in it
-		client: &http.Client{
-			Timeout: sinkTimeout,
-			Transport: &http.Transport{
-				TLSClientConfig: o.TLS, Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
-				TLSHandshakeTimeout: sinkTimeout, ResponseHeaderTimeout: sinkTimeout, MaxResponseHeaderBytes: 64 << 10,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		client: outgoing.Client(&http.Transport{TLSClientConfig: o.TLS, Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, sinkTimeout),
 	}, nil
 }
 

@@ -10,13 +10,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"portcullis/api/outgoing"
 	v1 "portcullis/api/v1"
 	"portcullis/api/webhook"
 	"portcullis/fabricsm/ib"
@@ -27,8 +26,6 @@ const (
 	postTimeout = 15 * time.Second
 	dialTimeout = 5 * time.Second
 	maxAnswer   = 16 << 10 // bytes of an answer's body, which is not looked at
-	maxHeaders  = 16 << 10
-	maxURL      = 2048
 	// perRequest is how many alerts a request has: each has some 4 KiB at most, and proxies take 1 MiB by default.
 	perRequest = 200
 )
@@ -51,32 +48,18 @@ type Alertmanager struct {
 
 // CheckURL refuses what is no URL of https, or of http at an address of this machine, and one with a password or a query in it.
 func CheckURL(text string) error {
-	u, err := url.Parse(text)
+	u, fault := outgoing.Judge(text)
 	switch {
-	case err != nil || len(text) > maxURL || u.Hostname() == "" || u.Opaque != "" || strings.ContainsAny(text, "#?") || badPort(u) || u.Scheme != "https" && u.Scheme != "http":
+	case fault == outgoing.Form || strings.Contains(text, "?"):
 		return errors.New("want https://HOST[:PORT][/PREFIX]")
 	case strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), alertsPath):
 		return errors.New("want the URL without " + alertsPath + ", which is added")
-	case u.User != nil:
+	case fault == outgoing.Password:
 		return errors.New("a password in a URL gets into logs: name a file of a bearer token, or a client certificate")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case fault == outgoing.Plain:
 		return errors.New("over http any host on the way could answer: want https, or an address of this machine such as http://127.0.0.1:9093")
 	}
 	return nil
-}
-
-// badPort reports whether a URL names a port that there is not.
-func badPort(u *url.URL) bool {
-	if u.Port() == "" {
-		return strings.HasSuffix(u.Host, ":")
-	}
-	n, err := strconv.ParseUint(u.Port(), 10, 16)
-	return err != nil || n == 0
-}
-
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
 }
 
 // NewAlertmanager makes an Alertmanager. The error is that of CheckURL.
@@ -89,14 +72,9 @@ func NewAlertmanager(o AlertmanagerOptions) (*Alertmanager, error) {
 	}
 	o.URL = strings.TrimSuffix(o.URL, "/") + alertsPath
 	dialer := &net.Dialer{Timeout: dialTimeout}
-	return &Alertmanager{o: o, client: &http.Client{
-		Timeout: postTimeout,
-		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSClientConfig: o.TLS, DisableKeepAlives: true, DisableCompression: true,
-			TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: postTimeout, MaxResponseHeaderBytes: maxHeaders,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	return &Alertmanager{o: o, client: outgoing.Client(&http.Transport{
+		DialContext: dialer.DialContext, TLSClientConfig: o.TLS, DisableKeepAlives: true, DisableCompression: true, TLSHandshakeTimeout: dialTimeout,
+	}, postTimeout)}, nil
 }
 
 // Send sends the alerts of an event.

@@ -11,9 +11,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
+	"portcullis/api/outgoing"
 	"portcullis/fabricsm/ib"
 )
 
@@ -34,8 +32,6 @@ const (
 	retryFor   = 30 * time.Second // of one batch
 	lastChance = 2 * time.Second  // of what waits at the end
 	dialLimit  = 5 * time.Second
-	maxHeaders = 16 << 10
-	maxURL     = 2048
 	maxText    = 128 // of an attribute, in bytes
 	maxFault   = 256 // of an error in the log, in bytes
 )
@@ -60,31 +56,18 @@ type Header struct {
 // CheckURL refuses what is no URL of https, or of http at an address of this machine, with a path, and one with a password or a
 // query in it.
 func CheckURL(text string) error {
-	u, err := url.Parse(text)
+	u, fault := outgoing.Judge(text)
 	switch {
-	case err != nil || len(text) > maxURL || u.Hostname() == "" || u.Opaque != "" || strings.ContainsAny(text, "#?") || badPort(u) || u.Scheme != "https" && u.Scheme != "http":
+	case fault == outgoing.Form || strings.Contains(text, "?"):
 		return errors.New("want https://HOST:4318/v1/traces")
-	case u.User != nil:
+	case fault == outgoing.Password:
 		return errors.New("a password in a URL gets into logs: name a file of headers, or a client certificate")
 	case strings.Trim(u.Path, "/") == "":
 		return errors.New("want the path, too: that of collectors is /v1/traces")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case fault == outgoing.Plain:
 		return errors.New("over http any host on the way could read it: want https, or an address of this machine such as http://127.0.0.1:4318/v1/traces")
 	}
 	return nil
-}
-
-func badPort(u *url.URL) bool {
-	if u.Port() == "" {
-		return strings.HasSuffix(u.Host, ":")
-	}
-	n, err := strconv.ParseUint(u.Port(), 10, 16)
-	return err != nil || n == 0
-}
-
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
 }
 
 // CheckSample refuses what is no share.
@@ -144,17 +127,12 @@ func New(o Options) (*Exporter, error) {
 	return e, nil
 }
 
-// newClient returns a client that follows no redirect, which would carry headers elsewhere, and uses no proxy.
+// newClient returns a client that uses no proxy.
 func newClient(conf *tls.Config) *http.Client {
 	dialer := &net.Dialer{Timeout: dialLimit}
-	return &http.Client{
-		Timeout: postLimit,
-		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSClientConfig: conf, ForceAttemptHTTP2: true, MaxIdleConns: 1, IdleConnTimeout: 30 * time.Second,
-			TLSHandshakeTimeout: dialLimit, ResponseHeaderTimeout: postLimit, MaxResponseHeaderBytes: maxHeaders,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	return outgoing.Client(&http.Transport{
+		DialContext: dialer.DialContext, TLSClientConfig: conf, ForceAttemptHTTP2: true, MaxIdleConns: 1, IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: dialLimit,
+	}, postLimit)
 }
 
 // Counts returns how many spans there were.
