@@ -27,8 +27,9 @@ verdict was "isolated" in each run: another one ends the benchmark.
   most 10,000 requests are sent in a second. **all**: seconds until the client has the report. Both are **min / median / max**.
 - **proof**: seconds of "all" without "read", median: records of hosts and tenants are read before and after, keys are
   opened, the proof is made three times, with different devices counted on, and the report of all pairs is made and sent.
-- **CPU**: seconds of portcullisd meanwhile, median, with its Subnet Manager. **before**, **MiB**: the most memory that
-  portcullisd held before the first proof, and in all.
+- **CPU**: seconds of portcullisd meanwhile, median, with its Subnet Manager. With a low **load** they are more, as fewer
+  answers come at once each time that the service wakes up.
+- **before**, **MiB**: the most memory that portcullisd held before the first proof, and in all.
 
 No other product that is known to us makes such a proof, so there is no ratio.
 
