@@ -242,8 +242,9 @@ func TestAnswersOfProviders(t *testing.T) {
 
 	// An answer that this tab did not ask for.
 	f.set(func() {})
-	webtest.Value[bool](p, `location.assign('/ui/?code=stolen&state=x#/keys'); true`)
-	p.AwaitText("is of no sign-in that was begun in this tab")
+	webtest.Value[bool](p, `window.before = true; location.assign('/ui/?code=stolen&state=x#/keys'); true`)
+	p.Await(`window.before === undefined`) // the page before has the same words
+	refused("is of no sign-in that was begun in this tab")
 	f.mu.Lock()
 	if f.got != nil {
 		t.Errorf("a code that the page did not ask for was sent to the provider: %v", f.got)
