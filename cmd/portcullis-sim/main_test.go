@@ -249,12 +249,8 @@ func TestConsoleTraffic(t *testing.T) {
 		t.Errorf("before there is a subnet manager: %q, want %q", got, want)
 	}
 	c := ibsimlab.Client{Socket: socket, Dir: t.TempDir()}
-	cmd, err := c.Command(t.Context(), "sm", "opensm", "-o", "-e", "-s", "0", "-f", c.Dir+"/opensm.log")
-	if err != nil {
+	if _, err := c.OpenSM(t.Context(), "sm", c.Dir); err != nil {
 		t.Fatal(err)
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("opensm: %v\n%s", err, out)
 	}
 	for _, tt := range []struct{ command, want string }{
 		{"send h1 1 h2 1 0xffff", "h2 port 1: delivered"},

@@ -141,11 +141,7 @@ func opensmOnce(t *testing.T, lab *ibsimlab.Lab) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd, err := lab.Client().Command(ctx, "sm", "opensm", "-o", "-e", "-s", "0", "-f", filepath.Join(lab.Dir(), "opensm.log"))
-	if err != nil {
+	if _, err := lab.Client().OpenSM(ctx, "sm", lab.Dir()); err != nil {
 		t.Fatal(err)
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("opensm: %v\n%s", err, out)
 	}
 }

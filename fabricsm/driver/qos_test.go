@@ -74,12 +74,8 @@ func openSM(t *testing.T, lab *ibsimlab.Lab, options string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd, err := lab.Client().Command(ctx, "sm", "opensm", "-F", file, "-o", "-e", "-s", "0", "-f", filepath.Join(dir, "opensm.log"))
-	if err != nil {
+	if _, err := lab.Client().OpenSM(ctx, "sm", dir, "-F", file); err != nil {
 		t.Fatal(err)
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("opensm: %v\n%s", err, out)
 	}
 }
 

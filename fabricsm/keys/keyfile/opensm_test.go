@@ -36,13 +36,8 @@ func TestFilesOfOpenSM(t *testing.T) {
 	opensm := func() {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		cmd, err := lab.Command(ctx, "sm", "opensm", "-o", "-e", "-F", conf, "-f", filepath.Join(cache, "log"))
-		if err != nil {
+		if _, err := lab.OpenSM(ctx, "sm", cache, "-F", conf); err != nil {
 			t.Fatal(err)
-		}
-		cmd.Env = append(cmd.Environ(), "OSM_CACHE_DIR="+cache)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("opensm: %v\n%s", err, out)
 		}
 	}
 	opensm()

@@ -12,7 +12,6 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport"
-	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
@@ -107,20 +106,8 @@ func openSMLocks(t *testing.T, device sim.Device) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	cmd, err := ours.Command(ctx, "sm", "opensm", "-F", conf, "-o", "-e", "-s", "0", "-f", ours.Dir+"/opensm.log")
-	if err != nil {
+	if _, err := ours.OpenSM(ctx, "sm", ours.Dir, "-F", conf); err != nil {
 		t.Fatal(err)
-	}
-	cmd.Env = append(cmd.Env, "OSM_CACHE_DIR="+ours.Dir, "OSM_TMP_DIR="+ours.Dir)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("opensm: %v\n%s", err, out)
-	}
-	log, err := os.ReadFile(ours.Dir + "/opensm.log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !ibsimlab.CameUp(log) {
-		t.Errorf("opensm's log:\n%s", log)
 	}
 	for _, end := range []struct {
 		node string
