@@ -34,6 +34,8 @@ var access = map[string]string{
 	"POST /v1/attest/locks/report":                  "host",
 	"GET /v1/events":                                "viewer",
 	"GET /v1/events/watch":                          "viewer",
+	"POST /v1/batches/assign":                       "operator",
+	"POST /v1/batches/release":                      "operator",
 	"POST /v1/hosts/{id}/attestation-result":        "viewer",
 	"GET /.well-known/jwks.json":                    "public",
 	"POST /v1/receipts":                             "operator",
@@ -262,7 +264,7 @@ func TestRangesOfPKeysConfine(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.server.SetTokens(confined)
-	within := []string{"/v1/hosts/", "/v1/tenants", "/v1/clusters"}
+	within := []string{"/v1/hosts/", "/v1/tenants", "/v1/clusters", "/v1/batches/"}
 	whole := []string{"/v1/audit", "/v1/backups", "/v1/review", "/v1/events/watch", "/v1/webhooks", "/v1/profile", "/v1/adoption"}
 	hasPrefix := func(path string) func(string) bool {
 		return func(p string) bool { return strings.HasPrefix(path, p) }

@@ -101,5 +101,6 @@ func (s *Server) hostRoutes(a huma.API) {
 	}, func(ctx context.Context, in *removeHostInput) (*struct{}, error) {
 		return nil, s.backend.Lifecycle.RemoveHost(ctx, actor(ctx), in.ID, in.Body)
 	})
+	batchRoutes(s, a)
 	s.watchRoute(a)
 }

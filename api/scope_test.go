@@ -62,6 +62,14 @@ var scoped = map[string][]attempt{
 		{"/v1/hosts/gpu-3/assign", `{"cluster":"c1"}`, 409, "host_assigned"},
 		{"/v1/hosts/gpu-1/assign", `{"cluster":"c1"}`, 202, ""},
 	},
+	// Of a batch each host is refused by itself: what is not in the scope is unchanged at the end.
+	"assign-hosts": {
+		{"/v1/batches/assign", `{"cluster":"theirs","hosts":[{"id":"gpu-2"}]}`, 200, ""},
+		{"/v1/batches/assign", `{"cluster":"c1","hosts":[{"id":"login-1"},{"id":"gpu-3"}]}`, 200, ""},
+	},
+	"release-hosts": {
+		{"/v1/batches/release", `{"confirm":2,"hosts":[{"id":"gpu-3","epoch":1},{"id":"login-1","epoch":0}]}`, 200, ""},
+	},
 	"label-tenant": {
 		{"/v1/tenants/other/labels", `{"labels":{"a":"b"}}`, 403, "tenant_out_of_scope"},
 		{"/v1/tenants/mine/labels", `{"labels":{"a":"b"}}`, 200, ""},
@@ -103,7 +111,7 @@ var scoped = map[string][]attempt{
 
 // inOrder names the operations of scoped in an order in which their requests make sense.
 var inOrder = []string{
-	"create-tenant", "create-cluster", "assign-host", "label-tenant", "label-cluster", "label-host", "release-host", "use-cluster", "stop-using-cluster", "delete-cluster", "delete-tenant",
+	"create-tenant", "create-cluster", "assign-host", "assign-hosts", "release-hosts", "label-tenant", "label-cluster", "label-host", "release-host", "use-cluster", "stop-using-cluster", "delete-cluster", "delete-tenant",
 }
 
 // TestScopeHoldsOnEveryRoute has a credential with ranges of P_Keys ask every operation that changes something for what

@@ -181,6 +181,10 @@ var arrows = []arrow{
 		why: "an event of another schema is made of an entry alone",
 	},
 	{
+		from: "api/batch", may: []string{"api/v1", "api/problem", "api/refusal", "api/ifmatch"}, not: []string{"os", "log"},
+		why: "each host of a batch is handled by what handles it alone",
+	},
+	{
 		from: "api/hostlabel",
 		may:  []string{"api/v1", "api/store", "api/label", "api/refusal", "api/audit", "api/tenancy", "api/inventory", "api/hostrecord"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm", "portcullis/api/admission"},

@@ -30,6 +30,16 @@ func (g Hosts) Release(ctx context.Context, id string) (*v1.Host, error) {
 	return ask[v1.Host](ctx, g.c, releaseHost, nil, id)
 }
 
+// AssignBatch assigns several hosts to a cluster, each by itself.
+func (g Hosts) AssignBatch(ctx context.Context, in v1.AssignBatch) (*v1.Batch, error) {
+	return ask[v1.Batch](ctx, g.c, assignHosts, in)
+}
+
+// ReleaseBatch withdraws the admission of several hosts, each by itself.
+func (g Hosts) ReleaseBatch(ctx context.Context, in v1.ReleaseBatch) (*v1.Batch, error) {
+	return ask[v1.Batch](ctx, g.c, releaseHosts, in)
+}
+
 // Fence withdraws a host's admission and marks its switch ports as unhealthy. The socket of a subnet manager takes
 // it; the API does not.
 func (g Hosts) Fence(ctx context.Context, id string, in v1.Fence) (*v1.Host, error) {

@@ -5,6 +5,8 @@ const (
 	getHost           operation = "GET /v1/hosts/{id}"
 	assignHost        operation = "POST /v1/hosts/{id}/assign"
 	releaseHost       operation = "POST /v1/hosts/{id}/release"
+	assignHosts       operation = "POST /v1/batches/assign"
+	releaseHosts      operation = "POST /v1/batches/release"
 	fenceHost         operation = "POST /v1/hosts/{id}/fence"
 	resolveGUID       operation = "POST /v1/hosts/{id}/guid-resolved"
 	acknowledgeClear  operation = "POST /v1/hosts/{id}/tpm-cleared"

@@ -105,12 +105,12 @@ var table = []Group{
 	{
 		Name: "placement", Does: "assigns hosts to clusters",
 		Roles:      []Role{Scheduler, Operator},
-		Operations: []string{"assign-host"},
+		Operations: []string{"assign-host", "assign-hosts"},
 	},
 	{
 		Name: "release", Does: "releases hosts from their clusters",
 		Roles:      []Role{Tenant, Scheduler, Operator},
-		Operations: []string{"release-host"},
+		Operations: []string{"release-host", "release-hosts"},
 	},
 	{
 		Name: "inventory", Does: "changes the inventory, and starts and cancels repairs and replacements",

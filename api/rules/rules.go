@@ -27,7 +27,8 @@ var versions = map[string]Version{
 	// Hosts: the version is the number of the last assignment.
 	"assign-host": MayName, "release-host": MustName, "remove-host": MustName, "fence-host": NeverDemands,
 	"acknowledge-tpm-clear": MayName, "resolve-guid-conflict": MayName,
-	"attestation-result": HasNone, // it signs what is there
+	"attestation-result": HasNone,                           // it signs what is there
+	"assign-hosts":       HasNone, "release-hosts": HasNone, // each host of the body has its version
 
 	// Tenants and clusters: a later object of the same name has another version. That of a tenant changes with its quota, which
 	// takes nothing away.
@@ -87,7 +88,7 @@ func Versions() map[string]Version { return maps.Clone(versions) }
 // growing are the operations that add records which stay. A store that is short of room
 // refuses them and takes all others, so that removals are still recorded.
 var growing = []string{
-	"import-inventory", "open-session", "submit-evidence", "assign-host", "create-tenant", "create-cluster", "use-cluster",
+	"import-inventory", "open-session", "submit-evidence", "assign-host", "assign-hosts", "create-tenant", "create-cluster", "use-cluster",
 	"label-host", "label-cluster", "label-tenant",
 	"learn-reference", "waive-reference", "draft-topospec-revision", "draft-topospec-from-inventory", "start-rma",
 }
@@ -98,7 +99,7 @@ func Grows(id string) bool { return slices.Contains(growing, id) }
 // granting are the operations that grant something, or begin what a time ends. They are refused while the clock is
 // not believed; all others go on, removals among them.
 var granting = []string{
-	"open-session", "submit-evidence", "submit-seal", "renew-seal", "order-locks", "assign-host", "use-cluster",
+	"open-session", "submit-evidence", "submit-seal", "renew-seal", "order-locks", "assign-host", "assign-hosts", "use-cluster",
 	"waive-reference", "approve-reference", "confirm-repair", "confirm-rma", "approve-review",
 }
 
@@ -117,7 +118,7 @@ func Classes() []string { return []string{Approve, TakeAway, Change} }
 
 // takesAway are the operations of TakeAway.
 var takesAway = []string{
-	"release-host", "remove-host", "fence-host", "delete-tenant", "delete-cluster", "stop-using-cluster", "end-adoption", "remove-equipment",
+	"release-host", "release-hosts", "remove-host", "fence-host", "delete-tenant", "delete-cluster", "stop-using-cluster", "end-adoption", "remove-equipment",
 	"release-lock", "release-brake", "expire-reference", "forget-unseen", "reject-review", "end-review", "retire-keys", "mark-health",
 	"activate-topospec-revision", "rollback-topospec",
 	// As the second person: what was granted at the old switch ends, and the TPM that was replaced is denied.
