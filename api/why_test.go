@@ -116,6 +116,28 @@ func TestReasonIsRecorded(t *testing.T) {
 	}
 }
 
+// TestRequestIsRecorded: entries name the request that they were written for, and the address that it came from.
+func TestRequestIsRecorded(t *testing.T) {
+	t.Parallel()
+	f := answering(t)
+	w := f.asked("POST", "/v1/tenants", `{"name":"acme"}`)
+	wantStatus(t, w, http.StatusCreated)
+	again := f.asked("POST", "/v1/clusters", `{"name":"train","tenant":"acme"}`)
+	wantStatus(t, again, http.StatusCreated)
+	found := 0
+	for _, e := range entries(t, f.site) {
+		if of := map[string]*httptest.ResponseRecorder{"tenant.create": w, "cluster.create": again}[e.Action]; of != nil {
+			found++
+			if e.Request == "" || e.Request != of.Header().Get("X-Request-Id") || e.Source != "192.0.2.1" {
+				t.Errorf("the entry %+v is not of request %s", e, of.Header().Get("X-Request-Id"))
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d entries, want 2", found)
+	}
+}
+
 // TestReasonInBodyAndHeader: what one of them leaves out, it takes from the other, and they never differ.
 func TestReasonInBodyAndHeader(t *testing.T) {
 	t.Parallel()

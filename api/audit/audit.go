@@ -9,6 +9,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,6 +19,7 @@ import (
 	"strings"
 
 	"portcullis/api/audit/chain"
+	"portcullis/api/caller"
 	"portcullis/api/reason"
 	"portcullis/api/store"
 )
@@ -54,9 +56,11 @@ func Append(ctx context.Context, tx *store.Tx, e Entry) error {
 	if e.Reason == "" && e.Actor != Service {
 		e.Reason = reason.Of(ctx)
 	}
+	from := caller.Of(ctx)
+	e.Request, e.Source = cmp.Or(e.Request, from.ID), cmp.Or(e.Source, from.Source)
 	// JSON replaces other bytes when it writes them, and the replacement reads back differently, so the entry would look
 	// altered.
-	for _, text := range []*string{&e.Actor, &e.Action, &e.Object, &e.Code, &e.Detail, &e.Reason} {
+	for _, text := range []*string{&e.Actor, &e.Action, &e.Object, &e.Code, &e.Detail, &e.Reason, &e.Request, &e.Source} {
 		*text = strings.ToValidUTF8(*text, "?")
 	}
 	e.Seq, e.Prev = h.Seq+1, h.Hash

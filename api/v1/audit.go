@@ -4,18 +4,20 @@ import "time"
 
 // AuditEntry is one entry of the audit log. Each has the hash of the one before it.
 type AuditEntry struct {
-	Seq    uint64    `json:"seq" doc:"from 1, without gaps"`
-	Time   time.Time `json:"time"`
-	Actor  string    `json:"actor" doc:"name of a credential; agent:HOST once its TPM answered; source:ADDRESS before; service"`
-	Action string    `json:"action" doc:"for example host.assign"`
-	Object string    `json:"object" doc:"for example host/compute-01"`
-	Code   string    `json:"code,omitempty" doc:"of refusals and decisions"`
-	Detail string    `json:"detail,omitempty"`
-	Reason string    `json:"reason,omitempty" doc:"why, in the words of the actor: from Portcullis-Reason or from the body of the request"`
-	Before string    `json:"before,omitempty" doc:"SHA-256 of the object's record before; empty: there was none"`
-	After  string    `json:"after,omitempty" doc:"and after"`
-	Prev   string    `json:"prev" doc:"hash of the entry before; empty in the first"`
-	Hash   string    `json:"hash" doc:"SHA-256, hexadecimal, of this entry's JSON with an empty hash"`
+	Seq     uint64    `json:"seq" doc:"from 1, without gaps"`
+	Time    time.Time `json:"time"`
+	Actor   string    `json:"actor" doc:"name of a credential; agent:HOST once its TPM answered; source:ADDRESS before; service"`
+	Action  string    `json:"action" doc:"for example host.assign"`
+	Object  string    `json:"object" doc:"for example host/compute-01"`
+	Code    string    `json:"code,omitempty" doc:"of refusals and decisions"`
+	Detail  string    `json:"detail,omitempty"`
+	Reason  string    `json:"reason,omitempty" doc:"why, in the words of the actor: from Portcullis-Reason or from the body of the request"`
+	Request string    `json:"request,omitempty" doc:"id of the request that it was done for, as the answer had it (X-Request-Id) and the log of the service has it; absent: for none"`
+	Source  string    `json:"source,omitempty" doc:"address that the request came from; absent: from a socket of the machine"`
+	Before  string    `json:"before,omitempty" doc:"SHA-256 of the object's record before; empty: there was none"`
+	After   string    `json:"after,omitempty" doc:"and after"`
+	Prev    string    `json:"prev" doc:"hash of the entry before; empty in the first"`
+	Hash    string    `json:"hash" doc:"SHA-256, hexadecimal, of this entry's JSON with an empty hash"`
 }
 
 // AuditHead is the last entry of the audit log; Seq is 0 in an empty one.

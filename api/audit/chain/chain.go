@@ -20,10 +20,14 @@ type Entry struct {
 	Code   string    `json:"code,omitempty"`   // reason code, for refusals and decisions
 	Detail string    `json:"detail,omitempty"` // one sentence; never a secret
 	Reason string    `json:"reason,omitempty"` // why, in the words of the actor
-	Before string    `json:"before,omitempty"` // digest of the object's record before, empty: did not exist
-	After  string    `json:"after,omitempty"`  // and after
-	Prev   string    `json:"prev"`             // Hash of the entry before, empty in the first
-	Hash   string    `json:"hash"`             // of all of the above
+	// Request is the id of the request that it was done for, as the log of the service has it, and Source the address that the
+	// request came from; empty: it was done for none, or the request came by a socket of the machine.
+	Request string `json:"request,omitempty"`
+	Source  string `json:"source,omitempty"`
+	Before  string `json:"before,omitempty"` // digest of the object's record before, empty: did not exist
+	After   string `json:"after,omitempty"`  // and after
+	Prev    string `json:"prev"`             // Hash of the entry before, empty in the first
+	Hash    string `json:"hash"`             // of all of the above
 }
 
 // BranchAction is the action of the entry by which an operator accepted a state that was rolled back: the log goes on from

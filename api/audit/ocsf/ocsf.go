@@ -88,12 +88,18 @@ type User struct {
 type API struct {
 	Operation string    `json:"operation"` // action of the entry
 	Service   Service   `json:"service"`
+	Request   *Request  `json:"request,omitempty"`
 	Response  *Response `json:"response,omitempty"` // of a refusal
 }
 
 // Service is the program that has the API.
 type Service struct {
 	Name string `json:"name"`
+}
+
+// Request is the request that an entry was written for.
+type Request struct {
+	UID string `json:"uid"` // as the log of the service has it
 }
 
 // Response is a refusal.
@@ -174,6 +180,17 @@ func Of(e *chain.Entry) *Event {
 		Unmapped:  Unmapped{Reason: why, Prev: prev, Hash: hash, Seq: seq},
 	}
 	out.Actor.User, out.Source, out.Observables = subject(actor)
+	if id := c.clip(e.Request); id != "" {
+		out.API.Request = &Request{id}
+	}
+	if source := c.clip(e.Source); source != "" && out.Source.IP == "" && actor != "service" {
+		out.Source.Name = strings.TrimPrefix(out.Source.Name, Unknown)
+		at := endpoint(source)
+		out.Source.IP, out.Source.Name = at.IP, cmp.Or(out.Source.Name, at.Name)
+		if at.IP != "" {
+			out.Observables = append(out.Observables, Observable{"src_endpoint.ip", observableIP, "IP Address", at.IP})
+		}
+	}
 	if is == Other {
 		out.ActivityName = action
 	}
@@ -226,8 +243,7 @@ const (
 	userService = 4
 )
 
-// subject returns who the actor of an entry is, and where the request came from. A credential may be of a person or of a program, and its
-// entries have no address.
+// subject returns who the actor of an entry is, and where the request came from as far as the actor says that. A credential may be of a person or of a program.
 func subject(actor string) (User, Endpoint, []Observable) {
 	u := User{UID: actor, Name: actor, TypeID: userUnknown, Type: "Unknown"}
 	if actor == "service" {

@@ -37,7 +37,7 @@ var (
 			"version", "product", "uid", "original_event_uid", "original_time", "event_code", "log_name", "log_provider", "is_truncated",
 		},
 		"actor":        {"user"},
-		"api":          {"operation", "service", "response"},
+		"api":          {"operation", "service", "request", "response"},
 		"src_endpoint": {"ip", "port", "name", "svc_name"},
 	}
 	enums = map[string]map[int]string{
@@ -301,6 +301,31 @@ func TestSubjects(t *testing.T) {
 		e := Of(entryOf("host.assign", tt.actor, ""))
 		if e.Actor.User.UID != tt.actor || e.Actor.User.Name != tt.actor || e.Actor.User.TypeID != tt.kind || e.Source != tt.from || !slices.Equal(e.Observables, tt.seen) {
 			t.Errorf("%s: %+v, %+v, %+v; want type %d, %+v, %+v", tt.actor, e.Actor.User, e.Source, e.Observables, tt.kind, tt.from, tt.seen)
+		}
+	}
+}
+
+// TestSources: where a request came from is of its entry, and what the actor says of it counts first.
+func TestSources(t *testing.T) {
+	t.Parallel()
+	seen := func(ip string) Observable { return Observable{"src_endpoint.ip", 2, "IP Address", ip} }
+	for _, tt := range []struct {
+		actor, source string
+		from          Endpoint
+		seen          []Observable
+	}{
+		{"ann", "198.51.100.4", Endpoint{IP: "198.51.100.4"}, []Observable{{"actor.user.name", 4, "User Name", "ann"}, seen("198.51.100.4")}},
+		{"ann", "2001:db8::4", Endpoint{IP: "2001:db8::4"}, []Observable{{"actor.user.name", 4, "User Name", "ann"}, seen("2001:db8::4")}},
+		{"ann", "nowhere", Endpoint{Name: "nowhere"}, []Observable{{"actor.user.name", 4, "User Name", "ann"}}},
+		{"agent:h1", "198.51.100.4", Endpoint{IP: "198.51.100.4", Name: "h1"}, []Observable{seen("198.51.100.4")}},
+		{"source:192.0.2.7", "198.51.100.4", Endpoint{IP: "192.0.2.7"}, []Observable{seen("192.0.2.7")}},
+		{"service", "198.51.100.4", Endpoint{Service: "portcullisd"}, nil},
+	} {
+		of := entryOf("host.assign", tt.actor, "")
+		of.Source, of.Request = tt.source, "0123456789abcdef"
+		e := Of(of)
+		if e.Source != tt.from || !slices.Equal(e.Observables, tt.seen) || e.API.Request == nil || e.API.Request.UID != of.Request {
+			t.Errorf("%s from %s: %+v, %+v, %+v; want %+v, %+v", tt.actor, tt.source, e.Source, e.Observables, e.API.Request, tt.from, tt.seen)
 		}
 	}
 }

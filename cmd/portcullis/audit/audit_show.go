@@ -61,6 +61,8 @@ func showEntry(w *cli.Columns, e *v1.AuditEntry) {
 		{"Code", e.Code},
 		{"Detail", e.Detail},
 		{"Reason", e.Reason},
+		{"Request", e.Request},
+		{"From", e.Source},
 		{"Before", e.Before},
 		{"After", e.After},
 		{"Prev", e.Prev},
