@@ -115,9 +115,9 @@ func startLoad(t *testing.T, machines ...*instance) *load {
 				if err == nil {
 					l.keep(name)
 				}
-				select { // a rate below the limit of an address
+				select { // often enough to show a gap, and far below the limit of an address
 				case <-ctx.Done():
-				case <-time.After(20 * time.Millisecond):
+				case <-time.After(100 * time.Millisecond):
 				}
 			}
 		})
@@ -182,7 +182,7 @@ func (l *load) complete(t *testing.T, m *instance) {
 func (m *instance) voting(n int) {
 	m.t.Helper()
 	want := fmt.Sprintf("%d of %d voting members are reachable", n, n)
-	eventually(m.t, want, func() (bool, string) {
+	eventuallyEach(m.t, 250*time.Millisecond, want, func() (bool, string) {
 		out, err := m.try("list")
 		return err == nil && strings.Contains(out, want), out
 	})
@@ -257,7 +257,7 @@ func TestClusterGrows(t *testing.T) {
 
 	// A replaced member has no way back: its records are void, and its certificate is revoked on every member.
 	stateOf(t, c, func(state string) { must(t, os.Rename(filepath.Join(state, "lost"), filepath.Join(state, "etcd"))) })
-	eventually(t, "the revoked list on every member", func() (bool, string) {
+	eventuallyEach(t, 250*time.Millisecond, "the revoked list on every member", func() (bool, string) {
 		for _, m := range []*instance{a, b, d} {
 			out, err := c.listOf(m)
 			if err == nil {

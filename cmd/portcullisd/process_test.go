@@ -206,7 +206,14 @@ func refused(t *testing.T, dir string, wrapper ...string) string {
 // it is asked.
 func eventually(t testing.TB, what string, cond func() (bool, string)) {
 	t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
+	eventuallyEach(t, 50*time.Millisecond, what, cond)
+}
+
+// eventuallyEach is eventually with the time from one question to the next: a question that starts a program costs more than
+// what it waits for.
+func eventuallyEach(t testing.TB, every time.Duration, what string, cond func() (bool, string)) {
+	t.Helper()
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	late := time.After(patience)
 	for {
