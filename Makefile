@@ -12,7 +12,7 @@ TOOL = go tool -modfile=packaging/tools.mod
 # A run in which no test ran is a failure. "make vet", a part of "make check", checks all that go test would, and more:
 # after a change of a package, go test would check every package that uses it once more, and again for -race. Without the
 # symbol table and debug information a test is linked in less time; a failure or a panic has its file and line without them.
-TESTS = $(TOOL) gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --post-run-command 'packaging/ran.sh' -- -vet=off -ldflags='-s -w'
+TESTS = packaging/inmemory.sh $(TOOL) gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --post-run-command 'packaging/ran.sh' -- -vet=off -ldflags='-s -w'
 FUZZTIME ?= 10s
 ATTACKTIME ?= 1m
 SEEDS ?= 10000
