@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"portcullis/api/store/etcd"
 	"portcullis/api/store/etcd/etcdtest"
 	"portcullis/api/store/storetest"
+	"portcullis/packaging/testenv"
 )
 
 // openRemote opens a store on a foreign etcd; the test closes it.
@@ -38,6 +38,7 @@ func openRemote(t testing.TB, r etcd.Remote, prefix string) *store.Store {
 
 // TestForeignEtcd runs the suite on Debian's etcd, by a user that may access only the keys of the suite.
 func TestForeignEtcd(t *testing.T) {
+	t.Parallel()
 	c := etcdtest.Start(t, 1)
 	c.User("portcullis", "secret-1", "suites")
 	n, shared := 0, openRemote(t, c.RemoteAs("portcullis", "secret-1"), "suites")
@@ -49,6 +50,7 @@ func TestForeignEtcd(t *testing.T) {
 
 // TestForeignRefusals holds that a store which cannot be used says where and why.
 func TestForeignRefusals(t *testing.T) {
+	t.Parallel()
 	c := etcdtest.Start(t, 1)
 	c.User("portcullis", "secret-1", "portcullis")
 	other, err := ca.New("another CA", time.Now())
@@ -59,12 +61,7 @@ func TestForeignRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead := "https://" + closed.Addr().String()
-	closed.Close()
+	dead := "https://" + testenv.Address(t) // where nothing listens
 	at := c.Endpoints()[0]
 	for _, tt := range []struct {
 		name   string
@@ -103,6 +100,7 @@ func TestForeignRefusals(t *testing.T) {
 		}, "", []string{dead, "refused"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			r := tt.remote()
 			r.DialTimeout = 3 * time.Second
 			r.RequestTimeout = 3 * time.Second
@@ -126,6 +124,7 @@ func TestForeignRefusals(t *testing.T) {
 // TestForeignLeaderLost holds that a write which has no quorum is not acknowledged, that
 // a watch ends instead of being silent, and that both go on when the quorum is back.
 func TestForeignLeaderLost(t *testing.T) {
+	t.Parallel()
 	c := etcdtest.Start(t, 3)
 	r := c.Remote()
 	r.RequestTimeout = 5 * time.Second

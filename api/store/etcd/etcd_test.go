@@ -25,6 +25,7 @@ type word struct {
 func words() store.Collection[word] { return store.NewCollection[word]("words", 1) }
 
 func TestEmbeddedMember(t *testing.T) {
+	t.Parallel()
 	shared := storetest.Open(t)
 	n := 0
 	storetest.Conformance(t, func(testing.TB) *store.Store {

@@ -12,6 +12,7 @@ import (
 // TestForeignWithoutQuorum holds that a member which lost the others vouches for no record that a transaction remembers: they
 // may have changed it meanwhile.
 func TestForeignWithoutQuorum(t *testing.T) {
+	t.Parallel()
 	c := etcdtest.Start(t, 3)
 	r := c.Remote()
 	r.Endpoints, r.RequestTimeout = r.Endpoints[2:], 5*time.Second

@@ -96,6 +96,7 @@ func put(ctx context.Context, s *store.Store, key, text string) error {
 }
 
 func TestSupervisedMember(t *testing.T) {
+	t.Parallel()
 	shared, _ := openSupervised(t, t.TempDir(), 0)
 	n := 0
 	storetest.Conformance(t, func(testing.TB) *store.Store {
@@ -289,6 +290,7 @@ func TestDiskIsFullAtStart(t *testing.T) {
 // TestQuota fills the database up to its quota by changing one record: old revisions are
 // compacted, their space is given back, and the alarm is cleared, all by itself.
 func TestQuota(t *testing.T) {
+	t.Parallel()
 	s, h := openSupervised(t, t.TempDir(), 16<<20)
 	big := strings.Repeat("x", 1<<20)
 	refused := 0
@@ -312,6 +314,7 @@ func TestQuota(t *testing.T) {
 // TestRecordsReachTheSoftLimit: where records themselves take 80 % of the quota, requests that add data are refused and
 // removals are taken. Removing records ends it.
 func TestRecordsReachTheSoftLimit(t *testing.T) {
+	t.Parallel()
 	s, h := openSupervised(t, t.TempDir(), 16<<20)
 	part, n := strings.Repeat("x", 64<<10), 0
 	for h.now().Short == nil { // as fast as sizes are looked at
