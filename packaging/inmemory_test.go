@@ -23,7 +23,7 @@ func memory(t *testing.T) string {
 	if err := unix.Statfs(shm, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC {
 		testenv.Need(t, errors.New(shm+" is no tmpfs: mount one there"))
 	}
-	dir, err := os.MkdirTemp(shm, "inmemory-test-")
+	dir, err := os.MkdirTemp(shm, "inmemory-test-") //nolint:usetesting // t.TempDir may be on a disk
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestInMemoryBeside(t *testing.T) {
 func TestNotInMemory(t *testing.T) {
 	t.Parallel()
 	tmpfs := memory(t)
-	disk, err := os.MkdirTemp("/var/tmp", "inmemory-test-")
+	disk, err := os.MkdirTemp("/var/tmp", "inmemory-test-") //nolint:usetesting // t.TempDir may be in memory
 	if err != nil {
 		t.Fatal(err)
 	}
