@@ -152,7 +152,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/tenancy",
-		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/ifmatch", "api/label", "api/audit", "api/review", "api/fabric/records", "api/isolation/outsiders"},
+		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/refusal", "api/clustername", "api/ifmatch", "api/label", "api/audit", "api/review", "api/fabric/records", "api/isolation/outsiders"},
 		not:  []string{"net/http", "portcullis/fabricsm/sm"},
 		why:  "tenants and clusters know no HTTP and no admission",
 	},
@@ -172,10 +172,11 @@ var arrows = []arrow{
 	{from: "api/rules", not: []string{"portcullis", "net", "os", "log", "context", "time"}, why: "the guards of an operation are one table, whatever a request says"},
 	{
 		from: "api/ufm",
-		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/refusal", "api/ifmatch", "api/tenancy", "api/strictjson"},
+		may:  []string{"fabricsm/ib", "api/v1", "api/store", "api/refusal", "api/clustername", "api/ifmatch", "api/tenancy", "api/strictjson"},
 		not:  []string{"portcullis/fabricsm/sm", "portcullis/api/admission"},
 		why:  "another surface gives its orders to the services, by interfaces, and writes nothing itself",
 	},
+	{from: "api/clustername", not: []string{"portcullis", "net", "os", "log", "context", "time"}, why: "a name is read the same way whatever has it"},
 	{from: "api/label", not: []string{"net", "os", "log", "context", "time"}, why: "labels and selectors are the same whatever has them"},
 	{
 		from: "api/audit/ocsf", may: []string{"api/audit/chain"}, not: []string{"net/http", "os", "log", "context"},
@@ -196,7 +197,7 @@ var arrows = []arrow{
 	{from: "api/strictjson", not: []string{"net", "os", "log", "context", "time"}, why: "a form of JSON is the same whatever is said in it"},
 	{
 		from: "api/credential",
-		may:  []string{"api/roles", "fabricsm/ib", "fabricsm/strictyaml"},
+		may:  []string{"api/clustername", "api/roles", "fabricsm/ib", "fabricsm/strictyaml"},
 		not:  []string{"net/http"},
 		why:  "a credential is the same whatever it is used for",
 	},
@@ -315,7 +316,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "api/plan",
-		may:  []string{"fabricsm/ib", "api/v1", "api/label"},
+		may:  []string{"fabricsm/ib", "api/v1", "api/clustername", "api/label"},
 		not:  []string{"net", "os", "log", "context", "time", "portcullis/fabricsm/sm"},
 		why:  "how to come to what is wanted is decided without clock and I/O",
 	},

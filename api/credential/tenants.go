@@ -3,18 +3,16 @@ package credential
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v4"
 
+	"portcullis/api/clustername"
 	"portcullis/api/roles"
 )
 
 // MaxTenants bounds the tenants of one credential.
 const MaxTenants = 64
-
-var tenantName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // CheckTenants returns what is wrong with the tenants of a credential.
 func CheckTenants(names []string) error {
@@ -22,8 +20,8 @@ func CheckTenants(names []string) error {
 		return fmt.Errorf("%d tenants: want 1 to %d, each by its name", len(names), MaxTenants)
 	}
 	for _, n := range names {
-		if !tenantName.MatchString(n) {
-			return fmt.Errorf("%.64q is no name of a tenant: want 1 to 63 lower-case letters, digits and hyphens", n)
+		if !clustername.IsLabel(n) {
+			return fmt.Errorf("%.64q is no name of a tenant: want "+clustername.LabelForm, n)
 		}
 	}
 	return nil
