@@ -48,7 +48,7 @@ type hostLabelsInput struct {
 
 type labelsInput struct {
 	MatchInput
-	Name string    `path:"name" maxLength:"63" doc:"name of the tenant or cluster"`
+	Name string    `path:"name" maxLength:"127" doc:"name of the tenant or cluster"`
 	Body labelBody `contentType:"application/merge-patch+json"`
 }
 

@@ -30,12 +30,12 @@ type Tenancy interface {
 }
 
 type nameInput struct {
-	Name string `path:"name" maxLength:"63" doc:"name of the tenant or cluster"`
+	Name string `path:"name" maxLength:"127" doc:"name of the tenant or cluster; to a credential of one tenant, NAME is short for TENANT.NAME"`
 }
 
 // changeNameInput names an object, and maybe the version of it that is meant.
 type changeNameInput struct {
-	Name string `path:"name" maxLength:"63" doc:"name of the tenant or cluster"`
+	Name string `path:"name" maxLength:"127" doc:"name of the tenant or cluster; to a credential of one tenant, NAME is short for TENANT.NAME"`
 	MatchInput
 }
 
@@ -55,15 +55,15 @@ type clusterInput struct{ Body v1.NewCluster }
 
 type useInput struct {
 	MatchInput
-	Name   string `path:"name" maxLength:"63" doc:"name of the tenant or cluster"`
-	Shared string `path:"shared" maxLength:"63" doc:"name of the shared cluster"`
+	Name   string `path:"name" maxLength:"127" doc:"name of the cluster"`
+	Shared string `path:"shared" maxLength:"127" doc:"name of the shared cluster"`
 	Body   *v1.ClusterUse
 }
 
 type stopUseInput struct {
 	MatchInput
-	Name   string `path:"name" maxLength:"63" doc:"name of the tenant or cluster"`
-	Shared string `path:"shared" maxLength:"63" doc:"name of the shared cluster"`
+	Name   string `path:"name" maxLength:"127" doc:"name of the cluster"`
+	Shared string `path:"shared" maxLength:"127" doc:"name of the shared cluster"`
 }
 
 // taggedTenant answers a tenant with its version.

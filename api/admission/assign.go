@@ -34,7 +34,7 @@ func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignmen
 	if err != nil {
 		return nil, err
 	}
-	if err := tenancy.ValidName("cluster", a.Cluster); err != nil {
+	if err := tenancy.ValidCluster(a.Cluster); err != nil {
 		return nil, err
 	}
 	var out *v1.Host

@@ -132,9 +132,11 @@ func (s *Service) assignedTo(ctx context.Context, n store.Snapshot, own *tenancy
 	names := []string{q.Cluster}
 	switch {
 	case q.Cluster != "":
-		if err := own.CheckCluster(q.Cluster); err != nil {
+		var err error
+		if q.Cluster, err = own.Cluster(q.Cluster); err != nil {
 			return nil, err
 		}
+		names = []string{q.Cluster}
 	case q.Tenant == "":
 		names = own.Clusters("")
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"portcullis/api/clustername"
 	"portcullis/api/label"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -72,6 +73,7 @@ func rangesOf(texts []string) (out []ib.PKeyRange, err error) {
 
 func (m *maker) checkCluster(c *v1.WantedCluster) {
 	object := clusterKey(c.Name)
+	m.checkName(c)
 	if _, there := m.f.Tenants[c.Tenant]; !there && m.tenants[c.Tenant] == nil {
 		m.conflict(object, "cluster %s is of tenant %s, which is neither there nor wanted", c.Name, c.Tenant)
 	}
@@ -99,6 +101,31 @@ func (m *maker) checkCluster(c *v1.WantedCluster) {
 		case !shared:
 			m.conflict(object, "cluster %s is to use %s, which is not shared", c.Name, s)
 		}
+	}
+}
+
+// checkName finds what the service refuses because of a name: a cluster that begins with another tenant, and a second one of its
+// tenant that a credential of that tenant would call the same.
+func (m *maker) checkName(c *v1.WantedCluster) {
+	name, err := clustername.Parse(c.Name)
+	if err != nil {
+		m.conflict(clusterKey(c.Name), "cluster %s: %v", c.Name, err)
+		return
+	}
+	if name.Tenant != "" && name.Tenant != c.Tenant {
+		m.conflict(clusterKey(c.Name), "cluster %s is of tenant %s by its name, and is to be of tenant %s", c.Name, name.Tenant, c.Tenant)
+		return
+	}
+	if _, there := m.f.Clusters[c.Name]; there {
+		return
+	}
+	twin := name.Twin(c.Tenant).String()
+	has := m.f.Clusters[twin].Tenant
+	if w := m.clusters[twin]; w != nil && name.Tenant != "" { // once for the two
+		has = w.Tenant
+	}
+	if has == c.Tenant {
+		m.conflict(clusterKey(c.Name), "tenant %s has or is to have cluster %s, and its credentials would call both %s", c.Tenant, twin, name.Own)
 	}
 }
 

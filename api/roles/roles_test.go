@@ -81,8 +81,8 @@ func TestRolesAreApart(t *testing.T) {
 		may, mayNot []string
 	}{
 		{roles.Viewer, []string{"get-host", "list-audit", "get-sm"}, []string{"assign-host", "verify-backup", "get-backup", "approve-review"}},
-		{roles.Tenant, []string{"list-tenants", "get-cluster", "watch-host", "attestation-result", "release-host"}, []string{
-			"assign-host", "create-cluster", "use-cluster", "list-events", "watch-events", "list-audit", "list-quarantined-pkeys", "get-fabric", "list-racks",
+		{roles.Tenant, []string{"list-tenants", "get-cluster", "watch-host", "attestation-result", "release-host", "create-cluster", "delete-cluster"}, []string{
+			"assign-host", "create-tenant", "use-cluster", "stop-using-cluster", "label-cluster", "set-tenant-quota", "list-events", "watch-events", "list-audit", "list-quarantined-pkeys", "get-fabric", "list-racks",
 			roles.Metrics, roles.Conditions, roles.UFM,
 		}},
 		{roles.Scheduler, []string{"create-tenant", "create-cluster", "assign-host"}, []string{"list-audit", "import-inventory", "get-sealed-keys", "confirm-rma"}},

@@ -93,9 +93,14 @@ var table = []Group{
 		Operations: []string{"set-tenant-quota"},
 	},
 	{
-		Name: "clusters", Does: "creates and deletes clusters, and has them use shared ones",
+		Name: "clusters", Does: "creates and deletes clusters; the role tenant those of its tenants' own names, within their quotas",
+		Roles:      []Role{Tenant, Scheduler, Operator},
+		Operations: []string{"create-cluster", "delete-cluster"},
+	},
+	{
+		Name: "sharing", Does: "has clusters use shared ones",
 		Roles:      []Role{Scheduler, Operator},
-		Operations: []string{"create-cluster", "delete-cluster", "use-cluster", "stop-using-cluster"},
+		Operations: []string{"use-cluster", "stop-using-cluster"},
 	},
 	{
 		Name: "labels", Does: "labels tenants, clusters and hosts",

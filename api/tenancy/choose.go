@@ -10,14 +10,14 @@ import (
 )
 
 // choosePKey is pure except for the clock. It returns a P_Key that is in each of within, which are those of tenant and
-// credential, unless they are nil; 0 and why if there is none. held are P_Keys whose packets pass at ports that are no members.
-func (s *Service) choosePKey(within []Ranges, known map[string]store.Record[PKeyRecord], held map[ib.PKey]bool) (ib.PKey, string) {
+// credential, unless they are nil, and in none of others; 0 and why if there is none. held are P_Keys whose packets pass at ports that are no members.
+func (s *Service) choosePKey(within []Ranges, others Ranges, known map[string]store.Record[PKeyRecord], held map[ib.PKey]bool) (ib.PKey, string) {
 	var oldest ib.PKey
 	passing := 0
 	var since PKeyRecord
 	counts := map[PKeyState]int{}
 	for k := max(s.o.PKeyFirst.Base(), 1); k <= s.o.PKeyLast.Base() && k < ib.DefaultPKeyLimited; k++ {
-		if slices.Contains(s.o.PKeyReserved, k) || slices.ContainsFunc(within, func(r Ranges) bool { return r != nil && !r.contains(k) }) {
+		if slices.Contains(s.o.PKeyReserved, k) || others.contains(k) || slices.ContainsFunc(within, func(r Ranges) bool { return r != nil && !r.contains(k) }) {
 			continue
 		}
 		r, used := known[k.String()]

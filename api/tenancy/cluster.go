@@ -53,10 +53,10 @@ func (s *Service) Cluster(ctx context.Context, cluster string) (*v1.Cluster, err
 		return nil, refusal.Explain(err)
 	}
 	own, err := OwnedBy(ctx, snap)
-	if err == nil {
-		err = own.CheckCluster(cluster)
-	}
 	if err != nil {
+		return nil, err
+	}
+	if cluster, err = own.Cluster(cluster); err != nil {
 		return nil, err
 	}
 	c, err := FindCluster(ctx, snap, cluster)
@@ -85,17 +85,22 @@ func clusterView(c Cluster) *v1.Cluster {
 
 // CreateCluster records a new cluster and assigns it a P_Key of its own.
 func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewCluster) (*v1.Cluster, error) {
-	if err := errors.Join(ValidName("cluster", n.Name), ValidName("tenant", n.Tenant), checkLabels(n.Labels)); err != nil {
-		return nil, err
-	}
 	what := audit.Change{Actor: actor, Action: "cluster.create", Object: clusterObject(&n)}
+	n, err := fullNew(ctx, &n)
+	if err == nil {
+		err = checkLabels(n.Labels)
+	}
+	if err != nil {
+		return nil, s.o.Refusals.Note(ctx, what, err)
+	}
+	what.Object = clusterObject(&n)
 	if n.PKey != nil {
 		if err := s.mayName(ctx, *n.PKey); err != nil {
 			return nil, s.o.Refusals.Note(ctx, what, err)
 		}
 	}
 	var c Cluster
-	err := s.update(ctx, func(tx *store.Tx) error {
+	err = s.update(ctx, func(tx *store.Tx) error {
 		if err := review.Forbid(ctx, tx, "no cluster is made"); err != nil {
 			return err
 		}
@@ -109,12 +114,12 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 		}
 		_, err = Clusters().Get(ctx, tx, n.Name)
 		if err == nil {
-			return refusal.New(refusal.Conflict, "cluster_exists", "use the one that exists, or another name", "cluster %s exists", n.Name)
+			return refusal.New(refusal.Conflict, codeExists, "use the one that exists, or another name", "cluster %s exists", n.Name)
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if err := roomForCluster(ctx, tx, &t); err != nil {
+		if err := errors.Join(unambiguous(&t, n.Name), s.roomForCluster(ctx, tx, &t)); err != nil {
 			return err
 		}
 		key, err := s.allocatePKey(ctx, tx, n.Name, t.Name, n.PKey, own)
@@ -143,11 +148,15 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 func (s *Service) DeleteCluster(ctx context.Context, actor, cluster string) error {
 	what := audit.Change{Actor: actor, Action: "cluster.delete", Object: "cluster/" + refusal.Clip(cluster)}
 	return s.o.Refusals.Note(ctx, what, s.update(ctx, func(tx *store.Tx) error {
-		c, err := FindCluster(ctx, tx, cluster)
+		name, err := ownIn(ctx, tx, cluster)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(CheckCluster(ctx, &c), c.same(ctx)); err != nil {
+		c, err := FindCluster(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(CheckCluster(ctx, &c), mayDelete(ctx, &c), c.same(ctx)); err != nil {
 			return err
 		}
 		if !s.o.Policy.Deletes(len(c.Hosts)) {
@@ -174,6 +183,22 @@ func (s *Service) DeleteCluster(ctx context.Context, actor, cluster string) erro
 			}),
 		)
 	}))
+}
+
+// ownIn returns the full name of the cluster that the credential means by a text, as of the transaction.
+func ownIn(ctx context.Context, tx *store.Tx, text string) (string, error) {
+	if !Confined(ctx) {
+		return text, nil
+	}
+	snap, err := tx.Snapshot(ctx)
+	if err != nil {
+		return "", err
+	}
+	own, err := OwnedBy(ctx, snap)
+	if err != nil {
+		return "", err
+	}
+	return own.Cluster(text)
 }
 
 // clusterObject is how the audit log names a cluster that may not exist.

@@ -112,7 +112,10 @@ func (l ClusterLabels) Labels(ctx context.Context, cluster string) (*v1.Labels, 
 		return nil, refusal.Explain(err)
 	}
 	own, err := OwnedBy(ctx, snap)
-	if err := errors.Join(err, own.CheckCluster(cluster)); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	if cluster, err = own.Cluster(cluster); err != nil {
 		return nil, err
 	}
 	c, err := FindCluster(ctx, snap, cluster)

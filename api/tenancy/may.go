@@ -51,15 +51,16 @@ func (s *Service) mayName(ctx context.Context, k ib.PKey) error {
 	switch {
 	case !k.Valid() || k.Base() == ib.DefaultPKeyLimited:
 		return refusal.New(refusal.Invalid, codeReserved, "leave it out, and the service chooses one", "P_Key %v is reserved", k)
+	case scope.confined(): // the ranges of the tenant say which
 	case scope == nil:
 		return refusal.New(refusal.Refused, codeOutOfScope, "leave it out, and the service chooses one; or add p_keys to the credential",
 			"P_Key %v is named, and this credential has no range of them", k)
 	case !scope.PKeys.contains(k):
 		return refusal.New(refusal.Refused, codeOutOfScope, "name one of these, or none",
 			"P_Key %v is named, and this credential has only those of %v", k, scope.PKeys)
-	case k.Base() < s.o.PKeyFirst.Base() || k.Base() > s.o.PKeyLast.Base() || slices.Contains(s.o.PKeyReserved, k.Base()):
-		return refusal.New(refusal.Invalid, codeReserved, "name another one, or none", "P_Key %v is not one that this service assigns", k)
-	default:
-		return nil
 	}
+	if k.Base() < s.o.PKeyFirst.Base() || k.Base() > s.o.PKeyLast.Base() || slices.Contains(s.o.PKeyReserved, k.Base()) {
+		return refusal.New(refusal.Invalid, codeReserved, "name another one, or none", "P_Key %v is not one that this service assigns", k)
+	}
+	return nil
 }

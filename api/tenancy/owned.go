@@ -69,20 +69,6 @@ func (o *Owned) CheckTenant(name string) error {
 	return noTenant(name)
 }
 
-// CheckCluster refuses a cluster of another tenant just as one that does not exist.
-func (o *Owned) CheckCluster(name string) error {
-	if o == nil {
-		return nil
-	}
-	if err := ValidName("cluster", name); err != nil {
-		return err
-	}
-	if o.clusters[name] == "" {
-		return noCluster(name)
-	}
-	return nil
-}
-
 // Clusters returns the names of the clusters, sorted, of one tenant alone unless that is "".
 func (o *Owned) Clusters(tenant string) []string {
 	var out []string

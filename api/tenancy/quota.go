@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"portcullis/api/audit"
 	"portcullis/api/refusal"
@@ -17,8 +18,15 @@ import (
 // counted from the records of its clusters, so that no counter can be wrong. What the count rests on is a condition of the
 // commit. A quota takes nothing away, and nothing that takes away asks for one.
 
-// codeQuota is that of refusals because of a quota.
-const codeQuota = "quota_exceeded"
+// Codes of refusals because of a quota.
+const (
+	codeQuota   = "quota_exceeded"
+	codeNoQuota = "quota_missing" // of a credential of tenants, which needs one
+)
+
+// leastRest is how long a P_Key counts for a credential of tenants after it was proven absent, at least. It bounds how fast one
+// that makes and deletes clusters in turn fills the audit log.
+const leastRest = time.Minute
 
 // SetQuota replaces the quota of a tenant. One below what the tenant has takes nothing away: it refuses more.
 func (s *Service) SetQuota(ctx context.Context, actor, tenant string, q v1.TenantQuota) (*v1.Tenant, error) {
@@ -94,8 +102,15 @@ func RoomForHost(ctx context.Context, tx *store.Tx, tenant string) error {
 
 // roomForCluster refuses one cluster more, and its P_Key, for a tenant whose quota has no room for it. tx has read the tenant,
 // which each transaction changes that makes or deletes a cluster of it.
-func roomForCluster(ctx context.Context, tx *store.Tx, t *Tenant) error {
+//
+// P_Keys are the fabric's, and other tenants need them, too. So a credential of tenants makes clusters only where a quota bounds
+// them and their P_Keys, and for it a P_Key counts until it may be given out again.
+func (s *Service) roomForCluster(ctx context.Context, tx *store.Tx, t *Tenant) error {
 	q := t.Quota
+	if Confined(ctx) && (q == nil || q.Clusters == nil || q.PKeys == nil) {
+		return refusal.New(refusal.Refused, codeNoQuota, fmt.Sprintf("have an operator set it: portcullis tenant quota %s --clusters N --p-keys N", t.Name),
+			"tenant %s has no quota of clusters and P_Keys: without one, a credential with the role tenant creates no cluster", t.Name)
+	}
 	if q == nil || q.Clusters == nil && q.PKeys == nil {
 		return nil
 	}
@@ -117,10 +132,34 @@ func roomForCluster(ctx context.Context, tx *store.Tx, t *Tenant) error {
 	if waiting > 0 {
 		rests = fmt.Sprintf(", %d of them of deleted clusters and not proven absent everywhere yet", waiting)
 	}
-	if use := len(t.Clusters) + waiting; use >= *q.PKeys {
+	use := len(t.Clusters) + waiting
+	if Confined(ctx) {
+		resting, err := s.restingOf(ctx, snap, t.Name)
+		if err != nil {
+			return err
+		}
+		if use += resting; resting > 0 {
+			rests += fmt.Sprintf(", %d of them of deleted clusters and given out again only after a rest", resting)
+		}
+	}
+	if use >= *q.PKeys {
 		return overQuota(t.Name, "p_keys", *q.PKeys, use, rests, "delete clusters of the tenant, and see the quarantined P_Keys for what they wait for")
 	}
 	return nil
+}
+
+// restingOf counts the P_Keys of a tenant's deleted clusters that are proven absent and not given out again yet.
+func (s *Service) restingOf(ctx context.Context, n store.Snapshot, tenant string) (resting int, err error) {
+	all, _, err := PKeys().List(ctx, n, "")
+	if err != nil {
+		return 0, err
+	}
+	for i := range all {
+		if r := &all[i].Value; r.State == PKeyAbsent && r.Tenant == tenant && s.now().Sub(r.Since) < max(s.o.PKeyMinAge, leastRest) {
+			resting++
+		}
+	}
+	return resting, nil
 }
 
 func overQuota(tenant, what string, most, use int, of, cure string) error {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
+	"portcullis/api/clustername"
 	"portcullis/api/ifmatch"
 	"portcullis/api/label"
 	"portcullis/api/refusal"
@@ -35,7 +35,7 @@ type Tenant struct {
 
 // Cluster is a set of hosts with a P_Key of its own.
 type Cluster struct {
-	Name    string    `json:"name"`
+	Name    string    `json:"name"` // in full
 	Tenant  string    `json:"tenant"`
 	PKey    ib.PKey   `json:"p_key"`
 	Hosts   []string  `json:"hosts"` // assigned, sorted
@@ -73,20 +73,18 @@ type PKeyRecord struct {
 // Tenants holds tenants by name.
 func Tenants() store.Collection[Tenant] { return store.NewCollection[Tenant]("tenants", 1) }
 
-// Clusters holds clusters by name.
+// Clusters holds clusters by full name.
 func Clusters() store.Collection[Cluster] { return store.NewCollection[Cluster]("clusters", 1) }
 
 // PKeys holds P_Keys that were ever given out, by "0x" and four digits.
 func PKeys() store.Collection[PKeyRecord] { return store.NewCollection[PKeyRecord]("pkeys", 1) }
 
-var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-
 // ValidName refuses a name of the wrong form; kind is for the error.
 func ValidName(kind, s string) error {
-	if name.MatchString(s) {
+	if clustername.IsLabel(s) {
 		return nil
 	}
-	return refusal.New(refusal.Invalid, "name_invalid", "use 1 to 63 lower-case letters, digits and hyphens", "%s name %q", kind, refusal.Clip(s))
+	return refusal.New(refusal.Invalid, codeName, "use "+clustername.LabelForm, "%s name %q", kind, refusal.Clip(s))
 }
 
 // FindTenant reads the tenant with a name. A credential that is confined to tenants has no others.
@@ -108,9 +106,9 @@ func noTenant(name string) *refusal.Error {
 	return refusal.New(refusal.NotFound, codeNoTenant, "create it first", "no tenant %q", name)
 }
 
-// FindCluster reads the cluster with a name, whatever the credential: a caller that names one is held to its own by Owned.
+// FindCluster reads the cluster with a full name, whatever the credential: a caller that names one is held to its own by Owned.
 func FindCluster(ctx context.Context, r store.Reader, cluster string) (Cluster, error) {
-	if err := ValidName("cluster", cluster); err != nil {
+	if err := ValidCluster(cluster); err != nil {
 		return Cluster{}, err
 	}
 	rec, err := Clusters().Get(ctx, r, cluster)

@@ -24,6 +24,15 @@ const (
 	codeInUse       = "cluster_in_use"
 	codeFullRefused = "full_membership_refused"
 	codeReserved    = "p_key_reserved"
+	codeOperators   = "operators_only"       // of a credential of tenants: what it asks for is for operators
+	codeNamesTenant = "cluster_names_tenant" // a name begins with another tenant than that of the cluster
+)
+
+// Codes of other refusals that several places have.
+const (
+	codeName    = "name_invalid"
+	codeExists  = "cluster_exists"
+	codeNoPKeys = "pkeys_exhausted"
 )
 
 // Codes of objects that do not exist. Refusals records them of a credential that is confined to tenants: it may have reached
@@ -78,8 +87,8 @@ func (r *Refusals) Note(ctx context.Context, c audit.Change, err error) error {
 
 // reaches reports whether a refusal with a code means that the credential reached for another's object.
 func reaches(ctx context.Context, code string) bool {
-	if slices.Contains([]string{codeOutOfScope, codeTenantScope, codeHostScope, codeInUse, codeFullRefused, codeReserved}, code) {
+	if slices.Contains([]string{codeOutOfScope, codeTenantScope, codeHostScope, codeInUse, codeFullRefused, codeReserved, codeOperators}, code) {
 		return true
 	}
-	return Confined(ctx) && slices.Contains([]string{codeNoTenant, codeNoCluster, codeNoHost}, code)
+	return Confined(ctx) && slices.Contains([]string{codeNoTenant, codeNoCluster, codeNoHost, codeNamesTenant, codeNoQuota}, code)
 }

@@ -1,6 +1,7 @@
 package ufm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"portcullis/api/clustername"
 	"portcullis/api/ifmatch"
 	"portcullis/api/refusal"
 	"portcullis/api/store"
@@ -139,7 +141,8 @@ func (s *surface) find(ctx context.Context, k ib.PKey) (*v1.Cluster, error) {
 func (s *surface) create(c *call, k ib.PKey, name string) (*v1.Cluster, error) {
 	n := v1.NewCluster{Name: name, PKey: &k}
 	if !sees(c.ctx, k) {
-		n.Tenant = name // the service refuses the P_Key, and records that, before it looks for a tenant
+		own, _ := clustername.Parse(name)
+		n.Tenant = cmp.Or(own.Tenant, name) // the service refuses the P_Key, and records that, before it looks for a tenant
 	} else {
 		var err error
 		if n.Tenant, err = s.tenantOf(c.ctx, k); err != nil {

@@ -124,7 +124,7 @@ type Denial struct {
 
 // Assignment asks that a host join a cluster. It opens a provisioning window.
 type Assignment struct {
-	Cluster string `json:"cluster" minLength:"1" maxLength:"63"`
+	Cluster string `json:"cluster" minLength:"1" maxLength:"127"`
 	Window  int    `json:"window_seconds,omitempty" minimum:"60" maximum:"86400" doc:"how long the host may provision; 3600 when absent"`
 
 	// PKey guards against a cluster that was deleted and created again meanwhile.

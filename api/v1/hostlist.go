@@ -10,7 +10,7 @@ import (
 // HostQuery says which hosts are asked for. Empty fields ask for all. Each further field leaves out more.
 type HostQuery struct {
 	Tenant  string `query:"tenant" maxLength:"63" doc:"hosts that are assigned to clusters of this tenant only"`
-	Cluster string `query:"cluster" maxLength:"63" doc:"hosts that are assigned to this cluster only"`
+	Cluster string `query:"cluster" maxLength:"127" doc:"hosts that are assigned to this cluster only"`
 	Phase   Phase  `query:"phase" enum:"quarantined,awaiting,verified,granting,admitted,releasing" doc:"hosts in this phase only"`
 	Rack    string `query:"rack" maxLength:"128" doc:"hosts of this rack only, as inventory has it"`
 	Prefix  string `query:"prefix" maxLength:"128" doc:"hosts whose ids begin with this only"`

@@ -35,7 +35,7 @@ type WantedQuota struct {
 
 // WantedCluster is a cluster that is to be there.
 type WantedCluster struct {
-	Name   string   `json:"name" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"`
+	Name   string   `json:"name" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$"`
 	Tenant string   `json:"tenant" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"`
 	Shared bool     `json:"shared,omitempty" doc:"other clusters may use it"`
 	Uses   []string `json:"uses,omitempty" maxItems:"128" doc:"shared clusters that it uses"`
@@ -46,7 +46,7 @@ type WantedCluster struct {
 
 // WantedAssignment names hosts that are to be in a cluster.
 type WantedAssignment struct {
-	Cluster string   `json:"cluster" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"`
+	Cluster string   `json:"cluster" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$"`
 	Hosts   []string `json:"hosts" minItems:"1" maxItems:"40000" nullable:"false" doc:"ids of hosts"`
 	Window  int      `json:"window_seconds,omitempty" minimum:"60" maximum:"86400" doc:"how long a host that is assigned now may provision; 3600 when absent"`
 

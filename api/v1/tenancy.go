@@ -38,7 +38,7 @@ type TenantUse struct {
 
 // Cluster is a set of hosts of one tenant that share one partition.
 type Cluster struct {
-	Name    string    `json:"name"`
+	Name    string    `json:"name" doc:"in full: NAME, which is common to all tenants, or TENANT.NAME, the tenant's own"`
 	Tenant  string    `json:"tenant"`
 	PKey    ib.PKey   `json:"p_key"` // allocated by the service alone
 	Hosts   []string  `json:"hosts"` // assigned hosts, sorted
@@ -76,15 +76,16 @@ type NewTenant struct {
 	Labels map[string]string `json:"labels,omitempty" maxProperties:"32" doc:"values by key, as labels of Kubernetes are written"`
 }
 
-// NewCluster names a cluster and its tenant.
+// NewCluster names a cluster and its tenant. A credential of the role tenant leaves Shared, Set and Labels out.
 type NewCluster struct {
-	Name   string `json:"name" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"`
-	Tenant string `json:"tenant" minLength:"1" maxLength:"63"`
+	Name   string `json:"name" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$" doc:"TENANT.NAME, the tenant's own, or NAME, common to all tenants; to a credential of one tenant, NAME is short for TENANT.NAME"`
+	Tenant string `json:"tenant,omitempty" maxLength:"63" doc:"absent: that of the name, or the one tenant of the credential"`
 
 	Shared bool `json:"shared,omitempty" doc:"other clusters may use it, with their hosts as limited members"`
 
-	// PKey is for credentials with a range of P_Keys, and has to be in it.
-	PKey *ib.PKey `json:"p_key,omitempty" doc:"take this P_Key, which has to be one of the credential's; none: the service chooses"`
+	// PKey is for credentials with a range of P_Keys, and has to be in it. Of a credential of the role tenant, the ranges are those
+	// of the tenant.
+	PKey *ib.PKey `json:"p_key,omitempty" doc:"take this P_Key, which has to be one of the credential's, or for the role tenant of the tenant's; none: the service chooses"`
 
 	Set    string            `json:"set,omitempty" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" doc:"set that it is created for"`
 	Labels map[string]string `json:"labels,omitempty" maxProperties:"32" doc:"values by key, as labels of Kubernetes are written"`

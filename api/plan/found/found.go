@@ -45,19 +45,24 @@ func (p Planner) Plan(ctx context.Context, w *v1.Wanted) (*v1.Plan, error) {
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
-	f, err := read(ctx, snap, w)
+	own, err := tenancy.OwnedBy(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	w = own.Wanted(w)
+	f, err := read(ctx, snap, own, w)
 	if err != nil {
 		return nil, refusal.Explain(err)
 	}
 	return plan.Make(w, f), nil
 }
 
-func read(ctx context.Context, n store.Snapshot, w *v1.Wanted) (*plan.Found, error) {
+func read(ctx context.Context, n store.Snapshot, own *tenancy.Owned, w *v1.Wanted) (*plan.Found, error) {
 	tenants, clusters, err := tenancy.All(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := hostsOf(ctx, n, hostIDs(w, clusters))
+	hosts, err := hostsOf(ctx, n, own, hostIDs(w, clusters))
 	if err != nil {
 		return nil, err
 	}
@@ -107,11 +112,7 @@ func hostIDs(w *v1.Wanted, clusters map[string]v1.Cluster) []string {
 }
 
 // hostsOf reads hosts of the inventory. One that the credential does not have is as one that is not there.
-func hostsOf(ctx context.Context, n store.Snapshot, ids []string) (map[string]plan.Host, error) {
-	own, err := tenancy.OwnedBy(ctx, n)
-	if err != nil {
-		return nil, err
-	}
+func hostsOf(ctx context.Context, n store.Snapshot, own *tenancy.Owned, ids []string) (map[string]plan.Host, error) {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return !own.HasHost(id) })
 	known, err := inventory.Hosts().Of(ctx, n, ids)
 	if err != nil {
