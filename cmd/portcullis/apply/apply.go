@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"portcullis/api/clustername"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 )
@@ -91,7 +93,7 @@ func (o *options) check(cmd *cobra.Command) error {
 	switch {
 	case len(o.files) == 0:
 		return &cli.UsageError{Msg: "-f is missing", Hint: "usage: " + cmd.UseLine()}
-	case o.set != "" && !nameForm.MatchString(o.set):
+	case o.set != "" && !clustername.IsLabel(o.set):
 		return &cli.UsageError{Msg: fmt.Sprintf("--set %q is not a name", o.set), Hint: nameHint}
 	case o.prune && o.set == "":
 		return &cli.UsageError{Msg: "--prune needs the name of a set", Hint: "add --set NAME: only what was created for that set is removed"}
@@ -123,7 +125,8 @@ func (o *options) compare(ctx context.Context, env *cli.Env) (*v1.Plan, error) {
 func (m *model) conflicts(p *v1.Plan) error {
 	var errs []error
 	for _, n := range p.Conflicts {
-		if place := cmp.Or(m.places[n.Object], m.refs[n.Object]); place != "" {
+		short := shortOf(n.Object)
+		if place := cmp.Or(m.places[n.Object], m.refs[n.Object], m.places[short], m.refs[short]); place != "" {
 			n.Detail = place + ": " + n.Detail
 		}
 		errs = append(errs, errors.New(n.Detail))
@@ -132,6 +135,15 @@ func (m *model) conflicts(p *v1.Plan) error {
 		return nil
 	}
 	return cli.Hint(errors.Join(errs...), "nothing was changed; a host of another set is moved only with --take-over, after its owner agreed")
+}
+
+// shortOf returns how files may call an object that the service has with its full name: "cluster/NAME" for "cluster/TENANT.NAME".
+func shortOf(object string) string {
+	text, is := strings.CutPrefix(object, "cluster/")
+	if name, err := clustername.Parse(text); is && err == nil {
+		return "cluster/" + name.Own
+	}
+	return object
 }
 
 // run makes the changes.

@@ -15,6 +15,7 @@ import (
 	"portcullis/api"
 	"portcullis/api/apitest"
 	"portcullis/api/client"
+	"portcullis/api/clustername"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 )
@@ -375,7 +376,7 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 		for _, a := range m.wanted.Assignments {
-			if !nameForm.MatchString(a.Cluster) {
+			if n, err := clustername.Parse(a.Cluster); err != nil || n.String() != a.Cluster {
 				t.Errorf("cluster %q was taken", a.Cluster)
 			}
 		}

@@ -3,12 +3,12 @@ package apply
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 
+	"portcullis/api/clustername"
 	"portcullis/api/label"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/internal/hostrange"
@@ -125,9 +125,7 @@ func fill[T any](m *model, file string, doc *yaml.Node, then func(*T)) {
 	then(&d)
 }
 
-var nameForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-
-const nameHint = "want 1 to 63 lower-case letters, digits and hyphens"
+const nameHint = "want " + clustername.LabelForm
 
 // place notes where an object is declared, and reports whether it is for the first time.
 func (m *model) place(object, at string) bool {
@@ -144,12 +142,25 @@ func (m *model) named(kind, key, name string, at func(...string) string) bool {
 	switch {
 	case name == "":
 		m.mistake(at(), "the %s has no %s", kind, key)
-	case !nameForm.MatchString(name):
+	case !clustername.IsLabel(name):
 		m.mistake(at(key), "%s %q: %s", key, name, nameHint)
 	default:
 		return true
 	}
 	return false
+}
+
+// clusterNamed checks the name of a cluster in a document.
+func (m *model) clusterNamed(kind, key, text string, at func(...string) string) (clustername.Name, bool) {
+	if text == "" {
+		m.mistake(at(), "the %s has no %s", kind, key)
+		return clustername.Name{}, false
+	}
+	name, err := clustername.Parse(text)
+	if err != nil {
+		m.mistake(at(key), "%s %q: %v", key, text, err)
+	}
+	return name, err == nil
 }
 
 func (m *model) tenant(d *tenantDoc, at func(...string) string) {
@@ -197,12 +208,19 @@ func (m *model) bound(text *string, at string) *int {
 }
 
 func (m *model) cluster(d *clusterDoc, at func(...string) string) {
-	if !m.named(kindCluster, "name", d.Name, at) || !m.named(kindCluster, "tenant", d.Tenant, at) || !m.place("cluster/"+d.Name, at("name")) {
+	name, ok := m.clusterNamed(kindCluster, "name", d.Name, at)
+	if ok && name.Tenant != "" && d.Tenant == "" {
+		d.Tenant = name.Tenant
+	}
+	if !ok || !m.named(kindCluster, "tenant", d.Tenant, at) || !m.place("cluster/"+d.Name, at("name")) {
 		return
 	}
+	if name.Tenant != "" && name.Tenant != d.Tenant {
+		m.mistake(at("tenant"), "the name %s is for a cluster of tenant %s, and its tenant is %s", d.Name, name.Tenant, d.Tenant)
+	}
 	for i, s := range d.Uses {
-		if !nameForm.MatchString(s) {
-			m.mistake(at("uses", strconv.Itoa(i)), "cluster %q: %s", s, nameHint)
+		if _, err := clustername.Parse(s); err != nil {
+			m.mistake(at("uses", strconv.Itoa(i)), "cluster %q: %v", s, err)
 		}
 	}
 	m.labels(d.Labels, at)
@@ -218,7 +236,7 @@ const (
 )
 
 func (m *model) assignment(d *assignmentDoc, at func(...string) string) {
-	if !m.named(kindAssignment, "cluster", d.Cluster, at) {
+	if _, ok := m.clusterNamed(kindAssignment, "cluster", d.Cluster, at); !ok {
 		return
 	}
 	if d.Window != 0 && (d.Window < minWindow || d.Window > maxWindow || d.Window%time.Second != 0) {

@@ -108,3 +108,27 @@ func (env *Env) CompleteHosts(cmd *cobra.Command, args []string, typed string) (
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
+
+// CompleteClusters completes up to so many operands: full names of clusters that the credential sees.
+func (env *Env) CompleteClusters(operands int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= operands {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		c, err := env.Connect()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		clusters, err := c.Clusters().List(cmd.Context(), v1.ClusterQuery{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for i := range clusters {
+			if strings.HasPrefix(clusters[i].Name, typed) {
+				names = append(names, clusters[i].Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"portcullis/api/client"
+	"portcullis/api/clustername"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/portcullis/cli"
 )
@@ -58,7 +59,7 @@ func clusterTable(w *cli.Columns, labels *cli.LabelColumn, clusters ...v1.Cluste
 
 func clusterShow(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "show CLUSTER", Short: "Show a cluster and its hosts", Args: cli.Operands("CLUSTER"),
+		Use: "show CLUSTER", Short: "Show a cluster and its hosts", Args: cli.Operands("CLUSTER"), ValidArgsFunction: env.CompleteClusters(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := env.Connect()
 			if err != nil {
@@ -94,13 +95,22 @@ func clusterCreate(env *cli.Env) *cobra.Command {
 	var shared bool
 	var labels map[string]string
 	cmd := &cobra.Command{
-		Use: "create CLUSTER --tenant TENANT", Short: "Create a cluster with a P_Key of its own", Args: cli.Operands("CLUSTER"),
+		Use: "create CLUSTER [--tenant TENANT]", Short: "Create a cluster with a P_Key of its own", Args: cli.Operands("CLUSTER"),
 		Long: `Create a cluster with a P_Key of its own, which the service chooses. A credential with
 ranges of P_Keys gets one of those, and may name it with --p-key. Other clusters may use a
-shared cluster, such as that of a storage service: see "portcullis cluster use".`,
+shared cluster, such as that of a storage service: see "portcullis cluster use".
+
+CLUSTER is a name that is common to all tenants, as train, and then --tenant says whose the cluster
+is; or TENANT.NAME, as physics.train, which is the tenant's own: another tenant may have its own train.
+
+A credential with the role tenant creates names of its own alone, for a tenant with a quota of
+clusters and P_Keys. If it is of one tenant, train is short for TENANT.train in all commands. It names a P_Key
+within the ranges of its tenant, and neither --shared nor --label.`,
+		Example: `  portcullis cluster create train --tenant physics
+  portcullis cluster create physics.train`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if tenant == "" {
-				return &cli.UsageError{Msg: "--tenant is missing", Hint: "usage: " + cmd.UseLine()}
+			if err := checkTenant(args[0], tenant); err != nil {
+				return err
 			}
 			c, err := env.Connect()
 			if err != nil {
@@ -117,17 +127,30 @@ shared cluster, such as that of a storage service: see "portcullis cluster use".
 			return env.Print(cluster, func(w *cli.Columns) { clusterTable(w, &cli.LabelColumn{}, *cluster) })
 		},
 	}
-	cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant it belongs to")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant it belongs to; none: that of the name, or the one of the credential")
 	cmd.Flags().BoolVar(&shared, "shared", false, "let other clusters use it")
 	cmd.Flags().StringVar(&key, "p-key", "", "take this P_Key; for credentials with a range of them")
 	cli.LabelFlag(cmd, &labels)
 	return cmd
 }
 
+// checkTenant refuses a tenant other than that of the cluster's name.
+func checkTenant(cluster, tenant string) error {
+	name, err := clustername.Parse(cluster)
+	if err != nil || name.Tenant == "" || tenant == "" || tenant == name.Tenant { // the service knows which names are valid
+		return nil
+	}
+	return &cli.UsageError{
+		Msg:  fmt.Sprintf("%s is for a cluster of tenant %s, and --tenant is %s", name, name.Tenant, tenant),
+		Hint: "leave --tenant out, or create " + name.Of(tenant).String(),
+	}
+}
+
 func clusterUse(env *cli.Env) *cobra.Command {
 	var stop bool
 	cmd := &cobra.Command{
 		Use: "use CLUSTER SHARED", Short: "Let the hosts of a cluster use a shared cluster", Args: cli.Operands("CLUSTER", "SHARED"),
+		ValidArgsFunction: env.CompleteClusters(2),
 		Long: `Let the hosts of a cluster use a shared cluster, such as that of a storage service. They
 become limited members of its partition: they reach its hosts, and not each other. They
 cannot become full members of it. Each port needs one more entry in its P_Key table; the
@@ -164,7 +187,7 @@ command is refused if a port has none left. --stop ends the use.`,
 func clusterDelete(env *cli.Env) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete CLUSTER --yes", Short: "Delete a cluster that has no hosts", Args: cli.Operands("CLUSTER"),
+		Use: "delete CLUSTER --yes", Short: "Delete a cluster that has no hosts", Args: cli.Operands("CLUSTER"), ValidArgsFunction: env.CompleteClusters(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := env.Connect()
 			if err != nil {
@@ -179,10 +202,10 @@ func clusterDelete(env *cli.Env) *cobra.Command {
 			if err := env.Confirm(yes, plan); err != nil {
 				return err
 			}
-			if err := c.Clusters().Delete(client.IfMatch(cmd.Context(), cluster.Version), args[0]); err != nil {
+			if err := c.Clusters().Delete(client.IfMatch(cmd.Context(), cluster.Version), cluster.Name); err != nil {
 				return err
 			}
-			return env.Deleted("cluster", args[0])
+			return env.Deleted("cluster", cluster.Name)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
