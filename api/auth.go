@@ -166,12 +166,17 @@ func (s *Server) authenticate(r *http.Request, id string, a access) (credential.
 		return who, problem.New(http.StatusForbidden, v1.CodeForbidden,
 			who.Kind()+" "+who.Name+" has the role "+string(who.Role)+", which may not do this",
 			"use a "+who.Kind()+" with the role "+roles.OneOf(roles.Of(id)))
-	case who.PKeys != nil && (a == accessOperate || a == accessAudit):
+	case beyondPKeys(&who, a):
 		return who, problem.New(http.StatusForbidden, v1.CodeForbidden,
 			who.Kind()+" "+who.Name+" has ranges of P_Keys (p_keys), and this is about more than the clusters of these",
 			"use a "+who.Kind()+" without p_keys")
 	}
 	return who, nil
+}
+
+// beyondPKeys reports whether a credential has ranges of P_Keys, and a is about more than their clusters.
+func beyondPKeys(who *credential.Principal, a access) bool {
+	return who.PKeys != nil && (a == accessOperate || a == accessAudit)
 }
 
 // ownerOf returns the owner of the credential of a request, or why it has none.

@@ -69,6 +69,7 @@ var access = map[string]string{
 	"GET /v1/hosts":                                 "viewer",
 	"GET /v1/hosts/{id}":                            "viewer",
 	"GET /v1/hosts/{id}/watch":                      "viewer",
+	"POST /v1/hosts/{id}/fence":                     "operator",
 	"POST /v1/hosts/{id}/assign":                    "operator",
 	"POST /v1/hosts/{id}/release":                   "operator",
 	"POST /v1/hosts/{id}/tpm-cleared":               "operator",

@@ -58,6 +58,7 @@ func (s *Server) routes(r chi.Router) *openapi.Document {
 	s.layoutRoutes(a)
 	s.deriveRoutes(a)
 	s.hostRoutes(a)
+	fenceRoute(s, a)
 	s.hostAuthorityRoutes(a)
 	s.tenancyRoutes(a)
 	labelRoutes(s, a)
@@ -123,6 +124,10 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 	if !op.explains() {
 		op.reason = nil
 	}
+	if s.opens == nil {
+		s.opens = map[string]access{}
+	}
+	s.opens[op.id] = op.access
 	toProblem := problem.Of
 	if op.access == accessHost || op.access == accessStatus {
 		toProblem = problem.OfHost

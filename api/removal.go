@@ -9,11 +9,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sys/unix"
 
+	"portcullis/api/problem"
 	v1 "portcullis/api/v1"
 )
 
-// HostRemover takes hosts off their clusters for callers that can open a socket of the machine, also while the store is
-// away. Errors are as those of Backend.
+// HostRemover takes hosts off their clusters, also while the store is away. Errors are as those of Backend.
 type HostRemover interface {
 	// Host shows a host, as the store says, or as it said last.
 	Host(ctx context.Context, id string) (*v1.Host, error)
@@ -58,6 +58,21 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 		return ctx
 	}
 	return context.WithValue(ctx, callerKey{}, peer.Uid)
+}
+
+// fenceRoute registers the fence of the service. The ports are shut by the instance that leads.
+func fenceRoute(s *Server, a huma.API) {
+	register(s, a, operation{
+		id: "fence-host", method: http.MethodPost, path: "/v1/hosts/{id}/fence", tag: "hosts", leader: true,
+		summary: "Withdraw the host's admission and mark its switch ports as unhealthy",
+		access:  accessOperate, status: http.StatusAccepted,
+	}, func(ctx context.Context, in *fenceInput) (*taggedOutput[v1.Host], error) {
+		if s.remover == nil {
+			return nil, problem.New(http.StatusServiceUnavailable, v1.CodeSMElsewhere, "the subnet manager runs in another process, and it shuts the ports",
+				"release it: portcullis host release "+in.ID+"; or on the machine of that process: portcullis --socket PATH host fence "+in.ID)
+		}
+		return taggedHost(s.remover.Fence(ctx, actor(ctx), in.ID, in.Body))
+	})
 }
 
 // removalRoutes registers what a local server does to hosts.

@@ -148,3 +148,23 @@ func TestSocketThatOnlyShows(t *testing.T) {
 		}
 	}
 }
+
+// TestServiceFences: the service takes a fence of an operator, by its name, and of no other role; an outdated version is refused.
+func TestServiceFences(t *testing.T) {
+	t.Parallel()
+	o := &orders{}
+	f := newFixture(t, unlimited, func(opts *api.Options) { opts.Remover = o })
+	const path, body = "/v1/hosts/h1/fence", `{"reason": "noisy"}`
+	wantProblem(t, f.do("POST", path, f.viewer, body), 403, v1.CodeForbidden)
+	wantProblem(t, f.do("POST", path, "", body), 401, v1.CodeUnauthenticated)
+	wantProblem(t, f.do("POST", path, f.operator, "{}"), 422, v1.CodeInvalid)
+	if w := f.do("POST", path, f.operator, body); w.Code != 202 || w.Header().Get("ETag") != `"4"` {
+		t.Errorf("a fence is answered with %d, %s", w.Code, w.Body)
+	}
+	if want := []string{"fence h1 by olga: noisy"}; !slices.Equal(o.got, want) {
+		t.Errorf("ordered: %q, want %q", o.got, want)
+	}
+	wantProblem(t, newFixture(t, unlimited).do("POST", path, f.operator, body), 401, v1.CodeUnauthenticated)
+	bare := newFixture(t, unlimited)
+	wantProblem(t, bare.do("POST", path, bare.operator, body), 503, v1.CodeSMElsewhere)
+}

@@ -63,7 +63,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options are what a Server is made of. All fields but Fabric, Operator, Isolation, Inquirer, Past, Profiler, Topospec, Derived, Planner,
+// Options are what a Server is made of. All fields but Fabric, Operator, Remover, Isolation, Inquirer, Past, Profiler, Topospec, Derived, Planner,
 // Reference, Locks, Events, Webhooks, Audit, Breaks, Backups, Results, Receipts, Hosts, Leadership, Ended, Clock, Answers, UFM, Pages, Verifier, Machines, Logins, RequireReason and Ready are
 // required.
 type Options struct {
@@ -72,6 +72,7 @@ type Options struct {
 	Planner        Planner          // nil: this process makes no plans
 	Fabric         FabricReader     // nil: the sm role is in another process
 	Operator       FabricOperator   // nil with Fabric
+	Remover        HostRemover      // nil with Fabric; fences hosts
 	Isolation      IsolationProver  // nil with Fabric
 	Inquirer       Inquirer         // nil with Fabric
 	Past           Historian        // nil with Fabric
@@ -117,6 +118,7 @@ type Server struct {
 	planner      Planner
 	fabric       FabricReader
 	operator     FabricOperator
+	remover      HostRemover
 	isolation    IsolationProver
 	inquirer     Inquirer
 	past         Historian
@@ -155,8 +157,9 @@ type Server struct {
 	bodies       preauth.Places[holder]
 	preauth      *preauth.Bounds
 	connections  limit.Rate
-	wantsReason  []string // classes of operations
-	local        bool     // any caller that can connect may do all that is there
+	wantsReason  []string          // classes of operations
+	opens        map[string]access // by operation
+	local        bool              // any caller that can connect may do all that is there
 	handler      http.Handler
 	document     *openapi.Document
 
@@ -170,7 +173,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, tenancy: o.Tenancy, planner: o.Planner, fabric: o.Fabric, operator: o.Operator, isolation: o.Isolation, inquirer: o.Inquirer, past: o.Past, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, adopter: o.Adopter, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, receipts: o.Receipts, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, tenancy: o.Tenancy, planner: o.Planner, fabric: o.Fabric, operator: o.Operator, remover: o.Remover, isolation: o.Isolation, inquirer: o.Inquirer, past: o.Past, profiler: o.Profiler, topospec: o.Topospec, rma: o.RMA, adopter: o.Adopter, derived: o.Derived, reference: o.Reference, locks: o.Locks, events: o.Events, webhooks: o.Webhooks, audit: o.Audit, breaks: o.Breaks, backups: o.Backups, results: o.Results, receipts: o.Receipts, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, answers: o.Answers, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

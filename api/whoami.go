@@ -9,6 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"portcullis/api/credential"
+	"portcullis/api/roles"
+	"portcullis/api/rules"
 	v1 "portcullis/api/v1"
 )
 
@@ -28,7 +30,8 @@ func (s *Server) whoami(p *credential.Principal) *v1.WhoAmI {
 		Name: p.Name, Method: "token", Provider: p.Provider, Role: string(p.Role),
 		Scope:   v1.Scope{Tenants: slices.Clone(p.Tenants), Hosts: slices.Clone(p.Hosts)},
 		Created: timeOrNil(p.Created), Expires: timeOrNil(p.Expires),
-		Limits: v1.CallLimits{PerSecond: rate.PerSecond, Burst: rate.Burst},
+		Operations: s.mayUse(p),
+		Limits:     v1.CallLimits{PerSecond: rate.PerSecond, Burst: rate.Burst},
 	}
 	switch {
 	case p.Machine:
@@ -40,6 +43,18 @@ func (s *Server) whoami(p *credential.Principal) *v1.WhoAmI {
 		out.Scope.PKeys = append(out.Scope.PKeys, r.String())
 	}
 	return out
+}
+
+// mayUse returns the operations that do more than read and that a credential may use, sorted.
+func (s *Server) mayUse(p *credential.Principal) []string {
+	ids := []string{}
+	for id, a := range s.opens {
+		if a.asksCredential() && rules.VersionOf(id) != 0 && roles.Allows(p.Role, id) && !beyondPKeys(p, a) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // timeOrNil returns a time in UTC, nil for the zero time.

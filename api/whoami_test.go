@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,18 @@ func TestWhoAmI(t *testing.T) {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 			continue
 		}
+		for operation, may := range map[string]bool{
+			"fence-host":    got.Role == "operator",
+			"assign-host":   got.Role == "operator" || got.Role == "scheduler", // that of slurm, too, within its P_Keys
+			"create-tenant": got.Role == "operator" || got.Role == "scheduler",
+			"release-host":  got.Role == "operator" || got.Role == "scheduler" || got.Role == "tenant",
+			"get-host":      false, // it only reads
+		} {
+			if slices.Contains(got.Operations, operation) != may {
+				t.Errorf("%s: %s is among its operations %v, want %v", name, operation, got.Operations, may)
+			}
+		}
+		got.Operations = nil
 		if diff := cmp.Diff(want[name], got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

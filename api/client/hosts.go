@@ -40,8 +40,7 @@ func (g Hosts) ReleaseBatch(ctx context.Context, in v1.ReleaseBatch) (*v1.Batch,
 	return ask[v1.Batch](ctx, g.c, releaseHosts, in)
 }
 
-// Fence withdraws a host's admission and marks its switch ports as unhealthy. The socket of a subnet manager takes
-// it; the API does not.
+// Fence withdraws a host's admission and marks its switch ports as unhealthy.
 func (g Hosts) Fence(ctx context.Context, id string, in v1.Fence) (*v1.Host, error) {
 	return ask[v1.Host](ctx, g.c, fenceHost, in, id)
 }

@@ -131,9 +131,9 @@ var table = []Group{
 		},
 	},
 	{
-		Name: "fabric", Does: "runs the fabric: health, nodes out of sight, the brake, the leader, adapters that leave",
+		Name: "fabric", Does: "runs the fabric: fences, health, nodes out of sight, the brake, the leader, adapters that leave",
 		Roles:      []Role{Operator},
-		Operations: []string{"mark-health", "forget-unseen", "release-brake", "step-down", "release-lock", "retain-lock"},
+		Operations: []string{"fence-host", "mark-health", "forget-unseen", "release-brake", "step-down", "release-lock", "retain-lock"},
 	},
 	{
 		Name: "approve", Does: "decides as the second person: topology, repairs, replacements, reference values, a restored state, adoptions",

@@ -12,6 +12,8 @@ type WhoAmI struct {
 	Created  *time.Time `json:"created,omitempty" doc:"absent: not known"`
 	Expires  *time.Time `json:"expires,omitempty" doc:"from then on the credential is refused; absent: it has no end"`
 	Limits   CallLimits `json:"limits"`
+
+	Operations []string `json:"operations" nullable:"false" doc:"those that do more than read and that the role and the ranges of P_Keys allow, by operationId, sorted; which objects they reach is the scope"`
 }
 
 // Scope says to which objects a credential is confined within its role. An absent list confines nothing.

@@ -217,7 +217,7 @@ func (a *apiRole) newServer(adm *admission.Service, adopted *adoptions.Service) 
 	debts := owed.New(s.log)
 	if f := s.fabric; f != nil {
 		observer, debts, replace.Look = f.observer, f.owed, s.declared.Sight
-		o.Fabric, o.Operator, o.Isolation = f.observer, f.marks, a.prover // not a typed nil
+		o.Fabric, o.Operator, o.Isolation, o.Remover = f.observer, f.marks, a.prover, f.fencer.Removals // not a typed nil
 		o.Inquirer, o.Past = f.asks, f.records
 		told.Violations = f.observer.ViolationSum
 		derived.Seen = func() (*topo.Fabric, error) {
