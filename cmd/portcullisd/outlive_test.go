@@ -164,8 +164,11 @@ func recorded(h *v1.Host) string {
 	return ""
 }
 
-// settledOrder waits until the store has an order to release a host.
-func (r *outliving) settledOrder(host string) {
+// onSocket is the actor of what is ordered on the socket of the Subnet Manager.
+func onSocket() string { return fmt.Sprintf("local socket, uid %d", os.Geteuid()) }
+
+// settledOrder waits until the store has an order of actor to release a host.
+func (r *outliving) settledOrder(host, actor string) {
 	r.t.Helper()
 	eventually(r.t, "the order about "+host+" in the store", func() (bool, string) {
 		for page, err := range r.olga.Audit().Entries(r.t.Context(), v1.AuditQuery{}) {
@@ -174,8 +177,8 @@ func (r *outliving) settledOrder(host string) {
 			}
 			for _, e := range page.Items {
 				if e.Action == "host.release.ordered" && e.Object == "host/"+host {
-					if want := fmt.Sprintf("local socket, uid %d", os.Geteuid()); e.Actor != want || e.Code != "recorded" {
-						r.t.Fatalf("audited as %+v, want it recorded, and by %s", e, want)
+					if e.Actor != actor || e.Code != "recorded" {
+						r.t.Fatalf("audited as %+v, want it recorded, and by %s", e, actor)
 					}
 					return true, ""
 				}
@@ -238,8 +241,11 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 	if _, err := r.socket.Hosts().Release(client.IfMatch(ctx, "2"), "h2"); err == nil {
 		t.Error("another assignment than the one that was meant is ended")
 	}
-	if h, err = r.socket.Hosts().Fence(ctx, "h2", v1.Fence{Reason: "noisy"}); err != nil || !strings.Contains(recorded(h), "in the journal") {
-		t.Fatalf("fence: %+v, %v; want it in the journal", h, err)
+	if _, err := r.olga.Hosts().Fence(client.IfMatch(ctx, "2"), "h2", v1.Fence{Reason: "noisy"}); err == nil {
+		t.Error("the fence of another assignment than the one that was meant is taken")
+	}
+	if h, err = r.olga.Hosts().Fence(ctx, "h2", v1.Fence{Reason: "noisy"}); err != nil || !strings.Contains(recorded(h), "in the journal") {
+		t.Fatalf("fence over HTTPS without the store: %+v, %v; want it in the journal", h, err)
 	}
 	r.keyless("h2", "after the fence")
 	eventually(t, "a closed port of h2", func() (bool, string) {
@@ -259,7 +265,7 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 	r.d.kill()
 	giveBack()
 	r.d = start(t, r.dir)
-	r.settledOrder("h2")
+	r.settledOrder("h2", "operator") // by HTTPS
 	r.settled()
 	if keys := watch(); len(keys) > 0 {
 		t.Errorf("h2 had the P_Keys %v again", keys)
@@ -278,7 +284,7 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 	})
 	watch = r.watchKeys("h4")
 	giveBack()
-	r.settledOrder("h4")
+	r.settledOrder("h4", onSocket())
 	r.again()
 	r.settled()
 	phase(t, r.olga, "h4", v1.PhaseQuarantined)
@@ -393,7 +399,7 @@ func TestFenceOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.d = start(t, r.dir)
-	r.settledOrder("h2")
+	r.settledOrder("h2", onSocket())
 	r.settled()
 	if keys := watch(); len(keys) > 0 {
 		t.Errorf("h2 had the P_Keys %v again", keys)
@@ -413,5 +419,5 @@ func TestFenceOnAFullDisk(t *testing.T) {
 	}
 	r.keyless("h1", "after the fence")
 	giveBack()
-	r.settledOrder("h1")
+	r.settledOrder("h1", onSocket())
 }
