@@ -81,7 +81,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		n := &note{id: newRequestID(), source: hostOf(r.RemoteAddr), tls: r.TLS, answer: http.NewResponseController(w)}
-		r = r.WithContext(caller.With(context.WithValue(r.Context(), noteKey{}, n), caller.Request{ID: n.id, Source: ipOf(n.source)}))
+		r = r.WithContext(caller.With(context.WithValue(r.Context(), noteKey{}, n), n.id, n.source))
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		setHeaders(ww.Header(), n.id)
 		defer func() {
@@ -102,14 +102,6 @@ func hostOf(remote string) string {
 		return remote
 	}
 	return host
-}
-
-// ipOf returns an address, "" for a socket of the machine, which has none.
-func ipOf(source string) string {
-	if _, err := netip.ParseAddr(source); err != nil {
-		return ""
-	}
-	return source
 }
 
 func newRequestID() string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -24,6 +25,27 @@ type Host struct {
 	ID string
 	// Version is the only version of the host that is changed, "": any.
 	Version string
+}
+
+// ToAssign returns the hosts that a batch assigns.
+func ToAssign(in *v1.AssignBatch) []Host {
+	hosts := make([]Host, len(in.Hosts))
+	for i, h := range in.Hosts {
+		hosts[i].ID = h.ID
+		if h.Epoch != nil {
+			hosts[i].Version = strconv.FormatInt(*h.Epoch, 10)
+		}
+	}
+	return hosts
+}
+
+// ToRelease returns the hosts that a batch releases.
+func ToRelease(in *v1.ReleaseBatch) []Host {
+	hosts := make([]Host, len(in.Hosts))
+	for i, h := range in.Hosts {
+		hosts[i] = Host{h.ID, strconv.FormatInt(h.Epoch, 10)}
+	}
+	return hosts
 }
 
 // Check refuses a batch that names a host twice. The bounds of its length are those of the document.
@@ -83,23 +105,32 @@ func Do(ctx context.Context, hosts []Host, do func(ctx context.Context, id strin
 	return out, faults
 }
 
-// Unconfirmed refuses a release of several hosts whose number the caller did not confirm. It says of each cluster how many of its hosts
-// the batch names. hosts are those that exist for the caller; in has the number of hosts of clusters that the caller may see.
-func Unconfirmed(confirmed, named int, hosts []*v1.Host, in func(cluster string) (int, bool)) error {
-	losing, free := map[string]int{}, 0
-	for _, h := range hosts {
-		if h.Cluster == "" {
+// Confirmed refuses a release of several hosts whose number the caller did not confirm, and says what it would take away. host and cluster
+// look at one; what the caller may not see is as what does not exist.
+func Confirmed(ctx context.Context, in *v1.ReleaseBatch, host func(ctx context.Context, id string) (*v1.Host, error), cluster func(ctx context.Context, name string) (*v1.Cluster, error)) error {
+	if in.Confirm == len(in.Hosts) {
+		return nil
+	}
+	losing, free, unknown := map[string]int{}, 0, 0
+	for _, named := range in.Hosts {
+		h, err := host(ctx, named.ID)
+		switch {
+		case refusal.IsKind(err, refusal.NotFound):
+			unknown++
+		case err != nil:
+			return err
+		case h.Cluster == "":
 			free++
-			continue
+		default:
+			losing[h.Cluster]++
 		}
-		losing[h.Cluster]++
 	}
 	var parts []string
-	for _, cluster := range slices.Sorted(maps.Keys(losing)) {
-		part := fmt.Sprintf("cluster %s loses %d", cluster, losing[cluster])
-		if all, known := in(cluster); known {
-			part += fmt.Sprintf(" of its %d", all)
-			if all == losing[cluster] {
+	for _, name := range slices.Sorted(maps.Keys(losing)) {
+		part := fmt.Sprintf("cluster %s loses %d", name, losing[name])
+		if c, err := cluster(ctx, name); err == nil {
+			part += fmt.Sprintf(" of its %d", len(c.Hosts))
+			if len(c.Hosts) == losing[name] {
 				part += " (its last)"
 			}
 		}
@@ -108,9 +139,9 @@ func Unconfirmed(confirmed, named int, hosts []*v1.Host, in func(cluster string)
 	if free > 0 {
 		parts = append(parts, fmt.Sprintf("%d have no cluster", free))
 	}
-	if unknown := named - len(hosts); unknown > 0 {
+	if unknown > 0 {
 		parts = append(parts, fmt.Sprintf("%d are not there", unknown))
 	}
-	return refusal.New(refusal.Conflict, v1.CodeConfirm, fmt.Sprintf(`if that is meant, send "confirm": %d`, named),
-		"the batch names %d hosts, and confirm says %d; nothing was done: %s", named, confirmed, strings.Join(parts, "; "))
+	return refusal.New(refusal.Conflict, v1.CodeConfirm, fmt.Sprintf(`if that is meant, send "confirm": %d`, len(in.Hosts)),
+		"the batch names %d hosts, and confirm says %d; nothing was done: %s", len(in.Hosts), in.Confirm, strings.Join(parts, "; "))
 }

@@ -1,7 +1,10 @@
 // Package caller carries which request something is done for, and where it came from, from the protocol to the audit log.
 package caller
 
-import "context"
+import (
+	"context"
+	"net/netip"
+)
 
 // Request is a request to the API.
 type Request struct {
@@ -11,8 +14,13 @@ type Request struct {
 
 type key struct{}
 
-// With returns a context for what a request asks for.
-func With(ctx context.Context, r Request) context.Context { return context.WithValue(ctx, key{}, r) }
+// With returns a context for what a request asks for. A source that is no address is a socket of the machine.
+func With(ctx context.Context, id, source string) context.Context {
+	if _, err := netip.ParseAddr(source); err != nil {
+		source = ""
+	}
+	return context.WithValue(ctx, key{}, Request{id, source})
+}
 
 // Of returns the request that ctx is of, the zero Request without one.
 func Of(ctx context.Context) Request {
