@@ -16,7 +16,7 @@ set -euo pipefail
   exit 2
 }
 tmpfs=${IN_MEMORY:-/dev/shm} wanted=${IN_MEMORY_MIB:-6144}
-dir=$tmpfs/portcullis-tests-$(id -u)
+dir=$tmpfs/pct-$(id -u) # short: the path of a socket may have 107 bytes
 
 memory() { awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo; }
 space() { df --output=avail -BM "$tmpfs" | awk 'NR == 2 { print int($1) }'; }

@@ -48,7 +48,7 @@ func inMemory(t *testing.T, line string, settings ...string) *exec.Cmd {
 func TestInMemory(t *testing.T) {
 	t.Parallel()
 	tmpfs := memory(t)
-	dir := filepath.Join(tmpfs, "portcullis-tests-"+strconv.Itoa(os.Getuid()))
+	dir := filepath.Join(tmpfs, "pct-"+strconv.Itoa(os.Getuid()))
 	const line = `printf %s "$TMPDIR"; [ -z "$(ls -A "$TMPDIR")" ] || exit 9; mkdir -p "$TMPDIR/a/b"; touch "$TMPDIR/a/b/c"; chmod 500 "$TMPDIR/a"; exit 7`
 	for range 2 {
 		out, err := inMemory(t, line, "IN_MEMORY="+tmpfs).Output()
@@ -110,7 +110,7 @@ func TestInMemoryBeside(t *testing.T) {
 	for _, end := range ends {
 		end()
 	}
-	empty(t, filepath.Join(tmpfs, "portcullis-tests-"+strconv.Itoa(os.Getuid())))
+	empty(t, filepath.Join(tmpfs, "pct-"+strconv.Itoa(os.Getuid())))
 }
 
 // TestNotInMemory: where there is no place in memory, or another place is named, the command runs as if it were called itself.
@@ -130,7 +130,7 @@ func TestNotInMemory(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(foreign, "elsewhere"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("elsewhere", filepath.Join(foreign, "portcullis-tests-"+strconv.Itoa(os.Getuid()))); err != nil {
+	if err := os.Symlink("elsewhere", filepath.Join(foreign, "pct-"+strconv.Itoa(os.Getuid()))); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {

@@ -15,6 +15,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+	"portcullis/packaging/testenv"
 )
 
 // trio is a repair whose service has grown into three instances, each on an adapter of its
@@ -204,7 +205,7 @@ func (x *trio) stepDown(node string) {
 func (m *instance) pause() (resume func()) {
 	m.t.Helper()
 	pid := m.process.cmd.Process.Pid
-	must(m.t, syscall.Kill(pid, syscall.SIGSTOP))
+	testenv.Halt(m.t, pid)
 	return func() { must(m.t, syscall.Kill(pid, syscall.SIGCONT)) }
 }
 

@@ -382,9 +382,7 @@ func TestFenceOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := r.member()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Halt(t, pid)
 	h, err := r.socket.Hosts().Fence(t.Context(), "h2", v1.Fence{Reason: "noisy"})
 	if err != nil || !strings.Contains(recorded(h), "in the journal") {
 		t.Fatalf("fence: %+v, %v; want it in the journal", h, err)

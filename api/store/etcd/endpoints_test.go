@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -143,13 +142,13 @@ func TestForeignLeaderLost(t *testing.T) {
 	if ev := <-events; ev.Key != "two" {
 		t.Fatalf("watch sent %+v, want the record two", ev)
 	}
-	c.Signal(1, syscall.SIGSTOP)
+	c.Halt(1)
 	if _, err := put(t.Context(), "lost"); err == nil {
 		t.Error("a write without quorum was acknowledged")
 	} else if !strings.Contains(err.Error(), c.Endpoints()[2]) {
 		t.Errorf("%q names no endpoint", err)
 	}
-	c.Signal(1, syscall.SIGCONT)
+	c.Continue(1)
 	c.Kill(1)
 	for ev := range events { // ends, since its member has no leader or is gone
 		if ev.Err == nil && ev.Key != "lost" {

@@ -171,9 +171,7 @@ func TestMemberIsKilled(t *testing.T) {
 func TestMemberStandsStill(t *testing.T) {
 	s, h := openSupervised(t, t.TempDir(), 0)
 	pid := members(t)[0]
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Halt(t, pid)
 	until(t, "the store is away", func() bool { return h.now().Away != nil })
 	if err := put(t.Context(), s, "k", "v"); !errors.Is(err, store.ErrAway) {
 		t.Errorf("a write meanwhile: %v, want ErrAway", err)

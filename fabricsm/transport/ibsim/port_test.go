@@ -19,6 +19,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+	"portcullis/packaging/testenv"
 )
 
 func dial(t testing.TB, socket, node string, asSM bool) *ibsim.Port {
@@ -306,9 +307,7 @@ func TestDialAgainAfterRestart(t *testing.T) {
 func TestCloseWakesSend(t *testing.T) {
 	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	p := dial(t, lab.Socket(), "sm", false)
-	if err := syscall.Kill(lab.PID(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Halt(t, lab.PID())
 	defer syscall.Kill(lab.PID(), syscall.SIGCONT)
 	out := make([]transport.Packet, 5000)
 	for i := range out {

@@ -143,10 +143,16 @@ func (c *Cluster) Kill(i int) {
 	_ = cmd.Wait() // it was killed
 }
 
-// Signal sends a signal to member i.
-func (c *Cluster) Signal(i int, s syscall.Signal) {
+// Halt stops member i. It returns once the member does nothing more.
+func (c *Cluster) Halt(i int) {
 	c.t.Helper()
-	if err := c.running[i].Process.Signal(s); err != nil {
+	testenv.Halt(c.t, c.running[i].Process.Pid)
+}
+
+// Continue continues member i, which was stopped.
+func (c *Cluster) Continue(i int) {
+	c.t.Helper()
+	if err := c.running[i].Process.Signal(syscall.SIGCONT); err != nil {
 		c.t.Fatal(err)
 	}
 }
