@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -244,8 +245,12 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 	if _, err := r.olga.Hosts().Fence(client.IfMatch(ctx, "2"), "h2", v1.Fence{Reason: "noisy"}); err == nil {
 		t.Error("the fence of another assignment than the one that was meant is taken")
 	}
-	if h, err = r.olga.Hosts().Fence(ctx, "h2", v1.Fence{Reason: "noisy"}); err != nil || !strings.Contains(recorded(h), "in the journal") {
-		t.Fatalf("fence over HTTPS without the store: %+v, %v; want it in the journal", h, err)
+	fence := []string{"--service", "https://" + r.address, "--ca", filepath.Join(r.dir, "tls", "ca.pem"), "--token-file", filepath.Join(r.dir, "operator.token"), "host", "fence", "h2", "--reason", "noisy"}
+	if out, err := exec.CommandContext(ctx, operatorProgram(t), fence...).CombinedOutput(); err == nil || !bytes.Contains(out, []byte("not done: host h2 leaves its cluster, if it is in one (the service cannot show it now: ")) {
+		t.Errorf("without --yes: %v\n%s", err, out)
+	}
+	if out, err := exec.CommandContext(ctx, operatorProgram(t), append(fence, "--yes")...).CombinedOutput(); err != nil || !bytes.Contains(out, []byte("the store is away")) {
+		t.Fatalf("fence over HTTPS without the store: %v\n%s", err, out)
 	}
 	r.keyless("h2", "after the fence")
 	eventually(t, "a closed port of h2", func() (bool, string) {

@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -261,8 +263,8 @@ The host loses its P_Keys as with "host release". In addition each switch port t
 cabled to is marked as unhealthy; fabric.health.marked of the service says what follows from
 that. The marks stay until an operator removes them.
 
-With --socket, on the machine of the Subnet Manager, it also works while the service cannot be
-reached.`,
+It also works while the store of the service is away. With --socket, on the machine of the Subnet
+Manager, it works while the service cannot be reached.`,
 		ValidArgsFunction: env.CompleteHosts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if reason == "" {
@@ -272,15 +274,16 @@ reached.`,
 			if err != nil {
 				return err
 			}
-			h, err := c.Hosts().Get(cmd.Context(), args[0])
+			plan, err := fencePlan(cmd.Context(), c, args[0])
 			if err != nil {
 				return err
 			}
-			if err := env.Confirm(yes, releasePlan(h)+", and its switch ports are closed"); err != nil {
+			if err := env.Confirm(yes, plan+", and its switch ports are closed"); err != nil {
 				return err
 			}
 			// It ignores which assignment holds by now: the host itself must be removed.
-			if h, err = c.Hosts().Fence(cmd.Context(), args[0], v1.Fence{Reason: reason}); err != nil {
+			h, err := c.Hosts().Fence(cmd.Context(), args[0], v1.Fence{Reason: reason})
+			if err != nil {
 				return err
 			}
 			return afterChange(cmd.Context(), env, c, h, cli.WaitFlags{}, "")
@@ -289,6 +292,18 @@ reached.`,
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
 	cmd.Flags().StringVar(&reason, "reason", "", "reason, for operators who find the ports closed")
 	return cmd
+}
+
+// fencePlan says what a fence takes away. Over HTTPS, a host cannot be shown while the store is away, and can be fenced.
+func fencePlan(ctx context.Context, c *client.Client, id string) (string, error) {
+	h, err := c.Hosts().Get(ctx, id)
+	if p, ok := errors.AsType[*v1.Problem](err); ok && p.Status == http.StatusServiceUnavailable {
+		return fmt.Sprintf("host %s leaves its cluster, if it is in one (the service cannot show it now: %s)", id, p.Detail), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return releasePlan(h), nil
 }
 
 func hostRemove(env *cli.Env) *cobra.Command {
