@@ -38,6 +38,14 @@ type attempt struct {
 	code       string // of the problem; empty: it succeeds
 }
 
+// post sends requests of the operator, one after the other. Each must be answered as it says.
+func (f *fixture) post(t *testing.T, requests ...attempt) {
+	t.Helper()
+	for _, r := range requests {
+		f.want(t, f.change("POST", r.path, "", r.body), r.status)
+	}
+}
+
 // scoped has, for each operation that a credential with ranges of P_Keys may use at all, requests outside of its scope
 // and one within. Every other operation that changes something has to refuse it (forbidden).
 var scoped = map[string][]attempt{
@@ -118,16 +126,14 @@ var inOrder = []string{
 // is not in its scope.
 func TestScopeHoldsOnEveryRoute(t *testing.T) {
 	f := decided(t, site(t, "gpu-1", "gpu-3", "login-1"))
-	for _, r := range []attempt{
-		{"/v1/tenants", `{"name":"other"}`, 201, ""},
-		{"/v1/tenants", `{"name":"empty"}`, 201, ""},
-		{"/v1/tenants", `{"name":"wide","p_keys":["0x0100-0x0200"]}`, 201, ""},
-		{"/v1/clusters", `{"name":"theirs","tenant":"other"}`, 201, ""},
-		{"/v1/clusters", `{"name":"storage","tenant":"other","shared":true}`, 201, ""},
-		{"/v1/hosts/gpu-3/assign", `{"cluster":"theirs"}`, 202, ""},
-	} {
-		f.want(t, f.change("POST", r.path, "", r.body), r.status)
-	}
+	f.post(t,
+		attempt{"/v1/tenants", `{"name":"other"}`, 201, ""},
+		attempt{"/v1/tenants", `{"name":"empty"}`, 201, ""},
+		attempt{"/v1/tenants", `{"name":"wide","p_keys":["0x0100-0x0200"]}`, 201, ""},
+		attempt{"/v1/clusters", `{"name":"theirs","tenant":"other"}`, 201, ""},
+		attempt{"/v1/clusters", `{"name":"storage","tenant":"other","shared":true}`, 201, ""},
+		attempt{"/v1/hosts/gpu-3/assign", `{"cluster":"theirs"}`, 202, ""},
+	)
 	f.want(t, f.change("PUT", "/v1/clusters/theirs/uses/storage", "", ""), 200)
 	before := f.all(t)
 	back := f.confine(t)

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"portcullis/api/ifmatch"
 	"portcullis/api/problem"
@@ -71,25 +72,23 @@ func Check(hosts []Host) error {
 // begins no more. faults are errors that are not meant for the caller.
 func Do(ctx context.Context, hosts []Host, do func(ctx context.Context, id string) (*v1.Host, error)) (out *v1.Batch, faults []error) {
 	changed, errs := make([]*v1.Host, len(hosts)), make([]error, len(hosts))
-	var group sync.WaitGroup
-	turns := make(chan struct{}, AtOnce)
+	var group errgroup.Group
+	group.SetLimit(AtOnce)
 	for i, h := range hosts {
-		turns <- struct{}{}
-		if ctx.Err() != nil {
-			errs[i] = refusal.New(refusal.Unavailable, "not_begun", "send it again", "the request ended before the turn of host %s came; it was not changed", refusal.Clip(h.ID))
-			<-turns
-			continue
-		}
-		group.Go(func() {
-			defer func() { <-turns }()
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				errs[i] = refusal.New(refusal.Unavailable, "not_begun", "send it again", "the request ended before the turn of host %s came; it was not changed", refusal.Clip(h.ID))
+				return nil
+			}
 			one := ctx
 			if h.Version != "" {
 				one = ifmatch.With(ctx, []string{h.Version})
 			}
 			changed[i], errs[i] = do(one, h.ID)
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // errs has the errors
 	out = &v1.Batch{Changed: []v1.BatchedHost{}, Refused: []v1.RefusedHost{}}
 	for i, h := range hosts {
 		if errs[i] == nil {

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
@@ -46,21 +47,19 @@ var errNotBegun = errors.New("stopped before the service was asked")
 // all calls do for each of some hosts, a few at the same time, by their index, and returns what it returned. After ctx ended it begins no more.
 func all(ctx context.Context, number int, do func(i int) (*v1.Host, error)) ([]*v1.Host, []error) {
 	hosts, errs := make([]*v1.Host, number), make([]error, number)
-	var group sync.WaitGroup
-	turns := make(chan struct{}, atOnce)
+	var group errgroup.Group
+	group.SetLimit(atOnce)
 	for i := range number {
-		turns <- struct{}{}
-		if ctx.Err() != nil {
-			errs[i] = errNotBegun
-			<-turns
-			continue
-		}
-		group.Go(func() {
-			defer func() { <-turns }()
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				errs[i] = errNotBegun
+				return nil
+			}
 			hosts[i], errs[i] = do(i)
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // errs has the errors
 	return hosts, errs
 }
 
